@@ -74,29 +74,14 @@ pub(super) fn write(
             let file = match &mut current {
                 Some(file) => file,
                 none => {
-                    let part = format!("part-{parts:04}.parquet");
                     parts += 1;
-                    let output = directory.open_below(&format!("type={}", kind.name()), &part)?;
-                    let (schema, properties) =
-                        (table.form.schema.clone(), table.form.properties.clone());
-                    let output = StreamOutput::new(output);
-                    none.insert(ParquetFile::create(output, schema, properties)?)
+                    none.insert(open_part(&mut directory, kind, parts - 1, &table)?)
                 }
             };
             summary.features += rows;
             file.add(group)
         };
-        let (input, own) = (file.input.clone(), ctx.clone());
-        let (filter, encoded) = (filter.clone(), table.clone());
-        let mut queue = ChunkQueue::start(
-            name,
-            ctx.jobs,
-            move || BlobReader::new(&input, &own),
-            move |reader, blobs: Blobs, chunks: &_| {
-                groups(reader, &blobs.0, kind, &filter, &encoded, chunks)?;
-                chunks.send(Found::Done(blobs.input_bytes()))
-            },
-        )?;
+        let mut queue = start(name, kind, file, (filter.clone(), table.clone()), ctx)?;
         for blobs in items {
             queue.push(blobs, &mut add)?;
         }
@@ -111,6 +96,39 @@ pub(super) fn write(
     directory.complete();
     ctx.stats.bytes_written.add(summary.bytes);
     Ok(summary)
+}
+
+/// Starts the threads that encode the selected objects of a kind.
+fn start(
+    name: &'static str,
+    kind: ObjectKind,
+    file: &PbfFile,
+    (filter, table): (Arc<ObjectFilter>, Arc<ObjectTable>),
+    ctx: &Context,
+) -> Result<ChunkQueue<Blobs, Found>> {
+    let (input, own) = (file.input.clone(), ctx.clone());
+    ChunkQueue::start(
+        name,
+        ctx.jobs,
+        move || BlobReader::new(&input, &own),
+        move |reader, blobs: Blobs, chunks: &_| {
+            groups(reader, &blobs.0, kind, &filter, &table, chunks)?;
+            chunks.send(Found::Done(blobs.input_bytes()))
+        },
+    )
+}
+
+/// Opens the part of a table with a number.
+fn open_part(
+    directory: &mut OutputDirectory,
+    kind: ObjectKind,
+    number: u32,
+    table: &ObjectTable,
+) -> Result<ParquetFile> {
+    let part = format!("part-{number:04}.parquet");
+    let output = directory.open_below(&format!("type={}", kind.name()), &part)?;
+    let (schema, properties) = (table.form.schema.clone(), table.form.properties.clone());
+    ParquetFile::create(StreamOutput::new(output), schema, properties)
 }
 
 /// The blobs with objects of a kind, in groups of about as many objects as a row group has.
