@@ -9,6 +9,11 @@ use pbfhogg::{Location, ObjectKind};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+/// The values of `highway` of streets.
+const STREETS: &str = "motorway motorway_link trunk trunk_link primary primary_link secondary secondary_link tertiary \
+                       tertiary_link unclassified residential living_street pedestrian service track footway path \
+                       cycleway bridleway steps road busway";
+
 /// Random numbers.
 struct Random(u64);
 
@@ -106,8 +111,25 @@ fn compare_with_plain_search(input: &Path, index: &GeocodeIndex, random: &mut Ra
         ..thing.clone()
     };
     let ways = |key| with(key).filter(|thing| thing.kind == ObjectKind::Way);
-    let streets = ways("highway").filter(|thing| thing.tags.contains_key("name"));
-    let streets: Vec<Thing> = streets.map(line).collect();
+    let is_street = |thing: &&Thing| {
+        let is_kind = |highway: &str| STREETS.split(' ').any(|kind| kind == highway);
+        let is_square = thing.tag("place") == Some("square");
+        thing
+            .tag("name")
+            .is_some_and(|name| !name.trim().is_empty())
+            && (thing.tag("highway").is_some_and(is_kind) || is_square)
+    };
+    let of_kind = |thing: &Thing| {
+        let is_square = thing.tag("place") == Some("square") && thing.tag("highway").is_none();
+        let is_area =
+            thing.kind == ObjectKind::Relation || thing.tag("area") == Some("yes") || is_square;
+        Thing {
+            is_area: thing.is_area && is_area,
+            ..thing.clone()
+        }
+    };
+    let not_nodes = all.clone().filter(|thing| thing.kind != ObjectKind::Node);
+    let streets: Vec<Thing> = not_nodes.filter(is_street).map(of_kind).collect();
     let streets = Bands::of(&streets);
     let interpolations = ways("addr:interpolation");
     let is_one = |thing: &&Thing| !thing.tags.contains_key("addr:housenumber");
@@ -312,7 +334,7 @@ fn each_house_of_a_synthetic_world_is_found_from_its_own_location() {
             .unwrap();
         let near = answer.nearest.address.as_ref().unwrap();
         assert_eq!(near.object.distance_m, 0.0, "{house:?}");
-        // Houses may overlap, and the address of a node in a house is better than that of the house.
+        // Houses may overlap, and a node in a house may have its address.
         let around: Vec<&Thing> = bands.around(place, 100.0).collect();
         let holding = around.iter().copied();
         let holding = holding.filter(|other| other.is_area && distance(place, other) == 0.0);
@@ -328,9 +350,7 @@ fn each_house_of_a_synthetic_world_is_found_from_its_own_location() {
             node.kind == ObjectKind::Node && holding.iter().any(holds)
         });
         let mut possible: Vec<&Thing> = inside.collect();
-        if possible.is_empty() || holding.len() > 1 {
-            possible.extend(&holding);
-        }
+        possible.extend(&holding);
         let has = |thing: &&Thing| {
             thing.tag("addr:housenumber") == answer.address.house_number.as_deref()
                 && thing.tag("addr:street") == answer.address.street
@@ -418,8 +438,8 @@ fn an_address_is_composed_by_the_rules() {
         cases.push((number, label));
         at(number)
     };
-    // A node in a building is better than the building.
-    let place = case("A 2");
+    // A building is better than a node in it with another number.
+    let place = case("A 1");
     sketch.way(place, &square(20.0), &house("A", 1));
     sketch.node(place, [15.0, 15.0], &house("A", 2));
     // Another building is nearer than a node.

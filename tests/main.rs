@@ -25,6 +25,7 @@ mod extract_regions;
 mod force;
 mod formats;
 mod geocode;
+mod geocode_rules;
 mod geocode_service;
 mod geoparquet;
 mod getid;

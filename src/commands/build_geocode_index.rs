@@ -1,6 +1,9 @@
 //! `build-geocode-index`: makes an index for reverse geocoding.
 
 mod collect;
+mod kinds;
+mod numbered_cells;
+mod relations;
 mod simplify;
 
 use crate::engine::IndexType;
@@ -15,7 +18,10 @@ use crate::io::{OpenOutput, OutputDirectory, OutputTarget, StreamOutput};
 use crate::osm::ObjectId;
 use crate::runtime::{Context, human_bytes};
 use crate::system::available_memory;
-use collect::{Collector, wanted_areas};
+use collect::{Collector, Shared};
+use kinds::wanted_areas;
+use numbered_cells::NumberedCells;
+use relations::Relations;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -117,7 +123,7 @@ fn as_texts<S: Serializer>(ids: &[ObjectId], serializer: S) -> Result<S::Ok, S::
 ///
 /// # Memory
 ///
-/// 200 MB, 20 MB per job, and what [`export`](super::export::run) takes for the nodes of member ways and for locations.
+/// 200 MB, up to 128 MB for the cells with house numbers of nodes, 20 MB per job, and what [`export`](super::export::run) takes for the nodes of member ways and for locations.
 ///
 /// # Errors
 ///
@@ -205,15 +211,22 @@ fn collect(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Collected
         max_memory: options.max_memory.or_else(|| default_memory(file, options)),
         ranges: None,
     };
-    let sorter = Arc::new(RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir));
+    let shared = Arc::new(Shared {
+        sorter: RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir),
+        relations: Relations::default(),
+        numbered: NumberedCells::new(),
+    });
     let pass = GeometryPass::open(file, visits, false, locate, ctx)?;
-    let of_threads = sorter.clone();
+    let of_threads = shared.clone();
     let (mut incomplete, mut interpolated) = (0, IdSet::default());
     let mut simplified = Vec::new();
     let max_vertices = options.max_area_vertices;
     ctx.expect_phases(2);
     let index_type = pass.run(
-        wanted_areas,
+        |block| {
+            shared.relations.read(block)?;
+            wanted_areas(block)
+        },
         move || Collector::new(&of_threads, max_vertices),
         |found| {
             incomplete += found.incomplete;
@@ -222,9 +235,9 @@ fn collect(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Collected
             Ok(())
         },
     )?;
-    let sorter = Arc::into_inner(sorter);
-    let sorter = sorter.ok_or_else(|| Error::Internal("a thread still adds rows".into()))?;
-    let rows = sorter.finish()?;
+    let shared = Arc::into_inner(shared);
+    let shared = shared.ok_or_else(|| Error::Internal("a thread still adds rows".into()))?;
+    let rows = shared.sorter.finish()?;
     ctx.debug(format!(
         "rows are sorted: {} in temporary files",
         human_bytes(rows.scratch_len())
@@ -277,14 +290,14 @@ impl IndexDirectory {
         let bytes = serde_json::to_vec_pretty(&manifest);
         let mut bytes = bytes.map_err(|error| Error::Internal(error.to_string()))?;
         bytes.push(b'\n');
-        let old = Manifest::read(&self.path).map(|old| old.file);
+        let old = Manifest::file_in(&self.path);
         let mut output = StreamOutput::new(OpenOutput::open(OutputTarget::File {
             path: self.path.join(MANIFEST),
             overwrite: true,
         })?);
         output.write(&bytes)?;
         self.files.complete_with(output)?;
-        if let Ok(old) = old {
+        if let Some(old) = old {
             // A file that cannot be removed takes space, and does no harm.
             let _ = std::fs::remove_file(self.path.join(old));
         }

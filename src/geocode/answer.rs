@@ -11,6 +11,8 @@ pub struct Answer<'i> {
     pub query: Location,
     /// The answer in a line for a person; empty if nothing is known.
     pub label: String,
+    /// The object whose address answers.
+    pub object: Option<AnsweringObject<'i>>,
     /// The address that the rules compose.
     pub address: Address<'i>,
     /// The objects that the parts of the address come from.
@@ -27,16 +29,30 @@ pub struct Answer<'i> {
 pub struct Address<'i> {
     /// The house number.
     pub house_number: Option<String>,
+    /// The name of the house.
+    pub house_name: Option<&'i str>,
+    /// The number of a flat, a room or the like.
+    pub unit: Option<&'i str>,
+    /// The number of the block of houses, such as Japanese addresses have.
+    pub block_number: Option<&'i str>,
+    /// The number of the house in its part of the town, in countries whose houses have two numbers.
+    pub conscription_number: Option<&'i str>,
+    /// The number of the house in its street, in countries whose houses have two numbers.
+    pub street_number: Option<&'i str>,
     /// The street.
     pub street: Option<&'i str>,
-    /// The place that stands for a street: `addr:place`.
+    /// The place that stands for a street: `addr:place`, or `addr:hamlet`.
     pub place: Option<&'i str>,
+    /// The neighbourhood that an address names.
+    pub neighbourhood: Option<&'i str>,
     /// The postcode.
     pub postcode: Option<&'i str>,
     /// A part of the city.
     pub suburb: Option<&'i str>,
     /// The city, town or village.
     pub city: Option<&'i str>,
+    /// The kind of the city: `city`, `town`, `village`, or another value of `place`.
+    pub city_kind: Option<&'i str>,
     /// The county or district.
     pub county: Option<&'i str>,
     /// The state or province.
@@ -45,8 +61,20 @@ pub struct Address<'i> {
     pub state_code: Option<&'i str>,
     /// The country.
     pub country: Option<&'i str>,
-    /// The code of the country in two capital letters.
-    pub country_code: Option<&'i str>,
+    /// The code of the country in two small letters.
+    pub country_code: Option<String>,
+}
+
+/// The object whose address answers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct AnsweringObject<'i> {
+    /// The object.
+    pub object: NearObject,
+    /// The key and the value of the tag that says what the object is, such as `amenity` and `townhall`.
+    pub class: Option<(&'i str, &'i str)>,
+    /// The name.
+    pub name: Option<&'i str>,
 }
 
 /// The objects that the parts of an address come from.

@@ -213,6 +213,18 @@ impl<'c> Area<'c> {
         std::str::from_utf8(value).ok()
     }
 
+    /// The values of tags with keys of [`KEYS`], found in one go.
+    pub(crate) fn tags<const COUNT: usize>(&self, keys: [&str; COUNT]) -> [Option<&'c str>; COUNT] {
+        let mut values = [None; COUNT];
+        for (key, value) in self.known {
+            let of = keys.iter().zip(&mut values);
+            for (_, slot) in of.filter(|(wanted, _)| wanted.as_bytes() == key) {
+                *slot = std::str::from_utf8(value).ok();
+            }
+        }
+        values
+    }
+
     /// The name in a language.
     pub(crate) fn name_in(&self, language: &str) -> Option<&'c str> {
         let mut tags = self.known.chain(self.names);

@@ -2,7 +2,9 @@
 
 use super::answer::{Address, NearObject, NearPlace, Nearest, Sources};
 use super::area::Area;
-use super::item::tag;
+use super::city::{city, guess, kind_of_name};
+use super::countries::is_number_first;
+use super::item::text_tag;
 use super::query::QueryOptions;
 
 /// A part of an address, and the object that it comes from.
@@ -12,16 +14,38 @@ pub(super) type Part<'i, T = &'i str> = Option<(T, NearObject)>;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parts<'i> {
     house_number: Part<'i, String>,
-    street: Part<'i>,
+    /// The parts without a source of their own: they are in the object of the house.
+    of_house: OfHouse<'i>,
+    pub street: Part<'i>,
     place: Part<'i>,
     postcode: Part<'i>,
     suburb: Part<'i>,
     pub city: Part<'i>,
+    city_kind: Option<&'i str>,
     county: Part<'i>,
     state: Part<'i>,
     state_code: Option<&'i str>,
     country: Part<'i>,
-    country_code: Option<&'i str>,
+    country_code: Option<String>,
+}
+
+/// The parts of an address that only houses have.
+#[derive(Debug, Clone, Copy, Default)]
+struct OfHouse<'i> {
+    name: Option<&'i str>,
+    unit: Option<&'i str>,
+    block_number: Option<&'i str>,
+    conscription_number: Option<&'i str>,
+    street_number: Option<&'i str>,
+    neighbourhood: Option<&'i str>,
+}
+
+/// The country among areas, and its code in small letters.
+pub(super) fn country_of<'a, 'i>(areas: &'a [Area<'i>]) -> Option<(&'a Area<'i>, Option<String>)> {
+    let mut areas = areas.iter();
+    let country = areas.find(|area| area.is_administrative && area.level == Some(2))?;
+    let code = country.tag("ISO3166-1").or(country.tag("ISO3166-1:alpha2"));
+    Some((country, code.map(str::to_lowercase)))
 }
 
 impl<'i> Parts<'i> {
@@ -32,27 +56,65 @@ impl<'i> Parts<'i> {
         tags: &[(&'i str, &'i str)],
         object: NearObject,
     ) {
-        let part = |key| tag(tags, key).map(|text| (text, object));
+        let text = |key| text_tag(tags, key);
+        let part = |key| text(key).map(|text| (text, object));
         self.house_number = house_number.map(|number| (number, object));
+        self.of_house = OfHouse {
+            name: text("addr:housename"),
+            unit: text("addr:unit"),
+            block_number: text("addr:block_number"),
+            conscription_number: text("addr:conscriptionnumber"),
+            street_number: text("addr:streetnumber"),
+            neighbourhood: text("addr:neighbourhood").or(text("addr:quarter")),
+        };
         self.street = part("addr:street");
         self.place = part("addr:place");
+        if self.street.is_none() && self.place.is_none() {
+            self.place = part("addr:hamlet");
+        }
         self.postcode = part("addr:postcode");
         self.suburb = part("addr:suburb");
         self.city = part("addr:city");
         self.state = part("addr:state").or(part("addr:province"));
-        self.country_code = tag(tags, "addr:country").filter(|code| code.len() == 2);
+        let code = text("addr:country").filter(|code| code.len() == 2);
+        self.country_code = code.map(str::to_lowercase);
     }
 
-    /// Takes the nearest street, unless the address has a street or a place that stands for one.
+    /// Takes the nearest street, unless the address has a street or what stands for one.
     pub(super) fn add_street(&mut self, name: &'i str, object: NearObject) {
-        if self.place.is_none() {
+        let OfHouse {
+            block_number,
+            neighbourhood,
+            ..
+        } = self.of_house;
+        let has_block = block_number.is_some() && neighbourhood.is_some();
+        if self.place.is_none() && !has_block {
             self.street.get_or_insert((name, object));
         }
     }
 
+    /// Takes the postcode of the street, unless the address has one.
+    pub(super) fn add_postcode(&mut self, code: Option<&'i str>, object: NearObject) {
+        let code = code.map(|code| (code, object));
+        self.postcode = self.postcode.take().or(code);
+    }
+
     /// Takes the nearest place as city.
     pub(super) fn add_place(&mut self, place: &NearPlace<'i>) {
-        self.city.get_or_insert((place.name, place.object));
+        if self.city.is_none() {
+            self.city = Some((place.name, place.object));
+            self.city_kind = Some(place.place);
+        }
+    }
+
+    /// Takes a boundary of a usual level as city, if nothing better says where the place is.
+    pub(super) fn guess_city(&mut self, areas: &[Area<'i>], options: &QueryOptions) {
+        if self.city.is_none()
+            && let Some(area) = guess(areas)
+        {
+            self.city = options.area_name(area).map(|name| (name, area.object()));
+            self.city_kind = self.city.map(|_| "city");
+        }
     }
 
     /// Takes what areas say. They are in the order of their levels.
@@ -66,22 +128,53 @@ impl<'i> Parts<'i> {
             levels.iter().find_map(area_at)
         };
         let named = |area: &Area<'i>| Some((options.area_name(area)?, area.object()));
-        let at = |levels| at_level(levels).and_then(named);
         let place_of = |kinds: &[&str]| {
             let mut areas = areas.iter().rev();
-            let is_of = |area: &&Area<'_>| area.tag("place").is_some_and(|of| kinds.contains(&of));
-            areas.find(is_of).and_then(named)
+            areas.find_map(|area| {
+                let kind = area.tag("place").filter(|of| kinds.contains(of))?;
+                Some((area, kind))
+            })
         };
-        let (country, state) = (at_level([2, 2]), at_level([4, 3]));
-        let code = |area: &Area<'i>| area.tag("ISO3166-1").or(area.tag("ISO3166-1:alpha2"));
-        self.country = country.and_then(named);
-        self.country_code = country.and_then(code).or(self.country_code);
+        let (country, state) = (country_of(areas), at_level([4, 3]));
+        if let Some((country, code)) = country {
+            self.country = named(country);
+            self.country_code = code.or(self.country_code.take());
+        }
         self.state = state.and_then(named).or(self.state.take());
         self.state_code = state.and_then(|area| area.tag("ISO3166-2"));
-        self.county = at([6, 5]);
-        let city = || at([8, 7]).or_else(|| place_of(&["city", "town", "village", "hamlet"]));
-        self.city = self.city.take().or_else(city);
-        let suburb = || at([10, 9]).or_else(|| place_of(&["suburb", "quarter", "neighbourhood"]));
+        let mut municipality = None;
+        match self.city {
+            Some((name, _)) => self.city_kind = Some(kind_of_name(areas, name).unwrap_or("city")),
+            None => {
+                let in_boundary = city(areas, self.country_code.as_deref());
+                municipality = in_boundary.map(|(area, _)| area);
+                let area = in_boundary.or_else(|| place_of(&["city", "town", "village"]));
+                if let Some((area, kind)) = area.or_else(|| place_of(&["hamlet"])) {
+                    self.city = named(area);
+                    self.city_kind = Some(kind);
+                }
+            }
+        }
+        let is_city = |area: &Area<'i>| {
+            municipality.is_some_and(|city| (city.kind, city.id) == (area.kind, area.id))
+        };
+        let county = at_level([6, 5]).filter(|area| !is_city(area));
+        self.county = county.and_then(named);
+        // Within a municipality of a low level, all others are parts of it.
+        let level = municipality.and_then(|city| city.level);
+        let is_part = |area: &&Area<'i>| {
+            area.is_administrative
+                && level.is_some_and(|level| level < 8 && area.level > Some(level))
+        };
+        let is_named_city = |name: &str| self.city.is_some_and(|(city, _)| city == name);
+        let suburb = || {
+            let at = at_level([10, 9]).filter(|area| !is_city(area));
+            let of_place = || place_of(&["suburb", "quarter", "neighbourhood"]);
+            let area = at.or_else(|| of_place().map(|(area, _)| area));
+            let area = area.or_else(|| areas.iter().rev().find(is_part));
+            area.and_then(named)
+                .filter(|(name, _)| !is_named_city(name))
+        };
         self.suburb = self.suburb.take().or_else(suburb);
         let postal = |area: &Area<'i>| Some((area.tag("postal_code")?, area.object()));
         let postcode = || areas.iter().rev().find_map(postal);
@@ -102,13 +195,28 @@ impl<'i> Parts<'i> {
         let (county, of_county) = split(self.county);
         let (state, of_state) = split(self.state);
         let (country, of_country) = split(self.country);
+        let OfHouse {
+            name,
+            unit,
+            block_number,
+            conscription_number,
+            street_number,
+            neighbourhood,
+        } = self.of_house;
         let address = Address {
             house_number,
+            house_name: name,
+            unit,
+            block_number,
+            conscription_number,
+            street_number,
             street,
             place,
+            neighbourhood,
             postcode,
             suburb,
             city,
+            city_kind: self.city_kind,
             county,
             state,
             state_code: self.state_code,
@@ -134,9 +242,21 @@ impl<'i> Parts<'i> {
 pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
     let road = nearest.road.as_ref().and_then(|road| road.reference);
     let street = address.street.or(address.place).or(road);
+    let street = street.or(address.neighbourhood);
+    let number = address.house_number.as_deref();
+    let block = address.block_number;
+    let house = match block {
+        Some(_) => [street, None],
+        None if is_number_first(address.country_code.as_deref()) => [number, street],
+        None => [street, number],
+    };
     // Each part in two words at most. A part that repeats the one before is left out.
     let parts = [
-        [street, address.house_number.as_deref()],
+        [address.house_name, None],
+        house,
+        [block.map(|_| "block"), block],
+        [number.filter(|_| block.is_some()), None],
+        [address.unit.map(|_| "unit"), address.unit],
         [address.suburb, None],
         [address.postcode, address.city],
         [address.state, None],

@@ -18,6 +18,19 @@ pub(super) struct HouseNumbers {
     addresses: FxHashMap<i64, Tags>,
 }
 
+/// Whether the houses of a way have this part of an address in common.
+fn is_shared(key: &str) -> bool {
+    const OF_HOUSE: [&str; 6] = [
+        "addr:housenumber",
+        "addr:housename",
+        "addr:unit",
+        "addr:conscriptionnumber",
+        "addr:streetnumber",
+        "addr:block_number",
+    ];
+    key.starts_with("addr:") && !OF_HOUSE.contains(&key)
+}
+
 /// The addresses among some rows that are nodes in a set.
 pub(super) fn addresses_of(rows: &[RowItem<'_>], wanted: &IdSet) -> Vec<(i64, Tags)> {
     let is_wanted = |row: &&RowItem<'_>| row.kind == ObjectKind::Node && wanted.contains(row.id);
@@ -76,7 +89,7 @@ impl HouseNumbers {
         let mut tags: Vec<(&str, &str)> = own.copied().collect();
         for (_, address) in self.of(row) {
             for (key, value) in address {
-                if key != "addr:housenumber" && tag(&tags, key).is_none() {
+                if is_shared(key) && tag(&tags, key).is_none() {
                     tags.push((key, value));
                 }
             }

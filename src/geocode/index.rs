@@ -18,7 +18,7 @@ use std::path::Path;
 /// The name of the manifest in the directory of an index.
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// The version of the format.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// Facts about an index, as its directory has them in `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Manifest {
     pub(crate) fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(MANIFEST);
         let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
                 let cause = "there is no index here; `pbfhogg build-geocode-index FILE --output-dir \
                              DIRECTORY` makes one";
                 Error::file(directory, cause)
@@ -65,10 +65,19 @@ impl Manifest {
             manifest.version == VERSION && is_name && manifest.file.starts_with("index-")
         };
         manifest.filter(is_known).ok_or_else(|| {
-            let cause = "this is not the manifest of an index of this version; build the index with \
-                         `pbfhogg build-geocode-index`";
+            let cause = "this is not the manifest of an index of this version; build the index again with \
+                         `pbfhogg build-geocode-index FILE -O --output-dir DIRECTORY`";
             Error::file(&path, cause)
         })
+    }
+
+    /// The name of the file with the index in a directory, of whatever version it is.
+    pub(crate) fn file_in(directory: &Path) -> Option<String> {
+        let bytes = std::fs::read(directory.join(MANIFEST)).ok()?;
+        let manifest: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+        let file = manifest.get("file")?.as_str()?;
+        let is_name = Path::new(file).components().count() == 1 && file.starts_with("index-");
+        is_name.then(|| file.to_owned())
     }
 
     /// A manifest of this version. The radii are the search radius and the coarse search radius.

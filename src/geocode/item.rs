@@ -6,7 +6,7 @@ use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 
 /// Keys that are numbers in an index. Their order is part of the format.
-pub(super) const KEYS: [&str; 32] = [
+pub(super) const KEYS: [&str; 45] = [
     "addr:housenumber",
     "addr:street",
     "addr:place",
@@ -39,7 +39,30 @@ pub(super) const KEYS: [&str; 32] = [
     "ISO3166-2",
     NUMBERS,
     "wikidata",
+    "addr:block_number",
+    "addr:neighbourhood",
+    "addr:conscriptionnumber",
+    "addr:streetnumber",
+    "addr:quarter",
+    "border_type",
+    "linked_place",
+    LABEL,
+    CENTRE,
+    STREET,
+    "amenity",
+    "shop",
+    "tourism",
 ];
+
+/// The key of the value of `place` of the node that is the label of a boundary. No tag has this key.
+pub(crate) const LABEL: &str = "@label";
+
+/// The key of the value of `place` of the node that is the administrative centre of a boundary. No tag has this key.
+pub(crate) const CENTRE: &str = "@admin_centre";
+
+/// The key of the id of the way whose name is the street of an address: the relation that says so has no name. No tag
+/// has this key.
+pub(crate) const STREET: &str = "@street";
 
 /// The key under which the house numbers of the nodes of an interpolation way are: "0:12,5:30" says that the first node
 /// has the number 12, and the sixth the number 30. In rows, it has the ids of the nodes. No tag has this key.
@@ -98,6 +121,13 @@ pub(crate) struct Item<'a> {
 pub(crate) fn tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a str> {
     let found = tags.iter().find(|(other, _)| *other == key);
     found.map(|(_, value)| *value)
+}
+
+/// The value of a tag, unless it is blank.
+pub(crate) fn text_tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a str> {
+    tag(tags, key)
+        .map(str::trim)
+        .filter(|value| !value.is_empty())
 }
 
 /// Appends tags with their strings.

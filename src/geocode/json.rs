@@ -1,8 +1,8 @@
 //! Answers as JSON, in the form of `reference/geocode.md`.
 
 use super::answer::{
-    Address, Answer, NamedArea, NearAddress, NearObject, NearPlace, NearRoad, NearStreet, Nearest,
-    Sources,
+    Address, Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearPlace, NearRoad,
+    NearStreet, Nearest, Sources,
 };
 use serde::Serialize;
 
@@ -15,6 +15,9 @@ impl Answer<'_> {
                 members.number("lon", degrees(self.query.lon_e7()));
             });
             members.text("label", &self.label);
+            if let Some(object) = &self.object {
+                members.object("object", |members| put_answering(members, object));
+            }
             members.object("address", |members| put_address(members, &self.address));
             members.object("sources", |members| put_sources(members, &self.sources));
             members.object("nearest", |members| put_nearest(members, &self.nearest));
@@ -32,16 +35,23 @@ impl Answer<'_> {
 
 fn put_address(members: &mut Members<'_>, address: &Address<'_>) {
     members.part("house_number", address.house_number.as_deref());
+    members.part("house_name", address.house_name);
+    members.part("unit", address.unit);
+    members.part("block_number", address.block_number);
+    members.part("conscription_number", address.conscription_number);
+    members.part("street_number", address.street_number);
     members.part("street", address.street);
     members.part("place", address.place);
+    members.part("neighbourhood", address.neighbourhood);
     members.part("postcode", address.postcode);
     members.part("suburb", address.suburb);
     members.part("city", address.city);
+    members.part("city_kind", address.city_kind);
     members.part("county", address.county);
     members.part("state", address.state);
     members.part("state_code", address.state_code);
     members.part("country", address.country);
-    members.part("country_code", address.country_code);
+    members.part("country_code", address.country_code.as_deref());
 }
 
 fn put_sources(members: &mut Members<'_>, sources: &Sources) {
@@ -90,6 +100,13 @@ fn put_object(members: &mut Members<'_>, object: &NearObject) {
     members.number("id", object.id);
     let metres = (object.distance_m * 100.0).round() / 100.0;
     members.number("distance_m", metres);
+}
+
+fn put_answering(members: &mut Members<'_>, answering: &AnsweringObject<'_>) {
+    put_object(members, &answering.object);
+    members.part("category", answering.class.map(|(key, _)| key));
+    members.part("kind", answering.class.map(|(_, value)| value));
+    members.part("name", answering.name);
 }
 
 fn put_near_address(members: &mut Members<'_>, near: &NearAddress<'_>) {

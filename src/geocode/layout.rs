@@ -17,18 +17,21 @@ pub(crate) enum Layer {
     Interpolations,
     /// Nodes that are places.
     Places,
+    /// Buildings without a house number in which there are nodes with one.
+    Buildings,
     /// Areas that contain places.
     Areas,
 }
 
 impl Layer {
     /// All layers, in the order of their sections.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Addresses,
         Self::Streets,
         Self::Roads,
         Self::Interpolations,
         Self::Places,
+        Self::Buildings,
         Self::Areas,
     ];
 
@@ -40,6 +43,7 @@ impl Layer {
             Self::Roads => "roads",
             Self::Interpolations => "interpolations",
             Self::Places => "places",
+            Self::Buildings => "buildings",
             Self::Areas => "areas",
         }
     }

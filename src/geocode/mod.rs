@@ -4,10 +4,14 @@
 //! directory with a manifest and a file, whose sections and checksums are in `container`. Objects are in layers, each
 //! with a tree of boxes (`tree`) over leaves of items (`leaf`); areas that contain places are cut into bands (`area`).
 
+mod address_search;
 mod answer;
 mod area;
+mod city;
 mod compose;
 mod container;
+mod countries;
+mod folding;
 mod house_numbers;
 mod index;
 mod interpolation;
@@ -18,20 +22,23 @@ mod leaf;
 mod lines;
 mod map;
 mod metric;
+mod named;
 mod pack;
+mod places;
 mod query;
 mod ranking;
 mod tree;
 mod write;
 
 pub use answer::{
-    Address, Answer, NamedArea, NearAddress, NearObject, NearPlace, NearRoad, NearStreet, Nearest,
-    Sources,
+    Address, Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearPlace, NearRoad,
+    NearStreet, Nearest, Sources,
 };
+pub(crate) use folding::is_same_name;
 pub(crate) use house_numbers::node_list;
 pub(crate) use index::MANIFEST;
 pub use index::{GeocodeIndex, Manifest};
-pub(crate) use item::{Item, Lines, NUMBERS, Shape, tag};
+pub(crate) use item::{CENTRE, Item, LABEL, Lines, NUMBERS, STREET, Shape, tag, text_tag};
 pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, on_other_side, unwrap};
 pub use map::MapLines;
 pub use query::QueryOptions;

@@ -1,28 +1,19 @@
 //! Reverse geocoding: composing the answer about a place.
 
+use super::address_search::{Chosen, is_address, item_is_address};
 use super::answer::{
-    Answer, NamedArea, NearAddress, NearObject, NearPlace, NearRoad, NearStreet, Nearest,
+    Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearRoad, NearStreet, Nearest,
 };
 use super::area::Area;
-use super::compose::{Parts, label};
+use super::compose::{Parts, country_of, label};
+use super::folding::StreetNames;
 use super::index::{Found, GeocodeIndex};
-use super::interpolation::interpolated;
-use super::item::{Shape, tag};
+use super::item::{tag, text_tag};
 use super::layout::Layer;
 use super::leaf::LeafItem;
 use crate::error::{FormatError, Result};
 use crate::geometry::{Extent, Point};
-use crate::osm::{Location, ObjectKind};
-
-/// The distance in metres within which a node of a kind of place says where something is.
-const PLACES: [(&str, f64); 6] = [
-    ("city", 15_000.0),
-    ("town", 8_000.0),
-    ("village", 4_000.0),
-    ("suburb", 2_000.0),
-    ("hamlet", 1_500.0),
-    ("isolated_dwelling", 1_000.0),
-];
+use crate::osm::Location;
 
 /// Options of a query.
 #[derive(Debug, Clone, Default)]
@@ -38,18 +29,19 @@ type TagList<'i> = Vec<(&'i str, &'i str)>;
 
 impl QueryOptions {
     /// The name of an object in the best language that it has.
-    fn name<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
-        let in_language = |language: &String| {
+    pub(super) fn name<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
+        self.name_in_language(tags).or_else(|| tag(tags, "name"))
+    }
+
+    /// The name of an object in the best of the languages; `None` if it has none in any of them.
+    pub(super) fn name_in_language<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
+        self.languages.iter().find_map(|language| {
             let name = tags.iter().find(|(key, _)| {
                 let of = key.strip_prefix("name:");
                 of == Some(language.as_str())
             });
             name.map(|(_, name)| *name)
-        };
-        let mut languages = self.languages.iter();
-        languages
-            .find_map(in_language)
-            .or_else(|| tag(tags, "name"))
+        })
     }
 
     /// The name of an area in the best language that it has.
@@ -61,14 +53,19 @@ impl QueryOptions {
 }
 
 /// An object near a place with its tags.
-struct Near<'i> {
-    found: Found<'i>,
+#[derive(Debug, Clone)]
+pub(super) struct Near<'i> {
+    pub found: Found<'i>,
     extent: Option<Extent>,
-    tags: TagList<'i>,
+    pub tags: TagList<'i>,
 }
 
 impl<'i> Near<'i> {
-    fn of(index: &'i GeocodeIndex, found: Found<'i>, options: &QueryOptions) -> Result<Self> {
+    pub(super) fn of(
+        index: &'i GeocodeIndex,
+        found: Found<'i>,
+        options: &QueryOptions,
+    ) -> Result<Self> {
         let damaged = |error| index.damaged(&error);
         Ok(Self {
             extent: match options.has_boxes {
@@ -80,11 +77,11 @@ impl<'i> Near<'i> {
         })
     }
 
-    fn distance_m(&self) -> f64 {
+    pub(super) fn distance_m(&self) -> f64 {
         self.found.distance_m()
     }
 
-    fn object(&self) -> NearObject {
+    pub(super) fn object(&self) -> NearObject {
         NearObject {
             kind: self.found.item.kind,
             id: self.found.item.id,
@@ -93,15 +90,27 @@ impl<'i> Near<'i> {
         }
     }
 
-    fn street(&self) -> Option<&'i str> {
-        tag(&self.tags, "addr:street")
+    /// The street that the address names.
+    pub(super) fn street(&self) -> Option<&'i str> {
+        text_tag(&self.tags, "addr:street")
+    }
+
+    /// The object as the one that answers: its class is the tag besides address and name.
+    fn answering(&self) -> AnsweringObject<'i> {
+        let is_class = |key: &str| key != "name" && !key.contains([':', '@', '#']);
+        let class = self.tags.iter().find(|(key, _)| is_class(key));
+        AnsweringObject {
+            object: self.object(),
+            class: class.copied(),
+            name: text_tag(&self.tags, "name"),
+        }
     }
 
     fn near_address(&self, house_number: Option<String>) -> NearAddress<'i> {
         NearAddress {
             object: self.object(),
             house_number,
-            street: self.street(),
+            street: tag(&self.tags, "addr:street"),
             place: tag(&self.tags, "addr:place"),
         }
     }
@@ -123,28 +132,48 @@ impl GeocodeIndex {
     }
 }
 
-struct Query<'i, 'o> {
-    index: &'i GeocodeIndex,
-    options: &'o QueryOptions,
-    place: Point,
+/// A question about a place.
+pub(super) struct Query<'i, 'o> {
+    pub index: &'i GeocodeIndex,
+    pub options: &'o QueryOptions,
+    pub place: Point,
 }
 
 impl<'i> Query<'i, '_> {
     fn answer(&self, place: Location) -> Result<Answer<'i>> {
         let radius = self.index.manifest().coarse_search_radius;
-        let address = self.near(Layer::Addresses, radius, |_| Ok(true))?;
+        let first = self.near(Layer::Addresses, radius, |_| Ok(true))?;
         let street = self.near(Layer::Streets, radius, |_| Ok(true))?;
         let interpolation = self.near(Layer::Interpolations, radius, |_| Ok(true))?;
         let areas = self.areas()?;
-        let mut parts = self.compose(address.as_ref(), street.as_ref(), interpolation.as_ref())?;
+        // Most objects have a number: the nearest of all is the nearest of those with a number, too.
+        let usable = match &first {
+            Some(near) if !is_address(&near.tags) => {
+                self.near(Layer::Addresses, radius, item_is_address)?
+            }
+            first => first.clone(),
+        };
+        let names = street.as_ref().map(|street| StreetNames::of(&street.tags));
+        let named_street = street.as_ref().zip(names.as_ref());
+        let chosen = self.address_here(usable.as_ref(), named_street, interpolation.as_ref())?;
+        let object = chosen.as_ref().map(|chosen| chosen.near.answering());
+        let mut parts = self.compose(chosen, named_street, &areas)?;
         parts.add_areas(&areas, self.options);
         let nearest_place = match parts.city {
             Some(_) => None,
-            None => self.nearest_place()?,
+            None => self.nearest_place(&areas)?,
         };
         if let Some(place) = &nearest_place {
             parts.add_place(place);
         }
+        parts.guess_city(&areas, self.options);
+        let address = match first {
+            Some(near) if tag(&near.tags, "addr:housenumber").is_none() => {
+                let has_number = |item: &LeafItem<'i>| Ok(item.tag("addr:housenumber")?.is_some());
+                self.near(Layer::Addresses, radius, has_number)?
+            }
+            first => first,
+        };
         let road = match street {
             Some(_) => None,
             None => self.near(Layer::Roads, radius, |_| Ok(true))?,
@@ -178,6 +207,7 @@ impl<'i> Query<'i, '_> {
         Ok(Answer {
             query: place,
             label: label(&address, &nearest),
+            object,
             address,
             sources,
             nearest,
@@ -186,7 +216,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// The object of a layer that is nearest, among those that `accepts` accepts.
-    fn near(
+    pub(super) fn near(
         &self,
         layer: Layer,
         radius: f64,
@@ -197,86 +227,56 @@ impl<'i> Query<'i, '_> {
         found.map(near).transpose()
     }
 
-    /// The house number of an interpolation way beside the place.
-    fn number_at(&self, near: &Near<'i>) -> Result<Option<String>> {
-        let lines = near.found.item.lines();
-        let lines = lines.map_err(|error| self.index.damaged(&error))?;
-        let line = lines.first().map(Vec::as_slice).unwrap_or_default();
-        Ok(interpolated(line, &near.tags, near.found.place))
-    }
-
     /// Composes the part of the address that does not come from areas.
     fn compose(
         &self,
-        address: Option<&Near<'i>>,
-        street: Option<&Near<'i>>,
-        interpolation: Option<&Near<'i>>,
+        chosen: Option<Chosen<'i>>,
+        street: Option<(&Near<'i>, &StreetNames<'i>)>,
+        areas: &[Area<'i>],
     ) -> Result<Parts<'i>> {
-        let radius = self.index.manifest().search_radius;
-        let is_near = |near: &&Near<'i>| near.distance_m() <= radius;
-        // A number belongs to its street: a nearer street with another name contradicts it.
-        let is_of = |name: &str| {
-            let mut tags = street.iter().flat_map(|street| &street.tags);
-            tags.any(|(key, value)| key.contains("name") && *value == name)
-        };
-        let contradicts = |near: &Near<'i>| {
-            street.is_some_and(|street| {
-                let is_other = near.street().is_some_and(|name| !is_of(name));
-                street.found.squared < near.found.squared && is_other
-            })
-        };
-        let mut inner = None;
-        if let Some(near) = address.filter(is_near) {
-            if near.found.squared == 0.0 && near.found.item.shape == Shape::Area {
-                inner = self.node_in(&near.found.item)?;
-            } else if contradicts(near) {
-                inner = self.near(Layer::Addresses, radius, |item| {
-                    Ok(item.tag("addr:street")?.is_some_and(is_of))
-                })?;
-            }
-        }
-        let chosen = inner.as_ref();
-        let chosen = chosen.or(address.filter(is_near).filter(|near| !contradicts(near)));
-        let between = interpolation.filter(is_near).filter(|near| {
-            let is_nearer = chosen.is_none_or(|chosen| near.found.squared < chosen.found.squared);
-            is_nearer && !contradicts(near)
-        });
+        let manifest = self.index.manifest();
         let mut parts = Parts::default();
-        if let Some(near) = between {
-            parts.add_address(self.number_at(near)?, &near.tags, near.object());
-        } else if let Some(near) = chosen {
-            let number = tag(&near.tags, "addr:housenumber").map(str::to_owned);
+        // A number without a street has that of the nearest one only if it is really near.
+        let radius = match chosen {
+            Some(_) => manifest.search_radius,
+            None => manifest.coarse_search_radius,
+        };
+        if let Some(Chosen { near, number }) = chosen {
             parts.add_address(number, &near.tags, near.object());
         }
-        if let Some(street) = street
-            && let Some(name) = self.options.name(&street.tags)
+        if let Some((written, _)) = &mut parts.street {
+            *written = self.street_name(written, street)?;
+        }
+        if let Some((written, _)) = &mut parts.city {
+            *written = self.city_name(written, areas)?;
+        }
+        if let Some((near, _)) = street.filter(|(near, _)| near.distance_m() <= radius)
+            && let Some(name) = self.options.name(&near.tags)
         {
-            parts.add_street(name, street.object());
+            parts.add_street(name, near.object());
+        }
+        if let Some((near, _)) = street
+            && let Some((name, _)) = parts.street
+            && near.tags.iter().any(|(_, value)| *value == name)
+        {
+            parts.add_postcode(text_tag(&near.tags, "postal_code"), near.object());
         }
         Ok(parts)
     }
 
-    /// The nearest node with an address inside of an area.
-    fn node_in(&self, area: &LeafItem<'i>) -> Result<Option<Near<'i>>> {
-        let lines = area.lines().map_err(|error| self.index.damaged(&error))?;
-        let metric = super::metric::Metric::around(self.place);
-        let corners = lines.iter().flatten().map(|point| {
-            let [x, y] = metric.project(*point);
-            x.hypot(y)
-        });
-        let radius = corners.fold(0.0, f64::max);
-        self.near(Layer::Addresses, radius, |item| {
-            Ok(item.kind == ObjectKind::Node
-                && match item.first_point()? {
-                    Some(point) => area.holds(point)?,
-                    None => false,
-                })
-        })
-    }
-
     /// The areas that contain the place: the lowest level first.
     fn areas(&self) -> Result<Vec<Area<'i>>> {
-        let mut areas = self.index.areas_at(self.place)?;
+        self.areas_around(self.place)
+    }
+
+    /// The code of the country among areas.
+    pub(super) fn country_code(&self, areas: &[Area<'i>]) -> Option<String> {
+        country_of(areas).and_then(|(_, code)| code)
+    }
+
+    /// The areas that contain a point: the lowest level first.
+    pub(super) fn areas_around(&self, point: Point) -> Result<Vec<Area<'i>>> {
+        let mut areas = self.index.areas_at(point)?;
         areas.sort_unstable_by_key(|area| (area.level.unwrap_or(u8::MAX), area.kind, area.id));
         Ok(areas)
     }
@@ -294,39 +294,5 @@ impl<'i> Query<'i, '_> {
             name,
             kind: "administrative",
         })
-    }
-
-    /// The place whose distance is the smallest part of the reach of its kind.
-    fn nearest_place(&self) -> Result<Option<NearPlace<'i>>> {
-        let farthest = PLACES.iter().map(|(_, reach)| *reach);
-        let farthest = farthest.fold(0.0, f64::max);
-        // The square of the part, and the place.
-        let mut best: Option<(f64, Found<'i>)> = None;
-        let index = self.index;
-        index.visit_near(Layer::Places, self.place, farthest, |found, limit| {
-            let kind = found.item.tag("place")?;
-            let Some((_, reach)) = PLACES.iter().find(|(place, _)| Some(*place) == kind) else {
-                return Ok(());
-            };
-            let part = found.squared / (reach * reach);
-            let key = |part, found: &Found<'_>| (part, found.key());
-            let is_better =
-                |(other, best): &(f64, Found<'_>)| key(part, &found) < key(*other, best);
-            if part <= 1.0 && best.as_ref().is_none_or(is_better) {
-                best = Some((part, found));
-                *limit = part * farthest * farthest;
-            }
-            Ok(())
-        })?;
-        let Some((_, found)) = best else {
-            return Ok(None);
-        };
-        let near = Near::of(self.index, found, self.options)?;
-        let names = tag(&near.tags, "place").zip(self.options.name(&near.tags));
-        Ok(names.map(|(place, name)| NearPlace {
-            object: near.object(),
-            place,
-            name,
-        }))
     }
 }

@@ -1,5 +1,11 @@
 //! The threads that collect addresses, streets and areas.
 
+use super::kinds::{
+    StreetKind, TagList, WAY_KEYS, address_tags, area_tags, is_address, is_building,
+    is_street_area, is_street_relation, is_wanted_area, place_kind, street_tags,
+};
+use super::numbered_cells::NumberedCells;
+use super::relations::Relations;
 use super::simplify::simplified;
 use crate::area::{
     AreaNode, AreaPolygon, AreaWay, MemberWays, OpenRings, Role, WayStore, assemble,
@@ -7,60 +13,17 @@ use crate::area::{
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
 use crate::geocode::{
-    Item, Layer, Lines, NUMBERS, Shape, key_of, node_list, on_other_side, tag, unwrap,
+    Item, Layer, Lines, NUMBERS, STREET, Shape, key_of, node_list, on_other_side, tag, text_tag,
+    unwrap,
 };
-use crate::geometry::Point;
+use crate::geometry::{Extent, Point};
 use crate::index::{RowBatch, RowSorter};
 use crate::osm::{Location, ObjectId, ObjectKind};
-use crate::pbf::{Block, Element, Info, Relation, Way};
+use crate::pbf::{Info, Relation, Way};
 use std::sync::Arc;
 
 /// The maximum number of segments of a part of a street.
 const PART_SEGMENTS: usize = 12;
-/// The values of `place` of objects that are kept.
-const PLACES: [&str; 9] = [
-    "city",
-    "town",
-    "village",
-    "hamlet",
-    "isolated_dwelling",
-    "suburb",
-    "quarter",
-    "neighbourhood",
-    "borough",
-];
-/// The values of `highway` of roads that are kept although they have no name.
-const ROADS: [&str; 14] = [
-    "motorway",
-    "motorway_link",
-    "trunk",
-    "trunk_link",
-    "primary",
-    "primary_link",
-    "secondary",
-    "tertiary",
-    "unclassified",
-    "residential",
-    "living_street",
-    "pedestrian",
-    "service",
-    "track",
-];
-/// The keys of areas and places that are kept, besides names.
-const AREA_KEYS: [&str; 9] = [
-    "admin_level",
-    "boundary",
-    "place",
-    "postal_code",
-    "population",
-    "ISO3166-1",
-    "ISO3166-1:alpha2",
-    "ISO3166-2",
-    "wikidata",
-];
-
-type TagList<'a> = Vec<(&'a str, &'a str)>;
-
 /// The result of a blob, besides rows.
 #[derive(Default)]
 pub(super) struct Found {
@@ -72,9 +35,19 @@ pub(super) struct Found {
     pub simplified: Vec<ObjectId>,
 }
 
+/// What the threads share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub sorter: RowSorter,
+    /// What relations say about other objects.
+    pub relations: Relations,
+    /// Where there are nodes with a house number.
+    pub numbered: NumberedCells,
+}
+
 /// Collects rows.
 pub(super) struct Collector {
-    sorter: Arc<RowSorter>,
+    shared: Arc<Shared>,
     /// The maximum number of corners of an area.
     max_vertices: Option<usize>,
     rows: RowBatch,
@@ -82,68 +55,11 @@ pub(super) struct Collector {
     nodes: Vec<AreaNode>,
 }
 
-fn is_name(key: &str) -> bool {
-    matches!(key, "name" | "alt_name" | "official_name" | "short_name") || key.starts_with("name:")
-}
-
-/// The tags of an address.
-fn address_tags<'a>(tags: &[(&'a str, &'a str)]) -> TagList<'a> {
-    let kept = tags.iter().filter(|(key, _)| key.starts_with("addr:"));
-    kept.copied().collect()
-}
-
-/// The tags of an area or a place.
-fn area_tags<'a>(tags: &[(&'a str, &'a str)]) -> TagList<'a> {
-    let kept = tags
-        .iter()
-        .filter(|(key, _)| is_name(key) || AREA_KEYS.contains(key));
-    kept.copied().collect()
-}
-
-fn has_place(tags: &[(&str, &str)]) -> bool {
-    tag(tags, "place").is_some_and(|place| PLACES.contains(&place)) && tag(tags, "name").is_some()
-}
-
-/// Whether an area with these tags says where places in it are.
-fn is_wanted_area(tags: &[(&str, &str)]) -> bool {
-    match tag(tags, "boundary") {
-        Some("administrative") => tag(tags, "name").is_some(),
-        Some("postal_code") => tag(tags, "postal_code").is_some(),
-        _ => has_place(tags),
-    }
-}
-
-/// Whether each object of a block is a relation whose area is wanted, in file order.
-pub(super) fn wanted_areas(block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
-    let mut wanted = Vec::new();
-    block.try_for_each(|element| {
-        wanted.push(match element {
-            Element::Relation(relation) => {
-                let tags: TagList<'_> = relation.tags().collect();
-                is_area(relation.tags()) && (is_wanted_area(&tags) || is_address(&tags))
-            }
-            _ => false,
-        });
-        Ok::<(), FormatError>(())
-    })?;
-    Ok(wanted)
-}
-
-fn is_address(tags: &[(&str, &str)]) -> bool {
-    tag(tags, "addr:housenumber").is_some()
-}
-
 impl Visitor for Collector {
     type Found = Found;
 
     fn way_keys(&self) -> Option<&'static [&'static str]> {
-        Some(&[
-            "highway",
-            "addr:housenumber",
-            "addr:interpolation",
-            "boundary",
-            "place",
-        ])
+        Some(WAY_KEYS)
     }
 
     fn node<'t>(
@@ -154,58 +70,77 @@ impl Visitor for Collector {
         tags: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> Result<(), FormatError> {
         let tags: TagList<'_> = tags.collect();
-        let is_address = is_address(&tags);
-        if !is_address && !has_place(&tags) {
+        let (is_address, has_place) = (is_address(&tags), place_kind(&tags).is_some());
+        if !is_address && !has_place {
             return Ok(());
+        }
+        if has_place {
+            self.shared.relations.add_place(id, &tags);
         }
         let Some(point) = location.and_then(on_earth) else {
             return Ok(());
         };
         if is_address {
-            self.point(Layer::Addresses, id, point, &address_tags(&tags));
+            self.shared.numbered.add(point);
+            let shared = self.shared.clone();
+            let mut tags = address_tags(&tags);
+            let way = complete(&shared.relations, ObjectKind::Node, id, &mut tags);
+            if let Some(way) = &way {
+                tags.push((STREET, way));
+            }
+            self.point(Layer::Addresses, id, point, &tags);
         }
-        if has_place(&tags) {
+        if has_place {
             self.point(Layer::Places, id, point, &area_tags(&tags));
         }
         Ok(())
     }
 
     fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
+        let tags: TagList<'_> = way.tags().collect();
+        let (is_address, street) = (is_address(&tags), StreetKind::of(&tags));
+        let is_interpolation = !is_address && tag(&tags, "addr:interpolation").is_some();
+        let is_wanted = is_wanted_area(&tags);
+        let is_building = !is_address && is_building(&tags);
+        if !(is_address || is_interpolation || is_wanted || is_building || street.is_some()) {
+            return Ok(());
+        }
         let points = locations.iter().map(|location| location.and_then(on_earth));
         let points: Option<Vec<Point>> = points.collect();
         // A way of which a node is not in the file has no geometry.
         let Some(mut points) = points.filter(|points| points.len() > 1) else {
             return Ok(());
         };
-        let tags: TagList<'_> = way.tags().collect();
         let is_closed = points.len() > 3 && points.first() == points.last();
-        if is_closed && is_wanted_area(&tags) {
+        if is_closed && is_wanted {
             self.closed_area(way.id(), &points, &tags);
         }
         unwrap(&mut points);
         let line = points.as_slice();
-        if is_address(&tags) {
+        if is_address {
             let shape = if is_closed { Shape::Area } else { Shape::Line };
-            self.put_way(
-                Layer::Addresses,
-                way.id(),
-                shape,
-                line,
-                &address_tags(&tags),
-            );
-        } else if tag(&tags, "addr:interpolation").is_some() {
+            let mut tags = address_tags(&tags);
+            let shared = self.shared.clone();
+            let of = complete(&shared.relations, ObjectKind::Way, way.id(), &mut tags);
+            if let Some(of) = &of {
+                tags.push((STREET, of));
+            }
+            self.put_way(Layer::Addresses, way.id(), shape, line, &tags);
+        } else if is_interpolation {
             self.interpolation(way, line, &tags);
         }
-        if let Some(highway) = tag(&tags, "highway") {
-            let has_name = tag(&tags, "name").is_some();
-            let layer = if has_name {
-                Layer::Streets
-            } else {
-                Layer::Roads
-            };
-            if has_name || ROADS.contains(&highway) {
-                self.street(layer, way.id(), line, &tags);
+        if is_building && is_closed && self.may_be_numbered(line) {
+            let none = TagList::new();
+            self.put_way(Layer::Buildings, way.id(), Shape::Area, line, &none);
+        }
+        match street {
+            Some(StreetKind::Street) if is_closed && is_street_area(&tags) => {
+                let tags = street_tags(&tags);
+                self.put_way(Layer::Streets, way.id(), Shape::Area, line, &tags);
             }
+            Some(StreetKind::Street) => self.street(Layer::Streets, way.id(), line, &tags),
+            Some(StreetKind::Road) => self.street(Layer::Roads, way.id(), line, &tags),
+            None => {}
         }
         Ok(())
     }
@@ -213,7 +148,9 @@ impl Visitor for Collector {
     fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError> {
         let tags: TagList<'_> = relation.tags().collect();
         let (is_address, is_wanted) = (is_address(&tags), is_wanted_area(&tags));
-        if !is_area(relation.tags()) || !(is_address || is_wanted) {
+        let is_street = is_street_relation(&tags);
+        let is_building = !is_address && is_building(&tags);
+        if !is_area(relation.tags()) || !(is_address || is_wanted || is_street || is_building) {
             return Ok(());
         }
         let mut nodes = std::mem::take(&mut self.nodes);
@@ -224,24 +161,34 @@ impl Visitor for Collector {
         };
         self.nodes = nodes;
         if polygons.is_empty() {
-            self.found.get_or_insert_default().incomplete += 1;
+            if is_address || is_wanted || is_street {
+                self.found.get_or_insert_default().incomplete += 1;
+            }
             return Ok(());
         }
         if is_wanted {
-            self.area(ObjectKind::Relation, relation.id(), &polygons, &tags);
+            let mut kept = area_tags(&tags);
+            kept.extend(self.shared.relations.labels(relation, &tags));
+            self.area(ObjectKind::Relation, relation.id(), &polygons, &kept);
         }
+        if !(is_address || is_street || is_building) {
+            return Ok(());
+        }
+        let rings = polygons.iter().flat_map(rings).collect::<Vec<_>>();
+        let id = relation.id();
         if is_address {
-            let rings = polygons.iter().flat_map(rings).collect::<Vec<_>>();
-            self.put(
-                Layer::Addresses,
-                &Item {
-                    kind: ObjectKind::Relation,
-                    id: relation.id(),
-                    shape: Shape::Area,
-                    lines: Lines::Many(&rings),
-                    tags: &address_tags(&tags),
-                },
-            );
+            let mut tags = address_tags(&tags);
+            let shared = self.shared.clone();
+            let of = complete(&shared.relations, ObjectKind::Relation, id, &mut tags);
+            if let Some(of) = &of {
+                tags.push((STREET, of));
+            }
+            self.rings(Layer::Addresses, id, &rings, &tags);
+        } else if is_building && rings.iter().any(|ring| self.may_be_numbered(ring)) {
+            self.rings(Layer::Buildings, id, &rings, &TagList::new());
+        }
+        if is_street {
+            self.rings(Layer::Streets, id, &rings, &street_tags(&tags));
         }
         Ok(())
     }
@@ -251,14 +198,35 @@ impl Visitor for Collector {
     }
 
     fn check(&mut self) -> Result<()> {
-        self.sorter.check()
+        self.shared.sorter.check()
     }
 
     fn rest(&mut self) {
         if self.rows.count() > 0 {
-            self.sorter.add(std::mem::take(&mut self.rows));
+            self.shared.sorter.add(std::mem::take(&mut self.rows));
         }
     }
+}
+
+/// Adds what the relation of a house says to the tags of its address, where they have no street. Returns the id of the way
+/// that has the name of the street, if the relation has none.
+fn complete<'a>(
+    relations: &'a Relations,
+    kind: ObjectKind,
+    id: i64,
+    tags: &mut TagList<'a>,
+) -> Option<String> {
+    if text_tag(tags, "addr:street").is_some() {
+        return None;
+    }
+    let street = relations.street_of(kind, id)?;
+    tags.retain(|(key, _)| *key != "addr:street");
+    for (key, value) in &street.tags {
+        if tag(tags, key).is_none() {
+            tags.push((key, value));
+        }
+    }
+    street.way.map(|way| way.to_string())
 }
 
 /// The rings of a polygon, which end where they began.
@@ -268,9 +236,9 @@ fn rings(polygon: &AreaPolygon) -> impl Iterator<Item = Vec<Point>> {
 }
 
 impl Collector {
-    pub(super) fn new(sorter: &Arc<RowSorter>, max_vertices: Option<usize>) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, max_vertices: Option<usize>) -> Self {
         Self {
-            sorter: sorter.clone(),
+            shared: shared.clone(),
             max_vertices,
             rows: RowBatch::default(),
             found: None,
@@ -283,6 +251,23 @@ impl Collector {
             let key = key_of(layer, &extent);
             self.rows.push(key, |out| item.put_row(out));
         }
+    }
+
+    /// Whether nodes with a house number may be in an area.
+    fn may_be_numbered(&self, line: &[Point]) -> bool {
+        Extent::of(line).is_some_and(|extent| self.shared.numbered.may_meet(&extent))
+    }
+
+    /// Adds the area of a relation.
+    fn rings(&mut self, layer: Layer, id: i64, rings: &[Vec<Point>], tags: &TagList<'_>) {
+        let item = Item {
+            kind: ObjectKind::Relation,
+            id,
+            shape: Shape::Area,
+            lines: Lines::Many(rings),
+            tags,
+        };
+        self.put(layer, &item);
     }
 
     fn point(&mut self, layer: Layer, id: i64, point: Point, tags: &TagList<'_>) {
@@ -313,10 +298,7 @@ impl Collector {
 
     /// Adds a street in parts.
     fn street(&mut self, layer: Layer, id: i64, line: &[Point], tags: &TagList<'_>) {
-        let kept = tags
-            .iter()
-            .filter(|(key, _)| is_name(key) || matches!(*key, "highway" | "ref"));
-        let kept: TagList<'_> = kept.copied().collect();
+        let kept = street_tags(tags);
         let mut start = 0;
         while let Some(part) = line.get(start..line.len().min(start + PART_SEGMENTS + 1))
             && part.len() > 1
@@ -331,6 +313,11 @@ impl Collector {
         let found = self.found.get_or_insert_default();
         found.interpolated.extend(way.refs());
         let (nodes, mut kept) = (node_list(way.refs()), address_tags(tags));
+        let shared = self.shared.clone();
+        let of = complete(&shared.relations, ObjectKind::Way, way.id(), &mut kept);
+        if let Some(of) = &of {
+            kept.push((STREET, of));
+        }
         kept.push((NUMBERS, &nodes));
         self.put_way(Layer::Interpolations, way.id(), Shape::Line, line, &kept);
     }
@@ -352,7 +339,7 @@ impl Collector {
         if polygons.is_empty() {
             self.found.get_or_insert_default().incomplete += 1;
         }
-        self.area(ObjectKind::Way, id, &polygons, tags);
+        self.area(ObjectKind::Way, id, &polygons, &area_tags(tags));
     }
 
     /// Adds an area that contains places.
@@ -374,7 +361,7 @@ impl Collector {
             id,
             shape: Shape::Area,
             lines: Lines::Many(&lines),
-            tags: &area_tags(tags),
+            tags,
         };
         self.put(Layer::Areas, &item);
     }

@@ -215,7 +215,6 @@ impl Parts {
             let text = text.filter(|_| rank >= least)?;
             Some((key, text.to_owned()))
         };
-        let country_code = address.country_code.map(str::to_lowercase);
         let parts = [
             part("house_number", 30, address.house_number.as_deref()),
             part("road", 26, address.street),
@@ -227,7 +226,7 @@ impl Parts {
             part("ISO3166-2-lvl4", 8, address.state_code),
             part("postcode", 16, address.postcode),
             part("country", 4, address.country),
-            part("country_code", 4, country_code.as_deref()),
+            part("country_code", 4, address.country_code.as_deref()),
         ];
         Self(parts.into_iter().flatten().collect())
     }

@@ -1,0 +1,231 @@
+//! The sorts of objects that an index has, by their tags.
+
+use crate::engine::geometry_pass::is_area;
+use crate::error::FormatError;
+use crate::geocode::{tag, text_tag};
+use crate::pbf::{Block, Element};
+
+/// The values of `place` of objects that are kept.
+const PLACES: [&str; 9] = [
+    "city",
+    "town",
+    "village",
+    "hamlet",
+    "isolated_dwelling",
+    "suburb",
+    "quarter",
+    "neighbourhood",
+    "borough",
+];
+/// The values of `highway` of streets: what exists, and what people go along.
+const STREETS: [&str; 23] = [
+    "motorway",
+    "motorway_link",
+    "trunk",
+    "trunk_link",
+    "primary",
+    "primary_link",
+    "secondary",
+    "secondary_link",
+    "tertiary",
+    "tertiary_link",
+    "unclassified",
+    "residential",
+    "living_street",
+    "pedestrian",
+    "service",
+    "track",
+    "footway",
+    "path",
+    "cycleway",
+    "bridleway",
+    "steps",
+    "road",
+    "busway",
+];
+/// The values of `highway` of roads that are kept although they have no name.
+const ROADS: [&str; 14] = [
+    "motorway",
+    "motorway_link",
+    "trunk",
+    "trunk_link",
+    "primary",
+    "primary_link",
+    "secondary",
+    "tertiary",
+    "unclassified",
+    "residential",
+    "living_street",
+    "pedestrian",
+    "service",
+    "track",
+];
+/// The keys of areas and places that are kept, besides names.
+const AREA_KEYS: [&str; 11] = [
+    "admin_level",
+    "boundary",
+    "place",
+    "postal_code",
+    "population",
+    "ISO3166-1",
+    "ISO3166-1:alpha2",
+    "ISO3166-2",
+    "wikidata",
+    "border_type",
+    "linked_place",
+];
+/// The keys that say what an object with an address is.
+const CLASS_KEYS: [&str; 12] = [
+    "amenity",
+    "shop",
+    "tourism",
+    "office",
+    "leisure",
+    "craft",
+    "healthcare",
+    "historic",
+    "club",
+    "emergency",
+    "aeroway",
+    "man_made",
+];
+/// The keys of which an object with an address has one.
+const ADDRESS_KEYS: [&str; 4] = [
+    "addr:housename",
+    "addr:conscriptionnumber",
+    "addr:streetnumber",
+    "addr:block_number",
+];
+/// Keys of which a way that is kept has one.
+pub(super) const WAY_KEYS: &[&str] = &[
+    "highway",
+    "addr:housenumber",
+    "addr:housename",
+    "addr:conscriptionnumber",
+    "addr:streetnumber",
+    "addr:block_number",
+    "addr:interpolation",
+    "boundary",
+    "building",
+    "place",
+];
+
+pub(super) type TagList<'a> = Vec<(&'a str, &'a str)>;
+type Tags<'t, 'a> = &'t [(&'a str, &'a str)];
+
+fn is_name(key: &str) -> bool {
+    matches!(key, "name" | "alt_name" | "official_name" | "short_name") || key.starts_with("name:")
+}
+
+fn has_name(tags: Tags<'_, '_>) -> bool {
+    text_tag(tags, "name").is_some()
+}
+
+/// The tags of an address, with the name and the class of the object.
+pub(super) fn address_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
+    let class = CLASS_KEYS.iter().find(|key| tag(tags, key).is_some());
+    let is_kept = |key: &str| {
+        key.starts_with("addr:") || key == "name" || class.is_some_and(|class| *class == key)
+    };
+    let kept = tags.iter().filter(|(key, _)| is_kept(key));
+    kept.copied().collect()
+}
+
+/// The tags of an area or a place.
+pub(super) fn area_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
+    let is_kept = |key: &str| is_name(key) || AREA_KEYS.contains(&key);
+    let kept = tags.iter().filter(|(key, _)| is_kept(key));
+    kept.copied().collect()
+}
+
+/// The tags of a street.
+pub(super) fn street_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
+    let is_kept = |key: &str, value: &str| match key {
+        "name" => !value.trim().is_empty(),
+        "highway" | "ref" | "postal_code" => true,
+        "place" => value == "square",
+        key => is_name(key),
+    };
+    let kept = tags.iter().filter(|(key, value)| is_kept(key, value));
+    kept.copied().collect()
+}
+
+/// The kind of place of an object with a name.
+pub(super) fn place_kind(tags: Tags<'_, '_>) -> Option<&'static str> {
+    let place = tag(tags, "place").filter(|_| has_name(tags))?;
+    PLACES.into_iter().find(|kind| *kind == place)
+}
+
+/// Whether an area with these tags says where places in it are.
+pub(super) fn is_wanted_area(tags: Tags<'_, '_>) -> bool {
+    match tag(tags, "boundary") {
+        Some("administrative") => has_name(tags),
+        Some("postal_code") => tag(tags, "postal_code").is_some(),
+        _ => place_kind(tags).is_some(),
+    }
+}
+
+pub(super) fn is_address(tags: Tags<'_, '_>) -> bool {
+    tags.iter().any(|(key, value)| {
+        *key == "addr:housenumber" || ADDRESS_KEYS.contains(key) && !value.trim().is_empty()
+    })
+}
+
+/// A street, or a road without a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StreetKind {
+    Street,
+    Road,
+}
+
+impl StreetKind {
+    /// The kind of a way with `highway` or `place=square`; `None` if it is no street.
+    pub(super) fn of(tags: Tags<'_, '_>) -> Option<Self> {
+        let highway = tag(tags, "highway");
+        let is_street = highway.is_some_and(|highway| STREETS.contains(&highway));
+        if has_name(tags) && (is_street || is_square(tags)) {
+            return Some(Self::Street);
+        }
+        let is_road = highway.is_some_and(|highway| ROADS.contains(&highway));
+        is_road.then_some(Self::Road)
+    }
+}
+
+fn is_square(tags: Tags<'_, '_>) -> bool {
+    tag(tags, "place") == Some("square")
+}
+
+/// Whether a closed way with the tags of a street is an area.
+pub(super) fn is_street_area(tags: Tags<'_, '_>) -> bool {
+    tag(tags, "area") == Some("yes") || is_square(tags) && tag(tags, "highway").is_none()
+}
+
+/// Whether a relation that is an area is a street with a name.
+pub(super) fn is_street_relation(tags: Tags<'_, '_>) -> bool {
+    tag(tags, "type") == Some("multipolygon") && StreetKind::of(tags) == Some(StreetKind::Street)
+}
+
+/// Whether an area is a building.
+pub(super) fn is_building(tags: Tags<'_, '_>) -> bool {
+    tag(tags, "building").is_some_and(|building| building != "no")
+}
+
+/// Whether each object of a block is a relation whose area is wanted, in file order.
+pub(super) fn wanted_areas(block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
+    let mut wanted = Vec::new();
+    block.try_for_each(|element| {
+        wanted.push(match element {
+            Element::Relation(relation) => {
+                let tags: TagList<'_> = relation.tags().collect();
+                is_area(relation.tags())
+                    && (is_wanted_area(&tags)
+                        || is_address(&tags)
+                        || is_street_relation(&tags)
+                        || is_building(&tags))
+            }
+            _ => false,
+        });
+        Ok::<(), FormatError>(())
+    })?;
+    Ok(wanted)
+}

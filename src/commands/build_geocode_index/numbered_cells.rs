@@ -1,0 +1,98 @@
+//! The cells of the earth in which there are nodes with a house number.
+//!
+//! Buildings are kept if such a node may be in them. Cells share their bits with others, so that memory is bounded; a
+//! building that is kept in vain takes a little space, and changes no answer.
+
+use crate::geometry::{Extent, Point};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The binary logarithm of the height and the width of a cell in 1e-7 degree: 11 metres.
+const CELL_BITS: u32 = 10;
+/// The binary logarithm of the number of rows and of columns of a block of cells.
+const BLOCK_BITS: u32 = 6;
+/// The binary logarithm of the number of blocks that have bits of their own: 512 bytes each.
+const BLOCKS_BITS: u32 = 18;
+/// The number of cells beyond which a box is not looked up.
+const MAX_CELLS: i64 = 4096;
+
+/// The rows of a block of cells.
+type Rows = Box<[AtomicU64; 1 << BLOCK_BITS]>;
+
+/// A set of cells, which any number of threads may add to.
+#[derive(Debug)]
+pub(super) struct NumberedCells {
+    blocks: Vec<OnceLock<Rows>>,
+}
+
+/// The place of a cell: the number of its block, its row and its column.
+fn place_of(row: i32, column: i32) -> (usize, usize, u32) {
+    const MASK: i32 = (1 << BLOCK_BITS) - 1;
+    let [high_row, high_column] = [row, column].map(|at| (at >> BLOCK_BITS) as u32);
+    let block = u64::from(high_row) << 32 | u64::from(high_column);
+    let mixed = block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BLOCKS_BITS);
+    (
+        mixed as usize,
+        (row & MASK) as usize,
+        (column & MASK) as u32,
+    )
+}
+
+impl NumberedCells {
+    pub(super) fn new() -> Self {
+        let mut blocks = Vec::new();
+        blocks.resize_with(1 << BLOCKS_BITS, OnceLock::new);
+        Self { blocks }
+    }
+
+    /// Adds the cell of a node.
+    pub(super) fn add(&self, point: Point) {
+        let (block, row, column) = place_of(point.lat_e7 >> CELL_BITS, point.lon_e7 >> CELL_BITS);
+        let rows = self.blocks.get(block).map(|block| {
+            block.get_or_init(|| Box::new([const { AtomicU64::new(0) }; 1 << BLOCK_BITS]))
+        });
+        if let Some(row) = rows.and_then(|rows| rows.get(row)) {
+            row.fetch_or(1 << column, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a box may hold a node that was added.
+    pub(super) fn may_meet(&self, extent: &Extent) -> bool {
+        let [south, west, north, east] = extent.edges().map(|edge| edge >> CELL_BITS);
+        let count = (i64::from(north - south) + 1) * (i64::from(east - west) + 1);
+        let has = |row: i32, column: i32| {
+            let (block, row, column) = place_of(row, column);
+            let rows = self.blocks.get(block).and_then(OnceLock::get);
+            let bits = rows.and_then(|rows| rows.get(row));
+            bits.is_some_and(|bits| bits.load(Ordering::Relaxed) >> column & 1 == 1)
+        };
+        count > MAX_CELLS || (south..=north).any(|row| (west..=east).any(|column| has(row, column)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_around_a_node_meets_its_cell_and_one_beside_it_does_not() {
+        let cells = NumberedCells::new();
+        let at = |lat_e7, lon_e7| Point { lat_e7, lon_e7 };
+        for (lat, lon) in [
+            (490_000_000, 80_000_000),
+            (-5, -5),
+            (-900_000_000, 1_800_000_000),
+        ] {
+            cells.add(at(lat, lon));
+            let around =
+                |size: i32| Extent::at(at(lat - size, lon - size)).and(&Extent::at(at(lat, lon)));
+            assert!(
+                [0, 1, 1000, 100_000]
+                    .into_iter()
+                    .all(|size| cells.may_meet(&around(size)))
+            );
+            let aside = Extent::at(at(lat + 5000, lon - 5000));
+            assert!(!cells.may_meet(&aside));
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Facts about nodes and ways that relations have: the street of a house, the label of a boundary.
+//!
+//! Relations come last in a file, and are read first for the members of areas. What they say about nodes and ways is
+//! kept then, so that addresses are whole when they are found.
+
+use super::kinds::{TagList, place_kind};
+use crate::error::FormatError;
+use crate::geocode::{CENTRE, LABEL, is_same_name, tag, text_tag};
+use crate::osm::ObjectKind;
+use crate::pbf::{Block, Element, Relation};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The street of houses, as a relation says it.
+#[derive(Debug, Default)]
+pub(super) struct StreetRelation {
+    /// The tags of an address that houses have unless they have their own.
+    pub tags: Vec<(String, String)>,
+    /// The way that has the name, if the relation has none.
+    pub way: Option<i64>,
+}
+
+/// The members of relations, while relations are read in any order.
+#[derive(Debug, Default)]
+struct Gathered {
+    /// The kind and the id of a house, and the id of its relation.
+    houses: Vec<(ObjectKind, i64, i64)>,
+    streets: FxHashMap<i64, StreetRelation>,
+    /// The nodes that are labels or centres of boundaries.
+    labels: FxHashSet<i64>,
+}
+
+/// Facts about the members of relations.
+#[derive(Debug, Default)]
+pub(super) struct Relations {
+    gathering: Mutex<Gathered>,
+    gathered: OnceLock<Gathered>,
+    /// The kind and the name of places that are labels or centres.
+    places: Mutex<FxHashMap<i64, (&'static str, String)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the member of a boundary names it.
+fn label_key(role: &str) -> Option<&'static str> {
+    match role {
+        "label" => Some(LABEL),
+        "admin_centre" => Some(CENTRE),
+        _ => None,
+    }
+}
+
+impl Relations {
+    /// Keeps what the relations of a block say. Blocks come in any order, before any object is visited.
+    pub(super) fn read(&self, block: &Block<'_>) -> Result<(), FormatError> {
+        let mut found = Gathered::default();
+        block.try_for_each(|element| {
+            if let Element::Relation(relation) = element {
+                let tags: TagList<'_> = relation.tags().collect();
+                match tag(&tags, "type") {
+                    Some("associatedStreet" | "street") => found.street(&relation, &tags),
+                    _ if tag(&tags, "boundary") == Some("administrative") => {
+                        let members = relation.members();
+                        let labels = members.filter(|member| {
+                            member.kind == ObjectKind::Node && label_key(member.role).is_some()
+                        });
+                        found.labels.extend(labels.map(|member| member.id));
+                    }
+                    _ => {}
+                }
+            }
+            Ok::<(), FormatError>(())
+        })?;
+        let mut all = lock(&self.gathering);
+        all.houses.append(&mut found.houses);
+        all.streets.extend(found.streets);
+        all.labels.extend(found.labels);
+        Ok(())
+    }
+
+    fn gathered(&self) -> &Gathered {
+        self.gathered.get_or_init(|| {
+            let mut gathered = std::mem::take(&mut *lock(&self.gathering));
+            gathered.houses.sort_unstable();
+            gathered
+        })
+    }
+
+    /// The street of a house. Of several relations, that with the lowest id says it.
+    pub(super) fn street_of(&self, kind: ObjectKind, id: i64) -> Option<&StreetRelation> {
+        let Gathered {
+            houses, streets, ..
+        } = self.gathered();
+        let at = houses.partition_point(|(of, house, _)| (*of, *house) < (kind, id));
+        let (_, _, relation) = houses
+            .get(at)
+            .filter(|(of, house, _)| (*of, *house) == (kind, id))?;
+        streets.get(relation)
+    }
+
+    /// Keeps a node with a place that is the label or the centre of a boundary.
+    pub(super) fn add_place(&self, node: i64, tags: &TagList<'_>) {
+        if self.gathered().labels.contains(&node)
+            && let Some((kind, name)) = place_kind(tags).zip(tag(tags, "name"))
+        {
+            lock(&self.places).insert(node, (kind, name.to_owned()));
+        }
+    }
+
+    /// The kinds of the places that name a boundary, by the key that an index has for them.
+    pub(super) fn labels(
+        &self,
+        boundary: &Relation<'_>,
+        tags: &TagList<'_>,
+    ) -> Vec<(&'static str, &'static str)> {
+        let mut labels: Vec<(&'static str, &'static str)> = Vec::new();
+        let Some(name) = tag(tags, "name") else {
+            return labels;
+        };
+        for member in boundary.members() {
+            let key = label_key(member.role).filter(|_| member.kind == ObjectKind::Node);
+            let Some(key) = key.filter(|key| labels.iter().all(|(other, _)| other != key)) else {
+                continue;
+            };
+            if let Some((kind, place)) = lock(&self.places).get(&member.id)
+                && is_same_name(place, name)
+            {
+                labels.push((key, kind));
+            }
+        }
+        labels
+    }
+}
+
+impl Gathered {
+    fn street(&mut self, relation: &Relation<'_>, tags: &TagList<'_>) {
+        let (mut way, before) = (None, self.houses.len());
+        for member in relation.members() {
+            match (member.role, member.kind) {
+                ("house" | "address" | "addr:houselink", kind) => {
+                    self.houses.push((kind, member.id, relation.id()));
+                }
+                ("street" | "", ObjectKind::Way) => way = way.or(Some(member.id)),
+                _ => {}
+            }
+        }
+        if self.houses.len() == before {
+            return;
+        }
+        let name = text_tag(tags, "addr:street").or(text_tag(tags, "name"));
+        let mut of_address: Vec<(String, String)> = Vec::new();
+        if let Some(name) = name {
+            of_address.push(("addr:street".to_owned(), name.to_owned()));
+        }
+        let is_part = |key: &str| {
+            key.starts_with("addr:") && !matches!(key, "addr:street" | "addr:housenumber")
+        };
+        let parts = tags.iter().filter(|(key, _)| is_part(key));
+        of_address.extend(parts.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+        let street = StreetRelation {
+            way: way.filter(|_| name.is_none()),
+            tags: of_address,
+        };
+        self.streets.insert(relation.id(), street);
+    }
+}

@@ -1,0 +1,301 @@
+//! Finding the address that answers a question about a place.
+
+use super::folding::StreetNames;
+use super::interpolation::interpolated;
+use super::item::{STREET, Shape, tag, text_tag};
+use super::layout::Layer;
+use super::leaf::LeafItem;
+use super::metric::Metric;
+use super::query::{Near, Query};
+use crate::error::{FormatError, Result};
+use crate::geometry::Point;
+use crate::osm::ObjectKind;
+
+/// The distance in metres within which one of several numbered nodes in an area is better than the area.
+const BESIDE: f64 = 5.0;
+
+/// The keys of house numbers. A number of two parts has both.
+const NUMBERS: [&str; 3] = [
+    "addr:housenumber",
+    "addr:conscriptionnumber",
+    "addr:streetnumber",
+];
+/// The keys of what stands for a house number.
+const NAMES: [&str; 2] = ["addr:housename", "addr:block_number"];
+
+/// The keys of the parts of an address that neighbours share, besides the street.
+const SHARED: [&str; 10] = [
+    "addr:postcode",
+    "addr:city",
+    "addr:suburb",
+    "addr:neighbourhood",
+    "addr:quarter",
+    "addr:hamlet",
+    "addr:country",
+    "addr:state",
+    "addr:province",
+    "addr:county",
+];
+
+/// The house number in the tags of an address.
+pub(super) fn house_number(tags: &[(&str, &str)]) -> Option<String> {
+    let [number, conscription, street] = NUMBERS.map(|key| text_tag(tags, key));
+    let in_parts = || match (conscription, street) {
+        (Some(conscription), Some(street)) => Some(format!("{conscription}/{street}")),
+        (one, other) => one.or(other).map(str::to_owned),
+    };
+    number.map(str::to_owned).or_else(in_parts)
+}
+
+/// Whether tags say an address: a number, or what stands for it.
+pub(super) fn is_address(tags: &[(&str, &str)]) -> bool {
+    let mut keys = NUMBERS.iter().chain(&NAMES);
+    keys.any(|key| text_tag(tags, key).is_some())
+}
+
+fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> Result<bool, FormatError> {
+    for key in keys {
+        if item.tag(key)?.is_some_and(|value| !value.trim().is_empty()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+pub(super) fn item_is_address(item: &LeafItem<'_>) -> Result<bool, FormatError> {
+    Ok(has_text(item, &NUMBERS)? || has_text(item, &NAMES)?)
+}
+
+/// Whether two addresses may be the same: an address without a street may be that of any.
+fn is_same_address(one: &[(&str, &str)], other: &[(&str, &str)]) -> bool {
+    let [one_street, other_street] = [one, other].map(|tags| text_tag(tags, "addr:street"));
+    let is_same = one_street
+        .zip(other_street)
+        .is_none_or(|(one, other)| super::folding::is_same_name(one, other));
+    is_same && house_number(one) == house_number(other)
+}
+
+/// The area of the largest ring in square metres.
+fn size(metric: &Metric, rings: &[Vec<Point>]) -> f64 {
+    let of_ring = |ring: &Vec<Point>| {
+        let corners: Vec<[f64; 2]> = ring.iter().map(|corner| metric.project(*corner)).collect();
+        let pairs = corners.iter().zip(corners.iter().skip(1));
+        let doubled: f64 = pairs.map(|([ax, ay], [bx, by])| ax * by - bx * ay).sum();
+        doubled.abs() / 2.0
+    };
+    rings.iter().map(of_ring).fold(0.0, f64::max)
+}
+
+/// An address that answers.
+pub(super) struct Chosen<'i> {
+    pub near: Near<'i>,
+    pub number: Option<String>,
+}
+
+impl<'i> Chosen<'i> {
+    fn of(near: Near<'i>) -> Self {
+        Self {
+            number: house_number(&near.tags),
+            near,
+        }
+    }
+}
+
+impl<'i> Query<'i, '_> {
+    /// The address that answers. `address` is the nearest one, and the others are the nearest street and interpolation
+    /// way.
+    pub(super) fn address_here(
+        &self,
+        address: Option<&Near<'i>>,
+        street: Option<(&Near<'i>, &StreetNames<'i>)>,
+        interpolation: Option<&Near<'i>>,
+    ) -> Result<Option<Chosen<'i>>> {
+        let mut chosen = match self.inside(address)? {
+            Some(near) => Some(Chosen::of(near)),
+            None => self.beside(address, street, interpolation)?,
+        };
+        if let Some(chosen) = &mut chosen {
+            self.complete(&mut chosen.near)?;
+        }
+        Ok(chosen)
+    }
+
+    /// The address of the smallest area that the place is in: its own, or that of a node in it.
+    fn inside(&self, nearest: Option<&Near<'i>>) -> Result<Option<Near<'i>>> {
+        let area = match nearest {
+            Some(nearest) if nearest.found.squared == 0.0 => self.smallest(Layer::Addresses)?,
+            _ => None,
+        };
+        let building = self.smallest(Layer::Buildings)?;
+        let is_smaller = |size: f64| area.as_ref().is_none_or(|(other, _)| size < *other);
+        if let Some((size, building)) = building
+            && is_smaller(size)
+            && let Some(node) = self.node_in(&building.found.item, None)?
+        {
+            return Ok(Some(node));
+        }
+        let Some((_, area)) = area else {
+            return Ok(None);
+        };
+        let item = area.found.item;
+        if let Some(node) = self.node_in(&item, None)? {
+            let is_same =
+                house_number(&area.tags).is_none() || is_same_address(&node.tags, &area.tags);
+            // One of several addresses in the area.
+            let id = node.found.item.id;
+            if is_same || node.distance_m() <= BESIDE && self.node_in(&item, Some(id))?.is_some() {
+                let mut node = node;
+                node.add_shared(&area.tags);
+                return Ok(Some(node));
+            }
+        }
+        Ok(Some(area))
+    }
+
+    /// The smallest area of a layer that the place is in, and its size.
+    fn smallest(&self, layer: Layer) -> Result<Option<(f64, Near<'i>)>> {
+        let metric = Metric::around(self.place);
+        let mut best: Option<(f64, super::index::Found<'i>)> = None;
+        let index = self.index;
+        index.visit_near(layer, self.place, 0.0, |found, _| {
+            let is_area = found.squared == 0.0 && found.item.shape == Shape::Area;
+            if is_area && (layer == Layer::Buildings || item_is_address(&found.item)?) {
+                let size = size(&metric, &found.item.lines()?);
+                let key = |size, found: &super::index::Found<'_>| (size, found.key());
+                if best
+                    .as_ref()
+                    .is_none_or(|(other, best)| key(size, &found) < key(*other, best))
+                {
+                    best = Some((size, found));
+                }
+            }
+            Ok(())
+        })?;
+        let near = |(size, found)| Ok((size, Near::of(index, found, self.options)?));
+        best.map(near).transpose()
+    }
+
+    /// The nearest node with a number in an area, other than the one with the id `but`.
+    fn node_in(&self, area: &LeafItem<'i>, but: Option<i64>) -> Result<Option<Near<'i>>> {
+        let lines = area.lines().map_err(|error| self.index.damaged(&error))?;
+        let metric = Metric::around(self.place);
+        let corners = lines.iter().flatten().map(|point| {
+            let [x, y] = metric.project(*point);
+            x.hypot(y)
+        });
+        let radius = corners.fold(0.0, f64::max);
+        self.near(Layer::Addresses, radius, |item| {
+            Ok(item.kind == ObjectKind::Node
+                && but != Some(item.id)
+                && has_text(item, &NUMBERS)?
+                && match item.first_point()? {
+                    Some(point) => area.holds(point)?,
+                    None => false,
+                })
+        })
+    }
+
+    /// The nearest address, unless a nearer street contradicts it, or the number on a nearer interpolation way.
+    fn beside(
+        &self,
+        address: Option<&Near<'i>>,
+        street: Option<(&Near<'i>, &StreetNames<'i>)>,
+        interpolation: Option<&Near<'i>>,
+    ) -> Result<Option<Chosen<'i>>> {
+        let radius = self.index.manifest().search_radius;
+        let is_near = |near: &&Near<'i>| near.distance_m() <= radius;
+        // A number belongs to its street: a nearer street with another name contradicts it.
+        let contradicts = |near: &Near<'i>| {
+            street.is_some_and(|(street, names)| {
+                let is_other = || near.street().is_some_and(|name| !names.has(name));
+                street.found.squared < near.found.squared && is_other()
+            })
+        };
+        let near = match address.filter(is_near) {
+            Some(near) if contradicts(near) => self.near(Layer::Addresses, radius, |item| {
+                let is_of = |name| street.is_some_and(|(_, names)| names.has(name));
+                Ok(item.tag("addr:street")?.is_some_and(is_of) && item_is_address(item)?)
+            })?,
+            near => near.cloned(),
+        };
+        let between = interpolation.filter(is_near).filter(|between| {
+            let is_nearer = near
+                .as_ref()
+                .is_none_or(|near| between.found.squared < near.found.squared);
+            is_nearer && !contradicts(between)
+        });
+        Ok(match between {
+            Some(between) => Some(Chosen {
+                number: self.number_at(between)?,
+                near: between.clone(),
+            }),
+            None => near.map(Chosen::of),
+        })
+    }
+
+    /// The house number of an interpolation way beside the place.
+    pub(super) fn number_at(&self, near: &Near<'i>) -> Result<Option<String>> {
+        let lines = near.found.item.lines();
+        let lines = lines.map_err(|error| self.index.damaged(&error))?;
+        let line = lines.first().map(Vec::as_slice).unwrap_or_default();
+        Ok(interpolated(line, &near.tags, near.found.place))
+    }
+
+    /// Adds the street to an address without one: that of the way that its relation names, or that of the interpolation
+    /// way that it is a node of.
+    fn complete(&self, near: &mut Near<'i>) -> Result<()> {
+        if near.street().is_some() {
+            return Ok(());
+        }
+        let radius = self.index.manifest().coarse_search_radius;
+        if let Some(way) = tag(&near.tags, STREET).and_then(|way| way.parse::<i64>().ok()) {
+            let street = self.near(Layer::Streets, radius, |item| {
+                Ok(item.kind == ObjectKind::Way && item.id == way)
+            })?;
+            if let Some(name) = street.and_then(|street| text_tag(&street.tags, "name")) {
+                near.tags.retain(|(key, _)| *key != "addr:street");
+                near.tags.push(("addr:street", name));
+                return Ok(());
+            }
+        }
+        if near.found.item.kind != ObjectKind::Node {
+            return Ok(());
+        }
+        let damaged = |error| self.index.damaged(&error);
+        let Some(point) = near.found.item.first_point().map_err(damaged)? else {
+            return Ok(());
+        };
+        let found = self
+            .index
+            .nearest(Layer::Interpolations, point, 1.0, |item| {
+                let is_node = item.lines()?.iter().flatten().any(|node| *node == point);
+                Ok(is_node && has_text(item, &["addr:street", "addr:place"])?)
+            })?;
+        if let Some(found) = found {
+            near.add_shared(&found.item.tags().map_err(damaged)?);
+        }
+        Ok(())
+    }
+}
+
+impl<'i> Near<'i> {
+    /// Takes the parts of an address that neighbours share, where it has none of its own.
+    fn add_shared(&mut self, others: &[(&'i str, &'i str)]) {
+        let has = |near: &Self, key: &str| text_tag(&near.tags, key).is_some();
+        if !has(self, "addr:street") && !has(self, "addr:place") {
+            let street = ["addr:street", "addr:place"].map(|key| (key, text_tag(others, key)));
+            self.tags.extend(
+                street
+                    .into_iter()
+                    .filter_map(|(key, name)| Some((key, name?))),
+            );
+        }
+        for key in SHARED {
+            if let Some(value) = text_tag(others, key)
+                && !has(self, key)
+            {
+                self.tags.push((key, value));
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The city, town or village among the areas that contain a place.
+
+use super::area::Area;
+use super::countries::{municipality_levels, usual_levels};
+
+/// Values of `place` of settlements.
+const SETTLEMENTS: [&str; 3] = ["city", "town", "village"];
+/// Values of `place` of what a municipality is not: its parts, and what it is a part of.
+const NO_MUNICIPALITIES: [&str; 12] = [
+    "suburb",
+    "borough",
+    "quarter",
+    "neighbourhood",
+    "city_block",
+    "district",
+    "county",
+    "province",
+    "state",
+    "region",
+    "country",
+    "island",
+];
+
+/// The kind of settlement that a value of `place` or `border_type` names.
+pub(super) fn settlement(value: &str) -> Option<&'static str> {
+    let mut values = value.split(';').map(str::trim);
+    values.find_map(|value| SETTLEMENTS.into_iter().find(|kind| *kind == value))
+}
+
+/// The roles of a boundary, as its tags and its members say them.
+struct Roles<'a, 'i> {
+    area: &'a Area<'i>,
+    level: u8,
+    /// The settlement that the tags of the boundary name.
+    own: Option<&'static str>,
+    /// The settlement of the node that is the label.
+    label: Option<&'static str>,
+    /// The settlement of the node that is the administrative centre.
+    centre: Option<&'static str>,
+    /// Whether the boundary is that of something else than a municipality.
+    is_other: bool,
+}
+
+impl<'a, 'i> Roles<'a, 'i> {
+    fn of(area: &'a Area<'i>) -> Option<Self> {
+        let level = area.level.filter(|level| *level > 2)?;
+        if !area.is_administrative {
+            return None;
+        }
+        let [place, linked, border, label, centre] = area.tags([
+            "place",
+            "linked_place",
+            "border_type",
+            super::item::LABEL,
+            super::item::CENTRE,
+        ]);
+        let kind = |value: Option<&str>| value.and_then(settlement);
+        let is_other =
+            |value: Option<&str>| value.is_some_and(|value| NO_MUNICIPALITIES.contains(&value));
+        Some(Self {
+            area,
+            level,
+            own: kind(place).or(kind(linked)).or(kind(border)),
+            label: kind(label),
+            centre: kind(centre),
+            is_other: is_other(place) || is_other(linked) || place.is_none() && is_other(label),
+        })
+    }
+
+    fn kind(&self) -> Option<&'static str> {
+        self.own.or(self.label).or(self.centre)
+    }
+}
+
+/// The boundary of the settlement that a place is in, and its kind: `city`, `town` or `village`. Areas are in the order
+/// of their levels.
+///
+/// A boundary that says that it is one comes first, then one of the levels of the country. A boundary within that of the
+/// municipality is a part of it, whatever it says. A label, or an administrative centre, says less than the levels of
+/// the country: a province has the name of its capital, and other municipalities.
+pub(super) fn city<'a, 'i>(
+    areas: &'a [Area<'i>],
+    country_code: Option<&str>,
+) -> Option<(&'a Area<'i>, &'static str)> {
+    let boundaries: Vec<Roles<'a, 'i>> = areas.iter().filter_map(Roles::of).collect();
+    let of_country = municipality_levels(country_code);
+    let levels = of_country.unwrap_or(usual_levels());
+    let at_level = |level: &u8| {
+        let mut boundaries = boundaries.iter();
+        boundaries.find(|area| area.level == *level && !area.is_other)
+    };
+    let municipality = levels.iter().find_map(at_level);
+    let reaches = |area: &&Roles<'_, '_>| {
+        municipality.is_none_or(|municipality| area.level <= municipality.level)
+    };
+    // The deepest comes last.
+    let mut around = boundaries.iter().rev().filter(reaches);
+    let is_role = |area: &&Roles<'_, '_>| {
+        area.own.is_some()
+            || area.label.is_some() && (municipality.is_none() || of_country.is_none())
+    };
+    let by_role = around.clone().find(is_role);
+    let by_centre = || around.find(|area| area.centre.is_some() && !area.is_other);
+    let found = by_role.or(municipality).or_else(by_centre)?;
+    Some((found.area, found.kind().unwrap_or("city")))
+}
+
+/// The boundary that is the best guess where neither boundaries nor places say in which city a place is.
+pub(super) fn guess<'a, 'i>(areas: &'a [Area<'i>]) -> Option<&'a Area<'i>> {
+    let boundaries: Vec<Roles<'a, 'i>> = areas.iter().filter_map(Roles::of).collect();
+    let at = |level: u8| {
+        let mut boundaries = boundaries.iter();
+        boundaries.find(|area| area.level == level && !area.is_other)
+    };
+    [8, 10, 7].into_iter().find_map(at).map(|found| found.area)
+}
+
+/// The kind of the settlement among areas that has a name.
+pub(super) fn kind_of_name(areas: &[Area<'_>], name: &str) -> Option<&'static str> {
+    let with_name = areas
+        .iter()
+        .rev()
+        .filter(|area| area.tag("name") == Some(name));
+    let kind = |area| Roles::of(area).and_then(|roles| roles.kind());
+    with_name.filter_map(kind).next()
+}
