@@ -224,6 +224,45 @@ fn answers_have_the_fields_that_clients_expect() {
 }
 
 #[test]
+fn each_zoom_names_the_city_by_whatever_rule_it_is_known() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = directory.path().join("town.opl");
+    let opl = "n1 v1 Tplace=town,name=Metropolis x8.0 y48.003\n\
+               n2 v1 T x7.998 y48.0\n\
+               n3 v1 T x8.002 y48.0\n\
+               n5 v1 Taddr:housenumber=10,addr:street=Main,amenity=restaurant,name=Chez x8.0 y48.00004\n\
+               w4 v1 Thighway=residential,name=Main Nn2,n3\n";
+    std::fs::write(&input, opl).unwrap();
+    let index = directory.path().join("index");
+    build(&input, &index);
+    let service = Service::start(&index);
+    let at = |zoom: u8| service.json(&format!("/reverse?lat=48.0000450&lon=8&zoom={zoom}"));
+    for zoom in 10..16 {
+        let found = at(zoom);
+        assert_eq!(
+            (&found["name"], &found["addresstype"]),
+            (&json!("Metropolis"), &json!("town"))
+        );
+        assert_eq!(found["address"]["town"], "Metropolis");
+    }
+    assert_eq!(at(17)["name"], "Main");
+    let house = at(18);
+    assert_eq!(
+        (&house["category"], &house["type"]),
+        (&json!("amenity"), &json!("restaurant"))
+    );
+    assert_eq!(
+        (&house["name"], &house["display_name"]),
+        (&json!("Chez"), &json!("10, Main, Metropolis"))
+    );
+    // Nothing is known that is larger than the city.
+    assert_eq!(at(9)["error"], "Unable to geocode");
+    // Values that ask for what the service answers are taken.
+    let path = "/reverse?lat=48.0&lon=8&namedetails=0&extratags=0&polygon_geojson=0&layer=address";
+    assert_eq!(service.json(path)["osm_id"], 5);
+}
+
+#[test]
 fn bad_requests_and_bad_clients_get_an_error_and_harm_nobody() {
     let Some(input) = real_file("liechtenstein-c.osm.pbf") else {
         return;
@@ -241,6 +280,14 @@ fn bad_requests_and_bad_clients_get_an_error_and_harm_nobody() {
         ("/reverse?lat=1&lon=200", "200"),
         ("/reverse?lat=1&lon=1&format=xml", "'format'"),
         ("/reverse?lat=1&lon=1&zoom=near", "'zoom'"),
+        ("/reverse?lat=1&lon=1&namedetails=1", "'namedetails'"),
+        ("/reverse?lat=1&lon=1&extratags=1", "'extratags'"),
+        (
+            "/reverse?lat=1&lon=1&polygon_geojson=1",
+            "'polygon_geojson'",
+        ),
+        ("/reverse?lat=1&lon=1&layer=poi", "'layer'"),
+        ("/reverse?lat=1&lon=1&json_callback=f", "'json_callback'"),
         ("/reverse?lat=1&lon=1&addressdetails=2", "'addressdetails'"),
         ("/geocode?lat=%00&lon=1", "not a number"),
         ("/map?bbox=1,2,3", "'bbox'"),

@@ -16,6 +16,19 @@ const ADDRESS_ZOOM: u8 = 18;
 /// The least value of `zoom` for a street.
 const STREET_ZOOM: u8 = 16;
 
+/// Parameters that change the answers of other geocoders, and the value that asks for what this one answers.
+const REFUSED: [(&str, &str); 9] = [
+    ("namedetails", "0"),
+    ("extratags", "0"),
+    ("entrances", "0"),
+    ("polygon_geojson", "0"),
+    ("polygon_kml", "0"),
+    ("polygon_svg", "0"),
+    ("polygon_text", "0"),
+    ("layer", "address"),
+    ("json_callback", ""),
+];
+
 /// The parameters of a request.
 pub(super) type Parameters = HashMap<String, String>;
 
@@ -100,6 +113,16 @@ impl ReverseOptions {
             Some("0") => false,
             Some(_) => return Err("parameter 'addressdetails' must be 0 or 1".to_owned()),
         };
+        let refused = REFUSED
+            .iter()
+            .find(|(name, no)| get(name).is_some_and(|value| !value.is_empty() && value != *no));
+        if let Some((name, no)) = refused {
+            let hint = match *no {
+                "" => "leave it out".to_owned(),
+                no => format!("the only value is {no}"),
+            };
+            return Err(format!("parameter '{name}' is not supported: {hint}"));
+        }
         Ok(Self {
             format,
             zoom,
@@ -114,15 +137,15 @@ struct Subject<'a> {
     id: i64,
     /// West, south, east, north in 1e-7 degree.
     edges: [i32; 4],
-    category: &'static str,
-    sort: &'static str,
-    address_type: &'static str,
+    category: &'a str,
+    sort: &'a str,
+    address_type: &'a str,
     rank: u8,
     name: &'a str,
 }
 
 impl<'a> Subject<'a> {
-    fn object(object: &NearObject, types: [&'static str; 3], rank: u8, name: &'a str) -> Self {
+    fn object(object: &NearObject, types: [&'a str; 3], rank: u8, name: &'a str) -> Self {
         let [category, sort, address_type] = types;
         // The service asks for boxes.
         let [south, west, north, east] = object.extent.map_or([0; 4], |extent| extent.edges());
@@ -142,6 +165,16 @@ impl<'a> Subject<'a> {
     fn of(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
         let (address, sources) = (&answer.address, &answer.sources);
         let house = sources.house_number.filter(|_| zoom >= ADDRESS_ZOOM);
+        let named = sources.house_number.is_some() || address.house_name.is_some();
+        let answering = answer.object.filter(|_| zoom >= ADDRESS_ZOOM && named);
+        if let Some(answering) = answering {
+            let name = answering.name.or(address.house_name).unwrap_or_default();
+            let types = match answering.class {
+                Some((key, value)) => [key, value, key],
+                None => ["place", "house", "place"],
+            };
+            return Some(Self::object(&answering.object, types, 30, name));
+        }
         if let Some(house) = house {
             return Some(Self::object(&house, ["place", "house", "place"], 30, ""));
         }
@@ -168,14 +201,29 @@ impl<'a> Subject<'a> {
             let name = road.reference.unwrap_or_default();
             return Some(Self::object(&road.object, types, 26, name));
         }
-        let place = answer.nearest.place.as_ref();
-        if let Some(place) = place.filter(|_| zoom >= 10) {
-            return Some(Self::object(
-                &place.object,
-                ["place", "city", "city"],
-                16,
-                place.name,
-            ));
+        let city_kind = address.city_kind.unwrap_or("city");
+        let steps = [
+            (13, "suburb", 20, address.suburb, sources.suburb),
+            (10, city_kind, 16, address.city, sources.city),
+            (8, "county", 12, address.county, sources.county),
+            (5, "state", 8, address.state, sources.state),
+            (0, "country", 4, address.country, sources.country),
+        ];
+        let known = steps
+            .into_iter()
+            .find_map(|(least_zoom, kind, rank, name, source)| {
+                let (name, source) = name.zip(source).filter(|_| zoom >= least_zoom)?;
+                let mut areas = answer.areas.iter();
+                let is_area =
+                    areas.any(|area| (area.object_kind, area.id) == (source.kind, source.id));
+                let types = match is_area {
+                    true => ["boundary", "administrative", kind],
+                    false => ["place", kind, kind],
+                };
+                Some(Self::object(&source, types, rank, name))
+            });
+        if known.is_some() {
+            return known;
         }
         answer
             .areas
@@ -215,12 +263,21 @@ impl Parts {
             let text = text.filter(|_| rank >= least)?;
             Some((key, text.to_owned()))
         };
+        let city_key = match address.city_kind {
+            Some("town") => "town",
+            Some("village" | "hamlet" | "isolated_dwelling") => "village",
+            _ => "city",
+        };
         let parts = [
+            part("house_name", 30, address.house_name),
             part("house_number", 30, address.house_number.as_deref()),
+            part("unit", 30, address.unit),
+            part("block", 30, address.block_number),
             part("road", 26, address.street),
             part("place", 26, address.place),
+            part("neighbourhood", 26, address.neighbourhood),
             part("suburb", 20, address.suburb),
-            part("city", 16, address.city),
+            part(city_key, 16, address.city),
             part("county", 12, address.county),
             part("state", 8, address.state),
             part("ISO3166-2-lvl4", 8, address.state_code),
@@ -259,14 +316,14 @@ struct Place<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     lon: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    class: Option<&'static str>,
+    class: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    category: Option<&'static str>,
+    category: Option<&'a str>,
     #[serde(rename = "type")]
-    sort: &'static str,
+    sort: &'a str,
     place_rank: u8,
     importance: f64,
-    addresstype: &'static str,
+    addresstype: &'a str,
     name: &'a str,
     display_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
