@@ -47,7 +47,7 @@ impl Manifest {
     pub(crate) fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(MANIFEST);
         let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            ErrorKind::NotFound => {
                 let cause = "there is no index here; `pbfhogg build-geocode-index FILE --output-dir \
                              DIRECTORY` makes one";
                 Error::file(directory, cause)
