@@ -534,21 +534,20 @@ impl Check<'_> {
         let mut before: Option<Ends> = None;
         for (index, ends) in ends.into_iter().enumerate() {
             let Some(ends) = ends else { continue };
-            if let Some((_, last, _, last_version)) = before {
-                if let Some(duplicate) =
+            if let Some((_, last, _, last_version)) = before
+                && let Some(duplicate) =
                     self.order.violation((last, last_version), (ends.0, ends.2))
-                {
-                    let (kind, id) = (ends.0.0, id_from_rank(ends.0.1));
-                    if self.options.kinds.contains(kind) && !(duplicate && self.options.full) {
-                        let blob = self.number(index);
-                        let violation = IdViolation {
-                            kind,
-                            id,
-                            blob,
-                            duplicate,
-                        };
-                        self.violation((index, (kind, 0, duplicate)), violation);
-                    }
+            {
+                let (kind, id) = (ends.0.0, id_from_rank(ends.0.1));
+                if self.options.kinds.contains(kind) && !(duplicate && self.options.full) {
+                    let blob = self.number(index);
+                    let violation = IdViolation {
+                        kind,
+                        id,
+                        blob,
+                        duplicate,
+                    };
+                    self.violation((index, (kind, 0, duplicate)), violation);
                 }
             }
             before = Some(ends);

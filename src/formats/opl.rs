@@ -112,11 +112,11 @@ impl Parser {
             }
             'u' => draft.user = self.string(value)?,
             'x' => {
-                let lon = given(value).map(|value| degrees(value));
+                let lon = given(value).map(degrees);
                 coordinates.lon = lon.transpose()?;
             }
             'y' => {
-                let lat = given(value).map(|value| degrees(value));
+                let lat = given(value).map(degrees);
                 coordinates.lat = lat.transpose()?;
             }
             'T' => self.tags(value)?,
