@@ -48,6 +48,12 @@ pub(super) fn country_of<'a, 'i>(areas: &'a [Area<'i>]) -> Option<(&'a Area<'i>,
     Some((country, code.map(str::to_lowercase)))
 }
 
+/// The postcode that an area says: that of the highest level.
+fn postcode_of<'i>(areas: &[Area<'i>]) -> Part<'i> {
+    let postal = |area: &Area<'i>| Some((area.tag("postal_code")?, area.object()));
+    areas.iter().rev().find_map(postal)
+}
+
 impl<'i> Parts<'i> {
     /// Takes what the tags of an object with an address say.
     pub(super) fn add_address(
@@ -176,9 +182,7 @@ impl<'i> Parts<'i> {
                 .filter(|(name, _)| !is_named_city(name))
         };
         self.suburb = self.suburb.take().or_else(suburb);
-        let postal = |area: &Area<'i>| Some((area.tag("postal_code")?, area.object()));
-        let postcode = || areas.iter().rev().find_map(postal);
-        self.postcode = self.postcode.take().or_else(postcode);
+        self.postcode = self.postcode.take().or_else(|| postcode_of(areas));
     }
 
     /// The address, and the objects that its parts come from.
