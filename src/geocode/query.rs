@@ -146,13 +146,7 @@ impl<'i> Query<'i, '_> {
         let street = self.near(Layer::Streets, radius, |_| Ok(true))?;
         let interpolation = self.near(Layer::Interpolations, radius, |_| Ok(true))?;
         let areas = self.areas()?;
-        // Most objects have a number: the nearest of all is the nearest of those with a number, too.
-        let usable = match &first {
-            Some(near) if !is_address(&near.tags) => {
-                self.near(Layer::Addresses, radius, item_is_address)?
-            }
-            first => first.clone(),
-        };
+        let usable = self.usable(first.as_ref(), radius)?;
         let names = street.as_ref().map(|street| StreetNames::of(&street.tags));
         let named_street = street.as_ref().zip(names.as_ref());
         let chosen = self.address_here(usable.as_ref(), named_street, interpolation.as_ref())?;
@@ -183,6 +177,39 @@ impl<'i> Query<'i, '_> {
                 let number = tag(&near.tags, "addr:housenumber");
                 near.near_address(number.map(str::to_owned))
             }),
+            interpolation: match interpolation {
+                Some(near) => Some(near.near_address(self.number_at(&near)?)),
+                None => None,
+            },
+            place: nearest_place,
+            ..self.nearest_streets(street, road)
+        };
+        let named = areas.iter().filter_map(|area| self.named(area));
+        let (address, sources) = parts.finish();
+        Ok(Answer {
+            query: place,
+            label: label(&address, &nearest),
+            object,
+            address,
+            sources,
+            nearest,
+            areas: named.collect(),
+        })
+    }
+
+    /// The nearest object that says an address. `first` is the nearest of all: most say one.
+    fn usable(&self, first: Option<&Near<'i>>, radius: f64) -> Result<Option<Near<'i>>> {
+        match first {
+            Some(near) if !is_address(&near.tags) => {
+                self.near(Layer::Addresses, radius, item_is_address)
+            }
+            first => Ok(first.cloned()),
+        }
+    }
+
+    /// The nearest street and the nearest road.
+    fn nearest_streets(&self, street: Option<Near<'i>>, road: Option<Near<'i>>) -> Nearest<'i> {
+        Nearest {
             street: street.and_then(|near| {
                 Some(NearStreet {
                     object: near.object(),
@@ -196,23 +223,8 @@ impl<'i> Query<'i, '_> {
                     reference: tag(&near.tags, "ref"),
                 })
             }),
-            interpolation: match interpolation {
-                Some(near) => Some(near.near_address(self.number_at(&near)?)),
-                None => None,
-            },
-            place: nearest_place,
-        };
-        let named = areas.iter().filter_map(|area| self.named(area));
-        let (address, sources) = parts.finish();
-        Ok(Answer {
-            query: place,
-            label: label(&address, &nearest),
-            object,
-            address,
-            sources,
-            nearest,
-            areas: named.collect(),
-        })
+            ..Nearest::default()
+        }
     }
 
     /// The object of a layer that is nearest, among those that `accepts` accepts.

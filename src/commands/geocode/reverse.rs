@@ -201,6 +201,12 @@ impl<'a> Subject<'a> {
             let name = road.reference.unwrap_or_default();
             return Some(Self::object(&road.object, types, 26, name));
         }
+        Self::larger(answer, zoom)
+    }
+
+    /// What is larger than a street: the finest part that a value of `zoom` names, by whatever rule it is known.
+    fn larger(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
+        let (address, sources) = (&answer.address, &answer.sources);
         let city_kind = address.city_kind.unwrap_or("city");
         let steps = [
             (13, "suburb", 20, address.suburb, sources.suburb),
