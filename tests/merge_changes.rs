@@ -195,7 +195,7 @@ fn broken_change_files_are_refused_and_nothing_is_written() {
     let output = dir.path().join("out.osc");
     for (text, cause) in [
         ("", "empty"),
-        ("<osm version='0.6'/>", "this is an OSM XML file"),
+        ("<osm version='0.6'/>", "this is data, not a change file"),
         (
             "<osmChange version='0.6'><create>",
             "the document ends before </osmChange>",

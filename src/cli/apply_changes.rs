@@ -104,6 +104,14 @@ pub fn run(args: &Args) -> Result<Answer> {
             args.output.as_deref(),
         )
     })?;
+    warn(&summary, &ctx);
+    args.run.report(&ctx, &summary, &options.output.target, || {
+        report(&options.output.target, &summary)
+    })
+}
+
+/// Warns of nodes that ways or relations refer to and that are not there.
+fn warn(summary: &Summary, ctx: &Context) {
     if let Some(locations) = &summary.locations {
         if locations.missing_references > 0 {
             ctx.warn(format!(
@@ -118,9 +126,6 @@ pub fn run(args: &Args) -> Result<Answer> {
             ));
         }
     }
-    args.run.report(&ctx, &summary, &options.output.target, || {
-        report(&options.output.target, &summary)
-    })
 }
 
 fn add_to_history(args: &Args, options: &apply_changes::Options, ctx: &Context) -> Result<Answer> {

@@ -79,6 +79,21 @@ enum KeptVersions {
     LastChange(LastChange),
 }
 
+impl KeptVersions {
+    /// The versions that are kept of inputs whose merged header is `header`.
+    fn of(dedupe: Dedupe, header: &HeaderBlock) -> Self {
+        match dedupe {
+            Dedupe::KeepAll => Self::All,
+            Dedupe::EachVersion(equal) => Self::EachVersion(equal),
+            Dedupe::LastChange(rules) => Self::LastChange(rules),
+            Dedupe::HighestVersion if header.has(feature::HISTORY) => {
+                Self::EachVersion(EqualVersions::First)
+            }
+            Dedupe::HighestVersion => Self::HighestVersion,
+        }
+    }
+}
+
 /// The result of `sort`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Summary {
@@ -114,15 +129,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     ctx.expect_phases(u64::from(files.len() > 1 || !header.has(feature::SORTED)));
     header.set_optional(feature::SORTED, true);
     job.output.header.apply(&mut header);
-    let kept = match job.dedupe {
-        Dedupe::KeepAll => KeptVersions::All,
-        Dedupe::EachVersion(equal) => KeptVersions::EachVersion(equal),
-        Dedupe::LastChange(rules) => KeptVersions::LastChange(rules),
-        Dedupe::HighestVersion if header.has(feature::HISTORY) => {
-            KeptVersions::EachVersion(EqualVersions::First)
-        }
-        Dedupe::HighestVersion => KeptVersions::HighestVersion,
-    };
+    let kept = KeptVersions::of(job.dedupe, &header);
     let mut plans: Vec<BlobPlan> = Vec::with_capacity(files.len());
     for file in &files {
         let plan = if let [only] = files.as_slice() {

@@ -49,7 +49,7 @@ fn is_located(file: &PbfFile, plan: &BlobPlan) -> Option<bool> {
 
 impl WayLocations {
     /// Decides about the locations in the ways of several inputs, and declares them in `header`, the header of the
-    /// output. Reads the ways if all inputs with ways have locations.
+    /// output. Reads the ways unless the locations are removed.
     pub(super) fn decide(
         files: &[PbfFile],
         plans: &[BlobPlan],
@@ -71,7 +71,9 @@ impl WayLocations {
         if with(true).next().is_none() {
             return Ok(Self::Keep);
         }
-        if let Some((file, _)) = with(false).next() {
+        let is_declared = with(true).any(|(file, _)| file.header.has(feature::LOCATIONS));
+        // Without a declaration, some ways may have locations and others none.
+        if let Some((file, _)) = with(false).next().filter(|_| is_declared) {
             ctx.warn(format!(
                 "the locations in ways are removed, because the ways of {} have none \
                  (add-locations-to-ways adds them)",
