@@ -412,7 +412,11 @@ fn outcome_of(input: &Path, index: &str) -> Vec<Object> {
 fn a_history_is_refused_and_text_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out.osm.pbf");
-    let history = history_of(dir.path(), "in.osh.pbf", &[&[node(1, 1, 1, &[])]]);
+    let history = history_of(
+        dir.path(),
+        "in.osh.pbf",
+        &[&[node(1, 1, 1, &[]), node(1, 2, 2, &[])]],
+    );
     let message = run_fail(&[&"add-locations-to-ways", &history, &"-o", &out]);
     assert!(
         message.contains("history") && message.contains("time-filter"),

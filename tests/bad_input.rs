@@ -427,7 +427,7 @@ fn broken_change_files_are_refused_with_line_and_column() {
         ),
         (
             "lat.osc",
-            b"<osmChange version='0.6'><create><node id='1' lat='91' lon='1'/></create></osmChange>".to_vec(),
+            b"<osmChange version='0.6'><create><node id='1' lat='215' lon='1'/></create></osmChange>".to_vec(),
             "lat",
         ),
         (

@@ -682,7 +682,7 @@ fn changesets_become_what_osmium_makes_of_them() {
     );
     let message = run_fail(&[&"sort", &input, &"-o", &output]);
     assert!(
-        message.contains("there are changesets in the file"),
+        message.contains("there is nothing but changesets in the file"),
         "{message}"
     );
 }

@@ -398,8 +398,8 @@ fn broken_text_is_refused_with_line_and_column_and_nothing_is_left() {
             "line 1, column 4: 'v1x': '1x' is not a number in range",
         ),
         (
-            "n1 x1 y91\n",
-            "line 1, column 7: '91' is not a coordinate within ±90 degrees",
+            "n1 x1 y215\n",
+            "line 1, column 7: '215' is beyond ±214.7483647 degrees",
         ),
         ("n1 dX\n", "'dX' is neither dV nor dD"),
         ("n1 Ta\n", "'a' is not a tag"),

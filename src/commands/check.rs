@@ -103,7 +103,7 @@ pub struct Summary {
     /// The number of faults in the contents; `None` without [`Options::full`].
     pub faults: Option<u64>,
     /// The number of strings, in all blobs together, with control characters or other characters that XML 1.0 does not
-    /// know, which is no fault; `None` without [`Options::full`].
+    /// know. Each of their uses is a fault. `None` without [`Options::full`].
     pub inexpressible: Option<u64>,
     /// The result of the check of indexes; `None` if they were not checked.
     pub index: Option<IndexCheck>,

@@ -102,7 +102,7 @@ mod tests {
         let bytes = list().to_bytes();
         assert_eq!(bytes.len(), 4 + 5 * 8);
         assert_eq!(AccessList::parse(&bytes), Some(list()));
-        assert_eq!(AccessList::parse(&bytes[..20]), None);
+        assert_eq!(AccessList::parse(&bytes[..21]), None);
         assert_eq!(AccessList::parse(&[9, 0, 0, 0]), None);
         assert_eq!(AccessList::parse(&[]), None);
     }

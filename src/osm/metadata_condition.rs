@@ -196,7 +196,7 @@ mod tests {
     fn users_are_compared_with_patterns() {
         let (tag, conditions) =
             MetadataCondition::split("shop @user!=some one, two @uid=1").unwrap();
-        assert_eq!(tag, "shop ");
+        assert_eq!(tag, "shop");
         let name = StringMatcher::OneOf(vec!["some one".into(), "two".into()]);
         assert_eq!(
             conditions.first(),

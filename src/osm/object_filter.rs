@@ -263,7 +263,7 @@ mod tests {
             (one.kinds.bits(), one.more_tags.len(), one.metadata.len())
         };
         assert_eq!(parts("w/highway=primary&lanes=2"), (2, 1, 0));
-        assert_eq!(parts("w/a=b & c & d~e/f @version>1 @uid=5"), (2, 2, 2));
+        assert_eq!(parts("w/a=b & c & d~e/f @version>1 @uid=5"), (2, 1, 2));
         assert_eq!(parts("w/a=b&@version>1&@uid=5"), (2, 0, 2));
         assert_eq!(parts("name~a/b"), (7, 0, 0));
         let one = ObjectExpression::parse_tag("highway=primary&lanes=2").unwrap();

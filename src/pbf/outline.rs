@@ -23,6 +23,9 @@ pub(super) fn check_string_count(count: usize) -> Result<(), FormatError> {
     }
 }
 
+/// The end of the error message for a string that is not UTF-8.
+pub(super) const NOT_UTF8: &str = "is not UTF-8";
+
 impl<'a> StringTable<'a> {
     /// Reads a StringTable message. Fails if a string is not UTF-8, or if there are more than 2^22 strings.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
@@ -31,7 +34,7 @@ impl<'a> StringTable<'a> {
         while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
             if field.number == string_table::S {
                 let text = std::str::from_utf8(field.bytes()?).map_err(|_| {
-                    FormatError::with(format!("string {} is not UTF-8", strings.len()))
+                    FormatError::with(format!("string {} {NOT_UTF8}", strings.len()))
                 })?;
                 strings.push(text);
                 check_string_count(strings.len())?;

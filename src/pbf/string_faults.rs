@@ -1,9 +1,10 @@
-//! Strings of a block that are not UTF-8, and the objects that use them. The protobuf type of strings is `bytes`, and some
-//! writers put text of another encoding, or text that was cut within a character, in there.
+//! Strings of a block that are not UTF-8, or have characters that XML does not know, and the objects that use them. The
+//! protobuf type of strings is `bytes`, and some writers put text of another encoding, or text that was cut within a
+//! character, in there.
 
 use super::block::Block;
 use super::object::{Object, ObjectBody};
-use super::outline::{BlockOutline, StringTable, check_string_count};
+use super::outline::{BlockOutline, NOT_UTF8, StringTable, check_string_count};
 use super::schema::string_table;
 use super::wire::Fields;
 use crate::error::FormatError;
@@ -20,6 +21,8 @@ pub(crate) struct ContentFault {
     pub object: Option<(ObjectKind, i64)>,
     /// The fault, as text.
     pub what: String,
+    /// Whether the block can be read all the same.
+    pub is_readable: bool,
 }
 
 /// Fails if a string of the block in `payload` is not UTF-8, and names an object that uses the string.
@@ -35,9 +38,15 @@ pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
 /// one.
 #[cold]
 pub(super) fn named(payload: &[u8], error: FormatError) -> FormatError {
+    // A table that is too long is not read again.
+    if !error.to_string().ends_with(NOT_UTF8) {
+        return error;
+    }
     let mut first = None;
     let checked = content_faults(payload, |fault| {
-        first.get_or_insert(fault);
+        if !fault.is_readable {
+            first.get_or_insert(fault);
+        }
     });
     match (checked, first) {
         (_, Some(fault)) => match fault.object {
@@ -48,8 +57,8 @@ pub(super) fn named(payload: &[u8], error: FormatError) -> FormatError {
     }
 }
 
-/// Decodes all objects of the block in `payload`, and calls `take` with each string that is not UTF-8, once for each use.
-/// Returns the number of strings with characters that XML 1.0 does not know. Fails if the objects cannot be decoded for
+/// Decodes all objects of the block in `payload`, and calls `take` with each string that is not UTF-8 or has characters
+/// that XML 1.0 does not know, once for each use. Returns the number of strings with such characters. Fails if the objects cannot be decoded for
 /// another reason.
 pub(crate) fn content_faults(
     payload: &[u8],
@@ -73,12 +82,11 @@ pub(crate) fn content_faults(
         }
         let mut report = |text: &str, place: &dyn Fn() -> String| {
             if let Some(fault) = fault_of(text) {
-                if let Some(used) = used.get_mut(fault) {
-                    *used = true;
-                }
+                used[fault] = true;
                 take(ContentFault {
                     object: Some((object.kind(), object.id)),
-                    what: format!("{} is not UTF-8: {text}", place()),
+                    what: format!("{} {}: {text}", place(), faults[fault].what()),
+                    is_readable: faults[fault].is_utf8,
                 });
             }
         };
@@ -98,22 +106,25 @@ pub(crate) fn content_faults(
     }
     let unused = faults.iter().zip(&used).filter(|(_, used)| !**used);
     for (fault, _) in unused {
-        let (index, text) = (fault.index, &fault.text);
+        let (index, what, text) = (fault.index, fault.what(), &fault.text);
         take(ContentFault {
             object: None,
-            what: format!("string {index}, which no object uses, is not UTF-8: {text}"),
+            what: format!("string {index}, which no object uses, {what}: {text}"),
+            is_readable: fault.is_utf8,
         });
     }
-    Ok(table.count_inexpressible())
+    Ok(faults.iter().filter(|fault| fault.is_utf8).count() as u64)
 }
 
 /// The strings of a block as they are stored.
 struct RawStrings<'a>(Vec<&'a [u8]>);
 
-/// A string that is not UTF-8.
+/// A string that is not UTF-8, or has characters that XML 1.0 does not know.
 struct StringFault {
     /// The index of the string.
     index: usize,
+    /// Whether the string is UTF-8.
+    is_utf8: bool,
     /// The string with its other bytes escaped, as `caf\xe9`.
     text: String,
 }
@@ -132,25 +143,15 @@ impl<'a> RawStrings<'a> {
 
     fn faults(&self) -> impl Iterator<Item = StringFault> {
         let strings = self.0.iter().enumerate();
-        strings.filter_map(|(index, bytes)| match std::str::from_utf8(bytes) {
-            Ok(_) => None,
-            Err(_) => Some(StringFault {
+        strings.filter_map(|(index, bytes)| {
+            let is_utf8 = std::str::from_utf8(bytes).is_ok();
+            let is_fault = !is_utf8 || is_inexpressible(bytes);
+            is_fault.then(|| StringFault {
                 index,
+                is_utf8,
                 text: escaped(bytes),
-            }),
+            })
         })
-    }
-
-    /// The number of strings with control characters or other characters that XML 1.0 does not know.
-    fn count_inexpressible(&self) -> u64 {
-        let is_control = |byte: &u8| *byte < b' ' && !b"\t\n\r".contains(byte);
-        let has_some = |bytes: &&&[u8]| {
-            bytes.iter().any(is_control)
-                || [b"\xef\xbf\xbe", b"\xef\xbf\xbf"]
-                    .iter()
-                    .any(|char| memchr::memmem::find(bytes, *char).is_some())
-        };
-        self.0.iter().filter(has_some).count() as u64
     }
 
     /// The table of the strings, in which `faults` have their escaped text.
@@ -170,6 +171,27 @@ impl<'a> RawStrings<'a> {
     }
 }
 
+impl StringFault {
+    /// The predicate of the message.
+    const fn what(&self) -> &'static str {
+        if self.is_utf8 {
+            "has characters that XML does not know"
+        } else {
+            NOT_UTF8
+        }
+    }
+}
+
+/// Whether a text has control characters or other characters that XML 1.0 does not know.
+fn is_inexpressible(bytes: &[u8]) -> bool {
+    let is_control = |byte: &u8| *byte < b' ' && !b"\t\n\r".contains(byte);
+    let noncharacters = [b"\xef\xbf\xbe", b"\xef\xbf\xbf"];
+    bytes.iter().any(is_control)
+        || noncharacters
+            .iter()
+            .any(|char| memchr::memmem::find(bytes, *char).is_some())
+}
+
 /// Text with the bytes that are not UTF-8 as `\xNN`, and with control characters escaped. Long text is cut.
 fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();
@@ -183,14 +205,18 @@ fn escaped(bytes: &[u8]) -> String {
             let _ = write!(text, "\\x{byte:02x}");
         }
     }
-    // A part that is cut off may be the one that is not UTF-8: then the first such byte is named.
+    // A part that is cut off may have the fault: then the first byte of it is named.
     if text.chars().count() <= SHOWN {
         return text;
     }
     let start: String = text.chars().take(SHOWN).collect();
-    let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-    let byte = bytes.get(valid).copied().unwrap_or_default();
-    format!("{start}… (byte {valid} is \\x{byte:02x})")
+    let at = match std::str::from_utf8(bytes) {
+        Ok(_) => (0..bytes.len()).find(|at| is_inexpressible(&bytes[*at..bytes.len().min(at + 3)])),
+        Err(error) => Some(error.valid_up_to()),
+    };
+    let at = at.unwrap_or(0);
+    let byte = bytes.get(at).copied().unwrap_or_default();
+    format!("{start}… (byte {at} is \\x{byte:02x})")
 }
 
 #[cfg(test)]

@@ -109,13 +109,14 @@ pub(super) fn check(
                     Err(Error::Blob { source, .. }) => found.faults.push(ContentFault {
                         object: None,
                         what: source.to_string(),
+                        is_readable: false,
                     }),
                     Err(error) => return Err(error),
                 }
                 Ok(found)
             },
             |found| {
-                for ContentFault { object, what } in found.faults {
+                for ContentFault { object, what, .. } in found.faults {
                     add(Fault {
                         kind: object.map(|(kind, _)| kind),
                         id: object.map(|(_, id)| id),

@@ -112,7 +112,7 @@ mod tests {
     use crate::engine::{OutputOptions, sink::Sink};
     use crate::io::SizeHint;
     use crate::osm::{Location, ObjectKind, id_rank};
-    use crate::pbf::{Compression, FrameEncoder, HeaderBlock, IdTableBuilder, Object};
+    use crate::pbf::{Compression, FrameEncoder, HeaderBlock, IdTableBuilder, Object, feature};
     use crate::runtime::Context;
 
     /// Writes two blobs, of the nodes 1 to 100 and 101 to 200, and a table of the given nodes and their blobs. Returns
@@ -122,7 +122,8 @@ mod tests {
         let (path, ctx) = (directory.path().join("a.osm.pbf"), Context::default());
         let mut output = OutputOptions::file(&path);
         output.write.has_spatial_layout = true;
-        let header = HeaderBlock::default();
+        let mut header = HeaderBlock::default();
+        header.set_optional(feature::LOCATIONS, true);
         let mut sink = Sink::create(&output, header, SizeHint::default(), &ctx).unwrap();
         for first in [1, 101] {
             let mut encoder = FrameEncoder::new(Compression::default(), false);
