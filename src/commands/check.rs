@@ -17,6 +17,7 @@ use crate::osm::{KindSet, ObjectKind, id_from_rank};
 use crate::pbf::feature;
 use crate::runtime::Context;
 use blob_check::{Ends, Found, KindCheck, Order, Position};
+use contents::Contents;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -198,6 +199,12 @@ pub struct Dangling {
 }
 
 impl Summary {
+    fn take_contents(&mut self, found: Contents) {
+        self.faults = Some(found.count);
+        self.inexpressible = Some(found.inexpressible);
+        self.listed_faults = found.listed;
+    }
+
     /// Whether no problem was found.
     pub fn is_sound(&self) -> bool {
         let missing = self.missing.map_or(0, |missing| missing.total());
@@ -284,9 +291,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut summary = check.finish();
     if options.full {
         let found = contents::check(&file, &plan, options.kinds, options.max_listed, ctx)?;
-        summary.faults = Some(found.count);
-        summary.inexpressible = Some(found.inexpressible);
-        summary.listed_faults = found.listed;
+        summary.take_contents(found);
     }
     Ok(summary)
 }
@@ -318,6 +323,11 @@ impl Check<'_> {
         for_refs || (self.options.ids && self.options.full && self.options.kinds.contains(kind))
     }
 
+    fn checks_places_of(&self, kind: ObjectKind) -> bool {
+        let has_places = kind == ObjectKind::Node && self.options.kinds.contains(kind);
+        self.options.places && has_places
+    }
+
     fn checks_refs_of(&self, kind: ObjectKind) -> bool {
         let has_refs = match kind {
             ObjectKind::Node => false,
@@ -334,9 +344,7 @@ impl Check<'_> {
         let check = KindCheck {
             kind,
             order: self.order,
-            places: self.options.places
-                && kind == ObjectKind::Node
-                && self.options.kinds.contains(kind),
+            places: self.checks_places_of(kind),
             checks_ids: self.options.ids && self.options.kinds.contains(kind),
             collects: self.needs_set(kind),
             refs: self.checks_refs_of(kind),

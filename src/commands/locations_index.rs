@@ -87,18 +87,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    let has = options
-        .index
-        .metadata()
-        .map_or(0, |metadata| metadata.len())
-        / ENTRY;
-    let of_nodes = plan.entries.iter();
-    let of_nodes = of_nodes.filter(|entry| entry.kinds.single() == Some(ObjectKind::Node));
-    // What the entries say is refused before anything is written.
-    let largest = of_nodes
-        .filter_map(|entry| u64::try_from(entry.max_id).ok())
-        .max();
-    check_room(&options.index, largest.unwrap_or(0), has)?;
+    check_room_for(&plan, &options.index)?;
     let (target, output) = match exists {
         true => (open(&options.index, true)?, None),
         false => {
@@ -138,6 +127,16 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     summary.bytes = index.finish().map_err(failed)?;
     output.map_or(Ok(()), Output::commit)?;
     Ok(summary)
+}
+
+/// Fails if an index cannot grow so far that it has an entry for each node that the entries of blobs tell of: that is
+/// refused before anything is written.
+fn check_room_for(plan: &BlobPlan, index: &Path) -> Result<()> {
+    let has = index.metadata().map_or(0, |metadata| metadata.len()) / ENTRY;
+    let of_nodes = plan.entries.iter();
+    let of_nodes = of_nodes.filter(|entry| entry.kinds.single() == Some(ObjectKind::Node));
+    let ids = of_nodes.filter_map(|entry| u64::try_from(entry.max_id).ok());
+    check_room(index, ids.max().unwrap_or(0), has)
 }
 
 /// Fails if an index of `has` entries cannot grow so far that it has one for `id`. The entries of all ids between are

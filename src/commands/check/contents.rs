@@ -2,7 +2,7 @@
 //! that the header declares.
 
 use crate::error::{Error, Result};
-use crate::file::{BlobPass, BlobPlan, PbfFile};
+use crate::file::{BlobPass, BlobPlan, BlobReader, PbfFile};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, ContentFault, content_faults, feature, scan_payload};
 use crate::runtime::Context;
@@ -78,43 +78,7 @@ pub(super) fn check(
         .run(
             plan.entries.iter().collect(),
             || (),
-            |reader, (), entry| {
-                let mut found = InBlob {
-                    entry: None,
-                    number: entry.number,
-                    faults: Vec::new(),
-                    more: 0,
-                    inexpressible: 0,
-                };
-                let decoded = reader.decode(entry, |payload| {
-                    let inexpressible = content_faults(payload, |fault| {
-                        let kind = fault.object.map(|(kind, _)| kind);
-                        if kind.is_some_and(|kind| !kinds.contains(kind)) {
-                            return;
-                        }
-                        match found.faults.len() < max_listed {
-                            true => found.faults.push(fault),
-                            false => found.more += 1,
-                        }
-                    })?;
-                    let mut scanned = *entry;
-                    scan_payload(payload, &mut scanned)?;
-                    Ok((scanned, inexpressible))
-                });
-                match decoded {
-                    Ok((scanned, inexpressible)) => {
-                        found.entry = Some(scanned);
-                        found.inexpressible = inexpressible;
-                    }
-                    Err(Error::Blob { source, .. }) => found.faults.push(ContentFault {
-                        object: None,
-                        what: source.to_string(),
-                        is_readable: false,
-                    }),
-                    Err(error) => return Err(error),
-                }
-                Ok(found)
-            },
+            |reader, (), entry| look_into(reader, entry, kinds, max_listed),
             |found| {
                 for ContentFault { object, what, .. } in found.faults {
                     add(Fault {
@@ -141,6 +105,50 @@ pub(super) fn check(
     contents.count += more;
     contents.inexpressible = inexpressible;
     Ok(contents)
+}
+
+/// Decodes the objects of a blob.
+fn look_into(
+    reader: &mut BlobReader,
+    entry: &BlobEntry,
+    kinds: KindSet,
+    max_listed: usize,
+) -> Result<InBlob> {
+    let mut found = InBlob {
+        entry: None,
+        number: entry.number,
+        faults: Vec::new(),
+        more: 0,
+        inexpressible: 0,
+    };
+    let decoded = reader.decode(entry, |payload| {
+        let inexpressible = content_faults(payload, |fault| {
+            let kind = fault.object.map(|(kind, _)| kind);
+            if kind.is_some_and(|kind| !kinds.contains(kind)) {
+                return;
+            }
+            match found.faults.len() < max_listed {
+                true => found.faults.push(fault),
+                false => found.more += 1,
+            }
+        })?;
+        let mut scanned = *entry;
+        scan_payload(payload, &mut scanned)?;
+        Ok((scanned, inexpressible))
+    });
+    match decoded {
+        Ok((scanned, inexpressible)) => {
+            found.entry = Some(scanned);
+            found.inexpressible = inexpressible;
+        }
+        Err(Error::Blob { source, .. }) => found.faults.push(ContentFault {
+            object: None,
+            what: source.to_string(),
+            is_readable: false,
+        }),
+        Err(error) => return Err(error),
+    }
+    Ok(found)
 }
 
 /// The contradictions between the features that the header declares and `entries`, which were read from the blobs, each
