@@ -415,18 +415,34 @@ fn a_spatial_layout_is_not_out_of_order() {
     assert!(json["out_of_order"].is_null() && json["duplicates"].is_null());
 }
 
+/// Takes the declaration of locations out of the header of a file, whose length does not change. The header is a stored
+/// block of deflate.
+fn undeclare_locations(bytes: &mut [u8]) {
+    let is_start = |at: &usize| match bytes[*at..*at + 7] {
+        [0x78, _, 1, low, high, not_low, not_high] => low == !not_low && high == !not_high,
+        _ => false,
+    };
+    let start = (0..4096).find(is_start).expect("a stored block") + 7;
+    let len = usize::from(u16::from_le_bytes([bytes[start - 4], bytes[start - 3]]));
+    let (header, rest) = bytes[start..].split_at_mut(len);
+    let name = b"LocationsOnWays";
+    let at = header.windows(name.len()).position(|part| part == name);
+    let at = at.expect("a declaration");
+    header[at..at + name.len()].copy_from_slice(b"SomeOtherThings");
+    let (mut low, mut high) = (1u32, 0u32);
+    for byte in header.iter() {
+        low = (low + u32::from(*byte)) % 65_521;
+        high = (high + low) % 65_521;
+    }
+    rest[..4].copy_from_slice(&(high << 16 | low).to_be_bytes());
+}
+
 #[test]
 fn a_false_flag_of_a_spatial_layout_is_a_finding_and_a_warning_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
     let path = spatial(dir.path());
-    // The header without its declaration, of the same length.
     let mut bytes = std::fs::read(&path).unwrap();
-    let name = b"LocationsOnWays";
-    let at = bytes.windows(name.len()).position(|part| part == name);
-    let Some(at) = at else {
-        panic!("the header is not compressed");
-    };
-    bytes[at..at + name.len()].copy_from_slice(b"SomeOtherThings");
+    undeclare_locations(&mut bytes);
     let false_flag = dir.path().join("false.osm.pbf");
     std::fs::write(&false_flag, bytes).unwrap();
     let found = ask(&[&"check", &"--index", &false_flag]);

@@ -418,7 +418,7 @@ fn broken_change_files_are_refused_with_line_and_column() {
         (
             "osm.osc",
             b"<osm version='0.6'></osm>".to_vec(),
-            "osmChange",
+            "this is data, not a change file",
         ),
         (
             "id.osc",
@@ -476,7 +476,7 @@ fn broken_change_files_are_refused_with_line_and_column() {
             b"<osmChange version='0.6'><delete><node id='1' version='3000000000'/></delete></osmChange>".to_vec(),
             "version",
         ),
-        ("pbf.osc", craft::plain_file(&[block()]), "PBF"),
+        ("pbf.osc", craft::plain_file(&[block()]), "this is data"),
     ];
     for (name, bytes, cause) in cases {
         let changes = bench.path(name);

@@ -198,7 +198,7 @@ fn the_awkward_parts_of_the_format_are_read() {
             // Deleted: an id alone, an id without metadata, metadata alone.
             &dataset(0x10, &[&signed(1)]),
             &dataset(0x10, &[&signed(1), b"\0"]),
-            &dataset(0x10, &[&signed(1), b"\x02\0\0\x02"]),
+            &dataset(0x10, &[&signed(1), b"\x02\0\0\x01"]),
             b"\xff",
             &dataset(0x11, &[&signed(7), b"\0\0"]),
             &dataset(
@@ -210,7 +210,7 @@ fn the_awkward_parts_of_the_format_are_read() {
                 0x12,
                 &[
                     &signed(1),
-                    b"\0\x0d",
+                    b"\0\x0b",
                     &signed(4),
                     b"\x000x\0",
                     &signed(4),
@@ -418,7 +418,7 @@ fn a_change_file_in_o5c_creates_modifies_and_deletes() {
     let base = write(
         dir.path(),
         "base.osm",
-        &[b"<osm><node id='2' version='1' lat='1' lon='1'/><node id='3' version='1' lat='1' lon='1'/></osm>"],
+        &[b"<osm version='0.6'><node id='2' version='1' lat='1' lon='1'/><node id='3' version='1' lat='1' lon='1'/></osm>"],
     );
     let out = dir.path().join("out.osm.pbf");
     run_ok(&[&"apply-changes", &base, &changes, &"-o", &out]);

@@ -233,8 +233,7 @@ fn compare_files(
     has_charts: bool,
     ctx: &Context,
 ) -> Result<(Summary, Option<Charts>)> {
-    let sides = [&options.old, &options.new].map(|path| in_order(path, ctx));
-    let [old, new] = sides;
+    let [old, new] = [&options.old, &options.new].map(|path| in_order(path, ctx));
     let sides = [old?, new?];
     let history = is_history(options, &sides)?;
     check_each_once(options, &sides)?;

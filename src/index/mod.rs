@@ -18,7 +18,7 @@ pub use id_set::IdSet;
 pub use id_sets::IdSets;
 pub use location_store::{LocationStore, NodeBatch, StoreForm};
 pub use rank_set::{RankCursor, RankSet};
-pub(crate) use row_sorter::{
-    KeyBits, KeyRange, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows,
-};
+#[cfg(feature = "parquet")]
+pub(crate) use row_sorter::KeyRange;
+pub(crate) use row_sorter::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
 pub use set_table::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};
