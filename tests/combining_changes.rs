@@ -274,7 +274,7 @@ fn of_equal_changes_the_last_stays_in_every_format_and_under_both_names() {
                 assert!(found.contains(&tag), "{format}: {found}");
             }
         }
-        // What is applied one after the other, at once, and simplified before, gives the same.
+        // Changes give the same one after the other, at once, and simplified before.
         let applied = |base: &Path, changes: &[Arg]| {
             let mut args: Vec<Arg> = vec![&"apply-changes", &"-f", &"opl", &base];
             args.extend(changes);

@@ -85,7 +85,7 @@ fn a_box_that_goes_around_the_earth_by_mistake_is_said() {
         said.contains("config.json: extract out.opl: the box 57.2,35.9"),
         "{said}"
     );
-    // What is meant is silent: a box of the Pacific, and corners in another order.
+    // Boxes that are meant are silent: a box of the Pacific, and corners in another order.
     for corners in [
         "90,-60,-90,60",
         "57.2,39.7,54.3,35.9",

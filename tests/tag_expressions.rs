@@ -227,8 +227,11 @@ fn a_filter_that_keeps_nothing_says_why() {
             &["highway=primry"],
             "the key highway seems to have other values",
         ),
-        (&["hihgway"], "the key hihgway is in no blob"),
-        (&["n/highway=primary"], "of nodes"),
+        (
+            &["hihgway"],
+            "none of the objects that were looked at has the key hihgway",
+        ),
+        (&["n/highway=primary"], "none of the nodes"),
         (&["highway=primary&shop=yes"], "at the same time"),
         (&["world.osm"], "in quotes"),
         (&["x", "and", "y"], "'and' is taken for a key"),

@@ -236,7 +236,7 @@ pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
         }
         let sides = sides::Sides::of(&segments, &corners);
         let rings = rings::Rings::of(&segments, &corners, &sides);
-        // What lies in a hole whose outer ring is missing changes its side with it.
+        // Rings within a hole whose outer ring is missing change their side with it.
         if open_rings == OpenRings::LeaveOut
             && let Some(is_kept) = rings.without_lone_holes(&segments)
         {

@@ -74,7 +74,7 @@ pub(super) fn write(
     let path = inputs
         .first()
         .map_or(Path::new(""), |(input, _)| input.path());
-    // What is written to a stream cannot be withdrawn when an object is found.
+    // Bytes that a stream has received cannot be withdrawn when an object is found.
     if are_alone && (output.target.is_stream() || output.format == Format::Pbf) {
         for (input, format) in inputs {
             if has_objects(input, *format)? {

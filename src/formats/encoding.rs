@@ -23,7 +23,7 @@ pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
     let coding = coding(&start).map_err(|cause| Error::file(input.path(), cause))?;
     let bytes: Box<dyn Read + Send> = match read {
         Ok(_) => Box::new(Cursor::new(start).chain(bytes)),
-        // What was read is text, and the error is that of the next read.
+        // The bytes that were read are text, and the error is that of the next read.
         Err(error) => Box::new(Cursor::new(start).chain(Failing(Some(error)))),
     };
     Ok(match coding {

@@ -81,7 +81,7 @@ fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
     })
 }
 
-/// What the keys that the file has say.
+/// The hint that the keys of the file give.
 fn of_keys(expressions: &[ObjectExpression], has_keys: Option<bool>) -> Option<String> {
     let [expression] = expressions else {
         return None;
@@ -90,10 +90,10 @@ fn of_keys(expressions: &[ObjectExpression], has_keys: Option<bool>) -> Option<S
     let key = name_of_key(tag)?;
     match has_keys? {
         false => {
-            let among =
-                only_kinds(expressions).map_or(String::new(), |kinds| format!(" of {kinds}"));
+            let kinds = only_kinds(expressions);
+            let kinds = kinds.as_deref().unwrap_or("objects");
             Some(format!(
-                "the key {key} is in no blob{among} that was looked at"
+                "none of the {kinds} that were looked at has the key {key}"
             ))
         }
         true if expression.more_tags.is_empty() && expression.metadata.is_empty() => {

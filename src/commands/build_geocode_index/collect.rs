@@ -35,11 +35,11 @@ pub(super) struct Found {
     pub simplified: Vec<ObjectId>,
 }
 
-/// What the threads share.
+/// The state that the threads share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub sorter: RowSorter,
-    /// What relations say about other objects.
+    /// The facts in relations about other objects.
     pub relations: Relations,
     /// Where there are nodes with a house number.
     pub numbered: NumberedCells,

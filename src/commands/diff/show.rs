@@ -93,7 +93,7 @@ pub(super) fn put_details(out: &mut String, old: &Side<'_>, new: &Side<'_>, equa
     line("object", shown(old.info.visible), shown(new.info.visible));
     if equality.metadata {
         let infos = [&old.info, &new.info];
-        // What one side lacks is not compared.
+        // Metadata that one side lacks is not compared.
         let mut line = |name: &str, values: [Option<String>; 2]| {
             if let [Some(before), Some(after)] = values {
                 line(name, before, after);

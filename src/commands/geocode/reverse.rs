@@ -204,7 +204,7 @@ impl<'a> Subject<'a> {
         Self::larger(answer, zoom)
     }
 
-    /// What is larger than a street: the finest part that a value of `zoom` names, by whatever rule it is known.
+    /// The finest part larger than a street that a value of `zoom` names, by whatever rule it is known.
     fn larger(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
         let (address, sources) = (&answer.address, &answer.sources);
         let city_kind = address.city_kind.unwrap_or("city");

@@ -50,7 +50,7 @@ impl State {
         self.last.id = self.last.id.wrapping_add(reader.signed()?);
         draft.id = self.last.id;
         self.info(reader, &mut draft, set)?;
-        // What is deleted has no content: no coordinates, no list of references.
+        // A deleted object has no content: no coordinates, no list of references.
         if reader.is_empty() {
             draft.action = ChangeAction::Delete;
             set.is_history = true;
