@@ -87,7 +87,10 @@ impl LateAreas {
         for range in areas.ranges(RANGE) {
             let rows = areas.read(&range.keys)?;
             for row in rows.rows(0..rows.count()) {
-                text.add_row(row.get(PLACE_LEN..).unwrap_or_default());
+                let area = row.get(PLACE_LEN..);
+                text.add_row(
+                    area.ok_or_else(|| Error::Internal("a row without its place".into()))?,
+                );
                 if text.len() >= CHUNK {
                     Self::write_text(&mut text, document)?;
                 }
