@@ -3,7 +3,7 @@
 use super::{Dangling, IdViolation, Outside};
 use crate::error::FormatError;
 use crate::index::IdSet;
-use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
+use crate::osm::{ObjectKind, TypeThenId, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, Block};
 
 /// The first and the last key of a blob, and the versions of the first and the last object.
@@ -154,12 +154,15 @@ impl KindCheck {
         sets: &[IdSet; 3],
     ) -> Result<Found, FormatError> {
         let block = Block::parse_bare(payload)?;
-        let mut found = match self.needs_keys(entry) {
-            true => self.keys(&block, entry.number)?,
-            false => Found {
+        let mut found = if !self.needs_keys(entry) {
+            Found {
                 count: u64::from(entry.count),
                 ..Found::default()
-            },
+            }
+        } else if let Some(found) = self.ascending(&block)? {
+            found
+        } else {
+            self.keys(&block, entry.number)?
         };
         if self.refs {
             self.refs(&block, sets, &mut found)?;
@@ -179,6 +182,35 @@ impl KindCheck {
             })?;
         }
         Ok(found)
+    }
+
+    /// Counts the objects of a block of the kind alone, and collects their ids, which are positive and strictly ascending:
+    /// nearly all blocks are such. `None` for other blocks, and where versions are compared, too.
+    fn ascending(&self, block: &Block<'_>) -> Result<Option<Found>, FormatError> {
+        if self.order.history {
+            return Ok(None);
+        }
+        let mut found = Found::default();
+        let (mut first, mut last, mut is_ascending) = (0, 0, true);
+        block.for_each_id(|kind, id| {
+            is_ascending &= id > last && kind == self.kind;
+            last = id;
+            if found.count == 0 {
+                first = id;
+            }
+            found.count += 1;
+            if self.collects {
+                found.ids.push(id);
+            }
+        })?;
+        if !is_ascending {
+            return Ok(None);
+        }
+        if found.count > 0 {
+            let [first, last] = [first, last].map(|id| (self.kind, id_rank(id)));
+            found.ends = Some((first, last, 0, 0));
+        }
+        Ok(Some(found))
     }
 
     /// Counts the objects of the kind, collects their ids, and compares adjacent objects. Objects of all kinds are
