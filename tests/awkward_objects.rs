@@ -72,8 +72,10 @@ fn changesets_among_objects_are_written_as_text_and_left_out_of_pbf() {
 #[test]
 fn every_command_works_on_the_objects_of_a_file_with_changesets() {
     let dir = tempfile::tempdir().unwrap();
-    let commands: [&[Arg]; 8] = [
+    let commands: [&[Arg]; 10] = [
         &[&"sort", &"-f", &"opl"],
+        &[&"merge", &"-f", &"opl"],
+        &[&"add-locations-to-ways", &"-n", &"-f", &"opl"],
         &[&"tags-count"],
         &[&"check-refs"],
         &[&"export", &"-f", &"geojsonseq"],
@@ -95,6 +97,56 @@ fn every_command_works_on_the_objects_of_a_file_with_changesets() {
         }
         let count = ask(&[&"fileinfo", &"-e", &"-g", &"data.count.changesets", &path]);
         assert_eq!(count.stdout, "1\n");
+    }
+}
+
+#[test]
+fn sort_and_merge_write_changesets_behind_the_objects_by_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let changeset = |id: u32, changes: u32| format!("c{id} k{changes} s e d0 i1 uu x y X Y T\n");
+    let node = "n1 v1 dV c0 t i0 u T x1 y1\n";
+    let first = changeset(9, 1) + &changeset(2, 1) + node;
+    let first = text(dir.path(), "first.opl", &first);
+    let second = text(
+        dir.path(),
+        "second.opl",
+        &(node.to_owned() + &changeset(9, 4)),
+    );
+    let expected = [
+        (
+            "sort",
+            node.repeat(2) + &changeset(2, 1) + &changeset(9, 1) + &changeset(9, 4),
+        ),
+        (
+            "merge",
+            node.to_owned() + &changeset(2, 1) + &changeset(9, 4),
+        ),
+    ];
+    for (command, expected) in expected {
+        let found = ask(&[&command, &first, &second, &"-f", &"opl"]);
+        assert_eq!((found.status, found.stdout), (0, expected), "{command}");
+        // Neither PBF nor a change file has room for them.
+        for name in ["out.osm.pbf", "out.osc"] {
+            let out = dir.path().join(name);
+            let found = ask(&[&command, &"-O", &first, &second, &"-o", &out]);
+            assert_eq!(found.status, 0, "{}", found.stderr);
+            assert_eq!(
+                found.stderr.matches("changesets are left out").count(),
+                2,
+                "{}",
+                found.stderr
+            );
+        }
+    }
+}
+
+#[test]
+fn add_locations_to_ways_keeps_changesets_at_their_place() {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, content) in mixed_files(dir.path()) {
+        let located = content.replace("Nn1,n2", "Nn1x1y1,n2x2y2");
+        let found = ask(&[&"add-locations-to-ways", &"-n", &path, &"-f", &"opl"]);
+        assert_eq!((found.status, found.stdout), (0, located), "{path:?}");
     }
 }
 

@@ -57,6 +57,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             inputs: args.inputs.clone(),
             output: args.output.options()?,
             dedupe: commands::sort::Dedupe::HighestVersion,
+            changesets: args.kinds.has_changesets(),
         };
         return sort::run_with(&options, &args.run, &ctx);
     }

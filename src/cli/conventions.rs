@@ -35,6 +35,8 @@ pub struct Conventions {
     pub merged_versions: Dedupe,
     /// The rank of a change without a version in `merge-changes --simplify`.
     pub unversioned_changes: Unversioned,
+    /// Whether `sort`, and `merge` of several inputs, write the changesets of text inputs.
+    pub sorts_changesets: bool,
     /// Whether `merge-changes` sorts changes by kind, id and version.
     pub sorts_changes: bool,
     /// The treatment of inputs that are not in order.
@@ -90,6 +92,7 @@ const PBFHOGG: Conventions = Conventions {
     is_plain_by_default: false,
     merged_versions: Dedupe::HighestVersion,
     unversioned_changes: Unversioned::Newest,
+    sorts_changesets: true,
     sorts_changes: false,
     disorder: Disorder::Accept,
     tells_disorder: false,
@@ -123,6 +126,7 @@ const OSMIUM: Conventions = Conventions {
     is_plain_by_default: true,
     merged_versions: Dedupe::EachVersion(EqualVersions::First),
     unversioned_changes: Unversioned::Oldest,
+    sorts_changesets: false,
     sorts_changes: true,
     disorder: Disorder::Refuse,
     tells_disorder: true,

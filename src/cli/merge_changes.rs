@@ -82,7 +82,9 @@ pub fn run(args: &Args) -> Result<Answer> {
                 }),
                 false => Dedupe::KeepAll,
             };
-            let options = sort::Options::new(args.inputs.clone(), output).dedupe(dedupe);
+            let options = sort::Options::new(args.inputs.clone(), output)
+                .dedupe(dedupe)
+                .changesets(Conventions::current().sorts_changesets);
             super::sort::run_with(&options, &args.run, &ctx)
         }
     }

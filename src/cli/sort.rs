@@ -55,6 +55,7 @@ pub fn run(args: &Args, merge: bool) -> Result<Answer> {
             true => Conventions::current().merged_versions,
             false => Dedupe::KeepAll,
         },
+        changesets: Conventions::current().sorts_changesets || (merge && args.inputs.len() == 1),
     };
     run_with(&options, &args.run, &ctx)
 }

@@ -7,6 +7,7 @@
 mod nodes;
 
 pub use crate::engine::IndexType;
+use crate::engine::changesets::Place;
 use crate::engine::filter::{
     BlobDecision, FilterItem, FilterOutput, FilterPass, FilteredWriter, Transformed, size_hint,
 };
@@ -159,7 +160,7 @@ impl Eq for ScratchSummary {}
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The phases: members of relations, nodes, ways.
     ctx.expect_phases(3);
-    let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
+    let file = input::open_with_changesets(&options.input, &options.output, ctx)?;
     add_to(file, options, ctx)
 }
 
@@ -268,6 +269,7 @@ impl<'f> Job<'f> {
         output: OpenOutput,
     ) -> Result<(WriteSummary, Option<u64>)> {
         let mut writer = self.begin(output)?;
+        writer.put_changesets(Place::Before, &self.options.output)?;
         let locations =
             locator.locate(|nodes, store| self.write_nodes(&mut writer, nodes, store))?;
         let items = match locator.passes_nodes() {
@@ -276,6 +278,7 @@ impl<'f> Job<'f> {
             false => self.nodes().chain(self.rest()).collect(),
         };
         self.write_ways(&mut writer, items, &locations)?;
+        writer.put_changesets(Place::Behind, &self.options.output)?;
         Ok((finish(writer)?, locations.scratch_bytes()))
     }
 

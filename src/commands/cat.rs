@@ -2,7 +2,7 @@
 //! objects as text.
 
 use super::changesets;
-use crate::engine::changesets::{Place, put};
+use crate::engine::changesets::{Place, has_room, note_left_out, put};
 use crate::engine::headers::merged_header;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
@@ -118,6 +118,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     output.write.has_spatial_layout = keeps_spatial_layout(&files, options);
     let mut sink = Sink::create(&output, header, size_hint, ctx)?;
     for file in &files {
+        if options.changesets && !has_room(&options.output) {
+            note_left_out(file, ctx);
+        }
         put_changesets(file, Place::Before, options, &mut sink, ctx)?;
         match options.clean.is_empty() {
             true => copy(file, options, &mut sink, ctx)?,

@@ -94,16 +94,3 @@ pub mod update;
 
 pub use crate::engine::{HeaderOption, HeaderOptions, InheritedFields, KeptField, WriteSummary};
 pub use ids::IdSource;
-
-use crate::error::Result;
-use crate::file::{PbfFile, WriteOptions};
-use crate::runtime::Context;
-use std::path::PathBuf;
-
-/// Opens the inputs of a command that may copy blobs of the inputs to its output.
-fn open_all(paths: &[PathBuf], write: &WriteOptions, ctx: &Context) -> Result<Vec<PbfFile>> {
-    let files = paths.iter();
-    files
-        .map(|path| crate::engine::input::open_to_copy(path, write, ctx))
-        .collect()
-}

@@ -121,7 +121,7 @@ pub struct Summary {
 /// - New ids, counted from the first, exceed 64 bits.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(4);
-    let file = input::open_with_changesets(&options.input, &options.output.encoding(), ctx)?;
+    let file = input::open_with_changesets(&options.input, &options.output, ctx)?;
     let numberings = index_files::read(options.directory.as_deref(), options.start)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(&file, ctx)?;

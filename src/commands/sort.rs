@@ -1,10 +1,11 @@
 //! `sort` and `merge`: write objects in canonical order. Blobs that are in order already are copied.
 
-use super::open_all;
 use crate::engine::OutputOptions;
+use crate::engine::input;
 pub use crate::engine::sort::{Dedupe, EqualVersions, LastChange, Summary};
 use crate::engine::sort::{SortJob, sort_files};
 use crate::error::Result;
+use crate::file::PbfFile;
 use crate::runtime::Context;
 use std::path::PathBuf;
 
@@ -18,6 +19,9 @@ pub struct Options {
     pub output: OutputOptions,
     /// The handling of objects of the same kind and id.
     pub dedupe: Dedupe,
+    /// Whether changesets that a text input has beside its objects are written behind the objects, by id, if the output
+    /// has room for them: text other than OsmChange. What is left out is told as a warning.
+    pub changesets: bool,
 }
 
 impl Options {
@@ -27,11 +31,15 @@ impl Options {
             inputs,
             output,
             dedupe: Dedupe::KeepAll,
+            changesets: true,
         }
     }
 }
 
-setters!(Options { dedupe: Dedupe });
+setters!(Options {
+    dedupe: Dedupe,
+    changesets: bool
+});
 
 /// Merges the inputs into one file in canonical order.
 ///
@@ -43,7 +51,7 @@ setters!(Options { dedupe: Dedupe });
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), but instead of the blobs in flight about 256 MB for payloads that are
-/// being merged, and the frames that are made from these payloads.
+/// being merged, and the frames that are made from these payloads. Changesets of text inputs are held.
 ///
 /// # Errors
 ///
@@ -71,10 +79,18 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let job = SortJob {
         output: options.output.clone(),
         dedupe: options.dedupe,
+        changesets: options.changesets,
     };
-    sort_files(
-        open_all(&options.inputs, &options.output.encoding(), ctx)?,
-        &job,
-        ctx,
-    )
+    let write = options.output.encoding();
+    let inputs = options.inputs.iter();
+    let files: Vec<PbfFile> = inputs
+        .map(|path| {
+            if job.changesets {
+                input::open_with_changesets(path, &options.output, ctx)
+            } else {
+                input::open_to_copy(path, &write, ctx)
+            }
+        })
+        .collect::<Result<_>>()?;
+    sort_files(files, &job, ctx)
 }

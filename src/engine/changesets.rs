@@ -1,11 +1,13 @@
 //! Changesets in texts that also have nodes, ways or relations. Commands work on the objects; those that write every
-//! object of their input as text write the changesets, too.
+//! object of their input as text write the changesets, too: [`put`] at their place, and [`put_sorted`] by id.
 
 use super::output_options::{Format, OutputOptions};
 use super::sink::Sink;
 use crate::error::Result;
 use crate::file::PbfFile;
-use crate::formats::{ChangesetText, TextFormat, holds_changesets, read_changesets};
+use crate::formats::{
+    Changeset, ChangesetText, TextFormat, TextOptions, holds_changesets, read_changesets,
+};
 use crate::runtime::Context;
 
 /// The number of bytes of buffered text after which the text is written.
@@ -21,7 +23,7 @@ pub(crate) enum Place {
 }
 
 /// Writes the changesets of the text that `file` was converted from, if they belong to `place` and the output has room
-/// for them. Otherwise tells the user how many are left out.
+/// for them.
 pub(crate) fn put(
     file: &PbfFile,
     place: Place,
@@ -33,14 +35,8 @@ pub(crate) fn put(
         return Ok(());
     };
     let text = &changesets.text;
-    let options = match output.format {
-        Format::Text(options) if options.format != TextFormat::OsmChange => options,
-        Format::Text(_) | Format::Pbf => {
-            if place == Place::Before {
-                note_left_out(file, ctx);
-            }
-            return Ok(());
-        }
+    let Some(options) = room(output) else {
+        return Ok(());
     };
     let Some(format) = super::input::format_of(text, ctx)? else {
         return Ok(());
@@ -57,6 +53,55 @@ pub(crate) fn put(
         }
     })?;
     sink.add_text(&buffer.take())
+}
+
+/// Writes the changesets of the texts that `files` were converted from by id, if the output has room for them. If `once`,
+/// a changeset that occurs several times is written once, as it occurs last. All changesets are held in memory.
+pub(crate) fn put_sorted(
+    files: &[PbfFile],
+    once: bool,
+    output: &OutputOptions,
+    sink: &mut Sink,
+    ctx: &Context,
+) -> Result<()> {
+    let Some(options) = room(output) else {
+        return Ok(());
+    };
+    let mut all: Vec<Changeset> = Vec::new();
+    for changesets in files.iter().filter_map(|file| file.changesets.as_ref()) {
+        if let Some(format) = super::input::format_of(&changesets.text, ctx)? {
+            read_changesets(&changesets.text, format, |changeset| {
+                all.push(changeset.clone());
+                Ok(())
+            })?;
+        }
+    }
+    all.sort_by_key(|changeset| changeset.id);
+    let mut buffer = ChangesetText::new(&options);
+    for (index, changeset) in all.iter().enumerate() {
+        let is_last = all
+            .get(index + 1)
+            .is_none_or(|next| next.id != changeset.id);
+        if is_last || !once {
+            buffer.put(changeset);
+        }
+        if buffer.len() > CHUNK {
+            sink.add_text(&buffer.take())?;
+        }
+    }
+    sink.add_text(&buffer.take())
+}
+
+/// Whether changesets can be written to an output: text other than OsmChange.
+pub(crate) fn has_room(output: &OutputOptions) -> bool {
+    room(output).is_some()
+}
+
+fn room(output: &OutputOptions) -> Option<TextOptions> {
+    match output.format {
+        Format::Text(options) if options.format != TextFormat::OsmChange => Some(options),
+        Format::Text(_) | Format::Pbf => None,
+    }
 }
 
 /// Tells the user how many changesets of an input are left out, if there are any.

@@ -165,6 +165,7 @@ impl ElementWriter {
         let job = SortJob {
             output,
             dedupe: Dedupe::KeepAll,
+            changesets: false,
         };
         let file = PbfFile::of_input(input, &self.ctx)?;
         Ok(sort_files(vec![file], &job, &self.ctx)?.written)

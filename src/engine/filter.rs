@@ -7,6 +7,7 @@ mod selection;
 mod worker;
 
 use super::block_packer::Encoders;
+use super::changesets::{Place, put};
 use super::output_options::{Format, OutputOptions};
 use super::partial_blob_cache::PartialBlobCache;
 use super::sink::{BlobOutcome, Sink, WriteSummary};
@@ -341,6 +342,12 @@ impl<'f> FilteredWriter<'f> {
                 })
             },
         )
+    }
+
+    /// Writes the changesets of the text that the file was converted from to the first output, if they belong to `place`.
+    pub(crate) fn put_changesets(&mut self, place: Place, output: &OutputOptions) -> Result<()> {
+        let first = self.sinks.first_mut();
+        first.map_or(Ok(()), |sink| put(self.file, place, output, sink, self.ctx))
     }
 
     /// Completes all outputs. Their last blocks are encoded in parallel, and up to 16 files are flushed to disk at the

@@ -38,14 +38,19 @@ pub(crate) fn open_to_copy(path: &Path, write: &WriteOptions, ctx: &Context) -> 
     open_in(path, write.compression, ctx)
 }
 
-/// As [`open_to_copy`], for a command that [writes changesets](super::changesets::put) itself.
+/// As [`open_to_copy`], for a command that [writes changesets](super::changesets::put) itself where `output` has room for
+/// them.
 pub(crate) fn open_with_changesets(
     path: &Path,
-    write: &WriteOptions,
+    output: &OutputOptions,
     ctx: &Context,
 ) -> Result<PbfFile> {
     let (input, format) = open_any(path, ctx)?;
-    to_pbf(input, format, write.compression, ctx)
+    let file = to_pbf(input, format, output.encoding().compression, ctx)?;
+    if !super::changesets::has_room(output) {
+        super::changesets::note_left_out(&file, ctx);
+    }
+    Ok(file)
 }
 
 /// Tells the user how many changesets of a file are left out.
@@ -178,6 +183,7 @@ pub(crate) fn in_order(
     let job = SortJob {
         output,
         dedupe: Dedupe::KeepAll,
+        changesets: false,
     };
     sort_files(vec![file], &job, ctx)?;
     let file = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;

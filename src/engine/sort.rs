@@ -10,6 +10,7 @@ mod merge;
 mod order_notices;
 mod portions;
 
+use crate::engine::changesets;
 use crate::engine::headers::merged_header;
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps, without_equals};
 use crate::engine::sink::{BlobOutcome, Sink};
@@ -29,6 +30,8 @@ use serde::Serialize;
 pub(crate) struct SortJob {
     pub output: OutputOptions,
     pub dedupe: Dedupe,
+    /// Whether changesets of text inputs are written behind the objects, if the output has room for them.
+    pub changesets: bool,
 }
 
 /// The handling of duplicates: objects of the same kind and id, in one input or in several.
@@ -151,21 +154,8 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         plans.push(plan);
     }
     let mut locations = WayLocations::decide(&files, &plans, kept, &mut header, ctx)?;
-    let entries = plans.into_iter().map(|plan| plan.entries).enumerate();
-    let blobs: Vec<Source> = entries
-        .flat_map(|(file, entries)| {
-            let sources = entries.into_iter();
-            sources.map(move |entry| Source { file, entry })
-        })
-        .collect();
     let mut inputs: Vec<&Input> = files.iter().map(|file| &file.input).collect();
-    let steps = match kept {
-        KeptVersions::All => plan_steps(blobs, SHARD_BYTES),
-        _ => plan_steps(without_equals(blobs, kept.equal_blobs()), SHARD_BYTES)
-            .into_iter()
-            .map(MergeStep::with_each_id_once)
-            .collect(),
-    };
+    let steps = merge_steps(plans, kept);
     let merged = steps.iter().map(MergeStep::blobs_merged).sum();
     let scratch = job.output.target.scratch_directory();
     let runs = merge::sorted_runs(&inputs, &steps, SHARD_BYTES, &scratch, ctx)?;
@@ -178,7 +168,35 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     };
     locations.find_moved(&steps, &inputs, kept, ctx)?;
     let rules = Rules { kept, locations };
-    write_steps(job, header, &inputs, steps, merged, &rules, ctx)
+    let size_hint = steps
+        .iter()
+        .map(MergeStep::size_hint)
+        .fold(SizeHint::default(), SizeHint::and);
+    let mut sink = Sink::create(&job.output, header, size_hint, ctx)?;
+    write_steps(job, &inputs, steps, &rules, &mut sink, ctx)?;
+    if job.changesets {
+        let once = kept != KeptVersions::All;
+        changesets::put_sorted(&files, once, &job.output, &mut sink, ctx)?;
+    }
+    Ok(Summary::of(sink.finish()?, merged))
+}
+
+/// The steps of a merge of all inputs, whose blobs are in `plans`.
+fn merge_steps(plans: Vec<BlobPlan>, kept: KeptVersions) -> Vec<MergeStep> {
+    let entries = plans.into_iter().map(|plan| plan.entries).enumerate();
+    let blobs: Vec<Source> = entries
+        .flat_map(|(file, entries)| {
+            let sources = entries.into_iter();
+            sources.map(move |entry| Source { file, entry })
+        })
+        .collect();
+    match kept {
+        KeptVersions::All => plan_steps(blobs, SHARD_BYTES),
+        _ => plan_steps(without_equals(blobs, kept.equal_blobs()), SHARD_BYTES)
+            .into_iter()
+            .map(MergeStep::with_each_id_once)
+            .collect(),
+    }
 }
 
 /// The rules by which objects of the inputs become those of the output.
@@ -250,18 +268,12 @@ fn copy_while_sorted(
 
 fn write_steps(
     job: &SortJob,
-    header: HeaderBlock,
     inputs: &[&Input],
     steps: Vec<MergeStep>,
-    blobs_merged: u64,
     rules: &Rules,
+    sink: &mut Sink,
     ctx: &Context,
-) -> Result<Summary> {
-    let size_hint = steps
-        .iter()
-        .map(MergeStep::size_hint)
-        .fold(SizeHint::default(), SizeHint::and);
-    let mut sink = Sink::create(&job.output, header, size_hint, ctx)?;
+) -> Result<()> {
     let write = job.output.encoding();
     Pass::new("sort", ctx).with_budget(MERGE_BUDGET).run(
         steps,
@@ -286,8 +298,7 @@ fn write_steps(
             let input = inputs.get(file);
             input.map_or(Ok(()), |input| sink.add(input, outcome))
         },
-    )?;
-    Ok(Summary::of(sink.finish()?, blobs_merged))
+    )
 }
 
 /// The outcome for a blob whose ways may get other locations: a copy if all of them stay.

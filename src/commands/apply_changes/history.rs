@@ -81,6 +81,7 @@ pub fn apply_to_history(
     let job = SortJob {
         output,
         dedupe: Dedupe::EachVersion(equal),
+        changesets: false,
     };
     sort_files(files, &job, ctx)
 }
@@ -95,6 +96,7 @@ fn each_version_once(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> R
     let job = SortJob {
         output: OutputOptions::new(OutputTarget::Scratch(scratch.clone())).write(write),
         dedupe: Dedupe::EachVersion(EqualVersions::Last),
+        changesets: false,
     };
     let original = files.first().map(|file| file.input.clone());
     sort_files(files, &job, ctx)?;
