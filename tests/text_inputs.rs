@@ -117,6 +117,16 @@ fn a_text_is_a_history_if_it_says_so_or_has_deleted_or_several_versions() {
         ("deleted.opl", "n1 v2 dD x y\n".into(), true),
         ("one.osh.opl", "n1 v1 dV x1 y1\n".into(), true),
         (
+            "apart.opl",
+            "n1 v2 dV x1 y1\nw1 v1 dV Nn1\nn2 v1 dV x1 y1\nn1 v1 dV x1 y1\n".into(),
+            true,
+        ),
+        (
+            "unsorted.opl",
+            "n3 v2 dV x1 y1\nw1 v1 dV Nn1\nn1 v1 dV x1 y1\nn3 v2 dV x1 y1\n".into(),
+            false,
+        ),
+        (
             "unknown.opl",
             "n1 v0 dV x1 y1\nn1 v2 dV x1 y1\n".into(),
             false,

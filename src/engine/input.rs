@@ -5,6 +5,7 @@ use super::headers::HeaderOptions;
 use crate::engine::OutputOptions;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
+use crate::engine::text_versions::has_versions_apart;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, TextChangesets, TocNeeds, WriteOptions};
 use crate::formats::{
@@ -88,7 +89,7 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
 
 /// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with
 /// `compression`. A change file becomes a history file: its deletions are deleted versions. So does a text that is named
-/// as one, has deleted versions, or has several versions of an object one after the other. Changesets are left out
+/// as one, has deleted versions, or has several versions of an object. Changesets are left out
 /// without a note: [`PbfFile::changesets`] has their number.
 pub(crate) fn to_pbf(
     input: Input,
@@ -135,6 +136,9 @@ fn converted(
     file.header.text = document_header.text;
     file.header.text.is_change = format.is_change();
     file.header.is_converted = true;
+    if !file.header.has(feature::HISTORY) && has_versions_apart(&file, ctx)? {
+        file.header.set_required(feature::HISTORY, true);
+    }
     file.changesets = (changesets > 0).then(|| {
         Box::new(TextChangesets {
             text: input,

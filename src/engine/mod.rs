@@ -21,6 +21,7 @@ pub(crate) mod shards;
 pub(crate) mod sink;
 pub(crate) mod sort;
 pub(crate) mod text_sink;
+mod text_versions;
 pub(crate) mod way_locations;
 
 pub(crate) use block_packer::Encoders;

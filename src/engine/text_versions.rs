@@ -1,0 +1,60 @@
+//! Several versions of an object that stand apart in a text. Versions one after the other are found while the text is
+//! read; others only where the text is not in order.
+
+use super::scan::Scan;
+use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile, PlanNeeds};
+use crate::index::IdSet;
+use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
+use crate::runtime::Context;
+use std::collections::HashMap;
+
+/// Whether a converted text that is not in order has several versions of an object. Reads the file once, and again if an
+/// id occurs twice. Ids are held as sets of bits.
+pub(super) fn has_versions_apart(file: &PbfFile, ctx: &Context) -> Result<bool> {
+    let plan = BlobPlan::open(file, PlanNeeds::Order, ctx)?;
+    if plan.is_sorted() != Some(false) {
+        return Ok(false);
+    }
+    let [mut ids, mut repeated]: [[IdSet; 3]; 2] = Default::default();
+    Scan::bare("find versions", file, &plan, ctx).run(
+        |_| true,
+        |_, block| {
+            let mut ids: Vec<(ObjectKind, i64)> = Vec::new();
+            block.for_each_id(|kind, id| ids.push((kind, id)))?;
+            Ok(ids)
+        },
+        |found| {
+            for (kind, id) in found {
+                if !ids[kind as usize].insert(id) {
+                    repeated[kind as usize].insert(id);
+                }
+            }
+        },
+    )?;
+    drop(ids);
+    if repeated.iter().all(IdSet::is_empty) {
+        return Ok(false);
+    }
+    let (mut versions, mut differ) = (HashMap::<TypeThenId, u32>::new(), false);
+    Scan::bare("compare versions", file, &plan, ctx).run(
+        |_| true,
+        |_, block| {
+            let (mut keys, mut found) = (block.keys(), Vec::new());
+            while let Some(key) = keys.next()? {
+                if repeated[key.0 as usize].contains(id_from_rank(key.1))
+                    && let Some(version) = keys.version_info()?.version_number()
+                {
+                    found.push((key, version));
+                }
+            }
+            Ok(found)
+        },
+        |found| {
+            for (key, version) in found {
+                differ |= *versions.entry(key).or_insert(version) != version;
+            }
+        },
+    )?;
+    Ok(differ)
+}
