@@ -7,7 +7,9 @@ mod charts;
 mod compare;
 mod order;
 pub mod page;
+mod report;
 mod show;
+mod side;
 
 use crate::engine::headers::generator;
 use crate::engine::shards::{MergeStep, Source, Sources, are_equal, plan_steps};

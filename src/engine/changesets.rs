@@ -1,6 +1,7 @@
 //! Changesets in texts that also have nodes, ways or relations. Commands work on the objects; those that write every
 //! object of their input as text write the changesets, too: [`put`] at their place, and [`put_sorted`] by id.
 
+use super::input_format::format_of;
 use super::output_options::{Format, OutputOptions};
 use super::sink::Sink;
 use crate::error::Result;
@@ -38,7 +39,7 @@ pub(crate) fn put(
     let Some(options) = room(output) else {
         return Ok(());
     };
-    let Some(format) = super::input::format_of(text, ctx)? else {
+    let Some(format) = format_of(text, ctx)? else {
         return Ok(());
     };
     if holds_changesets(text, format)? != (place == Place::Before) {
@@ -69,7 +70,7 @@ pub(crate) fn put_sorted(
     };
     let mut all: Vec<Changeset> = Vec::new();
     for changesets in files.iter().filter_map(|file| file.changesets.as_ref()) {
-        if let Some(format) = super::input::format_of(&changesets.text, ctx)? {
+        if let Some(format) = format_of(&changesets.text, ctx)? {
             read_changesets(&changesets.text, format, |changeset| {
                 all.push(changeset.clone());
                 Ok(())

@@ -3,6 +3,7 @@
 
 use super::headers::HeaderOptions;
 use crate::engine::OutputOptions;
+use crate::engine::input_format::format_of;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::engine::text_versions::has_versions_apart;
@@ -15,7 +16,7 @@ use crate::formats::{
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::Bbox;
 use crate::pbf::{BlockBuilder, Compression, EncodedBlock, HeaderBlock, feature};
-use crate::runtime::{Context, InputFormat};
+use crate::runtime::Context;
 use std::path::Path;
 
 /// Opens an input whose blobs are not copied to an output. A text input becomes a temporary PBF compressed with lz4.
@@ -65,21 +66,6 @@ pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<Text
     let input = Input::open_in(path, ctx)?;
     let format = format_of(&input, ctx)?;
     Ok((input, format))
-}
-
-/// The text format of an input, as [`open_any`] finds it.
-pub(super) fn format_of(input: &Input, ctx: &Context) -> Result<Option<TextFormat>> {
-    Ok(match ctx.input_format {
-        InputFormat::Pbf => None,
-        InputFormat::Osm => Some(TextFormat::Osm),
-        InputFormat::Osc => Some(TextFormat::OsmChange),
-        InputFormat::Opl => Some(TextFormat::Opl),
-        InputFormat::O5m => match TextFormat::of(input)? {
-            Some(TextFormat::O5c) => Some(TextFormat::O5c),
-            _ => Some(TextFormat::O5m),
-        },
-        InputFormat::Auto => TextFormat::of(input)?,
-    })
 }
 
 fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFile> {

@@ -10,6 +10,7 @@ pub(crate) mod geometry_pass;
 pub(crate) mod headers;
 pub(crate) mod id_search;
 pub(crate) mod input;
+mod input_format;
 pub(crate) mod object_row;
 pub(crate) mod output_options;
 pub(crate) mod part;

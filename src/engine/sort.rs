@@ -7,6 +7,7 @@
 mod kept;
 mod located;
 mod merge;
+mod merged;
 mod order_notices;
 mod portions;
 

@@ -1,6 +1,6 @@
 //! The states between which a change file leads, and the state of the data that it is applied to.
 
-use super::change_set::{DocumentHeader, Replication};
+use super::document_header::{DocumentHeader, Replication};
 use crate::osm::format_timestamp;
 use crate::replication::is_same_server;
 use std::fmt;

@@ -3,11 +3,10 @@
 //! Both formats follow the OSM file formats manual of osmcode.org. One thread reads changesets one after the other: a
 //! file of changesets is converted about as fast as it is decompressed.
 
-use super::change_set::DocumentHeader;
+use super::document_header::DocumentHeader;
 use super::encoding::decoded;
 use super::format::TextFormat;
-use super::opl;
-use super::opl::{decode, given};
+use super::opl_fields::{self, decode, given};
 use super::xml::{check_version, degrees, for_each_attribute, number, root_attributes, time};
 use crate::error::{Error, Result};
 use crate::io::Input;
@@ -163,12 +162,12 @@ pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
         let mut chars = field.chars();
         let letter = chars.next().unwrap_or_default();
         let value = chars.as_str();
-        let whole = |value| opl::number::<i64>(field, value);
+        let whole = |value| opl_fields::number::<i64>(field, value);
         let moment = |value: &str| time(value);
         match letter {
             'c' if index == 0 => found.id = whole(value)?,
-            'k' => found.changes = opl::number(field, value)?,
-            'd' => found.comments_count = opl::number(field, value)?,
+            'k' => found.changes = opl_fields::number(field, value)?,
+            'd' => found.comments_count = opl_fields::number(field, value)?,
             's' => found.created = given(value).map(moment).transpose()?,
             'e' => found.closed = given(value).map(moment).transpose()?,
             'i' => found.uid = given(value).map(whole).transpose()?.filter(|uid| *uid > 0),

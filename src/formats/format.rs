@@ -1,12 +1,13 @@
 //! Detection of the text format and the compression of a file.
 
 use super::encoding::{decoded, is_utf16};
-use super::o5m;
-use super::text_encoder::TextCompression;
 use crate::error::{Error, Result};
 use crate::io::{FileCompression, Input};
 use std::io::Read;
 use std::path::Path;
+
+/// The number of bytes at the start of a file in o5m or o5c: a reset, and a dataset that names the format.
+pub(super) const O5M_MAGIC_LEN: usize = 7;
 
 /// A format for OSM data other than PBF. Most are text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +84,17 @@ impl TextFormat {
         }
     }
 
+    /// The format of a file with the given first bytes, if it is o5m or o5c.
+    pub(super) fn of_o5m(start: &[u8]) -> Option<Self> {
+        match start.get(..O5M_MAGIC_LEN)? {
+            [0xff, 0xe0, 4, b'o', b'5', b'm', b'2'] => Some(Self::O5m),
+            [0xff, 0xe0, 4, b'o', b'5', b'c', b'2'] => Some(Self::O5c),
+            _ => None,
+        }
+    }
+
     fn of_text(start: &[u8]) -> Option<Self> {
-        if let Some(format) = o5m::format_of(start) {
+        if let Some(format) = Self::of_o5m(start) {
             return Some(format);
         }
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
@@ -134,16 +144,6 @@ pub(crate) fn names_text_history(path: &Path) -> bool {
     };
     let name = without(&name, &[".gz", ".bz2", ".zst"]);
     without(&name, &[".xml", ".opl"]).ends_with(".osh")
-}
-
-/// Detects the compression of a file from its first bytes.
-pub(super) fn compression(start: &[u8]) -> TextCompression {
-    match FileCompression::of(start) {
-        Some(FileCompression::Gzip) => TextCompression::Gzip,
-        Some(FileCompression::Bzip2) => TextCompression::Bzip2,
-        Some(FileCompression::Zstd) => TextCompression::Zstd,
-        Some(FileCompression::Xz) | None => TextCompression::None,
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The facts of a header as pairs of name and value, with the names that osmium uses.
 
-use super::change_set::DocumentHeader;
+use super::document_header::DocumentHeader;
 use crate::osm::format_timestamp;
 use crate::pbf::{HeaderBlock, feature};
 

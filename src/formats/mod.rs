@@ -1,9 +1,11 @@
 //! OSM data that is not PBF: OSM XML, OPL, change files (OsmChange), o5m and o5c, files of changesets, and features.
 
+mod change_action;
 mod change_set;
 mod change_state;
 mod changesets;
 mod checksum;
+mod document_header;
 mod encoding;
 pub(crate) mod features;
 mod format;
@@ -12,11 +14,13 @@ mod numbers;
 mod o5m;
 mod object_text;
 mod opl;
+mod opl_fields;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
 mod read;
 mod text_buffer;
 mod text_chunks;
+mod text_compression;
 mod text_document;
 mod text_encoder;
 mod text_options;
@@ -28,12 +32,14 @@ mod write_osc;
 mod write_xml;
 mod xml;
 
-pub use change_set::{Batch, Change, ChangeSet, DocumentHeader, Replication, SameTime};
+pub use change_action::ChangeAction;
+pub use change_set::{Batch, Change, ChangeSet, SameTime};
 pub use change_state::ChangeState;
 pub(crate) use change_state::DataState;
 pub use changesets::{Changeset, Comment, read_changesets};
 pub(crate) use changesets::{changeset_header, holds_changesets};
 pub(crate) use checksum::{add_changeset, add_object};
+pub use document_header::{DocumentHeader, Replication};
 pub use features::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
 pub use format::TextFormat;
 pub(crate) use format::names_text_history;
@@ -43,12 +49,13 @@ pub(crate) use object_text::{ObjectChunk, ObjectText};
 pub use parquet::{GeoParquetOptions, GeoParquetVersion, PageCompression};
 pub(crate) use read::read_start;
 pub use read::read_texts;
+pub use text_compression::TextCompression;
 pub(crate) use text_document::TextDocument;
-pub use text_encoder::{EncodedText, TextCompression, TextEncoder};
+pub use text_encoder::{EncodedText, TextEncoder};
 pub use text_options::{DebugOptions, TextOptions, Visibility, WayLocations};
 pub use text_output::TextOutput;
 pub(crate) use write_changesets::ChangesetText;
-pub use write_osc::{ChangeAction, OscText, OscWriter};
+pub use write_osc::{OscText, OscWriter};
 
 use crate::error::Result;
 use crate::io::Input;

@@ -1,12 +1,13 @@
 //! Writing objects as text in any format.
 
+use super::change_action::ChangeAction;
 use super::format::TextFormat;
 use super::text_buffer::TextBuffer;
 use super::text_encoder::{EncodedText, TextEncoder};
 use super::text_options::{TextOptions, Visibility};
 use super::write_debug::DebugText;
 use super::write_opl::OplText;
-use super::write_osc::{ChangeAction, change_section};
+use super::write_osc::change_section;
 use super::write_xml::{Indent, XmlBuffer};
 use crate::pbf::Object;
 use std::io;

@@ -1,6 +1,7 @@
 //! Reading files that are not PBF: chunks are parsed on all cores, and the results are merged in file order.
 
-use super::change_set::{ChangeSet, DocumentHeader, NewestChanges, Replication};
+use super::change_set::{ChangeSet, NewestChanges};
+use super::document_header::{DocumentHeader, Replication};
 use super::format::TextFormat;
 use super::o5m::{self, O5mChunks};
 use super::text_chunks::{TextChunk, TextChunks};

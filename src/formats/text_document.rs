@@ -1,13 +1,14 @@
 //! Writing a whole document: the prologue, the objects, and the epilogue.
 
-use super::change_set::{DocumentHeader, Replication};
+use super::change_action::ChangeAction;
+use super::document_header::{DocumentHeader, Replication};
 use super::format::TextFormat;
 use super::object_text::{ObjectChunk, Sections};
 use super::text_buffer::TextBuffer;
 use super::text_options::TextOptions;
 use super::text_output::TextOutput;
 use super::write_debug::debug_prologue;
-use super::write_osc::{ChangeAction, OscText, change_section};
+use super::write_osc::{OscText, change_section};
 use super::write_xml::{XML_EPILOGUE, document, put_bounds, xml_prologue};
 use crate::error::{Error, Result};
 use crate::io::OpenOutput;

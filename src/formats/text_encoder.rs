@@ -1,45 +1,13 @@
 //! Compression of text in independent chunks, which workers can compress in parallel.
 
+use super::text_compression::TextCompression;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use std::io;
-use std::path::Path;
 
 /// The compression level of gzip files: the default of the program gzip.
 const GZIP_LEVEL: u32 = 6;
 /// The compression level of zstd files: the default of the program zstd.
 const ZSTD_LEVEL: i32 = 3;
-
-/// The compression of a text file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TextCompression {
-    /// No compression.
-    #[default]
-    None,
-    /// gzip.
-    Gzip,
-    /// bzip2.
-    Bzip2,
-    /// zstd.
-    Zstd,
-}
-
-impl TextCompression {
-    /// The compression of a text, by its first bytes.
-    pub(crate) fn of_content(input: &crate::io::Input) -> crate::Result<Self> {
-        Ok(super::format::compression(input.start()?))
-    }
-
-    /// The compression that the extension of a file name stands for: `gz`, `bz2` or `zst` in lower case. Any other
-    /// name stands for no compression.
-    pub fn of_name(path: &Path) -> Self {
-        match path.extension().and_then(|ending| ending.to_str()) {
-            Some("gz") => Self::Gzip,
-            Some("bz2") => Self::Bzip2,
-            Some("zst") => Self::Zstd,
-            _ => Self::None,
-        }
-    }
-}
 
 /// A chunk of encoded text. A file consists of a head, any number of chunks, and a tail.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Text files as output: complete or absent, and compressed if the file name asks for it.
 
-use super::text_encoder::{EncodedText, GzipTrailer, TextCompression, TextEncoder};
+use super::text_compression::TextCompression;
+use super::text_encoder::{EncodedText, GzipTrailer, TextEncoder};
 use crate::error::{Error, Result};
 use crate::io::{OpenOutput, OutputTarget, StreamOutput};
 use bzip2::write::BzEncoder;

@@ -1,6 +1,7 @@
 //! Writing change files (OsmChange).
 
-use super::change_set::DocumentHeader;
+use super::change_action::ChangeAction;
+use super::document_header::DocumentHeader;
 use super::format::TextFormat;
 use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, Visibility};
@@ -9,37 +10,6 @@ use crate::osm::{ObjectId, format_timestamp};
 use crate::pbf::Object;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-
-/// The kind of a change to an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeAction {
-    /// The object is new.
-    Create,
-    /// The object has a new version.
-    Modify,
-    /// The object is deleted.
-    Delete,
-}
-
-impl ChangeAction {
-    /// The action that leads to the given object: the deletion of an object that is not visible, the creation of the
-    /// first version, or else a modification.
-    pub(crate) fn of(object: &Object<'_>) -> Self {
-        match (object.info.visible, object.info.version) {
-            (false, _) => Self::Delete,
-            (true, Some(1)) => Self::Create,
-            (true, _) => Self::Modify,
-        }
-    }
-
-    const fn element(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Modify => "modify",
-            Self::Delete => "delete",
-        }
-    }
-}
 
 /// A buffer of changes as sections of an OsmChange document, without the document's prologue and epilogue.
 #[derive(Debug)]
@@ -130,10 +100,10 @@ pub(super) fn change_section(
         return;
     }
     if let Some(from) = from {
-        let _ = writeln!(text, "  </{}>", from.element());
+        let _ = writeln!(text, "  </{}>", from.section_name());
     }
     if let Some(to) = to {
-        let _ = writeln!(text, "  <{}>", to.element());
+        let _ = writeln!(text, "  <{}>", to.section_name());
     }
 }
 

@@ -1,11 +1,11 @@
 //! Writing OSM XML.
 
-use super::change_set::DocumentHeader;
+use super::document_header::DocumentHeader;
 use super::numbers::{TimeFormatter, put_e7, put_number};
 use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, Visibility, WayLocations};
 use crate::osm::{Location, ObjectKind, format_e7, format_timestamp};
-use crate::pbf::{HeaderBlock, Info, InfoFields, Object, ObjectBody, TextFacts};
+use crate::pbf::{Info, InfoFields, Object, ObjectBody};
 use std::fmt::Write as _;
 
 /// The text before the objects of an OSM XML file: the start tag of the root element with the document header, and the
@@ -18,28 +18,6 @@ pub(crate) fn xml_prologue(document_header: &DocumentHeader) -> TextBuffer {
 
 /// The text after the objects of an OSM XML file.
 pub(crate) const XML_EPILOGUE: &str = "</osm>\n";
-
-impl DocumentHeader {
-    /// The document header with the data of a PBF file's header.
-    pub fn of(header: &HeaderBlock) -> Self {
-        Self {
-            replication: super::Replication {
-                sequence: header.replication_sequence,
-                timestamp: header.replication_timestamp,
-            },
-            previous: super::Replication::default(),
-            replication_url: header.replication_url.clone(),
-            generator: header.writing_program.clone(),
-            text: match header.text.boxes.is_empty() {
-                false => header.text.clone(),
-                true => TextFacts {
-                    boxes: header.bbox().into_iter().collect(),
-                    ..header.text.clone()
-                },
-            },
-        }
-    }
-}
 
 /// The XML declaration and the start tag of the root element, with the document header as attributes.
 pub(super) fn document(root: &str, document_header: &DocumentHeader) -> TextBuffer {

@@ -1,9 +1,10 @@
 //! The parser of OSM XML: files of objects (`<osm>`) and of changes (`<osmChange>`).
 
-use super::change_set::{ChangeSet, DocumentHeader, Draft};
+use super::change_action::ChangeAction;
+use super::change_set::{ChangeSet, Draft};
+use super::document_header::DocumentHeader;
 use super::format::TextFormat;
 use super::text_chunks::TextChunk;
-use super::write_osc::ChangeAction;
 use crate::osm::{Bbox, Location, ObjectKind, parse_e7, parse_stored_e7, parse_timestamp};
 use crate::replication::known;
 use quick_xml::XmlVersion;

@@ -2,11 +2,9 @@
 //!
 //! An id is represented by its offset in the chunk: its low 16 bits.
 
-use super::table::Offsets;
+use super::table::{CHUNK_BITS, Offsets};
 use std::hint::black_box;
 
-/// The number of low bits of an id that are its offset in a chunk.
-pub(super) const CHUNK_BITS: u32 = 16;
 /// The number of words of a bitmap.
 const WORDS: usize = 1 << (CHUNK_BITS - 6);
 /// The maximum length of a list: with this length it takes as much memory as a bitmap.

@@ -1,6 +1,6 @@
 //! A map from ids to small numbers, compact where neighbouring ids have the same number.
 
-use super::chunk::CHUNK_BITS;
+use super::table::CHUNK_BITS;
 use super::table::{ChunkTable, Offsets, join, split};
 use super::values::Values;
 use rustc_hash::FxHashMap;

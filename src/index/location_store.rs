@@ -1,7 +1,8 @@
 //! The locations of nodes by id, in memory.
 
-use super::chunk::{CHUNK_BITS, Chunk, RunCounts};
+use super::chunk::{Chunk, RunCounts};
 use super::id_set::IdSet;
+use super::table::CHUNK_BITS;
 use super::table::{ChunkTable, Offsets, join, split};
 use crate::osm::{Location, id_rank};
 

@@ -2,7 +2,6 @@
 //!
 //! The number of a chunk is the upper 48 bits of its ids. The low 16 bits of an id are its offset in the chunk.
 
-use super::chunk::CHUNK_BITS;
 use rustc_hash::FxHashMap;
 
 /// The number of chunks that are stored in pages rather than in the hash table: the chunks of ids from 0 to 34 thousand
@@ -28,6 +27,9 @@ type Page<C> = Box<[C; PAGE]>;
 const fn page_of(number: u64) -> (usize, usize) {
     (number as usize / PAGE, number as usize % PAGE)
 }
+
+/// The number of low bits of an id that are its offset in a chunk.
+pub(super) const CHUNK_BITS: u32 = 16;
 
 /// A list of chunks, each with its chunk number.
 pub(super) type Numbered<'t, C> = Vec<(u64, &'t C)>;

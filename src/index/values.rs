@@ -3,7 +3,8 @@
 //!
 //! An id is represented by its offset in the chunk: its low 16 bits.
 
-use super::chunk::{CHUNK_BITS, find_listed};
+use super::chunk::find_listed;
+use super::table::CHUNK_BITS;
 use super::table::Offsets;
 
 /// The number of offsets in a chunk.

@@ -110,6 +110,12 @@ impl BlobEntry {
         self.offset + self.frame_len as u64
     }
 
+    /// Whether ways of the blob may have locations. True for a blob with ways if the entry does not record that.
+    pub(crate) fn may_have_locations(&self) -> bool {
+        let may_have = self.flags.has(BlobFlags::LOCATIONS) || !self.flags.has(BlobFlags::SCANNED);
+        self.kinds.contains(ObjectKind::Way) && may_have
+    }
+
     /// The sort key of the first object in canonical order; `None` if the blob has no objects.
     pub fn first_key(&self) -> Option<TypeThenId> {
         self.kinds.first().map(|kind| (kind, id_rank(self.min_id)))

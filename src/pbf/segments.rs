@@ -19,6 +19,9 @@ use std::ops::Range;
 const MARKER: [u8; 9] = [0, 0, 0xff, 0xff, 0, 0, 0, 0xff, 0xff];
 /// The empty stored block behind the last segment.
 const END: [u8; 5] = [1, 0, 0, 0xff, 0xff];
+/// The length of the payload of a segment in bytes. Shorter ones take more space: on blobs of ways 0.9 % with 64 kB, 2 %
+/// with 32 kB, 4 % with 16 kB.
+const SEGMENT_LEN: usize = 32 << 10;
 /// The length of the header of zlib data.
 const HEADER_LEN: usize = 2;
 const CHECKSUM_LEN: usize = 4;

@@ -28,7 +28,7 @@ impl Rules {
     /// have to be removed.
     pub(super) fn rewrites(&self, entry: &BlobEntry) -> bool {
         let moves = |locations: &Locations| locations.may_move(entry);
-        self.drops_locations && may_have_locations(entry)
+        self.drops_locations && entry.may_have_locations()
             || self.locations.as_ref().is_some_and(moves)
             || self
                 .omitted()
@@ -43,12 +43,6 @@ impl Rules {
     fn leaves_out(&self, change: &Change) -> bool {
         self.omitted().is_some_and(|omitted| omitted.drops(change))
     }
-}
-
-/// Whether ways of a blob may have coordinates. True for a blob with ways if its entry does not record that.
-pub(super) fn may_have_locations(entry: &BlobEntry) -> bool {
-    let may_have = entry.flags.has(BlobFlags::LOCATIONS) || !entry.flags.has(BlobFlags::SCANNED);
-    entry.kinds.contains(ObjectKind::Way) && may_have
 }
 
 /// Counts of the effects of changes. For the first five counts see [`Summary`](super::Summary).
@@ -271,7 +265,7 @@ impl Edit<'_> {
         };
         // Coordinates are removed also if the entry does not record whether there are any: a block that is rebuilt
         // loses them in any case.
-        let strips = self.rules.locations.is_none() && may_have_locations(self.entry);
+        let strips = self.rules.locations.is_none() && self.entry.may_have_locations();
         if strips {
             script.tally.locations_dropped = block.count_located_ways()?;
         }

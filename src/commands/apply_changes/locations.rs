@@ -480,7 +480,7 @@ fn for_each_changed(
 fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
     const BLOBS: usize = 3;
     const NODES_A_BLOB: usize = 16;
-    let may_have = |entry: &&BlobEntry| super::edit::may_have_locations(entry);
+    let may_have = |entry: &&BlobEntry| entry.may_have_locations();
     let blobs: Vec<&BlobEntry> = plan.entries.iter().filter(may_have).collect();
     let mut reader = BlobReader::new(&file.input, ctx);
     let mut sample = IdSet::default();

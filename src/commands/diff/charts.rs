@@ -1,8 +1,8 @@
 //! The numbers behind the pictures of what changed between two files.
 
-use super::compare::Side;
 use super::order;
-use super::show::Report;
+use super::report::Report;
+use super::side::{Side, same_tags};
 use crate::commands::pages;
 use crate::error::{FormatError, Result};
 use crate::file::BlobPass;
@@ -345,7 +345,7 @@ impl Edits {
     fn add(&mut self, old: &Side<'_>, new: &Side<'_>) {
         let is_moved = old.nano_location != new.nano_location;
         let (old, new) = (&old.object, &new.object);
-        let is_retagged = !super::compare::same_tags(&old.tags, &new.tags);
+        let is_retagged = !same_tags(&old.tags, &new.tags);
         let (other_nodes, other_members) = match (&old.body, &new.body) {
             (ObjectBody::Way { refs: one, .. }, ObjectBody::Way { refs: two, .. }) => {
                 (one != two, false)

@@ -1,13 +1,15 @@
 //! Walks the objects of a shard in both files side by side.
 
 use super::charts::ChangeCharts;
-use super::show::{Report, SignedText, put_details, put_line};
+use super::report::Report;
+use super::show::{SignedText, put_details, put_line};
+use super::side::{Side, same_tags};
 use super::{Equality, Format, Options, Summary};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources};
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeAction, OscText};
 use crate::osm::{KindSet, ObjectId, TypeThenId, id_from_rank};
-use crate::pbf::{BlobFlags, Block, Object, ObjectBody, RawElement, RawElements};
+use crate::pbf::{BlobFlags, Block, ObjectBody, RawElement, RawElements};
 use std::cmp::Ordering;
 
 /// The result of a merge step: the counts, and the text of the differences.
@@ -259,24 +261,6 @@ impl<'f> Comparison<'f> {
     }
 }
 
-/// An object that is compared, with its location as the file stores it.
-#[derive(Default)]
-pub(super) struct Side<'a> {
-    pub object: Object<'a>,
-    /// Latitude and longitude of a node in nanodegrees, which may be finer than `object` can say.
-    pub nano_location: Option<(i64, i64)>,
-    /// Whether `object` has the location of the file.
-    is_exact: bool,
-}
-
-impl<'a> Side<'a> {
-    fn fill(&mut self, head: Head<'a>) -> Result<(), FormatError> {
-        self.nano_location = head.object.nano_location(&head.block.units)?;
-        self.is_exact = head.object.has_exact_location(&head.block.units)?;
-        self.object.fill(&head.object, head.block)
-    }
-}
-
 /// Compares objects pair by pair and writes the differences.
 struct Pair<'c, 'a> {
     comparison: &'c Comparison<'c>,
@@ -373,8 +357,8 @@ impl<'c, 'a> Pair<'c, 'a> {
     ) -> Result<(), FormatError> {
         // A pair that differs is filled already.
         match report {
-            Report::Left => old.map_or(Ok(()), |old| self.old.fill(old))?,
-            Report::Right => new.map_or(Ok(()), |new| self.new.fill(new))?,
+            Report::Left => old.map_or(Ok(()), |old| self.old.fill(&old.object, old.block))?,
+            Report::Right => new.map_or(Ok(()), |new| self.new.fill(&new.object, new.block))?,
             Report::Same | Report::Different => {}
         }
         if let Some(charts) = &mut self.found.charts {
@@ -388,8 +372,8 @@ impl<'c, 'a> Pair<'c, 'a> {
         if self.shares_strings(old.block, new.block) && old.object.is_bitwise_equal(&new.object) {
             return Ok(true);
         }
-        self.old.fill(old)?;
-        self.new.fill(new)?;
+        self.old.fill(&old.object, old.block)?;
+        self.new.fill(&new.object, new.block)?;
         let equality = self.comparison.equality;
         let exact = equality.tag_order || matches!(self.comparison.format, Some(Format::Osc(_)));
         Ok(equality.of(&self.old, &self.new, exact))
@@ -420,7 +404,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         };
         let out = &mut self.found.text;
         if let Some(old) = old {
-            self.old.fill(old)?;
+            self.old.fill(&old.object, old.block)?;
             let sign = match report {
                 Report::Same => Report::Same,
                 _ => Report::Left,
@@ -428,7 +412,7 @@ impl<'c, 'a> Pair<'c, 'a> {
             text.put(out, sign, &self.old.object);
         }
         if let Some(new) = new.filter(|_| report != Report::Same) {
-            self.new.fill(new)?;
+            self.new.fill(&new.object, new.block)?;
             text.put(out, Report::Right, &self.new.object);
         }
         Ok(())
@@ -445,7 +429,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         };
         match (report, old, new) {
             (Report::Left, Some(old), _) => {
-                self.old.fill(old)?;
+                self.old.fill(&old.object, old.block)?;
                 let object = &mut self.old.object;
                 let info = &mut object.info;
                 if deletions.increment_version {
@@ -465,7 +449,7 @@ impl<'c, 'a> Pair<'c, 'a> {
                 }
             }
             (Report::Right, _, Some(new)) => {
-                self.new.fill(new)?;
+                self.new.fill(&new.object, new.block)?;
                 self.found.summary.inexact += u64::from(!self.new.is_exact);
                 let action = match deletions.creates_version_1 {
                     true => ChangeAction::of(&self.new.object),
@@ -532,14 +516,4 @@ impl Equality {
 /// Whether two values are equal. A value that one side lacks is not compared.
 fn agree<T: PartialEq>(old: Option<T>, new: Option<T>) -> bool {
     old.zip(new).is_none_or(|(old, new)| old == new)
-}
-
-/// Whether two lists have the same tags, in any order.
-pub(super) fn same_tags(old: &[(&str, &str)], new: &[(&str, &str)]) -> bool {
-    let sorted = |tags: &[_]| {
-        let mut tags = tags.to_vec();
-        tags.sort_unstable();
-        tags
-    };
-    old.len() == new.len() && sorted(old) == sorted(new)
 }

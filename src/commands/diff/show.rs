@@ -1,31 +1,12 @@
 //! Writes differences as text for people.
 
 use super::Equality;
-use super::compare::Side;
+use super::report::Report;
+use super::side::Side;
 use crate::formats::{ObjectText, TextFormat, TextOptions};
 use crate::osm::{ObjectId, format_timestamp};
 use crate::pbf::{Member, Object, ObjectBody};
 use std::fmt::Write;
-
-/// The result for an object: equal, different, or only in the old (left) or new (right) file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Report {
-    Same,
-    Different,
-    Left,
-    Right,
-}
-
-impl Report {
-    const fn sign(self) -> char {
-        match self {
-            Self::Same => ' ',
-            Self::Different => '*',
-            Self::Left => '-',
-            Self::Right => '+',
-        }
-    }
-}
 
 /// Appends a line such as `*n17 v3 v4`: the sign, the object, and its versions in the old and the new file. A single
 /// version is written if both are equal or only one file has the object.

@@ -4,7 +4,7 @@
 //! the wrong location of that node. Only nodes whose location differs between inputs are remembered.
 
 use super::kept::Choice;
-use super::merge::{BlockError, Merged};
+use super::merged::{BlockError, Merged, parse_all, units_of};
 use super::{KeptVersions, MERGE_BUDGET};
 use crate::engine::scan::Scan;
 use crate::engine::shards::{MergeStep, Shard, Sources};
@@ -232,9 +232,9 @@ fn compare_nodes(
     kept: KeptVersions,
     wanted: &IdSet,
 ) -> Result<Vec<(i64, Option<Location>)>, BlockError> {
-    let blocks = super::merge::parse_all(payloads)?;
+    let blocks = parse_all(payloads)?;
     let mut merged = Merged::new(&blocks, shard)?;
-    let units = super::merge::units_of(&blocks);
+    let units = units_of(&blocks);
     let mut found = Vec::new();
     let mut note = |id: i64, location: Option<Location>, differs: bool| {
         if differs || wanted.contains(id) {

@@ -1,7 +1,7 @@
 //! GeoJSON, with the same bytes as osmium.
 
+use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes};
-use super::text::FeatureId;
 use super::{Feature, Geometry, closed_rings};
 use crate::formats::numbers::{e7_text, put_number};
 use crate::formats::text_buffer::TextBuffer;

@@ -2,6 +2,7 @@
 //! PostgreSQL.
 
 mod document;
+mod feature_id;
 mod geojson;
 mod options;
 mod postgres;

@@ -1,7 +1,7 @@
 //! Rows for `COPY` in PostgreSQL, with the same bytes as osmium.
 
+use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes, TagColumn};
-use super::text::FeatureId;
 use super::wkb::put_wkb;
 use super::{Feature, geojson};
 use crate::formats::numbers::{TimeFormatter, put_number};

@@ -1,11 +1,11 @@
 //! A buffer of features as text, in any format.
 
+use super::feature_id::FeatureId;
 use super::options::{FeatureFormat, FeatureOptions, UniqueId};
 use super::{Feature, geojson, postgres, wkt};
-use crate::formats::numbers::{TimeFormatter, put_number};
+use crate::formats::numbers::TimeFormatter;
 use crate::formats::text_buffer::TextBuffer;
 use crate::formats::{EncodedText, TextEncoder};
-use std::fmt::Write as _;
 use std::io;
 
 /// A buffer of consecutive features as text. Each worker has its own.
@@ -126,34 +126,5 @@ impl FeatureText {
             UniqueId::None | UniqueId::TypeAndId => ChunkText::Encoded(self.encoder.encode(text)?),
         };
         Ok(Some(FeatureChunk { text, features }))
-    }
-}
-
-/// The id that a feature gets.
-pub(super) enum FeatureId<'a> {
-    /// A number that is not known yet. The list gets the position.
-    Number(&'a mut Vec<usize>),
-    /// A letter and a number.
-    TypeAndId,
-}
-
-impl FeatureId<'_> {
-    /// Appends the id between `quote`s, which numbers do not get.
-    pub(super) fn put(self, text: &mut TextBuffer, feature: &Feature<'_>, quote: &str) {
-        match self {
-            Self::Number(positions) => positions.push(text.len()),
-            Self::TypeAndId => {
-                let (letter, number) = feature.unique_id();
-                text.push_str(quote);
-                text.push(letter);
-                match i64::try_from(number) {
-                    Ok(number) => put_number(text, number),
-                    Err(_) => {
-                        let _ = write!(text, "{number}");
-                    }
-                }
-                text.push_str(quote);
-            }
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Lines with the geometry as WKT and the tags in the notation of OPL, with the same bytes as osmium.
 
+use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes};
-use super::text::FeatureId;
 use super::{Feature, Geometry, closed_rings};
 use crate::formats::numbers::{put_e7, put_number};
 use crate::formats::text_buffer::TextBuffer;

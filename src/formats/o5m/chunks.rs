@@ -1,11 +1,11 @@
 //! The datasets of an o5m file, in file order.
 
+use super::Fault;
 use super::objects::{self, State};
 use super::varint::{self, Varint};
-use super::{Fault, MAGIC_LEN, format_of};
 use crate::error::{Error, Result};
 use crate::formats::change_set::ChangeSet;
-use crate::formats::format::TextFormat;
+use crate::formats::format::{O5M_MAGIC_LEN, TextFormat};
 use crate::io::{FileCompression, Input, decompressed};
 use crate::osm::ObjectKind;
 use crate::runtime::Context;
@@ -136,24 +136,24 @@ impl O5mChunks {
 
     /// Reads the first bytes of a file.
     fn begin(&mut self) -> Result<()> {
-        self.fill(MAGIC_LEN)?;
-        let format = format_of(self.rest());
+        self.fill(O5M_MAGIC_LEN)?;
+        let format = TextFormat::of_o5m(self.rest());
         let format = format.ok_or_else(|| {
             self.error("this is not the start of an o5m or o5c file (ff e0 04, and o5m2 or o5c2)")
         })?;
         self.state.is_change = format == TextFormat::O5c;
         self.state.reset();
-        self.at += MAGIC_LEN;
+        self.at += O5M_MAGIC_LEN;
         self.progress = Progress::Inside;
         Ok(())
     }
 
     /// Looks for what is behind the mark of the end: nothing, or another file.
     fn follow(&mut self) -> Result<()> {
-        self.fill(MAGIC_LEN)?;
+        self.fill(O5M_MAGIC_LEN)?;
         self.progress = match self.rest() {
             [] => Progress::Done,
-            rest if format_of(rest).is_some() => Progress::Start,
+            rest if TextFormat::of_o5m(rest).is_some() => Progress::Start,
             _ => return Err(self.error("there is something behind the mark of the end (fe)")),
         };
         Ok(())

@@ -11,14 +11,11 @@ mod varint;
 
 pub(super) use chunks::{O5mChunks, memory};
 
-use super::format::TextFormat;
+use super::format::{O5M_MAGIC_LEN, TextFormat};
 use crate::error::Result;
 use crate::io::{Input, decompressed};
 use crate::runtime::Context;
 use std::io::Read;
-
-/// The bytes at the start of a file: a reset, and a dataset that names the format.
-const MAGIC_LEN: usize = 7;
 
 /// A violation of the format, at an offset in a dataset.
 #[derive(Debug)]
@@ -33,15 +30,6 @@ impl Fault {
             at,
             cause: cause.into(),
         }
-    }
-}
-
-/// The format of a file with the given first bytes: o5m, o5c, or neither.
-pub(super) fn format_of(start: &[u8]) -> Option<TextFormat> {
-    match start.get(..MAGIC_LEN)? {
-        [0xff, 0xe0, 4, b'o', b'5', b'm', b'2'] => Some(TextFormat::O5m),
-        [0xff, 0xe0, 4, b'o', b'5', b'c', b'2'] => Some(TextFormat::O5c),
-        _ => None,
     }
 }
 
@@ -70,7 +58,7 @@ fn starts_as_changes(input: &Input) -> Result<bool> {
         return Ok(false);
     }
     let mut decompressed_start = Vec::new();
-    let mut reader = decompressed(input)?.take(MAGIC_LEN as u64);
+    let mut reader = decompressed(input)?.take(O5M_MAGIC_LEN as u64);
     let read = reader.read_to_end(&mut decompressed_start);
-    Ok(read.is_ok() && format_of(&decompressed_start) == Some(TextFormat::O5c))
+    Ok(read.is_ok() && TextFormat::of_o5m(&decompressed_start) == Some(TextFormat::O5c))
 }

@@ -3,8 +3,8 @@
 use super::Fault;
 use super::strings::{Meaning, Strings};
 use super::varint::{self, Reader, Varint};
+use crate::formats::change_action::ChangeAction;
 use crate::formats::change_set::{ChangeSet, Draft};
-use crate::formats::write_osc::ChangeAction;
 use crate::osm::{Bbox, Location, ObjectKind, StringPool};
 
 /// The latest and the earliest time that is accepted, in seconds since 1970: those of the years 0 to 9999.

@@ -1,7 +1,6 @@
 //! The segments of ways and relations that an edit leaves as they are.
 
-use super::encoder::SEGMENT_LEN;
-use super::{Segment, Segmented};
+use super::{SEGMENT_LEN, Segment, Segmented};
 use memchr::memmem;
 
 /// A segment of ways or relations that is shorter than this is joined with the next one.

@@ -1,0 +1,22 @@
+//! The results of comparisons.
+
+/// The result for an object: equal, different, or only in the old (left) or new (right) file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Report {
+    Same,
+    Different,
+    Left,
+    Right,
+}
+
+impl Report {
+    /// The sign before a line about the object.
+    pub(super) const fn sign(self) -> char {
+        match self {
+            Self::Same => ' ',
+            Self::Different => '*',
+            Self::Left => '-',
+            Self::Right => '+',
+        }
+    }
+}

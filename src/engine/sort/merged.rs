@@ -1,0 +1,139 @@
+//! The objects of several blocks in canonical order.
+
+use super::portions::Portions;
+use crate::engine::shards::{Shard, Source};
+use crate::error::FormatError;
+use crate::osm::TypeThenId;
+use crate::pbf::{BlobFlags, Block, BlockUnits, RawElement, RawElements};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+/// The error of a block, and the index of its source in the shard.
+pub(super) type BlockError = (usize, FormatError);
+
+/// Parses the blocks of a shard.
+pub(super) fn parse_all(payloads: &[Vec<u8>]) -> Result<Vec<Block<'_>>, BlockError> {
+    let parse =
+        |(index, payload): (usize, _)| Block::parse(payload).map_err(|error| (index, error));
+    let payloads = payloads.iter().map(Vec::as_slice).enumerate();
+    payloads.map(parse).collect()
+}
+
+/// The units of the block with an index. An index is that of a source, and each source has a block.
+pub(super) fn units_of<'b>(blocks: &'b [Block<'_>]) -> impl Fn(usize) -> BlockUnits + 'b {
+    |index| {
+        blocks
+            .get(index)
+            .map(|block| block.units)
+            .unwrap_or_default()
+    }
+}
+
+/// The objects of one block in canonical order.
+enum Stream<'a> {
+    /// The block is in order.
+    InOrder(Box<RawElements<'a>>),
+    /// The block is not in order. Its objects are sorted by key and version.
+    Sorted(Portions<'a>),
+}
+
+impl<'a> Stream<'a> {
+    /// The objects of a block. Those before `from` may be left out.
+    fn new(block: &'a Block<'a>, source: &Source, from: Option<TypeThenId>) -> Self {
+        match source.entry.flags.has(BlobFlags::SORTED) {
+            true => Self::InOrder(Box::new(block.cursor())),
+            false => Self::Sorted(Portions::new(block, from)),
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<RawElement<'a>>, FormatError> {
+        match self {
+            Self::InOrder(cursor) => cursor.next(),
+            Self::Sorted(portions) => portions.next(),
+        }
+    }
+
+    /// Skips the objects before `from` and returns the next one.
+    fn first(&mut self, from: Option<TypeThenId>) -> Result<Option<RawElement<'a>>, FormatError> {
+        loop {
+            match self.next()? {
+                Some(object) if from.is_some_and(|from| object.key < from) => {}
+                found => return Ok(found),
+            }
+        }
+    }
+}
+
+/// The sort key of the next object of a stream: its key, its version, and the input and offset of its blob. The last
+/// component is the index of the stream.
+type HeadKey = Reverse<(TypeThenId, i64, (usize, u64), usize)>;
+
+fn head_key(object: &RawElement<'_>, source: &Source, stream: usize) -> HeadKey {
+    Reverse((
+        object.key,
+        object.version,
+        (source.file, source.entry.offset),
+        stream,
+    ))
+}
+
+/// The objects of several blobs, merged in canonical order. Versions of an object follow one another, and equal versions
+/// in the order of their inputs.
+pub(super) struct Merged<'a> {
+    sources: &'a [Source],
+    streams: Vec<Stream<'a>>,
+    /// The next object of each stream.
+    heads: Vec<Option<RawElement<'a>>>,
+    heap: BinaryHeap<HeadKey>,
+    /// The end of the id range to merge, exclusive.
+    until: Option<TypeThenId>,
+}
+
+impl<'a> Merged<'a> {
+    pub(super) fn new(blocks: &'a [Block<'a>], shard: &'a Shard) -> Result<Self, BlockError> {
+        let mut merged = Self {
+            sources: &shard.sources,
+            streams: Vec::with_capacity(blocks.len()),
+            heads: Vec::with_capacity(blocks.len()),
+            heap: BinaryHeap::with_capacity(blocks.len()),
+            until: shard.until,
+        };
+        for (index, (block, source)) in blocks.iter().zip(merged.sources).enumerate() {
+            let failed = |error| (index, error);
+            let mut stream = Stream::new(block, source, shard.from);
+            let head = stream.first(shard.from).map_err(failed)?;
+            (merged.heap).extend(head.as_ref().map(|head| head_key(head, source, index)));
+            merged.heads.push(head);
+            merged.streams.push(stream);
+        }
+        Ok(merged)
+    }
+
+    /// The next object, and the index of its source in the shard.
+    pub(super) fn next(&mut self) -> Result<Option<(usize, RawElement<'a>)>, BlockError> {
+        let Some(mut top) = self.heap.peek_mut() else {
+            return Ok(None);
+        };
+        let Reverse((key, _, _, index)) = *top;
+        if self.until.is_some_and(|until| key >= until) {
+            return Ok(None);
+        }
+        let (Some(head), Some(stream), Some(source)) = (
+            self.heads.get_mut(index),
+            self.streams.get_mut(index),
+            self.sources.get(index),
+        ) else {
+            return Ok(None);
+        };
+        let next = stream.next().map_err(|error| (index, error))?;
+        match &next {
+            Some(next) => *top = head_key(next, source, index),
+            None => {
+                PeekMut::pop(top);
+            }
+        }
+        let object = std::mem::replace(head, next);
+        Ok(object.map(|object| (index, object)))
+    }
+}

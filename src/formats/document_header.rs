@@ -1,0 +1,81 @@
+//! The header of a text: what its root element says.
+
+use crate::pbf::{HeaderBlock, TextFacts};
+
+/// A replication state: the change file and the time up to which data contains all changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Replication {
+    /// Sequence number of the last change file that the data contains.
+    pub sequence: Option<i64>,
+    /// Time up to which the data contains all changes, in seconds since 1970.
+    pub timestamp: Option<i64>,
+}
+
+/// The header of a text file: the attributes of its root element, and its bounds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DocumentHeader {
+    /// The replication state of the data.
+    pub replication: Replication,
+    /// The state of the data that a change file belongs to, as far as it says it.
+    pub previous: Replication,
+    /// The URL from which change files for the data can be downloaded.
+    pub replication_url: Option<String>,
+    /// The name of the program that wrote the file.
+    pub generator: Option<String>,
+    /// The facts that PBF cannot store.
+    pub(crate) text: TextFacts,
+}
+
+impl Replication {
+    /// Keeps the larger sequence number and the later time of two states.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.sequence = other.sequence.max(self.sequence);
+        self.timestamp = other.timestamp.max(self.timestamp);
+    }
+
+    /// Whether neither is known.
+    pub(crate) const fn is_unknown(&self) -> bool {
+        self.sequence.is_none() && self.timestamp.is_none()
+    }
+}
+
+impl DocumentHeader {
+    /// The document header with the data of a PBF file's header.
+    pub fn of(header: &HeaderBlock) -> Self {
+        Self {
+            replication: Replication {
+                sequence: header.replication_sequence,
+                timestamp: header.replication_timestamp,
+            },
+            previous: Replication::default(),
+            replication_url: header.replication_url.clone(),
+            generator: header.writing_program.clone(),
+            text: match header.text.boxes.is_empty() {
+                false => header.text.clone(),
+                true => TextFacts {
+                    boxes: header.bbox().into_iter().collect(),
+                    ..header.text.clone()
+                },
+            },
+        }
+    }
+
+    /// Takes over the facts about replication of another header of the same file.
+    pub(super) fn note_replication(&mut self, other: &Self) {
+        self.replication.add(&other.replication);
+        self.previous.add(&other.previous);
+        if other.replication_url.is_some() {
+            self.replication_url.clone_from(&other.replication_url);
+        }
+    }
+
+    /// Adds the facts of another header.
+    pub(super) fn add(&mut self, other: Self) {
+        self.replication.add(&other.replication);
+        self.replication_url = self.replication_url.take().or(other.replication_url);
+        self.generator = self.generator.take().or(other.generator);
+        self.text.boxes.extend(other.text.boxes);
+        self.text.josm_upload = self.text.josm_upload.take().or(other.text.josm_upload);
+        self.text.version = self.text.version.take().or(other.text.version);
+    }
+}

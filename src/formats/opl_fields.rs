@@ -1,0 +1,56 @@
+//! The values of fields in OPL: numbers, coordinates, and strings with escaped characters.
+
+use crate::osm::parse_stored_e7;
+
+/// The value of a field, or `None` if the field is empty.
+pub(super) fn given(value: &str) -> Option<&str> {
+    (!value.is_empty()).then_some(value)
+}
+
+pub(super) fn number<T: std::str::FromStr>(field: &str, value: &str) -> Result<T, String> {
+    let bad = |_| format!("'{field}': '{value}' is not a number in range");
+    value.parse().map_err(bad)
+}
+
+/// A latitude or longitude, which may lie outside of the world.
+pub(super) fn degrees(value: &str) -> Result<i32, String> {
+    parse_stored_e7(value).map_err(|cause| format!("'{value}' {cause}"))
+}
+
+/// Replaces the contents of `out` by `text` with its `%hex%` escapes decoded.
+pub(super) fn decode(text: &str, out: &mut String) -> Result<(), String> {
+    out.clear();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('%') {
+        out.push_str(before);
+        let bad = || format!("'{text}': % begins the number of a character, which ends with %");
+        let (code, behind) = behind.split_once('%').ok_or_else(bad)?;
+        let is_hex = (1..=8).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_hexdigit());
+        let code = u32::from_str_radix(code, 16).ok().filter(|_| is_hex);
+        out.push(code.and_then(char::from_u32).ok_or_else(bad)?);
+        rest = behind;
+    }
+    out.push_str(rest);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_decoded_and_what_is_no_code_is_refused() {
+        let mut out = String::new();
+        for (text, decoded) in [
+            ("", ""),
+            ("a%20%b", "a b"),
+            ("%25%%2c%%1f600%", "%,\u{1f600}"),
+        ] {
+            assert_eq!(decode(text, &mut out), Ok(()));
+            assert_eq!(out, decoded);
+        }
+        for text in ["%", "a%20", "%%", "%+20%", "%d800%", "%123456789%", "%xyz%"] {
+            assert!(decode(text, &mut out).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The compression of text files.
+
+use crate::error::Result;
+use crate::io::{FileCompression, Input};
+use std::path::Path;
+
+/// The compression of a text file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TextCompression {
+    /// No compression.
+    #[default]
+    None,
+    /// gzip.
+    Gzip,
+    /// bzip2.
+    Bzip2,
+    /// zstd.
+    Zstd,
+}
+
+impl TextCompression {
+    /// The compression of a text, by its first bytes.
+    pub(crate) fn of_content(input: &Input) -> Result<Self> {
+        Ok(match FileCompression::of(input.start()?) {
+            Some(FileCompression::Gzip) => Self::Gzip,
+            Some(FileCompression::Bzip2) => Self::Bzip2,
+            Some(FileCompression::Zstd) => Self::Zstd,
+            Some(FileCompression::Xz) | None => Self::None,
+        })
+    }
+
+    /// The compression that the extension of a file name stands for: `gz`, `bz2` or `zst` in lower case. Any other
+    /// name stands for no compression.
+    pub fn of_name(path: &Path) -> Self {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("gz") => Self::Gzip,
+            Some("bz2") => Self::Bzip2,
+            Some("zst") => Self::Zstd,
+            _ => Self::None,
+        }
+    }
+}
