@@ -1,27 +1,19 @@
 //! Finding the address that answers a question about a place.
 
+use super::address_tags::{NUMBERS, has_text, house_number, is_same_address, item_is_address};
 use super::folding::StreetNames;
 use super::interpolation::interpolated;
 use super::item::{STREET, Shape, tag, text_tag};
 use super::layout::Layer;
 use super::leaf::LeafItem;
 use super::metric::Metric;
-use super::query::{Near, Query};
-use crate::error::{FormatError, Result};
+use super::query::{Chosen, Near, Query};
+use crate::error::Result;
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
 
 /// The distance in metres within which one of several numbered nodes in an area is better than the area.
 const BESIDE: f64 = 5.0;
-
-/// The keys of house numbers. A number of two parts has both.
-const NUMBERS: [&str; 3] = [
-    "addr:housenumber",
-    "addr:conscriptionnumber",
-    "addr:streetnumber",
-];
-/// The keys of what stands for a house number.
-const NAMES: [&str; 2] = ["addr:housename", "addr:block_number"];
 
 /// The keys of the parts of an address that neighbours share, besides the street.
 const SHARED: [&str; 10] = [
@@ -37,44 +29,6 @@ const SHARED: [&str; 10] = [
     "addr:county",
 ];
 
-/// The house number in the tags of an address.
-pub(super) fn house_number(tags: &[(&str, &str)]) -> Option<String> {
-    let [number, conscription, street] = NUMBERS.map(|key| text_tag(tags, key));
-    let in_parts = || match (conscription, street) {
-        (Some(conscription), Some(street)) => Some(format!("{conscription}/{street}")),
-        (one, other) => one.or(other).map(str::to_owned),
-    };
-    number.map(str::to_owned).or_else(in_parts)
-}
-
-/// Whether tags say an address: a number, or what stands for it.
-pub(super) fn is_address(tags: &[(&str, &str)]) -> bool {
-    let mut keys = NUMBERS.iter().chain(&NAMES);
-    keys.any(|key| text_tag(tags, key).is_some())
-}
-
-fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> Result<bool, FormatError> {
-    for key in keys {
-        if item.tag(key)?.is_some_and(|value| !value.trim().is_empty()) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-pub(super) fn item_is_address(item: &LeafItem<'_>) -> Result<bool, FormatError> {
-    Ok(has_text(item, &NUMBERS)? || has_text(item, &NAMES)?)
-}
-
-/// Whether two addresses may be the same: an address without a street may be that of any.
-fn is_same_address(one: &[(&str, &str)], other: &[(&str, &str)]) -> bool {
-    let [one_street, other_street] = [one, other].map(|tags| text_tag(tags, "addr:street"));
-    let is_same = one_street
-        .zip(other_street)
-        .is_none_or(|(one, other)| super::folding::is_same_name(one, other));
-    is_same && house_number(one) == house_number(other)
-}
-
 /// The area of the largest ring in square metres.
 fn size(metric: &Metric, rings: &[Vec<Point>]) -> f64 {
     let of_ring = |ring: &Vec<Point>| {
@@ -84,21 +38,6 @@ fn size(metric: &Metric, rings: &[Vec<Point>]) -> f64 {
         doubled.abs() / 2.0
     };
     rings.iter().map(of_ring).fold(0.0, f64::max)
-}
-
-/// An address that answers.
-pub(super) struct Chosen<'i> {
-    pub near: Near<'i>,
-    pub number: Option<String>,
-}
-
-impl<'i> Chosen<'i> {
-    fn of(near: Near<'i>) -> Self {
-        Self {
-            number: house_number(&near.tags),
-            near,
-        }
-    }
 }
 
 impl<'i> Query<'i, '_> {

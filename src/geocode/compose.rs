@@ -5,7 +5,7 @@ use super::area::Area;
 use super::city::{city, guess, kind_of_name};
 use super::countries::is_number_first;
 use super::item::text_tag;
-use super::query::QueryOptions;
+use super::options::QueryOptions;
 
 /// A part of an address, and the object that it comes from.
 pub(super) type Part<'i, T = &'i str> = Option<(T, NearObject)>;

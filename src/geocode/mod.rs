@@ -5,6 +5,7 @@
 //! with a tree of boxes (`tree`) over leaves of items (`leaf`); areas that contain places are cut into bands (`area`).
 
 mod address_search;
+mod address_tags;
 mod answer;
 mod area;
 mod city;
@@ -23,6 +24,7 @@ mod lines;
 mod map;
 mod metric;
 mod named;
+mod options;
 mod pack;
 mod places;
 mod query;
@@ -41,5 +43,5 @@ pub use index::{GeocodeIndex, Manifest};
 pub(crate) use item::{CENTRE, Item, LABEL, Lines, NUMBERS, STREET, Shape, tag, text_tag};
 pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, on_other_side, unwrap};
 pub use map::MapLines;
-pub use query::QueryOptions;
+pub use options::QueryOptions;
 pub(crate) use write::write_index;

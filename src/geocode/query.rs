@@ -1,6 +1,6 @@
 //! Reverse geocoding: composing the answer about a place.
 
-use super::address_search::{Chosen, is_address, item_is_address};
+use super::address_tags::{house_number, is_address, item_is_address};
 use super::answer::{
     Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearRoad, NearStreet, Nearest,
 };
@@ -11,46 +11,13 @@ use super::index::{Found, GeocodeIndex};
 use super::item::{tag, text_tag};
 use super::layout::Layer;
 use super::leaf::LeafItem;
+use super::options::QueryOptions;
 use crate::error::{FormatError, Result};
 use crate::geometry::{Extent, Point};
 use crate::osm::Location;
 
-/// Options of a query.
-#[derive(Debug, Clone, Default)]
-pub struct QueryOptions {
-    /// The languages of names, the best first: `de`, `en`. Names without language follow.
-    pub languages: Vec<String>,
-    /// Whether objects have boxes in the answer.
-    pub has_boxes: bool,
-}
-
 /// The tags of an object.
 type TagList<'i> = Vec<(&'i str, &'i str)>;
-
-impl QueryOptions {
-    /// The name of an object in the best language that it has.
-    pub(super) fn name<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
-        self.name_in_language(tags).or_else(|| tag(tags, "name"))
-    }
-
-    /// The name of an object in the best of the languages; `None` if it has none in any of them.
-    pub(super) fn name_in_language<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
-        self.languages.iter().find_map(|language| {
-            let name = tags.iter().find(|(key, _)| {
-                let of = key.strip_prefix("name:");
-                of == Some(language.as_str())
-            });
-            name.map(|(_, name)| *name)
-        })
-    }
-
-    /// The name of an area in the best language that it has.
-    pub(super) fn area_name<'i>(&self, area: &Area<'i>) -> Option<&'i str> {
-        let mut languages = self.languages.iter();
-        let name = languages.find_map(|language| area.name_in(language));
-        name.or_else(|| area.tag("name"))
-    }
-}
 
 /// An object near a place with its tags.
 #[derive(Debug, Clone)]
@@ -112,6 +79,23 @@ impl<'i> Near<'i> {
             house_number,
             street: tag(&self.tags, "addr:street"),
             place: tag(&self.tags, "addr:place"),
+        }
+    }
+}
+
+/// An address that answers.
+pub(super) struct Chosen<'i> {
+    /// The object with the address.
+    pub near: Near<'i>,
+    /// The house number.
+    pub number: Option<String>,
+}
+
+impl<'i> Chosen<'i> {
+    pub(super) fn of(near: Near<'i>) -> Self {
+        Self {
+            number: house_number(&near.tags),
+            near,
         }
     }
 }

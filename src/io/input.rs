@@ -1,10 +1,11 @@
 //! Input files: regular files, streams spooled to temporary files, and files of web servers.
 
+use super::FIRST_READ;
 use super::direct;
 use super::direct::direct_reader;
+use super::file_identity::FileIdentity;
 #[cfg(feature = "update")]
 use super::remote::RemoteFile;
-use super::replaced::FileIdentity;
 use crate::error::{Error, FormatError, Result};
 use crate::runtime::{Context, IoMode};
 use crate::system;
@@ -315,6 +316,3 @@ pub(super) fn is_url(path: &Path) -> bool {
 
 /// Distance in bytes between the range being read and the pages of a large file that are dropped from the page cache.
 const DROP_BEHIND: u64 = 256 << 20;
-
-/// Length in bytes of the first read of a file, and of the read that searches its end for the table of contents.
-pub(crate) const FIRST_READ: usize = 64 * 1024;

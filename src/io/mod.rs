@@ -6,6 +6,7 @@ mod access_list;
 mod backends;
 mod decompress;
 mod direct;
+mod file_identity;
 mod file_lock;
 mod input;
 mod mapped_file;
@@ -24,7 +25,6 @@ pub(crate) mod web;
 pub(crate) use backends::{Backend, check_space, open_backend};
 pub(crate) use decompress::{FileCompression, decompressed, gunzip};
 pub(crate) use file_lock::FileLock;
-pub(crate) use input::FIRST_READ;
 pub use input::Input;
 pub(crate) use mapped_file::MappedFile;
 pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
@@ -32,3 +32,6 @@ pub(crate) use output_directory::OutputDirectory;
 pub use size_hint::SizeHint;
 pub(crate) use stream_output::StreamOutput;
 pub use unfinished::abandon_unfinished;
+
+/// Length in bytes of the first read of a file, and of the read that searches its end for the table of contents.
+pub(crate) const FIRST_READ: usize = 64 * 1024;

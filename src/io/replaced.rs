@@ -1,43 +1,12 @@
 //! The file that an output replaces: its lock against other runs, and its identity.
 
+use super::file_identity::FileIdentity;
 use super::{FileLock, input};
 use crate::error::{Error, Result};
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The facts that tell a file from another one, or from itself before it was written to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileIdentity {
-    place: (u64, u64),
-    len: u64,
-    modified: (i64, i64),
-}
-
-impl FileIdentity {
-    /// The device, the inode, the length and the time of the last write.
-    #[cfg(unix)]
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt;
-        Self {
-            place: (metadata.dev(), metadata.ino()),
-            len: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-        }
-    }
-
-    /// The times of creation and of the last write, and the length.
-    #[cfg(windows)]
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        use std::os::windows::fs::MetadataExt;
-        Self {
-            place: (metadata.creation_time(), 0),
-            len: metadata.len(),
-            modified: (metadata.last_write_time() as i64, 0),
-        }
-    }
-}
 
 /// An existing file that an output will replace. Other runs that would replace it fail as long as this exists.
 #[derive(Debug)]

@@ -1,14 +1,11 @@
 //! A parsed block: its strings, its units, and its messages with the columns of dense nodes.
 
 use super::dense::Delta;
-use super::keys::ElementKeys;
 use super::message_list::{BlockMessage, MessageList, Messages};
 use super::messages::{ObjectOutline, RelationMessage, WayRefs};
 use super::outline::{BlockOutline, BlockUnits, Group, StringTable};
-use super::string_faults;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
-use crate::pbf::RawElements;
 
 /// A parsed PrimitiveBlock: its messages are found, and the columns of each DenseNodes message have the same length.
 /// Objects are decoded on access.
@@ -20,25 +17,11 @@ pub struct Block<'a> {
     pub(crate) strings: StringTable<'a>,
     pub(crate) units: BlockUnits,
     payload: &'a [u8],
-    string_table: &'a [u8],
+    pub(super) string_table: &'a [u8],
     messages: MessageList<'a>,
 }
 
 impl<'a> Block<'a> {
-    /// Finds the strings and the messages of an uncompressed payload.
-    ///
-    /// # Errors
-    ///
-    /// The payload is not a PrimitiveBlock, a string is not UTF-8, or the columns of dense nodes differ in length.
-    pub fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
-        let block = Self::parse_bare(payload)?;
-        Ok(Self {
-            strings: StringTable::parse(block.string_table)
-                .map_err(|error| string_faults::named(payload, error))?,
-            ..block
-        })
-    }
-
     /// Finds the messages and leaves the string table empty, for passes that need ids and references only.
     pub(crate) fn parse_bare(payload: &'a [u8]) -> Result<Self, FormatError> {
         let outline = BlockOutline::parse(payload)?;
@@ -212,15 +195,5 @@ impl<'a> Block<'a> {
 
     pub(super) fn messages(&self) -> Messages<'_> {
         self.messages.iter()
-    }
-
-    /// The keys of the objects in file order.
-    pub(crate) fn keys(&self) -> ElementKeys<'_> {
-        ElementKeys::new(self)
-    }
-
-    /// The objects in file order.
-    pub(crate) fn cursor(&self) -> RawElements<'_> {
-        RawElements::new(self.messages())
     }
 }

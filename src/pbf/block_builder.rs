@@ -60,7 +60,7 @@ impl BlockBuilder {
     ) -> Result<(), FormatError> {
         let (object, units) = object.in_default_units(units)?;
         self.make_room(object.key.0, &units);
-        object.add_to(&mut self.builder, strings)
+        self.builder.add_raw(&object, strings)
     }
 
     /// Ends the current block if it cannot take an object of `kind` in `units`.

@@ -8,6 +8,7 @@ use super::messages::{
 };
 use super::object::{Object, ObjectBody, put_deltas, raw_location};
 use super::outline::BlockUnits;
+use super::raw_element::{RawElement, RawForm};
 use super::schema::{dense_nodes, info, primitive_block, primitive_group};
 use super::wire::{put_bytes_field, put_packed_field, put_varint, put_varint_field};
 use crate::error::FormatError;
@@ -188,6 +189,38 @@ impl BlockEncoder {
         self.lats.push(lat);
         self.lons.push(lon);
         self.objects.push(head);
+    }
+
+    /// Adds an object of a block with the same units and the strings `source`.
+    pub(crate) fn add_raw(
+        &mut self,
+        object: &RawElement<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        let tagged = object.tagged;
+        match (object.form, object.key.0) {
+            (RawForm::Dense(mut node), _) => {
+                if !tagged {
+                    node.keys_vals = &[];
+                }
+                self.add_raw_node(&node, source)
+            }
+            (RawForm::Message(bytes), ObjectKind::Node) => {
+                let mut node = NodeMessage::parse(bytes)?;
+                drop_unless(tagged, &mut node.keys, &mut node.values);
+                self.add_node_message(&node, source)
+            }
+            (RawForm::Message(bytes), ObjectKind::Way) => {
+                let mut way = WayMessage::parse(bytes)?;
+                drop_unless(tagged, &mut way.keys, &mut way.values);
+                self.add_way_message(&way, source)
+            }
+            (RawForm::Message(bytes), ObjectKind::Relation) => {
+                let mut relation = RelationMessage::parse(bytes)?;
+                drop_unless(tagged, &mut relation.keys, &mut relation.values);
+                self.add_relation_message(&relation, source)
+            }
+        }
     }
 
     /// Adds a dense node from a block with the same units and the strings `source`.
@@ -539,5 +572,11 @@ impl DenseColumns {
         put_packed_field(out, dense_nodes::LAT, &self.lats);
         put_packed_field(out, dense_nodes::LON, &self.lons);
         put_packed_field(out, dense_nodes::KEYS_VALS, &self.keys_vals);
+    }
+}
+
+fn drop_unless(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {
+    if !tagged {
+        (*keys, *values) = (Packed::default(), Packed::default());
     }
 }

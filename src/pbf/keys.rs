@@ -104,6 +104,11 @@ impl<'a> ElementKeys<'a> {
 }
 
 impl Block<'_> {
+    /// The keys of the objects in file order.
+    pub(crate) fn keys(&self) -> ElementKeys<'_> {
+        ElementKeys::new(self)
+    }
+
     /// Calls `visit` with the kind and the id of each object, in file order.
     pub(crate) fn for_each_id(
         &self,

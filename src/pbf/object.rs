@@ -6,7 +6,7 @@ use super::dense::Delta;
 use super::element::{Element, Info, Member};
 use super::list::List;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
-use super::outline::{BlockUnits, StringTable};
+use super::outline::{BlockUnits, StringTable, exact_quotient};
 use super::raw_element::{RawElement, RawForm};
 use super::wire::{Packed, Varints, put_sint};
 use crate::error::FormatError;
@@ -314,11 +314,6 @@ pub(crate) fn raw_location(units: &BlockUnits, location: Option<Location>) -> Op
         raw(lat_e7, units.lat_offset)?,
         raw(lon_e7, units.lon_offset)?,
     ))
-}
-
-/// `value / divisor`; `None` if there is a remainder.
-pub(crate) fn exact_quotient(value: i64, divisor: i64) -> Option<i64> {
-    (value % divisor == 0).then(|| value / divisor)
 }
 
 /// Appends values as zigzag-coded deltas. The first delta is from 0.

@@ -297,3 +297,8 @@ fn positive(value: u64, name: &str) -> Result<i64, FormatError> {
         ))),
     }
 }
+
+/// `value / divisor`; `None` if there is a remainder.
+pub(crate) fn exact_quotient(value: i64, divisor: i64) -> Option<i64> {
+    (value % divisor == 0).then(|| value / divisor)
+}

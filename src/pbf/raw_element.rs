@@ -1,19 +1,14 @@
 //! The elements of a block as the block stores them, for merging and patching.
 
-use super::block_encoder::BlockEncoder;
+use super::block::Block;
 use super::dense::{RawNode, RawNodes};
 use super::element_view::ElementView;
-use super::intern::SourceStrings;
 use super::keys::VersionInfo;
 use super::message_list::{BlockMessage, Messages};
-use super::messages::{
-    NodeMessage, ObjectOutline, RawInfo, RelationMessage, WayMessage, object_id,
-};
-use super::object::exact_quotient;
-use super::outline::BlockUnits;
+use super::messages::{NodeMessage, ObjectOutline, RawInfo, WayMessage, object_id};
+use super::outline::{BlockUnits, exact_quotient};
 use crate::error::FormatError;
 use crate::osm::{ObjectKind, TypeThenId, id_rank, is_exact_e7};
-use crate::pbf::wire::Packed;
 
 /// One object of a block, with the block's units and string ids.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +18,7 @@ pub(crate) struct RawElement<'a> {
     /// The version; 0 if the object has none.
     pub version: i64,
     pub(super) form: RawForm<'a>,
-    tagged: bool,
+    pub(super) tagged: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -143,51 +138,12 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// The object without its tags: [`add_to`](Self::add_to) omits them.
+    /// The object without its tags: encoders omit them.
     pub(crate) fn without_tags(self) -> Self {
         Self {
             tagged: false,
             ..self
         }
-    }
-
-    /// Adds the object to the block of `builder`, which must have the units of the object. `source` has the strings of
-    /// the block that the object is from.
-    pub(crate) fn add_to(
-        &self,
-        builder: &mut BlockEncoder,
-        source: &mut SourceStrings<'_>,
-    ) -> Result<(), FormatError> {
-        let tagged = self.tagged;
-        match (self.form, self.key.0) {
-            (RawForm::Dense(mut node), _) => {
-                if !tagged {
-                    node.keys_vals = &[];
-                }
-                builder.add_raw_node(&node, source)
-            }
-            (RawForm::Message(bytes), ObjectKind::Node) => {
-                let mut node = NodeMessage::parse(bytes)?;
-                drop_unless(tagged, &mut node.keys, &mut node.values);
-                builder.add_node_message(&node, source)
-            }
-            (RawForm::Message(bytes), ObjectKind::Way) => {
-                let mut way = WayMessage::parse(bytes)?;
-                drop_unless(tagged, &mut way.keys, &mut way.values);
-                builder.add_way_message(&way, source)
-            }
-            (RawForm::Message(bytes), ObjectKind::Relation) => {
-                let mut relation = RelationMessage::parse(bytes)?;
-                drop_unless(tagged, &mut relation.keys, &mut relation.values);
-                builder.add_relation_message(&relation, source)
-            }
-        }
-    }
-}
-
-fn drop_unless(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {
-    if !tagged {
-        (*keys, *values) = (Packed::default(), Packed::default());
     }
 }
 
@@ -204,6 +160,13 @@ fn rescale(node: &mut RawNode<'_>, units: &BlockUnits) -> bool {
             true
         }
         _ => false,
+    }
+}
+
+impl Block<'_> {
+    /// The objects in file order.
+    pub(crate) fn cursor(&self) -> RawElements<'_> {
+        RawElements::new(self.messages())
     }
 }
 

@@ -1,6 +1,6 @@
-//! Strings of a block that are not UTF-8, or have characters that XML does not know, and the objects that use them. The
-//! protobuf type of strings is `bytes`, and some writers put text of another encoding, or text that was cut within a
-//! character, in there.
+//! Blocks with their strings, and faults of strings: those that are not UTF-8, or have characters that XML does not know,
+//! and the objects that use them. The protobuf type of strings is `bytes`, and some writers put text of another encoding,
+//! or text that was cut within a character, in there.
 
 use super::block::Block;
 use super::object::{Object, ObjectBody};
@@ -10,6 +10,19 @@ use super::wire::Fields;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use std::fmt::Write;
+
+impl<'a> Block<'a> {
+    /// Finds the strings and the messages of an uncompressed payload.
+    ///
+    /// # Errors
+    ///
+    /// The payload is not a PrimitiveBlock, a string is not UTF-8, or the columns of dense nodes differ in length.
+    pub fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
+        let block = Self::parse_bare(payload)?;
+        let strings = StringTable::parse(block.string_table);
+        Ok(block.with_strings(strings.map_err(|error| named(payload, error))?))
+    }
+}
 
 /// The number of characters of a string that a message shows.
 const SHOWN: usize = 60;
@@ -37,7 +50,7 @@ pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
 /// The error of a string table that cannot be parsed, with the first object that uses the string concerned, if there is
 /// one.
 #[cold]
-pub(super) fn named(payload: &[u8], error: FormatError) -> FormatError {
+fn named(payload: &[u8], error: FormatError) -> FormatError {
     // A table that is too long is not read again.
     if !error.to_string().ends_with(NOT_UTF8) {
         return error;

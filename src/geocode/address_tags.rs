@@ -1,0 +1,55 @@
+//! The tags of addresses.
+
+use super::folding::is_same_name;
+use super::item::text_tag;
+use super::leaf::LeafItem;
+use crate::error::FormatError;
+
+/// The keys of house numbers. A number of two parts has both.
+pub(super) const NUMBERS: [&str; 3] = [
+    "addr:housenumber",
+    "addr:conscriptionnumber",
+    "addr:streetnumber",
+];
+/// The keys of what stands for a house number.
+const NAMES: [&str; 2] = ["addr:housename", "addr:block_number"];
+
+/// The house number in the tags of an address.
+pub(super) fn house_number(tags: &[(&str, &str)]) -> Option<String> {
+    let [number, conscription, street] = NUMBERS.map(|key| text_tag(tags, key));
+    let in_parts = || match (conscription, street) {
+        (Some(conscription), Some(street)) => Some(format!("{conscription}/{street}")),
+        (one, other) => one.or(other).map(str::to_owned),
+    };
+    number.map(str::to_owned).or_else(in_parts)
+}
+
+/// Whether tags say an address: a number, or what stands for it.
+pub(super) fn is_address(tags: &[(&str, &str)]) -> bool {
+    let mut keys = NUMBERS.iter().chain(&NAMES);
+    keys.any(|key| text_tag(tags, key).is_some())
+}
+
+/// Whether an item has a text under one of the keys.
+pub(super) fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> Result<bool, FormatError> {
+    for key in keys {
+        if item.tag(key)?.is_some_and(|value| !value.trim().is_empty()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the tags of an item say an address, as [`is_address`] does.
+pub(super) fn item_is_address(item: &LeafItem<'_>) -> Result<bool, FormatError> {
+    Ok(has_text(item, &NUMBERS)? || has_text(item, &NAMES)?)
+}
+
+/// Whether two addresses may be the same: an address without a street may be that of any.
+pub(super) fn is_same_address(one: &[(&str, &str)], other: &[(&str, &str)]) -> bool {
+    let [one_street, other_street] = [one, other].map(|tags| text_tag(tags, "addr:street"));
+    let is_same = one_street
+        .zip(other_street)
+        .is_none_or(|(one, other)| is_same_name(one, other));
+    is_same && house_number(one) == house_number(other)
+}
