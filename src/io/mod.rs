@@ -12,6 +12,7 @@ mod input;
 mod mapped_file;
 mod output;
 mod output_directory;
+mod pace;
 #[cfg(feature = "update")]
 mod remote;
 mod replaced;
@@ -29,6 +30,7 @@ pub use input::Input;
 pub(crate) use mapped_file::MappedFile;
 pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
 pub(crate) use output_directory::OutputDirectory;
+pub(crate) use pace::Pace;
 pub use size_hint::SizeHint;
 pub(crate) use stream_output::StreamOutput;
 pub use unfinished::abandon_unfinished;

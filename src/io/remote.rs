@@ -3,7 +3,7 @@
 //! A file without a name, as long as that of the server, holds the bytes that were fetched, at their offsets. It is
 //! sparse: it takes as much space as was fetched.
 
-use super::web;
+use super::{Pace, web};
 use crate::error::{Error, Result};
 use crate::system;
 use std::collections::BTreeMap;
@@ -27,6 +27,8 @@ const CHUNK: usize = 256 << 10;
 const ATTEMPTS: u32 = 4;
 /// The pause before the second request; each further one is twice as long.
 const PAUSE: Duration = Duration::from_millis(500);
+/// The time that a request may take beside that for its bytes, of which a thousand a second have to come.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The environment variable with the time in seconds in which something has to come.
 const TIME_VARIABLE: &str = "PBFHOGG_HTTP_TIMEOUT";
 
@@ -35,6 +37,8 @@ const TIME_VARIABLE: &str = "PBFHOGG_HTTP_TIMEOUT";
 pub(super) struct RemoteFile {
     url: PathBuf,
     agent: Agent,
+    /// The time that a request may take beside that for its bytes.
+    patience: Duration,
     version: Version,
     parts: Mutex<Parts>,
     /// Tells threads that wait for parts that some are there.
@@ -76,9 +80,9 @@ impl RemoteFile {
         let seconds = std::env::var(TIME_VARIABLE)
             .ok()
             .and_then(|text| text.parse().ok());
-        let agent = web::client(seconds.map(Duration::from_secs))
-            .build()
-            .new_agent();
+        let read_time = seconds.map(Duration::from_secs);
+        let patience = read_time.unwrap_or(PATIENCE);
+        let agent = web::client(read_time).build().new_agent();
         let directory = std::env::temp_dir();
         let file = tempfile::tempfile_in(&directory).map_err(|error| {
             Error::io(
@@ -87,7 +91,7 @@ impl RemoteFile {
                 error,
             )
         })?;
-        let found = attempts(|| begin(&agent, url, &file));
+        let found = attempts(|| begin(&agent, url, &file, patience));
         let (version, first) = found.map_err(|cause| Error::file(url, cause))?;
         let mut parts = Parts::default();
         parts.fetched.add(first.clone());
@@ -97,6 +101,7 @@ impl RemoteFile {
         let remote = Self {
             url: url.to_owned(),
             agent,
+            patience,
             version,
             parts: Mutex::new(parts),
             changed: Condvar::new(),
@@ -171,7 +176,8 @@ impl RemoteFile {
                 part.start, part.end, range.start, range.end
             )));
         }
-        store(response.into_body(), &range, file)
+        let body = response.into_body().into_reader();
+        store(body, &range, file, &Pace::new(self.patience))
     }
 }
 
@@ -194,7 +200,13 @@ fn attempts<T>(attempt: impl Fn() -> Attempt<T>) -> std::result::Result<T, Strin
 }
 
 /// Fetches the beginning of a file, and returns its range.
-fn begin(agent: &Agent, url: &Path, file: &File) -> Attempt<(Version, Range<u64>)> {
+fn begin(
+    agent: &Agent,
+    url: &Path,
+    file: &File,
+    patience: Duration,
+) -> Attempt<(Version, Range<u64>)> {
+    let body = |response: Response<Body>| response.into_body().into_reader();
     let response = call(agent, url, &(0..FIRST), None)?;
     match response.status().as_u16() {
         206 => {
@@ -204,7 +216,7 @@ fn begin(agent: &Agent, url: &Path, file: &File) -> Attempt<(Version, Range<u64>
                     "the server sent another part than the first".into(),
                 ));
             }
-            store(response.into_body(), &part, file)?;
+            store(body(response), &part, file, &Pace::new(patience))?;
             Ok((version, part))
         }
         200 => {
@@ -213,7 +225,7 @@ fn begin(agent: &Agent, url: &Path, file: &File) -> Attempt<(Version, Range<u64>
                 "the server does not say how long the file is".into(),
             ))?;
             let version = version_of(response.headers(), len);
-            store(response.into_body(), &(0..len), file)?;
+            store(body(response), &(0..len), file, &Pace::new(patience))?;
             Ok((version, 0..len))
         }
         416 => Ok((version_of(response.headers(), 0), 0..0)),
@@ -277,9 +289,9 @@ fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
-/// Writes a part to its place in a file. Fails unless all of it comes.
-fn store(body: Body, range: &Range<u64>, file: &File) -> Attempt<()> {
-    let mut part = body.into_reader().take(range.end - range.start);
+/// Writes a part to its place in a file. Fails unless all of it comes, and keeps pace.
+fn store(body: impl Read, range: &Range<u64>, file: &File, pace: &Pace) -> Attempt<()> {
+    let mut part = body.take(range.end - range.start);
     let (mut buffer, mut at) = (vec![0; CHUNK], range.start);
     while at < range.end {
         let count = part.read(&mut buffer).map_err(|error| {
@@ -294,6 +306,10 @@ fn store(body: Body, range: &Range<u64>, file: &File) -> Attempt<()> {
             Failure::Lasting(format!("cannot write to a temporary file: {error}"))
         })?;
         at += count as u64;
+        if at < range.end && pace.is_lost(at - range.start) {
+            let cause = "the server gives less than a thousand bytes a second";
+            return Err(Failure::Passing(cause.into()));
+        }
     }
     Ok(())
 }
@@ -355,6 +371,25 @@ impl Ranges {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_that_comes_byte_by_byte_is_given_up() {
+        struct Drip;
+        impl Read for Drip {
+            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+                std::thread::sleep(Duration::from_millis(5));
+                buffer[0] = 7;
+                Ok(1)
+            }
+        }
+        let file = tempfile::tempfile().unwrap();
+        let taken = |patience| store(Drip, &(0..30), &file, &Pace::new(patience));
+        assert!(taken(Duration::from_secs(60)).is_ok());
+        match taken(Duration::ZERO) {
+            Err(Failure::Passing(cause)) => assert!(cause.contains("a thousand bytes"), "{cause}"),
+            _ => panic!("it is waited for"),
+        }
+    }
 
     #[test]
     fn ranges_are_fetched_once() {

@@ -1,8 +1,8 @@
 //! A directory in which fetched files are kept.
 
 use crate::error::{Error, Result};
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 /// A directory in which the files of one server are kept, so that none is fetched twice.
@@ -26,18 +26,18 @@ impl Cache {
     }
 
     /// A file that was kept.
-    pub(super) fn get(&self, name: &str) -> Option<Vec<u8>> {
-        fs::read(self.directory.join(name)).ok()
+    pub(super) fn get(&self, name: &str) -> Option<File> {
+        File::open(self.directory.join(name)).ok()
     }
 
     /// Keeps a file. It has its name when it is complete.
-    pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(super) fn put(&self, name: &str, mut bytes: impl Read) -> Result<()> {
         let path = self.directory.join(name);
         let parent = path.parent().unwrap_or(&self.directory);
         fs::create_dir_all(parent)
             .map_err(|error| Error::io(parent, "cannot create this directory", error))?;
         let written = tempfile::NamedTempFile::new_in(parent).and_then(|mut file| {
-            file.write_all(bytes)?;
+            io::copy(&mut bytes, &mut file)?;
             file.persist(&path)?;
             Ok(())
         });

@@ -1,23 +1,35 @@
 //! Whether a change file is complete: a server may give a part of it, as long as it writes the file.
 
+use super::transport::Fault;
 use crate::io::gunzip;
-use std::io::{self, Write};
+use std::io::{self, BufRead, Read, Write};
 
 /// The number of bytes at the end of a text that are looked at.
 const END_LEN: usize = 4096;
 
+/// The maximum number of bytes of the text of a change file. That of a day of the planet has two billion.
+const MAX_TEXT: u64 = 32 << 30;
+
 /// The number of bytes of the text in a gzip file that holds a complete change file. The error says what is wrong with it.
-pub(super) fn check_changes(bytes: &[u8]) -> Result<u64, String> {
+pub(super) fn check_changes(bytes: impl BufRead) -> Result<u64, Fault> {
     let mut end = End::default();
-    let len = io::copy(&mut gunzip(bytes), &mut end).map_err(|error| {
-        format!("the change file on the server is incomplete or damaged ({error})")
+    let mut text = gunzip(bytes).take(MAX_TEXT + 1);
+    let len = io::copy(&mut text, &mut end).map_err(|error| {
+        Fault::Incomplete(format!(
+            "the change file on the server is incomplete or damaged ({error})"
+        ))
     })?;
     match (len, end.is_of_changes()) {
+        (MAX_TEXT.., _) => Err(Fault::Lasting(format!(
+            "the text of the change file is longer than {MAX_TEXT} bytes"
+        ))),
         (_, true) => Ok(len),
-        (0, false) => Err("the change file on the server is empty".into()),
-        (_, false) => Err(
+        (0, false) => Err(Fault::Incomplete(
+            "the change file on the server is empty".into(),
+        )),
+        (_, false) => Err(Fault::Incomplete(
             "the change file on the server is cut short: it does not end with </osmChange>".into(),
-        ),
+        )),
     }
 }
 
@@ -67,7 +79,11 @@ mod tests {
         let checked = |text: &str| {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
             encoder.write_all(text.as_bytes()).unwrap();
-            check_changes(&encoder.finish().unwrap())
+            check_changes(encoder.finish().unwrap().as_slice())
+        };
+        let cause = |text: &str| match checked(text) {
+            Err(Fault::Incomplete(cause)) => cause,
+            other => panic!("{other:?}"),
         };
         let long = format!(
             "<osmChange>{}</osmChange>\n",
@@ -90,9 +106,9 @@ mod tests {
             "<osmChange><modify/></osmChange> -->",
             &long[..long.len() / 2],
         ] {
-            assert!(checked(cut).unwrap_err().contains("cut short"), "{cut}");
+            assert!(cause(cut).contains("cut short"), "{cut}");
         }
-        assert!(checked("").unwrap_err().contains("empty"));
-        assert!(check_changes(b"").is_err());
+        assert!(cause("").contains("empty"));
+        assert!(check_changes(b"".as_slice()).is_err());
     }
 }

@@ -1,7 +1,8 @@
 //! Fetching a file whatever happens on the way: pauses, attempts, and going on where a connection broke.
 
-use super::pace::Pace;
+use super::body::Body;
 use super::transport::{Fault, Part, Transport};
+use crate::io::Pace;
 use std::io::Read;
 use std::time::Duration;
 
@@ -56,12 +57,23 @@ impl<'t> Fetcher<'t> {
     /// long for what they brought.
     pub fn fetch(&self, url: &str, limit: u64) -> Result<Vec<u8>, Fault> {
         let mut bytes = Vec::new();
+        self.fetch_into(&mut bytes, url, limit)?;
+        Ok(bytes)
+    }
+
+    /// Appends the bytes of the file at a URL, `limit` at most, to an empty body. Fails as [`fetch`](Self::fetch) does.
+    pub(super) fn fetch_into(
+        &self,
+        bytes: &mut impl Body,
+        url: &str,
+        limit: u64,
+    ) -> Result<(), Fault> {
         let mut failures = 0;
         let mut pace = Pace::new(self.patience.saturating_mul(ATTEMPTS));
         loop {
             let before = bytes.len();
-            let fault = match self.read_on(url, limit, &mut bytes) {
-                Ok(()) => return Ok(bytes),
+            let fault = match self.read_on(url, limit, bytes) {
+                Ok(()) => return Ok(()),
                 Err(fault) => fault,
             };
             // A connection that brought something was worth its while.
@@ -72,7 +84,7 @@ impl<'t> Fetcher<'t> {
             };
             let pause = match &fault {
                 Fault::Missing | Fault::Refused(_) | Fault::Lasting(_) => return Err(fault),
-                _ if failures >= ATTEMPTS || pace.is_lost(bytes.len() as u64) => return Err(fault),
+                _ if failures >= ATTEMPTS || pace.is_lost(bytes.len()) => return Err(fault),
                 // A server that asks for no pause gets one all the same.
                 Fault::Busy(Some(pause)) => {
                     (*pause).min(LONGEST_PAUSE).max(self.pause_after(failures))
@@ -94,16 +106,16 @@ impl<'t> Fetcher<'t> {
     }
 
     /// Opens the file behind the bytes that are there, and reads on to its end.
-    fn read_on(&self, url: &str, limit: u64, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+    fn read_on(&self, url: &str, limit: u64, bytes: &mut impl Body) -> Result<(), Fault> {
         let pace = Pace::new(self.patience);
         let Part {
             start,
             len,
             bytes: mut part,
-        } = self.transport.open(url, bytes.len() as u64)?;
+        } = self.transport.open(url, bytes.len())?;
         // A server that gives whole files only begins anew.
-        if start != bytes.len() as u64 {
-            bytes.clear();
+        if start != bytes.len() {
+            bytes.clear().map_err(|error| unwritten(&error))?;
             if start > 0 {
                 let cause = "the server gave another part of the file than the one asked for";
                 return Err(Fault::Passing(cause.into()));
@@ -117,19 +129,23 @@ impl<'t> Fetcher<'t> {
         loop {
             let read = part.read(&mut buffer);
             let read = read.map_err(|error| Fault::Passing(error.to_string()))?;
-            bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
-            if bytes.len() as u64 > limit {
+            let added = bytes.add(buffer.get(..read).unwrap_or_default());
+            added.map_err(|error| unwritten(&error))?;
+            if bytes.len() > limit {
                 return Err(too_long(limit));
             }
             if read == 0 {
                 break;
             }
-            if pace.is_lost((bytes.len() as u64).saturating_sub(start)) {
+            if bytes.is_hopeless() {
+                return Ok(());
+            }
+            if pace.is_lost(bytes.len().saturating_sub(start)) {
                 let cause = "the server gives less than a thousand bytes a second";
                 return Err(Fault::Passing(cause.into()));
             }
         }
-        match end.filter(|end| *end != bytes.len() as u64) {
+        match end.filter(|end| *end != bytes.len()) {
             None => Ok(()),
             Some(end) => {
                 let cause = format!("the connection broke after {} of {end} bytes", bytes.len());
@@ -137,6 +153,11 @@ impl<'t> Fetcher<'t> {
             }
         }
     }
+}
+
+/// The fault of bytes that cannot be kept.
+pub(super) fn unwritten(error: &std::io::Error) -> Fault {
+    Fault::Lasting(format!("cannot write to a temporary file: {error}"))
 }
 
 fn too_long(limit: u64) -> Fault {
@@ -220,6 +241,33 @@ mod tests {
             result,
             Err(Fault::Lasting("the file is longer than 10 bytes".into()))
         );
+    }
+
+    #[test]
+    fn a_body_that_is_no_gzip_file_is_not_read_to_its_end() {
+        struct Endless;
+        impl Transport for Endless {
+            fn open(&self, _: &str, start: u64) -> Result<Part, Fault> {
+                let bytes = Box::new(std::io::repeat(b'x'));
+                Ok(Part {
+                    start,
+                    len: None,
+                    bytes,
+                })
+            }
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let pause = |_: Duration| Ok(());
+        let fetcher = Fetcher::new(&Endless, &pause, Duration::ZERO);
+        let mut body = super::super::body::GzipFile::new(directory.path()).unwrap();
+        fetcher.fetch_into(&mut body, "v:/file", 1 << 40).unwrap();
+        assert!(
+            body.len() < 1 << 20 && super::super::complete::check_changes(body.head()).is_err()
+        );
+        let mut body = Vec::new();
+        let fault = fetcher.fetch_into(&mut body, "v:/file", 1 << 16);
+        assert!(matches!(fault, Err(Fault::Lasting(_))));
+        assert!(body.len() < 1 << 18);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Replication: the change files that a server publishes one after another, and their states.
 
+mod body;
 mod cache;
 mod complete;
 #[cfg(feature = "update")]
@@ -8,7 +9,6 @@ mod fetch;
 #[cfg(feature = "update")]
 mod http;
 mod ladder;
-mod pace;
 mod search;
 mod server;
 mod state;

@@ -1,12 +1,15 @@
 //! A replication server: its states, its change files, and what it may do wrong.
 
+use super::body::{Body, GzipFile};
 use super::cache::Cache;
 use super::complete::check_changes;
-use super::fetch::Fetcher;
+use super::fetch::{Fetcher, unwritten};
 use super::state::{LAST_SEQUENCE, State, numbers, path_of};
 use super::transport::Fault;
 use crate::error::{Error, Result};
 use std::cell::RefCell;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// The number of states before a missing one that are asked for.
@@ -25,12 +28,14 @@ pub struct Server<'s> {
 }
 
 /// A change file, complete and compressed with gzip.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct ChangeFile {
     /// The sequence number.
     pub sequence: i64,
-    /// The bytes of the file.
-    pub bytes: Vec<u8>,
+    /// The file, which has no name or is one of the cache.
+    pub file: File,
+    /// The number of its bytes.
+    pub len: u64,
     /// The number of bytes of its text.
     pub text_len: u64,
 }
@@ -109,8 +114,8 @@ impl<'s> Server<'s> {
     pub fn state(&self, sequence: i64) -> Result<Option<State>> {
         let name = format!("{}.state.txt", path_of(sequence));
         if let Some(cache) = &self.cache
-            && let Some(bytes) = cache.get(&name)
-            && let Some(state) = State::parse(&String::from_utf8_lossy(&bytes))
+            && let Some(file) = cache.get(&name)
+            && let Some(state) = read_state(file)
         {
             return Ok(Some(state));
         }
@@ -145,7 +150,8 @@ impl<'s> Server<'s> {
 
     fn fetch_state(&self, url: &str) -> Result<State, Fault> {
         let before = RefCell::new(Vec::new());
-        let read = |bytes: &[u8]| {
+        let read = |bytes: &mut Vec<u8>| {
+            let bytes = bytes.as_slice();
             let text = String::from_utf8_lossy(bytes);
             // The number may be cut short, unless the file stays as it is.
             let is_open = text.lines().last().is_some_and(|line| {
@@ -165,23 +171,27 @@ impl<'s> Server<'s> {
                 || Fault::Incomplete("this is no state file, or it is cut short".into());
             State::parse(&text).ok_or_else(incomplete)
         };
-        Ok(self.fetch_complete(url, STATE_LEN, read)?.1)
+        Ok(self
+            .fetch_complete(url, STATE_LEN, || Ok(Vec::new()), read)?
+            .1)
     }
 
     /// A file, and the result of `check` for its bytes. A file that `check` refuses is fetched again after a pause: a server
     /// may be writing it.
-    fn fetch_complete<T>(
+    fn fetch_complete<B: Body, T>(
         &self,
         url: &str,
         limit: u64,
-        check: impl Fn(&[u8]) -> Result<T, Fault>,
-    ) -> Result<(Vec<u8>, T), Fault> {
+        new: impl Fn() -> Result<B, Fault>,
+        check: impl Fn(&mut B) -> Result<T, Fault>,
+    ) -> Result<(B, T), Fault> {
         let mut failures = 0;
         loop {
-            let bytes = self.fetcher.fetch(url, limit)?;
-            match check(&bytes) {
+            let mut bytes = new()?;
+            self.fetcher.fetch_into(&mut bytes, url, limit)?;
+            match check(&mut bytes) {
                 Ok(checked) => return Ok((bytes, checked)),
-                Err(_) if is_page(&bytes) => return Err(page()),
+                Err(_) if is_page(bytes.head()) => return Err(page()),
                 Err(Fault::Incomplete(cause)) => {
                     failures += 1;
                     if failures == INCOMPLETE_ATTEMPTS {
@@ -194,37 +204,60 @@ impl<'s> Server<'s> {
         }
     }
 
-    /// The change file of a sequence number; `None` if the server has none.
+    /// The change file of a sequence number; `None` if the server has none. It is kept in a temporary file in a directory.
     ///
     /// # Errors
     ///
     /// The server cannot be reached or refuses access, the file is longer than `limit` bytes, or it is damaged or
     /// incomplete, and stays so for some attempts.
-    pub fn changes(&self, sequence: i64, limit: u64) -> Result<Option<ChangeFile>> {
+    pub fn changes(
+        &self,
+        sequence: i64,
+        limit: u64,
+        directory: &Path,
+    ) -> Result<Option<ChangeFile>> {
         let name = format!("{}.osc.gz", path_of(sequence));
-        let file = |bytes, text_len| ChangeFile {
-            sequence,
-            bytes,
-            text_len,
+        let complete = |mut file: File, text_len| {
+            let len = file.seek(SeekFrom::End(0)).ok()?;
+            file.seek(SeekFrom::Start(0)).ok()?;
+            Some(ChangeFile {
+                sequence,
+                file,
+                len,
+                text_len,
+            })
         };
-        if let Some(bytes) = self.cache.as_ref().and_then(|cache| cache.get(&name))
-            && let Ok(text_len) = check_changes(&bytes)
+        if let Some(file) = self.cache.as_ref().and_then(|cache| cache.get(&name))
+            && let Ok(text_len) = check_changes(BufReader::new(&file))
+            && let Some(found) = complete(file, text_len)
         {
-            return Ok(Some(file(bytes, text_len)));
+            return Ok(Some(found));
         }
         let url = self.url_of(sequence);
-        let check = |bytes: &[u8]| check_changes(bytes).map_err(Fault::Incomplete);
-        match self.fetch_complete(&url, limit, check) {
-            Ok((bytes, text_len)) => {
+        let new = || GzipFile::new(directory).map_err(|error| unwritten(&error));
+        let check = |body: &mut GzipFile| {
+            let file = body.rewound().map_err(|error| unwritten(&error))?;
+            check_changes(BufReader::new(file))
+        };
+        match self.fetch_complete(&url, limit, new, check) {
+            Ok((mut body, text_len)) => {
+                let lost = |error| Error::io(directory, "cannot read a temporary file in", error);
                 if let Some(cache) = &self.cache {
-                    cache.put(&name, &bytes)?;
+                    cache.put(&name, body.rewound().map_err(lost)?)?;
                 }
-                Ok(Some(file(bytes, text_len)))
+                Ok(complete(body.into_file(), text_len))
             }
             Err(Fault::Missing) => Ok(None),
             Err(fault) => Err(failed(&url, fault)),
         }
     }
+}
+
+/// The state in a file of the cache, if it is one.
+fn read_state(file: File) -> Option<State> {
+    let mut bytes = Vec::new();
+    file.take(STATE_LEN).read_to_end(&mut bytes).ok()?;
+    State::parse(&String::from_utf8_lossy(&bytes))
 }
 
 /// Whether two URLs are those of the same server. A path is the URL of a directory of this machine.
@@ -338,19 +371,23 @@ mod tests {
         for _ in 0..2 {
             // The second time, both come from the cache.
             assert_eq!(server.state(1001).unwrap(), Some(state(1001)));
-            let changes = server.changes(1001, 1000).unwrap().unwrap();
-            assert_eq!((&changes.bytes, changes.text_len), (&whole, 12));
+            let mut changes = server.changes(1001, 1000, directory.path());
+            let changes = changes.as_mut().unwrap().as_mut().unwrap();
+            let mut bytes = Vec::new();
+            changes.file.read_to_end(&mut bytes).unwrap();
+            assert_eq!((&bytes, changes.text_len), (&whole, 12));
             fs::remove_dir_all(directory.path().join("server/000/001")).ok();
             put("000/001/002.osc.gz", &whole[..whole.len() - 3]);
             put("000/001/003.osc.gz", b"<!DOCTYPE html><p>sign in");
             put("000/001/003.state.txt", b" <html>");
         }
         assert_eq!(server.state(1002).unwrap(), None);
-        assert_eq!(server.changes(1004, 1000).unwrap(), None);
+        let changes = |sequence| server.changes(sequence, 1000, directory.path());
+        assert!(changes(1004).unwrap().is_none());
         let message = |result: Result<Option<ChangeFile>>| result.unwrap_err().to_string();
-        let incomplete = message(server.changes(1002, 1000));
+        let incomplete = message(changes(1002));
         assert!(incomplete.contains("002.osc.gz: the change file on the server is incomplete"));
-        assert!(message(server.changes(1003, 1000)).contains("sign in again"));
+        assert!(message(changes(1003)).contains("sign in again"));
         assert!(
             server
                 .state(1003)

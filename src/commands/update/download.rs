@@ -2,12 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::formats::{ChangeReader, ChangeSet, ChangeState, Replication, SameTime};
-use crate::io::{Input, ScratchFile};
+use crate::io::Input;
 use crate::osm::format_timestamp;
 use crate::replication::{ChangeFile, Ladder, Leg, Server, State};
 use crate::runtime::Context;
 use rayon::prelude::*;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The number of files that are fetched at the same time.
@@ -121,12 +120,13 @@ impl<'d> Downloader<'d> {
                 if self.files > 0 && self.text_len + file.text_len > self.limit {
                     break;
                 }
-                inputs.push(self.input(leg.server, &file)?);
                 last = file.sequence;
                 self.files += 1;
-                self.bytes += file.bytes.len() as u64;
+                self.bytes += file.len;
                 self.text_len += file.text_len;
-                phase.advance(file.bytes.len() as u64);
+                phase.advance(file.len);
+                let url = leg.server.url_of(file.sequence);
+                inputs.push(Input::from_temporary(file.file, Path::new(&url))?);
             }
             self.reader.add(&inputs, self.ctx)?;
             if last < end {
@@ -151,23 +151,9 @@ impl<'d> Downloader<'d> {
         self.connections.install(|| {
             let files = sequences
                 .par_iter()
-                .map(|sequence| server.changes(*sequence, limit));
+                .map(|sequence| server.changes(*sequence, limit, &self.scratch));
             files.collect()
         })
-    }
-
-    /// A change file as an input.
-    fn input(&self, server: &Server<'_>, file: &ChangeFile) -> Result<Input> {
-        let scratch = ScratchFile::create(&self.scratch)?.open()?;
-        let written = (&scratch).write_all(&file.bytes);
-        written.map_err(|error| {
-            Error::io(
-                &self.scratch,
-                "cannot write a temporary file in this directory",
-                error,
-            )
-        })?;
-        Input::from_temporary(scratch, Path::new(&server.url_of(file.sequence)))
     }
 
     /// The state of the finest server after a change file of a leg. `before` is the state before the leg.

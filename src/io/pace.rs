@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 const BYTE_TIME: Duration = Duration::from_millis(1);
 
 /// A transfer that has to keep pace.
-pub(super) struct Pace {
+pub(crate) struct Pace {
     started: Instant,
     patience: Duration,
 }
 
 impl Pace {
     /// A transfer that begins now. `patience` is the time that it may take beside that for its bytes.
-    pub(super) fn new(patience: Duration) -> Self {
+    pub(crate) fn new(patience: Duration) -> Self {
         Self {
             started: Instant::now(),
             patience,
@@ -21,12 +21,12 @@ impl Pace {
     }
 
     /// Lets the transfer take more time.
-    pub(super) fn allow(&mut self, more: Duration) {
+    pub(crate) fn allow(&mut self, more: Duration) {
         self.patience = self.patience.saturating_add(more);
     }
 
     /// Whether so many bytes took too long.
-    pub(super) fn is_lost(&self, bytes: u64) -> bool {
+    pub(crate) fn is_lost(&self, bytes: u64) -> bool {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.started.elapsed()
             > self

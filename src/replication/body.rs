@@ -1,0 +1,108 @@
+//! The bytes of a file that is fetched, in memory or on disk.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// The number of bytes at the start of a file on disk that are kept in memory.
+const HEAD_LEN: usize = 4096;
+/// The number of bytes of a file on disk that are read before it is looked at whether it can be a gzip file.
+const LOOK_LEN: u64 = 1 << 16;
+
+/// The bytes of a file as they arrive.
+pub(super) trait Body {
+    /// The number of bytes that have arrived.
+    fn len(&self) -> u64;
+
+    /// The first bytes.
+    fn head(&self) -> &[u8];
+
+    /// Appends bytes.
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Removes all bytes.
+    fn clear(&mut self) -> io::Result<()>;
+
+    /// Whether what has arrived is not the beginning of such a file, so that the rest is not worth reading.
+    fn is_hopeless(&self) -> bool {
+        false
+    }
+}
+
+impl Body for Vec<u8> {
+    fn len(&self) -> u64 {
+        self.as_slice().len() as u64
+    }
+
+    fn head(&self) -> &[u8] {
+        self
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        self.truncate(0);
+        Ok(())
+    }
+}
+
+/// A gzip file in an unnamed temporary file, however long it is.
+pub(super) struct GzipFile {
+    file: File,
+    head: Vec<u8>,
+    len: u64,
+}
+
+impl GzipFile {
+    /// An empty file in a directory.
+    pub(super) fn new(directory: &Path) -> io::Result<Self> {
+        Ok(Self {
+            file: tempfile::tempfile_in(directory)?,
+            head: Vec::new(),
+            len: 0,
+        })
+    }
+
+    /// The file, at its start.
+    pub(super) fn rewound(&mut self) -> io::Result<&mut File> {
+        self.file.seek(SeekFrom::Start(0))?;
+        Ok(&mut self.file)
+    }
+
+    /// The file.
+    pub(super) fn into_file(self) -> File {
+        self.file
+    }
+}
+
+impl Body for GzipFile {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let room = HEAD_LEN.saturating_sub(self.head.len());
+        self.head.extend(bytes.iter().take(room));
+        self.file.write_all(bytes)?;
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        self.head.clear();
+        self.len = 0;
+        self.file.set_len(0)?;
+        self.rewound().map(drop)
+    }
+
+    fn is_hopeless(&self) -> bool {
+        self.len > LOOK_LEN && !self.head.starts_with(b"\x1f\x8b")
+    }
+}
