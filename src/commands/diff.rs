@@ -19,10 +19,10 @@ pub use crate::geometry::CellCounts;
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
-use crate::runtime::{Context, Pass, WorkItem};
+use crate::runtime::{ChunkQueue, Context, WorkItem};
 use charts::ChangeCharts;
 pub use charts::{Charts, Edits, NameCount, Names, Times};
-use compare::Comparison;
+use compare::{Comparison, Found};
 use order::{Side, in_order};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -262,24 +262,22 @@ fn compare_files(
     let mut summary = Summary::default();
     let steps = plan(options, &sides, &mut summary, ctx);
     let mut charts = has_charts.then(ChangeCharts::default);
-    let inputs = sides.each_ref().map(|side| &side.file.input);
-    Pass::new("compare", ctx)
-        .with_budget(ctx.byte_budget() * 4)
-        .run(
-            steps.into_iter().map(Decoded).collect(),
-            || {
-                let by_version = history || options.by_version;
-                Comparison::new(Sources::new(&inputs, ctx), options, by_version, has_charts)
-            },
-            |comparison, Decoded(step)| comparison.step(step),
-            |found| {
-                summary.add(&found.summary);
-                if let (Some(charts), Some(more)) = (&mut charts, found.charts) {
-                    charts.merge(*more);
-                }
-                put(&found.text)
-            },
-        )?;
+    let init = {
+        let inputs = sides.each_ref().map(|side| side.file.input.clone());
+        let (options, ctx, by_version) =
+            (options.clone(), ctx.clone(), history || options.by_version);
+        move || {
+            let sources = Sources::new(&inputs.each_ref(), &ctx);
+            Comparison::new(sources, &options, by_version, has_charts)
+        }
+    };
+    carry_out(steps, init, ctx, |found| {
+        summary.add(&found.summary);
+        if let (Some(charts), Some(more)) = (&mut charts, found.charts) {
+            charts.merge(*more);
+        }
+        put(&found.text)
+    })?;
     if let Some(Format::Osc(_)) = format {
         put(OscText::EPILOGUE)?;
     }
@@ -289,6 +287,25 @@ fn compare_files(
         .map(|charts| charts.finish(&sides, ctx))
         .transpose()?;
     Ok((summary, charts))
+}
+
+/// Compares the objects of merge steps, and passes the results to `take` in order. `init` makes the comparison of a thread.
+fn carry_out(
+    steps: Vec<MergeStep>,
+    init: impl Fn() -> Comparison + Clone + Send + 'static,
+    ctx: &Context,
+    mut take: impl FnMut(Found) -> Result<()>,
+) -> Result<()> {
+    let phase = ctx.phase("compare", steps.iter().map(MergeStep::input_bytes).sum());
+    let mut take = |found: Found| {
+        phase.advance(found.input_bytes);
+        take(found)
+    };
+    let mut queue = ChunkQueue::start("compare", ctx.jobs, init, Comparison::step)?;
+    for step in steps {
+        queue.push(step, &mut take)?;
+    }
+    queue.drain(take)
 }
 
 /// Fails if a change file is made, and a blob begins with the object that ends the blob before. Repetitions within a
@@ -318,22 +335,6 @@ fn is_history(options: &Options, sides: &[Side; 2]) -> Result<bool> {
             Err(Error::file(&side.path, cause))
         }
         (Some(_), _) => Ok(true),
-    }
-}
-
-/// A merge step whose blobs are all decoded, also the blob of a [`MergeStep::Copy`], and so occupy memory.
-struct Decoded(MergeStep);
-
-impl WorkItem for Decoded {
-    fn input_bytes(&self) -> u64 {
-        self.0.input_bytes()
-    }
-
-    fn held_bytes(&self) -> u64 {
-        2 * match &self.0 {
-            MergeStep::Copy(source) => u64::from(source.entry.payload_len),
-            MergeStep::Merge(shard) => shard.held_bytes(),
-        }
     }
 }
 

@@ -78,8 +78,13 @@ impl OscText {
         change_section(&mut self.elements.text, self.section.take(), None);
     }
 
+    /// The length of the text written so far, in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.elements.text.len()
+    }
+
     /// Removes the text written so far and returns it. An open section stays open.
-    fn take(&mut self) -> String {
+    pub(crate) fn take(&mut self) -> String {
         self.elements.text.take()
     }
 

@@ -10,11 +10,17 @@ use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeAction, OscText};
 use crate::osm::{KindSet, ObjectId, TypeThenId, id_from_rank};
 use crate::pbf::{BlobFlags, Block, ObjectBody, RawElement, RawElements};
+use crate::runtime::{ChunkSender, WorkItem};
 use std::cmp::Ordering;
 
-/// The result of a merge step: the counts, and the text of the differences.
+/// The number of bytes of text after which a part of a step's result is passed on.
+const CHUNK: usize = 1 << 20;
+
+/// A part of the result of a merge step: the counts, and the text of the differences.
 #[derive(Default)]
 pub(super) struct Found {
+    /// The number of bytes of input that are done.
+    pub input_bytes: u64,
     pub summary: Summary,
     pub text: String,
     /// `None` if no charts are made.
@@ -22,15 +28,38 @@ pub(super) struct Found {
 }
 
 /// Compares the objects of merge steps. Each worker has its own `Comparison`.
-pub(super) struct Comparison<'f> {
+pub(super) struct Comparison {
     sources: Sources,
-    format: Option<&'f Format>,
+    format: Option<Format>,
     equality: Equality,
     kinds: KindSet,
     verify: bool,
     /// Whether objects are matched by version as well as by id, as in history files.
     history: bool,
     has_charts: bool,
+}
+
+/// Sends text. That of a long object is sent in pieces.
+fn send_text(text: String, chunks: &ChunkSender<Found>) -> Result<(), FormatError> {
+    let send = |text| {
+        let sent = chunks.send(Found {
+            text,
+            ..Found::default()
+        });
+        sent.map_err(|error| FormatError::with(error.to_string()))
+    };
+    let mut rest = text.as_str();
+    while rest.len() > 8 * CHUNK {
+        let is_end = |at: &usize| rest.is_char_boundary(*at);
+        let at = (CHUNK..rest.len()).find(is_end).unwrap_or(rest.len());
+        let (piece, others) = rest.split_at(at);
+        send(piece.to_owned())?;
+        rest = others;
+    }
+    match rest.len() == text.len() {
+        true => send(text),
+        false => send(rest.to_owned()),
+    }
 }
 
 /// An object of one of the files, and the block that contains it.
@@ -113,17 +142,17 @@ pub(super) fn occurs_twice(key: TypeThenId) -> String {
     )
 }
 
-impl<'f> Comparison<'f> {
+impl Comparison {
     pub(super) fn new(
         sources: Sources,
-        options: &'f Options,
+        options: &Options,
         history: bool,
         has_charts: bool,
     ) -> Self {
         let format = options.output.as_ref().map(|(format, _)| format);
         Self {
             sources,
-            format,
+            format: format.cloned(),
             equality: match format {
                 // A change file contains all metadata.
                 Some(Format::Osc(_)) => Equality {
@@ -144,8 +173,18 @@ impl<'f> Comparison<'f> {
         matches!(self.format, Some(Format::Osc(_)))
     }
 
-    /// Carries out a merge step: compares its objects and writes the differences as text.
-    pub(super) fn step(&mut self, step: MergeStep) -> Result<Found> {
+    /// Carries out a merge step: compares its objects and sends the differences as text.
+    pub(super) fn step(&mut self, step: MergeStep, chunks: &ChunkSender<Found>) -> Result<()> {
+        let input_bytes = step.input_bytes();
+        let found = self.compare(step, chunks)?;
+        chunks.send(Found {
+            input_bytes,
+            ..found
+        })
+    }
+
+    /// Compares the objects of a merge step, and returns the last part of the result.
+    fn compare(&mut self, step: MergeStep, chunks: &ChunkSender<Found>) -> Result<Found> {
         let shard = match step {
             MergeStep::Merge(shard) => shard,
             MergeStep::Copy(source) => Shard::of(source),
@@ -173,7 +212,7 @@ impl<'f> Comparison<'f> {
             Some(source) => self.sources.error(source, error),
             None => Error::Internal(error.to_string()),
         };
-        self.side_by_side(&sides, &shard).map_err(failed)
+        self.side_by_side(&sides, &shard, chunks).map_err(failed)
     }
 
     /// Counts the objects of two blobs with equal payloads without parsing the payloads. Returns `None` if the shard is
@@ -214,6 +253,7 @@ impl<'f> Comparison<'f> {
         &self,
         sides: &'a [Vec<(Source, Block<'a>)>; 2],
         shard: &Shard,
+        chunks: &ChunkSender<Found>,
     ) -> Result<Found, (Option<&'a Source>, FormatError)> {
         let [mut old, mut new] = sides.each_ref().map(|blocks| ShardCursor {
             blocks: blocks.iter(),
@@ -244,6 +284,9 @@ impl<'f> Comparison<'f> {
                 new.head.filter(|_| order != Ordering::Less),
             );
             pair.take(left, right).map_err(fail)?;
+            if let Some(text) = pair.take_text() {
+                send_text(text, chunks).map_err(fail)?;
+            }
             if left.is_some() {
                 old.next()?;
             }
@@ -263,7 +306,7 @@ impl<'f> Comparison<'f> {
 
 /// Compares objects pair by pair and writes the differences.
 struct Pair<'c, 'a> {
-    comparison: &'c Comparison<'c>,
+    comparison: &'c Comparison,
     old: Side<'a>,
     new: Side<'a>,
     /// The addresses of the blocks of the last pair, and whether these blocks share their string table and units.
@@ -274,7 +317,7 @@ struct Pair<'c, 'a> {
 }
 
 impl<'c, 'a> Pair<'c, 'a> {
-    fn new(comparison: &'c Comparison<'c>) -> Self {
+    fn new(comparison: &'c Comparison) -> Self {
         Self {
             comparison,
             old: Side::default(),
@@ -285,7 +328,7 @@ impl<'c, 'a> Pair<'c, 'a> {
                 ..Found::default()
             },
             osc: OscText::default(),
-            text: match comparison.format {
+            text: match &comparison.format {
                 Some(Format::Objects { text, .. }) => Some(SignedText::new(text)),
                 _ => None,
             },
@@ -315,7 +358,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         if self.found.charts.is_some() && report != Report::Same {
             self.add_to_charts(report, old, new)?;
         }
-        match self.comparison.format {
+        match &self.comparison.format {
             None => Ok(()),
             Some(Format::Text { common, details }) => {
                 if report == Report::Same && !common {
@@ -424,7 +467,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         old: Option<Head<'a>>,
         new: Option<Head<'a>>,
     ) -> Result<(), FormatError> {
-        let Some(Format::Osc(deletions)) = self.comparison.format else {
+        let Some(Format::Osc(deletions)) = &self.comparison.format else {
             return Ok(());
         };
         match (report, old, new) {
@@ -477,6 +520,15 @@ impl<'c, 'a> Pair<'c, 'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The text so far, if it is long.
+    fn take_text(&mut self) -> Option<String> {
+        match (self.found.text.len() >= CHUNK, self.osc.len() >= CHUNK) {
+            (true, _) => Some(std::mem::take(&mut self.found.text)),
+            (_, true) => Some(self.osc.take()),
+            (false, false) => None,
+        }
     }
 
     fn finish(mut self) -> Found {
