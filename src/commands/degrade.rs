@@ -206,27 +206,74 @@ impl BlobChange {
             }
         }
         let block = Block::parse(payload)?;
-        let mut objects: Vec<RawElement<'_>> = Vec::with_capacity(entry.count as usize);
-        let (mut cursor, mut position) = (block.cursor(), 0);
-        while let Some(object) = cursor.next()? {
-            if is_kept(position) {
-                objects.push(object);
-            }
-            position += 1;
-        }
-        if self.is_shuffled {
-            let mut random = Random::seeded(&[OBJECTS, entry.number.into()]);
-            disorder(&mut objects, &mut random, |object| object.key);
-        }
         let mut strings = SourceStrings::new(&block.strings);
         if self.drops_locations {
             encoder.drop_locations();
         }
-        for object in objects {
-            encoder.add_raw(&object, &block.units, &mut strings)?;
+        let mut add = |object: &RawElement<'_>| encoder.add_raw(object, &block.units, &mut strings);
+        let mut cursor = block.cursor();
+        let mut random = Random::seeded(&[OBJECTS, entry.number.into()]);
+        match (self.is_shuffled, entry.count as usize <= PORTION) {
+            (false, _) => {
+                for position in 0.. {
+                    let Some(object) = cursor.next()? else {
+                        break;
+                    };
+                    if is_kept(position) {
+                        add(&object)?;
+                    }
+                }
+            }
+            (true, true) => {
+                let (mut objects, mut position) = (Vec::with_capacity(entry.count as usize), 0);
+                while let Some(object) = cursor.next()? {
+                    if is_kept(position) {
+                        objects.push(object);
+                    }
+                    position += 1;
+                }
+                disorder(&mut objects, &mut random, |object| object.key);
+                objects.iter().try_for_each(add)?;
+            }
+            (true, false) => {
+                let mut kept: Vec<u32> = (0..entry.count).filter(|at| is_kept(*at)).collect();
+                disorder(&mut kept, &mut random, |position| *position);
+                add_in_order(&block, &kept, add)?;
+            }
         }
         encoder.end_block()
     }
+}
+
+/// The maximum number of objects that are held at a time, of at most 130 bytes each. Blocks of real files have far
+/// fewer.
+const PORTION: usize = 200_000;
+
+/// Calls `add` with the objects of a block at some positions, in the order of the positions. The block is walked for each
+/// portion of them, so that memory does not depend on the number of objects.
+fn add_in_order(
+    block: &Block<'_>,
+    positions: &[u32],
+    mut add: impl FnMut(&RawElement<'_>) -> Result<(), FormatError>,
+) -> Result<(), FormatError> {
+    for wanted in positions.chunks(PORTION) {
+        let mut places: Vec<(u32, u32)> = wanted.iter().copied().zip(0..).collect();
+        places.sort_unstable();
+        let mut objects = vec![None; places.len()];
+        let (mut cursor, mut places) = (block.cursor(), places.into_iter().peekable());
+        for position in 0.. {
+            let (Some(object), Some(_)) = (cursor.next()?, places.peek()) else {
+                break;
+            };
+            if let Some((_, place)) = places.next_if(|next| next.0 == position)
+                && let Some(slot) = objects.get_mut(place as usize)
+            {
+                *slot = Some(object);
+            }
+        }
+        objects.iter().flatten().try_for_each(&mut add)?;
+    }
+    Ok(())
 }
 
 /// Puts the elements of a slice into random order, and never into the order of their keys.

@@ -373,13 +373,17 @@ impl ChunkWriter<'_> {
             return Ok(());
         }
         let text = self.text.take();
-        let chunk = Chunk {
-            index: self.index,
-            text: text.map_err(|error| FormatError::with(error.to_string()))?,
-            order: std::mem::take(&mut self.order),
-            inexact: std::mem::take(&mut self.inexact),
-        };
-        let sent = self.chunks.send(chunk);
-        sent.map_err(|error| FormatError::with(error.to_string()))
+        let failed = |error: &dyn std::fmt::Display| FormatError::with(error.to_string());
+        let text = text.map_err(|error| failed(&error))?;
+        // An object may be much longer than a chunk.
+        text.in_pieces(8 * CHUNK, |text| {
+            let sent = self.chunks.send(Chunk {
+                index: self.index,
+                text,
+                order: std::mem::take(&mut self.order),
+                inexact: std::mem::take(&mut self.inexact),
+            });
+            sent.map_err(|error| failed(&error))
+        })
     }
 }

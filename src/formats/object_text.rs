@@ -12,6 +12,9 @@ use super::write_xml::{Indent, XmlBuffer};
 use crate::pbf::Object;
 use std::io;
 
+/// The maximum number of bytes that are reserved for the next text.
+const MAX_SPACE: usize = 4 << 20;
+
 /// A buffer of consecutive objects as text. Each worker has its own.
 #[derive(Debug)]
 pub(crate) struct ObjectText {
@@ -47,6 +50,30 @@ pub(crate) struct ObjectChunk {
     pub(crate) objects: u64,
     /// The number of characters that XML 1.0 cannot express, which are written as references.
     pub(crate) inexpressible: u64,
+}
+
+impl ObjectChunk {
+    /// Calls `take` with the chunk or, if it is longer than `most` bytes, with pieces of it.
+    pub(crate) fn in_pieces<E>(
+        self,
+        most: usize,
+        mut take: impl FnMut(Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(pieces) = self.text.pieces(most) else {
+            return take(self);
+        };
+        let (mut sections, mut objects) = (self.sections, self.objects);
+        let mut inexpressible = self.inexpressible;
+        for text in pieces {
+            take(Self {
+                text,
+                sections: sections.take(),
+                objects: std::mem::take(&mut objects),
+                inexpressible: std::mem::take(&mut inexpressible),
+            })?;
+        }
+        Ok(())
+    }
 }
 
 impl ObjectText {
@@ -130,7 +157,7 @@ impl ObjectText {
             Buffer::Debug(lines) => &mut lines.text,
         };
         // The next text needs about as much space.
-        let space = TextBuffer::with_capacity(text.len() + text.len() / 8);
+        let space = TextBuffer::with_capacity((text.len() + text.len() / 8).min(MAX_SPACE));
         let text = std::mem::replace(text, space);
         if let Buffer::OsmChange(_, of_buffer) = &mut self.buffer {
             sections = of_buffer.take();

@@ -17,6 +17,19 @@ pub struct EncodedText {
     crc: Option<Crc>,
 }
 
+impl EncodedText {
+    /// The chunk in pieces of at most `most` bytes; `None` if it is not longer, or if it has a checksum.
+    pub(super) fn pieces(&self, most: usize) -> Option<impl Iterator<Item = Self> + '_> {
+        let is_long = self.crc.is_none() && self.bytes.len() > most;
+        is_long.then(|| {
+            self.bytes.chunks(most).map(|piece| Self {
+                bytes: piece.to_vec(),
+                crc: None,
+            })
+        })
+    }
+}
+
 /// Encodes chunks of text. Each worker needs an encoder of its own.
 pub struct TextEncoder {
     compression: TextCompression,

@@ -105,22 +105,47 @@ impl TableSink {
             .run(
                 sorted.ranges(GROUP_ROWS),
                 || (),
-                |(), range| Ok((range.keys.start >> 32, row_groups(&table, sorted, range)?)),
-                |(partition, groups)| {
-                    let mut groups = groups.into_iter();
-                    groups.try_for_each(|group| writer.add(partition, group))
+                |(), range| match range.rows <= MAX_ROWS {
+                    true => {
+                        let (partition, mut groups) = (range.keys.start >> 32, Vec::new());
+                        row_groups(&table, sorted, range, |group| {
+                            groups.push(group);
+                            Ok(())
+                        })?;
+                        Ok(Encoded::Groups(partition, groups))
+                    }
+                    false => Ok(Encoded::Later(range)),
+                },
+                |encoded| match encoded {
+                    Encoded::Groups(partition, groups) => {
+                        let mut groups = groups.into_iter();
+                        groups.try_for_each(|group| writer.add(partition, group))
+                    }
+                    Encoded::Later(range) => {
+                        let partition = range.keys.start >> 32;
+                        row_groups(&table, sorted, range, |group| writer.add(partition, group))
+                    }
                 },
             )?;
         writer.finish()
     }
 }
 
-/// Encodes the rows of a range as row groups of about equal length.
+/// The rows of a range of keys.
+enum Encoded {
+    /// The row groups of a partition.
+    Groups(u64, Vec<FeatureGroup>),
+    /// A range with so many rows that each of its row groups is written before the next one is encoded.
+    Later(KeyRange),
+}
+
+/// Encodes the rows of a range as row groups of about equal length, and passes them to `add`.
 fn row_groups(
     table: &FeatureTable,
     sorted: &SortedRows,
     range: KeyRange,
-) -> Result<Vec<FeatureGroup>> {
+    mut add: impl FnMut(FeatureGroup) -> Result<()>,
+) -> Result<()> {
     let count = range.rows;
     let groups = ((count + GROUP_ROWS / 2) / GROUP_ROWS).max(1);
     let at_once = match count <= MAX_ROWS {
@@ -128,16 +153,16 @@ fn row_groups(
         false => MAX_ROWS / 2 / GROUP_ROWS,
     };
     let start = |number: u64| count * number / groups;
-    let (mut portions, mut encoded) = (sorted.portions(range), Vec::new());
+    let mut portions = sorted.portions(range);
     for first in (0..groups).step_by(at_once as usize) {
         let last = groups.min(first + at_once);
         let rows = portions.next(start(last) - start(first))?;
         for number in first..last {
             let [start, end] = [number, number + 1].map(|at| (start(at) - start(first)) as usize);
-            encoded.push(table.encode(&rows.bytes, rows.rows(start..end))?);
+            add(table.encode(&rows.bytes, rows.rows(start..end))?)?;
         }
     }
-    Ok(encoded)
+    Ok(())
 }
 
 /// Writes row groups to one file or to several.

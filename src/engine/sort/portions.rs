@@ -5,7 +5,7 @@ use crate::osm::TypeThenId;
 use crate::pbf::{Block, RawElement};
 
 /// The number of objects that are held at a time, of at most 130 bytes each. Blocks of real files have far fewer.
-const PORTION: usize = 200_000;
+const PORTION: usize = 100_000;
 
 /// The place of an object in the order: its key, its version, and its index in the block.
 type Place = (TypeThenId, i64, u32);
