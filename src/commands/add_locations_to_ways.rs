@@ -351,11 +351,13 @@ impl<'f> Job<'f> {
         locations: &WayLocations,
     ) -> Result<()> {
         let transform = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
+            let mut of_blob = locations.of(entry)?;
             let find = |nodes: &WayNodes, found: &mut Vec<Option<Location>>| {
-                locations.find(entry, nodes, found)?;
+                of_blob.find(nodes, found)?;
                 self.count(nodes, found)
             };
             let has_locations = locate_ways(payload, find, out)?;
+            of_blob.end()?;
             if out.is_empty() {
                 return Ok(Transformed::No);
             }

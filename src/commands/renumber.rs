@@ -24,7 +24,7 @@ use crate::pbf::{Block, HeaderBlock, feature, patch_ids};
 use crate::runtime::Context;
 pub use index_files::{IdPair, show_index};
 use new_ids::Ids;
-use numbering::Numbering;
+use numbering::{IdList, Numbering};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -211,16 +211,16 @@ impl<'f> Renumbering<'f> {
                         ids.push(id);
                     }
                 })?;
-                let (mut unknown, mut undecided) = (Vec::new(), Vec::new());
+                let (mut unknown, mut undecided) = ([const { Vec::new() }; 3], Vec::new());
                 match kind {
                     Way if refers && kinds.contains(Node) => {
-                        unknown = unknown_nodes(block, &known[Node as usize])?;
+                        unknown[Node as usize] = unknown_nodes(block, &known[Node as usize])?;
                     }
                     Relation if refers => block.for_each_member(|_, kind, id| {
                         if kind == Relation && kinds.contains(kind) {
                             undecided.push(id);
                         } else if kinds.contains(kind) {
-                            let add = |id| unknown.push((kind, id));
+                            let add = |id| unknown[kind as usize].push(id);
                             known[kind as usize].for_each_unknown(&[id], add);
                         }
                     })?,
@@ -230,7 +230,9 @@ impl<'f> Renumbering<'f> {
             },
             |(ids, unknown, undecided)| {
                 fresh.extend(ids);
-                orphans.add(unknown);
+                for (ids, unknown) in orphans.ids.iter_mut().zip(unknown) {
+                    ids.extend(unknown);
+                }
                 orphans.undecided.extend(undecided);
             },
         )?;
@@ -243,16 +245,19 @@ impl<'f> Renumbering<'f> {
     fn number_orphans(&mut self) -> Result<u64> {
         let members = std::mem::take(&mut self.orphans.undecided);
         let relations = &self.numberings[ObjectKind::Relation as usize];
+        let unknown = &mut self.orphans.ids[ObjectKind::Relation as usize];
         relations.for_each_unknown(&members, |id| {
-            self.orphans.add([(ObjectKind::Relation, id)])
+            unknown.index_of(id);
         });
-        for (kind, id) in &self.orphans.in_order {
-            self.numberings[*kind as usize].add(*id);
+        let orphans = std::mem::take(&mut self.orphans.ids);
+        let count = orphans.iter().map(IdList::len).sum();
+        for (numbering, ids) in self.numberings.iter_mut().zip(orphans) {
+            numbering.append(ids);
         }
         self.numberings
             .iter()
             .try_for_each(|numbering| numbering.check(numbering.len()))?;
-        Ok(self.orphans.in_order.len() as u64)
+        Ok(count)
     }
 
     /// Writes the blobs that are not written yet. Returns the value of [`Summary::ambiguous`].
@@ -288,30 +293,32 @@ impl<'f> Renumbering<'f> {
 /// The objects that are referenced but not in the file.
 #[derive(Default)]
 struct Orphaned {
-    /// The objects in the order of the first references to them.
-    in_order: Vec<(ObjectKind, i64)>,
+    /// The ids of each kind, in the order of the first references to them.
+    ids: [IdList; 3],
     /// The relations that are members of relations. Whether such a member is in the file is known only after all
     /// relations have been read.
     undecided: Vec<i64>,
-    /// The objects in `in_order`.
-    seen: FxHashSet<(ObjectKind, i64)>,
-}
-
-impl Orphaned {
-    fn add(&mut self, found: impl IntoIterator<Item = (ObjectKind, i64)>) {
-        let seen = &mut self.seen;
-        let new = found.into_iter().filter(|orphan| seen.insert(*orphan));
-        self.in_order.extend(new);
-    }
 }
 
 /// The nodes without a number that the ways of a block refer to, in the order of the references.
-fn unknown_nodes(
-    block: &Block<'_>,
-    known: &Numbering,
-) -> Result<Vec<(ObjectKind, i64)>, FormatError> {
-    let (mut refs, mut ways, mut found) = (Vec::new(), Vec::new(), Vec::new());
-    block.collect_refs(&mut refs, &mut ways)?;
-    known.for_each_unknown(&refs, |id| found.push((ObjectKind::Node, id)));
+fn unknown_nodes(block: &Block<'_>, known: &Numbering) -> Result<Vec<i64>, FormatError> {
+    let (mut found, mut limit) = (Vec::new(), MANY);
+    block.for_refs(MANY, |refs, _| {
+        known.for_each_unknown(refs, |id| found.push(id));
+        if found.len() > limit {
+            first_of_each(&mut found);
+            limit = MANY.max(2 * found.len());
+        }
+    })?;
     Ok(found)
+}
+
+/// The number of references from which on repeated ones are removed early. Blocks of real files have fewer.
+const MANY: usize = 1 << 20;
+
+/// Removes all but the first of equal ids.
+fn first_of_each(found: &mut Vec<i64>) {
+    let mut seen = FxHashSet::default();
+    found.retain(|id| seen.insert(*id));
+    found.shrink_to_fit();
 }

@@ -121,9 +121,21 @@ fn nodes_of_ways(
     is_wanted: impl Fn(i64) -> bool,
 ) -> Result<Vec<i64>, FormatError> {
     let (mut refs, mut ways) = (Vec::new(), Vec::new());
-    block.collect_refs_of(is_wanted, &mut refs, &mut ways)?;
+    let mut limit = MANY;
+    block.in_parts(|part| {
+        part.collect_refs_of(&is_wanted, &mut refs, &mut ways)?;
+        ways.clear();
+        if refs.len() > limit {
+            refs = each_once(std::mem::take(&mut refs));
+            limit = MANY.max(2 * refs.len());
+        }
+        Ok(())
+    })?;
     Ok(each_once(refs))
 }
+
+/// The number of ids from which on repeated ones are removed early.
+const MANY: usize = 1 << 20;
 
 /// Sorts ids in ascending order and removes duplicates.
 pub(crate) fn each_once(mut ids: Vec<i64>) -> Vec<i64> {

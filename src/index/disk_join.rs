@@ -3,7 +3,7 @@
 //! The ids are divided into ranges, so that the locations of the nodes of one range fit into memory. A [`Splitter`]
 //! splits each list by range, and [`DiskJoin::push`] appends the parts to temporary files, one file per range.
 //! [`DiskJoin::resolve_next`] reads the file of one range, looks up its ids in a [`LocationStore`] of that range, and
-//! writes their locations to another temporary file. [`DiskJoin::locations()`] reads the locations of a list from the
+//! writes their locations to another temporary file. [`DiskJoin::read`] reads the locations of a list from the
 //! files of all ranges. Files are written sequentially and read almost sequentially, and the disk space of lists that
 //! were read is freed.
 
@@ -24,6 +24,8 @@ const BUFFER_LEN: usize = 256 << 10;
 /// Minimum number of bytes of encoded ids in a group of lists other than the last. A worker looks up one group at a
 /// time.
 const AT_A_TIME: u64 = 256 << 10;
+/// The maximum number of ids that are looked up at once. The lists of real files have fewer.
+const IDS_AT_ONCE: usize = 1 << 20;
 /// Minimum number of bytes of disk space that one call of [`Scratch::release`] frees.
 const MIN_PUNCH_LEN: u64 = 8 << 20;
 
@@ -75,17 +77,36 @@ pub(crate) struct SplitIds(Vec<Vec<u8>>);
 pub(crate) struct Splitter(Vec<u64>);
 
 impl Splitter {
-    /// Splits a list of ids by range, for [`DiskJoin::push`].
-    pub(crate) fn split(&self, ids: &[i64]) -> SplitIds {
-        let mut parts: Vec<_> = self.0.iter().map(|_| (Vec::new(), 0i64)).collect();
-        let mut at = RangeFinder::new(&self.0);
+    /// Begins to split a list of ids by range.
+    pub(crate) fn begin(&self) -> ListSplitter<'_> {
+        ListSplitter {
+            parts: self.0.iter().map(|_| (Vec::new(), 0)).collect(),
+            at: RangeFinder::new(&self.0),
+        }
+    }
+}
+
+/// A list of ids that is split by range.
+pub(crate) struct ListSplitter<'s> {
+    /// The encoded ids of each range, and the last one.
+    parts: Vec<(Vec<u8>, i64)>,
+    at: RangeFinder<'s>,
+}
+
+impl ListSplitter<'_> {
+    /// Appends ids to the list.
+    pub(crate) fn add(&mut self, ids: &[i64]) {
         for id in ids {
-            if let Some((part, last)) = parts.get_mut(at.find(*id)) {
+            if let Some((part, last)) = self.parts.get_mut(self.at.find(*id)) {
                 put_sint(part, id.wrapping_sub(*last));
                 *last = *id;
             }
         }
-        SplitIds(parts.into_iter().map(|(part, _)| part).collect())
+    }
+
+    /// The list, for [`DiskJoin::push`].
+    pub(crate) fn finish(self) -> SplitIds {
+        SplitIds(self.parts.into_iter().map(|(part, _)| part).collect())
     }
 }
 
@@ -121,7 +142,7 @@ impl DiskJoin {
         Splitter(self.starts.clone())
     }
 
-    /// Appends a list. The index of the list, which [`locations`](Self::locations()) takes, is the number of lists
+    /// Appends a list. The index of the list, which [`read`](Self::read) takes, is the number of lists
     /// appended before. Fails if a temporary file cannot be written.
     pub(crate) fn push(&mut self, list: &SplitIds) -> Result<()> {
         for (file, part) in self.ids.iter_mut().zip(&list.0) {
@@ -172,15 +193,9 @@ impl DiskJoin {
         Ok(())
     }
 
-    /// Appends the locations of the ids of the list with index `list` to `out`; `None` for a node without a location.
-    /// All ranges must be resolved, and `ids` must be the list that was pushed: a list with another number of ids in a
-    /// range is an error. A list can be read only once; several threads may read different lists at the same time.
-    pub(crate) fn locations(
-        &self,
-        list: usize,
-        ids: &[i64],
-        out: &mut Vec<Option<Location>>,
-    ) -> Result<(), FormatError> {
+    /// Reads the locations of the ids of the list with index `list`. All ranges must be resolved. A list can be read only
+    /// once; several threads may read different lists at the same time.
+    pub(crate) fn read(&self, list: usize) -> Result<ListReader<'_>, FormatError> {
         let mut parts = Vec::with_capacity(self.locations.len());
         for file in &self.locations {
             let mut part = Vec::new();
@@ -188,20 +203,12 @@ impl DiskJoin {
             read.map_err(|error| FormatError::with(self.unreadable(&error)))?;
             parts.push((part, 0, [0; 2]));
         }
-        let mut at = RangeFinder::new(&self.starts);
-        for id in ids {
-            let found = parts.get_mut(at.find(*id));
-            let (part, position, last) = found.ok_or_else(lost)?;
-            let mut rest = Varints::new(part.get(*position..).unwrap_or_default());
-            out.push(read_location(&mut rest, last).map_err(|_| lost())?);
-            *position += rest.position();
-        }
-        let is_done = |(part, position, _): &(Vec<u8>, usize, _)| part.len() == *position;
-        if !parts.iter().all(is_done) {
-            return Err(lost());
-        }
-        self.note_read(list);
-        Ok(())
+        Ok(ListReader {
+            join: self,
+            list,
+            parts,
+            at: RangeFinder::new(&self.starts),
+        })
     }
 
     /// Records that a list was read, and frees the disk space of the lists before the first list that was not read.
@@ -224,6 +231,44 @@ fn cannot_write(directory: &Path, error: std::io::Error) -> Error {
         "cannot write a temporary file in this directory",
         error,
     )
+}
+
+/// The locations of the ids of a list, in the order of the ids.
+pub(crate) struct ListReader<'j> {
+    join: &'j DiskJoin,
+    list: usize,
+    /// The encoded locations of each range, the position of the next one, and the last one.
+    parts: Vec<(Vec<u8>, usize, [i64; 2])>,
+    at: RangeFinder<'j>,
+}
+
+impl ListReader<'_> {
+    /// Appends the locations of the next `ids` of the list to `out`; `None` for a node without a location. Fails if they
+    /// are not those that were pushed.
+    pub(crate) fn next(
+        &mut self,
+        ids: &[i64],
+        out: &mut Vec<Option<Location>>,
+    ) -> Result<(), FormatError> {
+        for id in ids {
+            let found = self.parts.get_mut(self.at.find(*id));
+            let (part, position, last) = found.ok_or_else(lost)?;
+            let mut rest = Varints::new(part.get(*position..).unwrap_or_default());
+            out.push(read_location(&mut rest, last).map_err(|_| lost())?);
+            *position += rest.position();
+        }
+        Ok(())
+    }
+
+    /// Ends the list. Fails if it has further ids.
+    pub(crate) fn end(self) -> Result<(), FormatError> {
+        let is_done = |(part, position, _): &(Vec<u8>, usize, _)| part.len() == *position;
+        if !self.parts.iter().all(is_done) {
+            return Err(lost());
+        }
+        self.join.note_read(self.list);
+        Ok(())
+    }
 }
 
 /// The error for a list that does not match the list that was pushed.
@@ -336,17 +381,20 @@ impl Lookup {
 
     /// The encoded locations of a list of encoded ids.
     fn look_up(&mut self, ids: &[u8], store: &LocationStore) -> Result<Vec<u8>, FormatError> {
-        self.ids.clear();
         let (mut deltas, mut last) = (Varints::new(ids), 0i64);
+        let (mut out, mut last_location) = (Vec::new(), [0; 2]);
         while !deltas.is_done() {
-            last = last.wrapping_add(deltas.read_sint()?);
-            self.ids.push(last);
-        }
-        self.locations.clear();
-        store.get_all(&self.ids, &mut self.locations);
-        let (mut out, mut last) = (Vec::with_capacity(self.ids.len() * 5), [0; 2]);
-        for location in &self.locations {
-            put_location(&mut out, *location, &mut last);
+            self.ids.clear();
+            while self.ids.len() < IDS_AT_ONCE && !deltas.is_done() {
+                last = last.wrapping_add(deltas.read_sint()?);
+                self.ids.push(last);
+            }
+            self.locations.clear();
+            store.get_all(&self.ids, &mut self.locations);
+            out.reserve(self.ids.len() * 5);
+            for location in &self.locations {
+                put_location(&mut out, *location, &mut last_location);
+            }
         }
         Ok(out)
     }
@@ -509,7 +557,11 @@ mod tests {
             starts.dedup();
             let mut join = DiskJoin::new(starts.clone(), folder.path()).unwrap();
             for list in &lists {
-                let split = join.splitter().split(list);
+                let splitter = join.splitter();
+                let mut split = splitter.begin();
+                let (one, two) = list.split_at(list.len() / 3);
+                [one, two].map(|part| split.add(part));
+                let split = split.finish();
                 join.push(&split).unwrap();
             }
             for (at, start) in starts.iter().enumerate() {
@@ -532,7 +584,10 @@ mod tests {
             }
             for (number, list) in lists.iter().enumerate() {
                 let mut found = Vec::new();
-                join.locations(number, list, &mut found).unwrap();
+                let mut read = join.read(number).unwrap();
+                let (one, two) = list.split_at(list.len() / 2);
+                [one, two].map(|part| read.next(part, &mut found).unwrap());
+                read.end().unwrap();
                 let expected = |id: &i64| {
                     if known.contains(id) {
                         location(*id)
@@ -546,7 +601,9 @@ mod tests {
             }
             let mut other = lists[8].clone();
             other.pop();
-            assert!(join.locations(8, &other, &mut Vec::new()).is_err());
+            let mut read = join.read(8).unwrap();
+            let known = read.next(&other, &mut Vec::new());
+            assert!(known.and_then(|()| read.end()).is_err());
             assert!(join.peak_bytes() > 0);
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -12,7 +12,7 @@ mod set_table;
 mod table;
 mod values;
 
-pub(crate) use disk_join::DiskJoin;
+pub(crate) use disk_join::{DiskJoin, ListReader};
 pub use id_map::{IdMap, IdMapCursor};
 pub use id_set::IdSet;
 pub use id_sets::IdSets;

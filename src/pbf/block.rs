@@ -7,6 +7,10 @@ use super::outline::{BlockOutline, BlockUnits, Group, StringTable};
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 
+/// The number of bytes from which on a block is read in parts where the references of its ways are held. Blocks of real
+/// files are shorter.
+pub(crate) const PART_LEN: usize = 4 << 20;
+
 /// A parsed PrimitiveBlock: its messages are found, and the columns of each DenseNodes message have the same length.
 /// Objects are decoded on access.
 ///
@@ -86,6 +90,26 @@ impl<'a> Block<'a> {
         })
     }
 
+    /// Calls `visit` with the block or, if it is longer than [`PART_LEN`], with parts of it, in order. What is made of a
+    /// part takes bounded memory, since no object is in two parts.
+    pub(crate) fn in_parts(
+        &self,
+        mut visit: impl FnMut(&Block<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        if self.payload.len() <= PART_LEN {
+            return visit(self);
+        }
+        self.messages.parts(PART_LEN).try_for_each(|messages| {
+            visit(&Block {
+                strings: self.strings.clone(),
+                units: self.units,
+                payload: self.payload,
+                string_table: self.string_table,
+                messages,
+            })
+        })
+    }
+
     /// Appends the node references of all ways to `refs`. Appends to `ways` the id of each way and the length of `refs`
     /// after the way.
     pub(crate) fn collect_refs(
@@ -109,6 +133,7 @@ impl<'a> Block<'a> {
                 if !is_wanted(way.id) {
                     continue;
                 }
+                way.check_size()?;
                 Delta::new(&way.refs).push_all(refs)?;
                 ways.push((way.id, refs.len()));
             }
@@ -164,10 +189,9 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Whether the block has nodes.
-    pub(crate) fn has_nodes(&self) -> bool {
-        let is_nodes = |message: &BlockMessage<'_>| message.kind() == ObjectKind::Node;
-        self.messages().any(|message| is_nodes(&message))
+    /// Whether the block has objects of a kind.
+    pub(crate) fn has(&self, kind: ObjectKind) -> bool {
+        self.messages().any(|message| message.kind() == kind)
     }
 
     /// The number of ways that carry the coordinates of their nodes.

@@ -2,6 +2,7 @@
 
 use super::dense::RawNode;
 use super::intern::{Interner, SourceStrings};
+use super::limits::check_parts;
 use super::messages::{
     Head, NodeMessage, RawInfo, RelationMessage, WayMessage, encode_node, encode_relation,
     encode_way,
@@ -229,6 +230,7 @@ impl BlockEncoder {
         node: &RawNode<'_>,
         source: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
+        check_parts(node.keys_vals, 2, "tags", ObjectKind::Node, node.id)?;
         let tags_start = self.tags.len();
         let mut ids = Varints::new(node.keys_vals);
         while !ids.is_done() {
@@ -245,6 +247,7 @@ impl BlockEncoder {
         node: &NodeMessage<'_>,
         source: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
+        node.check_size()?;
         let tags_start = self.copy_tags(&node.keys, &node.values, source)?;
         let info = self.copy_info(node.info, source)?;
         self.push_node(node.id, info, tags_start, (node.lat, node.lon));
@@ -258,6 +261,7 @@ impl BlockEncoder {
         source: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
         way.check()?;
+        way.check_size()?;
         let tags_start = self.copy_tags(&way.keys, &way.values, source)?;
         let info = RawInfo::parse_optional(way.info)?;
         let info = self.copy_info(info, source)?;
@@ -286,6 +290,7 @@ impl BlockEncoder {
         source: &mut SourceStrings<'_>,
     ) -> Result<(), FormatError> {
         relation.check(usize::MAX)?;
+        relation.check_size()?;
         let tags_start = self.copy_tags(&relation.keys, &relation.values, source)?;
         let info = RawInfo::parse_optional(relation.info)?;
         let info = self.copy_info(info, source)?;

@@ -2,6 +2,7 @@
 
 use super::block::Block;
 use super::dense::Delta;
+use super::limits::check_parts;
 use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version_number};
 use super::outline::{BlockUnits, StringTable};
@@ -410,6 +411,21 @@ impl Element<'_> {
             Self::Node(node) => node.id(),
             Self::Way(way) => way.id(),
             Self::Relation(relation) => relation.id(),
+        }
+    }
+}
+
+impl Element<'_> {
+    /// Fails if the object has more nodes, members or tags than are held in an expanded form.
+    pub(crate) fn check_size(&self) -> Result<(), FormatError> {
+        match self {
+            Self::Node(node) => {
+                let tags = &node.tags;
+                let each = if tags.values.is_some() { 1 } else { 2 };
+                check_parts(tags.keys.rest(), each, "tags", ObjectKind::Node, node.id)
+            }
+            Self::Way(way) => way.message.check_size(),
+            Self::Relation(relation) => relation.message.check_size(),
         }
     }
 }

@@ -43,6 +43,16 @@ struct Position {
     kind_and_len: u32,
 }
 
+impl Position {
+    /// The length of the message in bytes; 0 for DenseNodes.
+    const fn len(self) -> usize {
+        match self.kind_and_len {
+            DENSE => 0,
+            kind_and_len => (kind_and_len >> 2) as usize,
+        }
+    }
+}
+
 /// The number that stands for a DenseNodes message in place of the number of an [`ObjectKind`].
 const DENSE: u32 = 3;
 /// The maximum length in bytes of the groups together: what 30 bits express.
@@ -106,6 +116,40 @@ impl<'a> MessageList<'a> {
         });
         self.dense.push(dense);
         Ok(())
+    }
+
+    /// The list in parts: consecutive messages that have at most `most` bytes together, or a single message.
+    pub(super) fn parts(&self, most: usize) -> impl Iterator<Item = Self> {
+        let mut rest = self.positions.as_slice();
+        std::iter::from_fn(move || {
+            let mut bytes = 0;
+            let fits = |position: &&Position| {
+                bytes += position.len();
+                bytes <= most
+            };
+            let count = rest.iter().take_while(fits).count().max(1);
+            let (part, others) = rest.split_at_checked(count)?;
+            rest = others;
+            Some(self.part(part))
+        })
+    }
+
+    /// The list of the messages at some of its positions.
+    fn part(&self, positions: &[Position]) -> Self {
+        let mut part = Self {
+            bytes: self.bytes,
+            positions: positions.to_vec(),
+            dense: Vec::new(),
+        };
+        for position in &mut part.positions {
+            if position.kind_and_len == DENSE
+                && let Some(dense) = self.dense.get(position.start as usize)
+            {
+                position.start = part.dense.len() as u32;
+                part.dense.push(dense.clone());
+            }
+        }
+        part
     }
 
     pub(super) fn iter(&self) -> Messages<'_> {

@@ -2,6 +2,7 @@
 //!
 //! Commands that edit blocks on the wire use these messages. The modules `element` and `object` interpret their values.
 
+use super::limits::check_parts;
 use super::schema::{info, node, object, relation, way};
 use super::wire::{Fields, put_packed_field, put_sint_field, put_varint, put_varint_field};
 use crate::error::FormatError;
@@ -136,6 +137,11 @@ impl<'a> NodeMessage<'a> {
         node.id = id.get()?;
         Ok(node)
     }
+
+    /// Fails if the node has more tags than are held in an expanded form.
+    pub(crate) fn check_size(&self) -> Result<(), FormatError> {
+        check_parts(self.keys.as_bytes(), 1, "tags", ObjectKind::Node, self.id)
+    }
 }
 
 /// A Way message.
@@ -170,6 +176,12 @@ impl<'a> WayMessage<'a> {
         }
         way.id = id.get()?;
         Ok(way)
+    }
+
+    /// Fails if the way has more nodes or tags than are held in an expanded form.
+    pub(crate) fn check_size(&self) -> Result<(), FormatError> {
+        check_parts(self.keys.as_bytes(), 1, "tags", ObjectKind::Way, self.id)?;
+        check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
 
     /// Fails if refs or coordinates are not made of whole varints, or if the way has coordinates but not one latitude
@@ -215,6 +227,12 @@ impl<'a> WayRefs<'a> {
         way.id = id.get()?;
         Ok(way)
     }
+
+    /// Fails if the way has more nodes than are held in an expanded form.
+    #[inline]
+    pub(crate) fn check_size(&self) -> Result<(), FormatError> {
+        check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
+    }
 }
 
 /// A Relation message.
@@ -247,6 +265,13 @@ impl<'a> RelationMessage<'a> {
         }
         relation.id = id.get()?;
         Ok(relation)
+    }
+
+    /// Fails if the relation has more members or tags than are held in an expanded form.
+    pub(crate) fn check_size(&self) -> Result<(), FormatError> {
+        let (kind, id) = (ObjectKind::Relation, self.id);
+        check_parts(self.keys.as_bytes(), 1, "tags", kind, id)?;
+        check_parts(self.member_ids.as_bytes(), 1, "members", kind, id)
     }
 
     /// Fails if the numbers of roles, ids and kinds of members differ, if a kind is unknown, or if a role is not below

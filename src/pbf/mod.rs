@@ -25,6 +25,7 @@ mod id_facts;
 mod id_table;
 mod intern;
 mod keys;
+mod limits;
 mod list;
 mod literal_block;
 mod message_list;
@@ -49,6 +50,7 @@ mod zlib_stored;
 
 pub use blob_index::{BLOB_INDEX_LEN, decode_blob_index, encode_blob_index};
 pub use block::Block;
+pub(crate) use block::PART_LEN;
 pub(crate) use block_builder::{BlockBuilder, EncodedBlock};
 pub use block_encoder::{BlockEncoder, TARGET_ELEMENTS, TARGET_PAYLOAD};
 pub use codec::{Compression, Compressor, Decompressor};

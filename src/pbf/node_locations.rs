@@ -3,6 +3,7 @@
 use super::block::Block;
 use super::dense::{Delta, DenseNodes, InfoCursor, STRIDE, next_tag_run};
 use super::element::{Info, Tags};
+use super::limits::check_parts;
 use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, RawInfo, WayMessage};
 use super::wire::Varints;
@@ -94,13 +95,17 @@ impl Block<'_> {
             let tags = match tags {
                 NodeTags::None => return visit(id, location, None),
                 NodeTags::Run(run) => {
+                    check_parts(run, 2, "tags", ObjectKind::Node, id)?;
                     let mut ids = Varints::new(run);
                     while !ids.is_done() {
                         self.strings.check(ids.read()?)?;
                     }
                     Tags::alternating(&self.strings, run)
                 }
-                NodeTags::Message(node) => Tags::beside(&self.strings, &node.keys, &node.values)?,
+                NodeTags::Message(node) => {
+                    node.check_size()?;
+                    Tags::beside(&self.strings, &node.keys, &node.values)?
+                }
             };
             let info = match needs_info {
                 true => Info::resolve(&info.read()?, &self.units, &self.strings)?,
@@ -128,6 +133,7 @@ impl Block<'_> {
             }
             let way = WayMessage::parse(bytes)?;
             way.check()?;
+            way.check_size()?;
             ids.clear();
             locations.clear();
             Delta::new(&way.refs).push_all(&mut ids)?;

@@ -4,6 +4,7 @@
 use super::block::Block;
 use super::dense::Delta;
 use super::element::{Element, Info, Member};
+use super::limits::check_parts;
 use super::list::List;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::outline::{BlockUnits, StringTable, exact_quotient};
@@ -171,6 +172,7 @@ impl<'a> Object<'a> {
         let tags = self.tags.cleared();
         let raw_info = match (&element.form, &mut self.body) {
             (RawForm::Dense(node), ObjectBody::Node { location }) => {
+                check_parts(node.keys_vals, 2, "tags", kind, node.id)?;
                 let mut run = Varints::new(node.keys_vals);
                 while !run.is_done() {
                     let (key, value) = (run.read()?, run.read()?);
@@ -181,6 +183,7 @@ impl<'a> Object<'a> {
             }
             (RawForm::Message(message), ObjectBody::Node { location }) => {
                 let node = NodeMessage::parse(message)?;
+                node.check_size()?;
                 read_tags(&node.keys, &node.values, strings, tags)?;
                 *location = nearest_location(&block.units, node.lat, node.lon);
                 node.info
@@ -188,6 +191,7 @@ impl<'a> Object<'a> {
             (RawForm::Message(message), ObjectBody::Way { refs, locations }) => {
                 let way = WayMessage::parse(message)?;
                 way.check()?;
+                way.check_size()?;
                 read_tags(&way.keys, &way.values, strings, tags)?;
                 read_way(&way, &block.units, refs.cleared(), locations.cleared())?;
                 RawInfo::parse_optional(way.info)?
@@ -195,6 +199,7 @@ impl<'a> Object<'a> {
             (RawForm::Message(message), ObjectBody::Relation { members }) => {
                 let relation = RelationMessage::parse(message)?;
                 relation.check(strings.len())?;
+                relation.check_size()?;
                 read_tags(&relation.keys, &relation.values, strings, tags)?;
                 read_members(&relation, strings, members.cleared())?;
                 RawInfo::parse_optional(relation.info)?

@@ -174,6 +174,7 @@ fn groups(
             block.try_for_each(|element| {
                 let is_selected = selected.next().unwrap_or(true);
                 if is_selected && element.kind() == kind {
+                    element.check_size()?;
                     rows.push(&element);
                 }
                 match rows.memory() < MAX_MEMORY {

@@ -1,7 +1,7 @@
 //! Numbering objects by their positions while they are written: nodes and ways that are known to be in order.
 
-use super::new_ids::CountedObjects;
-use super::numbering::Numbering;
+use super::new_ids::{CountedObjects, agree};
+use super::numbering::{IdList, NumberWalk, Numbering};
 use super::{Orphans, Renumbering};
 use crate::engine::rewrite::DecodedBlob;
 use crate::engine::sink::{BlobOutcome, Sink};
@@ -9,9 +9,11 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, WriteOptions};
 use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, Block, EncodedFrame, FrameEncoder, patch_ids, stale_index};
+use crate::pbf::{
+    BlobEntry, BlobFlags, Block, EncodedFrame, FrameEncoder, NewIds, PART_LEN, patch_ids,
+    stale_index,
+};
 use crate::runtime::{Turn, Turns};
-use rustc_hash::FxHashMap;
 
 impl Renumbering<'_> {
     /// Removes the blobs of a kind from the plan and returns them; `None` unless they are the next ones to be written,
@@ -93,8 +95,9 @@ impl Renumbering<'_> {
                 sink.add(input, BlobOutcome::Frames(frames))
             },
         )?;
-        let missing = pass.missing.into_inner().in_order.into_iter();
-        self.orphans.add(missing.map(|id| (ObjectKind::Node, id)));
+        if kind == ObjectKind::Way {
+            self.orphans.ids[ObjectKind::Node as usize] = pass.missing.into_inner().ids;
+        }
         self.numberings[kind as usize].add_all(set);
         Ok(ambiguous)
     }
@@ -145,6 +148,9 @@ impl OrderedPass<'_> {
         turn: Option<Turn<'_, MissingNodes>>,
     ) -> Result<(Vec<EncodedFrame>, Vec<i64>, u64), FormatError> {
         let (entry, payload) = (blob.entry, blob.payload);
+        if self.replaces_nodes && payload.len() > PART_LEN {
+            return self.renumber_one_by_one(worker, blob, start, turn);
+        }
         let (references, nodes) = (&mut worker.references, self.nodes);
         if self.replaces_nodes {
             references.look_up(payload, nodes)?;
@@ -163,7 +169,51 @@ impl OrderedPass<'_> {
         let mut ids = CountedObjects::new(self.numbering, start, entry, new);
         worker.patched.clear();
         patch_ids(payload, &mut ids, &mut worker.patched)?;
-        if !ids.agree_with(entry) {
+        let old = ids.into_old();
+        self.encode(worker, blob, start, old, ambiguous)
+    }
+
+    /// As [`renumber`](Self::renumber), for a long blob of ways: references are replaced one way after the other, and not
+    /// looked up in advance, so that they are not held.
+    fn renumber_one_by_one(
+        &self,
+        worker: &mut Worker,
+        blob: &DecodedBlob<'_>,
+        start: u64,
+        turn: Option<Turn<'_, MissingNodes>>,
+    ) -> Result<(Vec<EncodedFrame>, Vec<i64>, u64), FormatError> {
+        worker.patched.clear();
+        let mut patch = |missing: Option<&mut MissingNodes>| {
+            let mut ids = OneByOne {
+                objects: CountedObjects::new(self.numbering, start, blob.entry, None),
+                nodes: self.nodes,
+                walk: self.nodes.walk(),
+                missing,
+                ambiguous: 0,
+            };
+            patch_ids(blob.payload, &mut ids, &mut worker.patched)?;
+            Ok::<_, FormatError>((ids.objects.into_old(), ids.ambiguous))
+        };
+        let (old, ambiguous) = match turn {
+            Some(turn) => turn
+                .take(|missing| patch(Some(missing)))
+                .ok_or(FormatError::new("a blob before this one is damaged"))??,
+            None => patch(None)?,
+        };
+        self.encode(worker, blob, start, old, ambiguous)
+    }
+
+    /// Encodes a blob whose ids are replaced. `old` has the old ids of its objects.
+    fn encode(
+        &self,
+        worker: &mut Worker,
+        blob: &DecodedBlob<'_>,
+        start: u64,
+        old: Vec<i64>,
+        ambiguous: u64,
+    ) -> Result<(Vec<EncodedFrame>, Vec<i64>, u64), FormatError> {
+        let entry = blob.entry;
+        if !agree(&old, entry) {
             return Err(stale_index("ids or their order differ"));
         }
         let last = (start + u64::from(entry.count)).saturating_sub(1);
@@ -175,7 +225,33 @@ impl OrderedPass<'_> {
         worker
             .encoder
             .add_edited_with_entry(&worker.patched, blob.columns, &entry)?;
-        Ok((worker.encoder.finish()?, ids.into_old(), ambiguous))
+        Ok((worker.encoder.finish()?, old, ambiguous))
+    }
+}
+
+/// Gives new ids to the ways of a blob, and to the nodes that they refer to when they are met.
+struct OneByOne<'n, 'm> {
+    objects: CountedObjects<'n>,
+    nodes: &'n Numbering,
+    walk: NumberWalk<'n>,
+    /// The nodes that are not in the file, if they get numbers.
+    missing: Option<&'m mut MissingNodes>,
+    ambiguous: u64,
+}
+
+impl NewIds for OneByOne<'_, '_> {
+    fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]) {
+        self.objects.objects(kind, ids);
+    }
+
+    fn references(&mut self, _: ObjectKind, ids: &mut [i64]) {
+        for id in ids {
+            match (self.walk.new_id(*id), &mut self.missing) {
+                (Some(new), _) => *id = new,
+                (None, Some(missing)) => *id = self.nodes.counted(missing.number(*id)),
+                (None, None) => self.ambiguous += u64::from(self.nodes.is_new_id(*id)),
+            }
+        }
     }
 }
 
@@ -185,9 +261,7 @@ struct MissingNodes {
     /// The number of the first of these nodes.
     first: u64,
     /// The old ids, in the order of the first references to them.
-    in_order: Vec<i64>,
-    /// The index in `in_order` of each id.
-    indices: FxHashMap<i64, u64>,
+    ids: IdList,
 }
 
 impl MissingNodes {
@@ -201,12 +275,7 @@ impl MissingNodes {
 
     /// The number of a node.
     fn number(&mut self, id: i64) -> u64 {
-        let next = self.in_order.len() as u64;
-        let index = *self.indices.entry(id).or_insert(next);
-        if index == next {
-            self.in_order.push(id);
-        }
-        self.first + index
+        self.first + self.ids.index_of(id)
     }
 }
 

@@ -37,17 +37,15 @@ impl<'n> CountedObjects<'n> {
     pub(super) fn into_old(self) -> Vec<i64> {
         self.old
     }
+}
 
-    /// Whether the old ids are in canonical order without duplicates, and agree with the entry in their number and in
-    /// the first and the last id.
-    pub(super) fn agree_with(&self, entry: &BlobEntry) -> bool {
-        let ends = (self.old.first().copied(), self.old.last().copied());
-        self.old.len() == entry.count as usize
-            && ends == (Some(entry.min_id), Some(entry.max_id))
-            && self
-                .old
-                .is_sorted_by(|one, next| id_rank(*one) < id_rank(*next))
-    }
+/// Whether the old ids of the objects of a blob are in canonical order without duplicates, and agree with the entry in
+/// their number and in the first and the last id.
+pub(super) fn agree(old: &[i64], entry: &BlobEntry) -> bool {
+    let ends = (old.first().copied(), old.last().copied());
+    old.len() == entry.count as usize
+        && ends == (Some(entry.min_id), Some(entry.max_id))
+        && old.is_sorted_by(|one, next| id_rank(*one) < id_rank(*next))
 }
 
 impl NewIds for CountedObjects<'_> {

@@ -10,6 +10,38 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
+/// Distinct ids in an order, with the index of each.
+#[derive(Debug, Default)]
+pub(super) struct IdList {
+    in_order: Vec<i64>,
+    indices: FxHashMap<i64, u64>,
+}
+
+impl IdList {
+    /// The number of ids.
+    pub(super) fn len(&self) -> u64 {
+        self.in_order.len() as u64
+    }
+
+    /// The index of an id, which is appended unless the list has it.
+    pub(super) fn index_of(&mut self, id: i64) -> u64 {
+        let next = self.len();
+        let index = *self.indices.entry(id).or_insert(next);
+        if index == next {
+            self.in_order.push(id);
+        }
+        index
+    }
+}
+
+impl Extend<i64> for IdList {
+    fn extend<T: IntoIterator<Item = i64>>(&mut self, ids: T) {
+        for id in ids {
+            self.index_of(id);
+        }
+    }
+}
+
 /// Numbers old ids from 0. The new id of an old id is the first new id plus the number, or minus the number if the
 /// first new id is negative.
 #[derive(Debug)]
@@ -18,10 +50,8 @@ pub(super) struct Numbering {
     start: i64,
     /// The old ids with the lowest numbers, which follow the canonical order of the ids.
     first: RankSet,
-    /// The old ids that were numbered after those of `first`, in the order of their numbers.
-    later: Vec<i64>,
-    /// The index in `later` of each id of `later`.
-    later_indices: FxHashMap<i64, u64>,
+    /// The old ids that were numbered after those of `first`.
+    later: IdList,
     /// Whether `first` contains the ids of the file's objects and no others.
     is_fresh: bool,
 }
@@ -31,8 +61,7 @@ impl Numbering {
         Self {
             start,
             first: RankSet::default(),
-            later: Vec::new(),
-            later_indices: FxHashMap::default(),
+            later: IdList::default(),
             is_fresh: false,
         }
     }
@@ -62,7 +91,7 @@ impl Numbering {
     pub(super) fn for_each_unknown(&self, ids: &[i64], mut unknown: impl FnMut(i64)) {
         self.first.set().for_each_absent(ids, |index| {
             if let Some(id) = ids.get(index)
-                && !self.later_indices.contains_key(id)
+                && !self.later.indices.contains_key(id)
             {
                 unknown(*id);
             }
@@ -70,7 +99,7 @@ impl Numbering {
     }
 
     fn contains(&self, id: i64) -> bool {
-        self.first.set().contains(id) || self.later_indices.contains_key(&id)
+        self.first.set().contains(id) || self.later.indices.contains_key(&id)
     }
 
     /// Whether `id` is the new id of an old id that has a number.
@@ -89,14 +118,21 @@ impl Numbering {
 
     /// The number of old ids that have a number.
     pub(super) fn len(&self) -> u64 {
-        self.first.set().len() + self.later.len() as u64
+        self.first.set().len() + self.later.len()
     }
 
     /// Gives an id the next number, unless it has one.
     pub(super) fn add(&mut self, id: i64) {
         if !self.contains(id) {
-            self.later_indices.insert(id, self.later.len() as u64);
-            self.later.push(id);
+            self.later.index_of(id);
+        }
+    }
+
+    /// Gives the next numbers to ids that have none, in the order of the list.
+    pub(super) fn append(&mut self, ids: IdList) {
+        match self.later.len() {
+            0 => self.later = ids,
+            _ => ids.in_order.into_iter().for_each(|id| self.add(id)),
         }
     }
 
@@ -128,7 +164,11 @@ impl Numbering {
 
     /// Pairs of an old id and its new id, in the order of the numbers.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
-        let old = self.first.set().ids().chain(self.later.iter().copied());
+        let old = self
+            .first
+            .set()
+            .ids()
+            .chain(self.later.in_order.iter().copied());
         (0..)
             .zip(old)
             .map(|(number, old)| (old, self.counted(number)))
@@ -158,12 +198,12 @@ impl Numbering {
             let mut bytes = [0; 8];
             reader.read_exact(&mut bytes).map_err(failed)?;
             let id = i64::from_le_bytes(bytes);
-            if numbering.later.is_empty() && last < Some(id_rank(id)) {
+            if numbering.later.len() == 0 && last < Some(id_rank(id)) {
                 last = Some(id_rank(id));
                 first.insert(id);
                 continue;
             }
-            if numbering.later.is_empty() {
+            if numbering.later.len() == 0 {
                 numbering.first = std::mem::take(&mut first).into();
             }
             if numbering.contains(id) {
@@ -174,7 +214,7 @@ impl Numbering {
             }
             numbering.add(id);
         }
-        if numbering.later.is_empty() {
+        if numbering.later.len() == 0 {
             numbering.first = first.into();
         }
         Ok(numbering)
@@ -213,7 +253,7 @@ impl NumberWalk<'_> {
     #[inline]
     pub(super) fn new_id(&mut self, id: i64) -> Option<i64> {
         let numbering = self.numbering;
-        let of_later = || Some(numbering.first.set().len() + numbering.later_indices.get(&id)?);
+        let of_later = || Some(numbering.first.set().len() + numbering.later.indices.get(&id)?);
         let number = self.ranks.rank(id).or_else(of_later)?;
         Some(numbering.counted(number))
     }

@@ -2,7 +2,7 @@
 
 use super::{Found, Task, Visitor, Visits, on_earth};
 use crate::area::{WayBatch, WayStore};
-use crate::engine::way_locations::WayLocations;
+use crate::engine::way_locations::BlobLocations;
 use crate::error::{FormatError, Result};
 use crate::file::BlobReader;
 use crate::index::{NodeBatch, RankSet};
@@ -56,7 +56,11 @@ impl<V: Visitor> BlobVisit<V> {
                     is_visited,
                     wanted,
                     locations,
-                } => visit.ways(*is_visited, wanted, locations.as_deref(), entry, &block)?,
+                } => {
+                    let mut found = locations.as_ref().map(|all| all.of(entry)).transpose()?;
+                    block.in_parts(|part| visit.ways(*is_visited, wanted, found.as_mut(), part))?;
+                    found.map_or(Ok(()), BlobLocations::end)?;
+                }
                 Task::Relations(ways) => visit.relations(ways, &block)?,
             }
             visit.pass_on(true)
@@ -139,6 +143,7 @@ impl<V: Visitor> Visit<'_, V> {
         } else {
             block.try_for_each(|element| {
                 let is_selected = selected.next();
+                element.check_size()?;
                 let Element::Node(node) = element else {
                     return Ok(());
                 };
@@ -179,13 +184,12 @@ impl<V: Visitor> Visit<'_, V> {
         &mut self,
         is_visited: bool,
         wanted: &RankSet,
-        found: Option<&WayLocations>,
-        entry: &BlobEntry,
+        found: Option<&mut BlobLocations<'_>>,
         block: &Block<'_>,
     ) -> Result<(), FormatError> {
         let mut selected = self.select(is_visited, block)?;
         let mut locator = match found {
-            Some(found) => Some(BlockLocations::of(found, entry, block)?),
+            Some(found) => Some(BlockLocations::of(found, block)?),
             None => None,
         };
         let keys = self
@@ -197,6 +201,7 @@ impl<V: Visitor> Visit<'_, V> {
         let mut in_way = Vec::new();
         block.try_for_each(|element| {
             let is_selected = selected.next();
+            element.check_size()?;
             let Element::Way(way) = element else {
                 return Ok(());
             };
@@ -240,6 +245,7 @@ impl<V: Visitor> Visit<'_, V> {
         let mut selected = self.select(true, block)?;
         block.try_for_each(|element| {
             let is_selected = selected.next();
+            element.check_size()?;
             match element {
                 Element::Relation(relation) if is_selected => {
                     self.visitor.relation(&relation, ways)?;
@@ -260,10 +266,10 @@ struct BlockLocations {
 }
 
 impl BlockLocations {
-    fn of(found: &WayLocations, entry: &BlobEntry, block: &Block<'_>) -> Result<Self, FormatError> {
+    fn of(found: &mut BlobLocations<'_>, block: &Block<'_>) -> Result<Self, FormatError> {
         let nodes = WayNodes::of(block)?;
         let mut locations = Vec::with_capacity(nodes.refs.len());
-        found.find(entry, &nodes, &mut locations)?;
+        found.find(&nodes, &mut locations)?;
         Ok(Self {
             nodes,
             locations,

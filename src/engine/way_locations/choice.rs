@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::file::{BlobReader, PbfFile};
 use crate::index::{DiskJoin, LocationStore, StoreForm};
 use crate::osm::id_rank;
-use crate::pbf::{BlobEntry, Block, WayNodes};
+use crate::pbf::{BlobEntry, Block};
 use crate::runtime::{Context, human_bytes};
 use crate::system;
 use std::path::{Path, PathBuf};
@@ -243,9 +243,9 @@ fn estimate_references(file: &PbfFile, parts: &NodeParts, ctx: &Context) -> Resu
     let (mut references, mut bytes) = (0, 0);
     for entry in ways.iter().step_by((ways.len() / SAMPLED).max(1)) {
         let payload = reader.payload(entry)?;
-        let nodes = Block::parse_bare(payload).and_then(|block| WayNodes::of(&block));
-        let nodes = nodes.map_err(|error| reader.error(entry, error))?;
-        references += nodes.refs.len() as u64;
+        let counted = Block::parse_bare(payload)
+            .and_then(|block| block.for_refs(1 << 16, |refs, _| references += refs.len() as u64));
+        counted.map_err(|error| reader.error(entry, error))?;
         bytes += u64::from(entry.frame_len);
     }
     let all: u64 = ways.iter().map(|entry| u64::from(entry.frame_len)).sum();

@@ -6,7 +6,7 @@ mod partitions;
 
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
-use crate::index::{DiskJoin, LocationStore, StoreForm};
+use crate::index::{DiskJoin, ListReader, LocationStore, StoreForm};
 use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, WayNodes};
 use crate::runtime::Context;
@@ -240,10 +240,36 @@ pub(crate) enum WayLocations {
 }
 
 impl WayLocations {
-    /// Appends the locations of all node references of the ways of a blob, in the order of [`WayNodes::refs`].
+    /// The locations of the node references of the ways of a blob. They are taken once.
+    pub(crate) fn of(&self, entry: &BlobEntry) -> Result<BlobLocations<'_>, FormatError> {
+        Ok(match self {
+            Self::InMemory(store) => BlobLocations::InMemory(store),
+            Self::OnDisk { join, lists } => {
+                let list = lists.get(&entry.offset).copied().unwrap_or(usize::MAX);
+                BlobLocations::OnDisk(join.read(list)?)
+            }
+        })
+    }
+
+    /// The maximum number of bytes that were in temporary files; `None` if locations are in memory.
+    pub(crate) fn scratch_bytes(&self) -> Option<u64> {
+        match self {
+            Self::InMemory(_) => None,
+            Self::OnDisk { join, .. } => Some(join.peak_bytes()),
+        }
+    }
+}
+
+/// The locations of the node references of the ways of a blob, in the order of the references.
+pub(crate) enum BlobLocations<'l> {
+    InMemory(&'l LocationStore),
+    OnDisk(ListReader<'l>),
+}
+
+impl BlobLocations<'_> {
+    /// Appends the locations of the next references.
     pub(crate) fn find(
-        &self,
-        entry: &BlobEntry,
+        &mut self,
         nodes: &WayNodes,
         locations: &mut Vec<Option<Location>>,
     ) -> Result<(), FormatError> {
@@ -252,18 +278,15 @@ impl WayLocations {
                 store.get_all(&nodes.refs, locations);
                 Ok(())
             }
-            Self::OnDisk { join, lists } => {
-                let list = lists.get(&entry.offset).copied().unwrap_or(usize::MAX);
-                join.locations(list, &nodes.refs, locations)
-            }
+            Self::OnDisk(list) => list.next(&nodes.refs, locations),
         }
     }
 
-    /// The maximum number of bytes that were in temporary files; `None` if locations are in memory.
-    pub(crate) fn scratch_bytes(&self) -> Option<u64> {
+    /// Ends with the last reference. Fails if there are locations for more.
+    pub(crate) fn end(self) -> Result<(), FormatError> {
         match self {
-            Self::InMemory(_) => None,
-            Self::OnDisk { join, .. } => Some(join.peak_bytes()),
+            Self::InMemory(_) => Ok(()),
+            Self::OnDisk(list) => list.end(),
         }
     }
 }

@@ -117,7 +117,14 @@ pub(super) fn split_references(
     let splitter = join.splitter();
     Scan::bare("references", file, plan, ctx).try_run(
         |entry| entry.kinds.contains(ObjectKind::Way),
-        |_, block| Ok(splitter.split(&WayNodes::of(block)?.refs)),
+        |_, block| {
+            let mut list = splitter.begin();
+            block.in_parts(|part| {
+                list.add(&WayNodes::of(part)?.refs);
+                Ok(())
+            })?;
+            Ok(list.finish())
+        },
         |list| join.push(&list),
     )
 }

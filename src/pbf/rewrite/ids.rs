@@ -6,7 +6,12 @@ use crate::pbf::dense::{Delta, put_no_tags};
 use crate::pbf::messages::{RelationMessage, WayRefs, object_id};
 use crate::pbf::object::put_deltas;
 use crate::pbf::schema::{dense_nodes, object, primitive_block, primitive_group, relation, way};
-use crate::pbf::wire::{Fields, Packed, put_bytes_field, put_sint_field, put_varint_field};
+use crate::pbf::wire::{
+    Fields, Packed, put_bytes_field, put_sint, put_sint_field, put_varint_field,
+};
+
+/// The number of dense nodes whose ids are held at a time. Blocks of real files have fewer.
+const NODES_AT_ONCE: usize = 1 << 16;
 
 /// A mapping from old to new ids.
 pub(crate) trait NewIds {
@@ -135,13 +140,28 @@ fn patch_dense(
             _ => {}
         }
     }
-    scratch.ids.clear();
-    scratch.ids.resize(ids.count(), 0);
-    Delta::new(&ids).fill(&mut scratch.ids)?;
-    new.objects(ObjectKind::Node, &mut scratch.ids);
-    replace(message, &[dense_nodes::ID], scratch, put_ids)?;
+    let count = ids.count();
+    let (mut deltas, mut left, mut last) = (Delta::new(&ids), count, 0);
+    let mut run = std::mem::take(&mut scratch.run);
+    run.clear();
+    while left > 0 {
+        scratch.ids.clear();
+        scratch.ids.resize(left.min(NODES_AT_ONCE), 0);
+        left -= scratch.ids.len();
+        deltas.fill(&mut scratch.ids)?;
+        new.objects(ObjectKind::Node, &mut scratch.ids);
+        for id in &scratch.ids {
+            put_sint(&mut run, id.wrapping_sub(last));
+            last = *id;
+        }
+    }
+    scratch.run = run;
+    replace(message, &[dense_nodes::ID], scratch, |number, scratch| {
+        put_bytes_field(&mut scratch.message, number, &scratch.run);
+        Ok(())
+    })?;
     if !has_tags {
-        put_no_tags(ids.count(), &mut scratch.message);
+        put_no_tags(count, &mut scratch.message);
     }
     Ok(())
 }
@@ -160,6 +180,7 @@ fn patch_way(
     scratch: &mut Scratch,
 ) -> Result<(), FormatError> {
     let way = WayRefs::parse(message)?;
+    way.check_size()?;
     scratch.ids.clear();
     new.nodes_of_way(&way.refs, &mut scratch.ids)?;
     let id = new_id(new, ObjectKind::Way, way.id);
@@ -184,6 +205,7 @@ fn patch_relation(
 ) -> Result<(), FormatError> {
     let relation = RelationMessage::parse(message)?;
     relation.check(usize::MAX)?;
+    relation.check_size()?;
     scratch.ids.clear();
     let mut members = Delta::new(&relation.member_ids);
     let mut kinds = relation.member_kinds.values();

@@ -1,16 +1,17 @@
 //! Writing the locations of nodes into the ways of a block on the wire. Everything else is copied.
 
 use crate::error::FormatError;
-use crate::osm::Location;
-use crate::pbf::block::Block;
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::block::{Block, PART_LEN};
+use crate::pbf::dense::Delta;
+use crate::pbf::messages::WayRefs;
 use crate::pbf::object::raw_location;
 use crate::pbf::outline::BlockUnits;
 use crate::pbf::schema::{primitive_block, primitive_group, way};
-use crate::pbf::wire::{
-    Fields, put_bytes_field, put_bytes_head, put_packed_field, put_sint, varint_len,
-};
+use crate::pbf::wire::{Fields, put_bytes_head, put_packed_field, put_sint, varint_len};
 
-/// The node references of all ways of a block.
+/// The node references of ways of a block.
+#[derive(Default)]
 pub(crate) struct WayNodes {
     /// The ids of the nodes, way by way.
     pub refs: Vec<i64>,
@@ -26,6 +27,20 @@ impl WayNodes {
         Ok(Self { refs, ways })
     }
 
+    /// The node references of the ways among the messages of a group.
+    fn of_messages(group: &[u8]) -> Result<Self, FormatError> {
+        let (mut nodes, mut messages) = (Self::default(), Fields::new(group));
+        while let Some(message) = messages.next()? {
+            if message.number == primitive_group::WAYS {
+                let way = WayRefs::parse(message.bytes()?)?;
+                way.check_size()?;
+                Delta::new(&way.refs).push_all(&mut nodes.refs)?;
+                nodes.ways.push((way.id, nodes.refs.len()));
+            }
+        }
+        Ok(nodes)
+    }
+
     /// The index in `ways` of the way that the node at index `node` of `refs` belongs to.
     pub(crate) fn way_index_of(&self, node: usize) -> usize {
         self.ways.partition_point(|(_, end)| *end <= node)
@@ -38,33 +53,65 @@ impl WayNodes {
     }
 }
 
-/// Appends the block in `payload` with new locations in all its ways, in place of the old ones. `find` is called once
-/// and must append the location of each node, in the order of [`WayNodes::refs`].
+/// Appends the block in `payload` with new locations in all its ways, in place of the old ones. `find` must append the
+/// location of each node, in the order of [`WayNodes::refs`]. It is called with all ways of a group or, if they are
+/// longer than [`PART_LEN`], with some after the other.
 ///
 /// Returns `false` if the ways have no nodes, and so no locations. Nothing is appended if the block has no ways. Fails
 /// if the block has nodes and its units cannot express a location exactly.
 pub(crate) fn locate_ways(
     payload: &[u8],
-    find: impl FnOnce(&WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>,
+    mut find: impl FnMut(&WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>,
     out: &mut Vec<u8>,
 ) -> Result<bool, FormatError> {
     let block = Block::parse_bare(payload)?;
-    let nodes = WayNodes::of(&block)?;
-    if nodes.ways.is_empty() {
+    if !block.has(ObjectKind::Way) {
         return Ok(false);
     }
-    let mut locations = Vec::with_capacity(nodes.refs.len());
-    find(&nodes, &mut locations)?;
-    let start_of = |way: usize| match way {
-        0 => 0,
-        way => nodes.ways.get(way - 1).map_or(0, |(_, end)| *end),
-    };
-    put_locations(
-        &block,
-        |way| locations.get(start_of(way)..start_of(way + 1)),
-        out,
-    )?;
-    Ok(!locations.is_empty())
+    let units = scale_of_ways(&block);
+    let (mut runs, mut locations) = (CoordinateRuns::default(), Vec::new());
+    let mut has_locations = false;
+    put_groups(&block, &units, out, |mut group, out| {
+        while !group.is_empty() {
+            let (part, rest) = group.split_at(part_len(group)?);
+            group = rest;
+            let nodes = WayNodes::of_messages(part)?;
+            locations.clear();
+            if !nodes.ways.is_empty() {
+                find(&nodes, &mut locations)?;
+            }
+            has_locations |= !locations.is_empty();
+            let (mut ways, mut start) = (nodes.ways.iter(), 0);
+            let mut messages = Fields::new(part);
+            while let Some(message) = messages.next()? {
+                if message.number != primitive_group::WAYS {
+                    out.extend_from_slice(message.raw);
+                    continue;
+                }
+                let end = ways.next().map_or(start, |(_, end)| *end);
+                let of_way = locations.get(start..end).unwrap_or_default();
+                runs.put_way(message.bytes()?, of_way, &units, out)?;
+                start = end;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(has_locations)
+}
+
+/// The length of the first messages of a group that are at most [`PART_LEN`] bytes together, or of a single message.
+fn part_len(group: &[u8]) -> Result<usize, FormatError> {
+    if group.len() <= PART_LEN {
+        return Ok(group.len());
+    }
+    let (mut messages, mut len) = (Fields::new(group), 0);
+    while let Some(message) = messages.next()? {
+        if len > 0 && len + message.raw.len() > PART_LEN {
+            break;
+        }
+        len += message.raw.len();
+    }
+    Ok(len)
 }
 
 /// The result of [`relocate_ways`].
@@ -130,7 +177,7 @@ pub(crate) fn relocate_ways(
 /// The units for the locations in ways: those of the block if it has nodes or measures in 1e-7 degree without offset,
 /// otherwise units of 1e-7 degree, which express every location.
 fn scale_of_ways(block: &Block<'_>) -> BlockUnits {
-    match block.has_nodes() || block.units.is_decimicro() {
+    match block.has(ObjectKind::Node) || block.units.is_decimicro() {
         true => block.units,
         false => BlockUnits {
             date_granularity: block.units.date_granularity,
@@ -146,36 +193,49 @@ fn put_locations<'p>(
     locations_of: impl Fn(usize) -> Option<&'p [Option<Location>]>,
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    let payload = block.payload();
     let units = scale_of_ways(block);
-    let (mut group, mut runs, mut number) = (
-        Vec::with_capacity(payload.len()),
-        CoordinateRuns::default(),
-        0,
-    );
+    let (mut runs, mut number) = (CoordinateRuns::default(), 0);
+    put_groups(block, &units, out, |group, out| {
+        let mut messages = Fields::new(group);
+        while let Some(message) = messages.next()? {
+            let is_way = message.number == primitive_group::WAYS;
+            match locations_of(number).filter(|_| is_way) {
+                Some(locations) => runs.put_way(message.bytes()?, locations, &units, out)?,
+                None => out.extend_from_slice(message.raw),
+            }
+            number += usize::from(is_way);
+        }
+        Ok(())
+    })
+}
+
+/// Appends a block with other groups, and the given units for the locations in ways. `put_group` appends the content of a
+/// group.
+fn put_groups(
+    block: &Block<'_>,
+    units: &BlockUnits,
+    out: &mut Vec<u8>,
+    mut put_group: impl FnMut(&[u8], &mut Vec<u8>) -> Result<(), FormatError>,
+) -> Result<(), FormatError> {
+    let payload = block.payload();
     out.reserve(payload.len() / 2 * 3);
+    let mut head = Vec::new();
     let mut fields = Fields::new(payload);
     while let Some(field) = fields.next()? {
         match field.number {
             primitive_block::PRIMITIVEGROUP => {
-                group.clear();
-                let mut messages = Fields::new(field.bytes()?);
-                while let Some(message) = messages.next()? {
-                    let is_way = message.number == primitive_group::WAYS;
-                    match locations_of(number).filter(|_| is_way) {
-                        Some(locations) => {
-                            runs.put_way(message.bytes()?, locations, &units, &mut group)?
-                        }
-                        None => group.extend_from_slice(message.raw),
-                    }
-                    number += usize::from(is_way);
-                }
-                put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group);
+                let start = out.len();
+                put_group(field.bytes()?, out)?;
+                head.clear();
+                let len = out.len() - start;
+                put_bytes_head(&mut head, primitive_block::PRIMITIVEGROUP, len);
+                // The length is known when the group is there. A buffer for the group would take as much memory.
+                out.splice(start..start, head.iter().copied());
             }
             primitive_block::GRANULARITY
             | primitive_block::LAT_OFFSET
             | primitive_block::LON_OFFSET
-                if units != block.units => {}
+                if *units != block.units => {}
             _ => out.extend_from_slice(field.raw),
         }
     }
