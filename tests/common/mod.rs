@@ -10,6 +10,7 @@ pub mod decode;
 pub mod every;
 pub mod extracts;
 pub mod geocode;
+pub mod hostile;
 pub mod objects;
 pub mod oracle;
 pub mod properties;

@@ -14,6 +14,10 @@ use crate::pbf::{
 };
 use crate::pbf::{Edit as Step, EditScript, SpliceOptions, splice_block};
 
+/// The maximum length of a block that is spliced, in bytes. A longer one, which the format advises against, is built anew,
+/// as blocks of the usual size: splicing takes up to ten times its length.
+const MAX_SPLICED: usize = 16 << 20;
+
 /// The rules for objects without changes, and for nodes that the output leaves out.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
@@ -320,7 +324,10 @@ impl Edit<'_> {
                     .add_edited_with_entry(payload, segments, self.entry)?,
                 false => self.encoder.add_edited(payload, segments)?,
             }
-        } else if !grown && splice_block(payload, &script.edits, &objects, options, self.spliced)? {
+        } else if !grown
+            && payload.len() <= MAX_SPLICED
+            && splice_block(payload, &script.edits, &objects, options, self.spliced)?
+        {
             self.encoder.add_edited(self.spliced, segments)?;
         } else {
             // The objects are spread evenly over the blocks: a small last block would stay small.

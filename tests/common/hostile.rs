@@ -1,0 +1,115 @@
+//! Files that hold as much as a block of 32 MiB allows, in some ten kilobytes.
+
+use super::craft::{self, Message};
+use std::path::Path;
+
+/// The maximum number of bytes of a payload.
+const MOST: usize = 32 << 20;
+
+/// A packed run of `count` values of a byte each.
+fn run(byte: u8, count: usize) -> Vec<u8> {
+    vec![byte; count]
+}
+
+/// Writes a file of blocks, each with some strings and groups.
+pub fn write(path: &Path, strings: &[&str], groups: &[Message]) {
+    let table = strings.iter().fold(Message::new(), |table, text| {
+        table.bytes(1, text.as_bytes())
+    });
+    let blocks: Vec<Vec<u8>> = groups
+        .iter()
+        .map(|group| {
+            let block = Message::new()
+                .message(1, table.clone())
+                .message(2, group.clone());
+            block.to_bytes()
+        })
+        .collect();
+    assert!(blocks.iter().all(|block| block.len() <= MOST));
+    std::fs::write(path, craft::plain_file(&blocks)).unwrap();
+}
+
+/// Dense nodes with ids from 1 on, at one place.
+pub fn nodes(count: usize) -> Message {
+    let dense = Message::new()
+        .bytes(1, &run(2, count))
+        .bytes(8, &run(0, count))
+        .bytes(9, &run(0, count));
+    Message::new().message(2, dense)
+}
+
+/// A dense node with the tag of the strings 1 and 2 again and again.
+pub fn tagged_node(count: usize) -> Message {
+    let dense = Message::new()
+        .bytes(1, &[2])
+        .bytes(8, &[0])
+        .bytes(9, &[0])
+        .bytes(10, &[[1, 2].repeat(count), vec![0]].concat());
+    Message::new().message(2, dense)
+}
+
+/// A way with the tag of the strings 1 and 2 again and again.
+pub fn tagged_way(count: usize) -> Message {
+    let way = Message::new()
+        .varint(1, 7)
+        .bytes(2, &run(1, count))
+        .bytes(3, &run(2, count))
+        .bytes(8, &[2, 2]);
+    Message::new().message(3, way)
+}
+
+/// Ways, each of which refers to the nodes from 1 on.
+pub fn ways(number: usize, count: usize) -> Message {
+    (1..=number).fold(Message::new(), |group, id| {
+        let way = Message::new().varint(1, id as u64).bytes(8, &run(2, count));
+        group.message(3, way)
+    })
+}
+
+/// Relations, each of which has the nodes from 1 on as members.
+pub fn relations(number: usize, count: usize) -> Message {
+    (1..=number).fold(Message::new(), |group, id| {
+        let relation = Message::new()
+            .varint(1, id as u64)
+            .bytes(8, &run(0, count))
+            .bytes(9, &run(2, count))
+            .bytes(10, &run(0, count));
+        group.message(4, relation)
+    })
+}
+
+/// A way with a location for each node.
+pub fn located_way(count: usize) -> Message {
+    let way = Message::new()
+        .varint(1, 7)
+        .bytes(8, &run(2, count))
+        .bytes(9, &run(0, count))
+        .bytes(10, &run(0, count));
+    Message::new().message(3, way)
+}
+
+/// The files by name.
+pub fn write_all(directory: &Path) -> Vec<&'static str> {
+    let strings = ["", "k", "v"];
+    let files: Vec<(&str, Vec<Message>)> = vec![
+        ("nodes-10M", vec![nodes(10_000_000)]),
+        ("way-31M", vec![ways(1, 31_000_000)]),
+        ("ways-15000-2000", vec![ways(15_000, 2000)]),
+        ("ways-at-limit", vec![ways(15, 2_000_000)]),
+        ("ways-and-nodes", vec![nodes(2000), ways(4900, 2000)]),
+        ("relation-10M", vec![relations(1, 10_000_000)]),
+        ("relations-5000-2000", vec![relations(5000, 2000)]),
+        ("node-15M-tags", vec![tagged_node(15_000_000)]),
+        ("way-15M-tags", vec![tagged_way(15_000_000)]),
+        ("located-10M", vec![located_way(10_000_000)]),
+    ];
+    let names = files.iter().map(|(name, _)| *name).collect();
+    for (name, groups) in files {
+        write(
+            &directory.join(name).with_extension("osm.pbf"),
+            &strings,
+            &groups,
+        );
+    }
+    names
+}
