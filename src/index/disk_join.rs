@@ -560,7 +560,8 @@ mod tests {
                 let splitter = join.splitter();
                 let mut split = splitter.begin();
                 let (one, two) = list.split_at(list.len() / 3);
-                [one, two].map(|part| split.add(part));
+                split.add(one);
+                split.add(two);
                 let split = split.finish();
                 join.push(&split).unwrap();
             }
@@ -586,7 +587,8 @@ mod tests {
                 let mut found = Vec::new();
                 let mut read = join.read(number).unwrap();
                 let (one, two) = list.split_at(list.len() / 2);
-                [one, two].map(|part| read.next(part, &mut found).unwrap());
+                read.next(one, &mut found).unwrap();
+                read.next(two, &mut found).unwrap();
                 read.end().unwrap();
                 let expected = |id: &i64| {
                     if known.contains(id) {
