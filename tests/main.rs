@@ -27,6 +27,7 @@ mod formats;
 mod geocode;
 mod geocode_rules;
 mod geocode_service;
+mod geocode_service_load;
 mod geoparquet;
 mod getid;
 mod hostile_blocks;

@@ -8,6 +8,7 @@ use crate::geocode::QueryOptions;
 use anyhow::{Result, anyhow};
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Make an index that says what is at a place: addresses, streets, areas
 ///
@@ -54,6 +55,11 @@ pub struct BuildArgs {
     admin_level: Option<u8>,
     #[command(flatten)]
     run: RunArgs,
+}
+
+fn parse_origin(text: &str) -> Result<String, String> {
+    let origin = geocode::parse_origin(text).map(str::to_owned);
+    origin.ok_or_else(|| "expected *, null or an origin such as https://maps.example.com".into())
 }
 
 fn parse_radius(text: &str) -> Result<f64, String> {
@@ -151,6 +157,19 @@ pub struct Args {
     /// Answer over HTTP: /reverse for programs, and a map for people
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["lat", "json", "lang"])]
     serve: Option<String>,
+    /// Most connections of the service at a time; one more waits for a second, and is then answered with 503
+    #[arg(long, value_name = "N", default_value_t = geocode::MAX_CONNECTIONS, requires = "serve",
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    max_connections: u32,
+    /// Seconds in which a request has to arrive, and a client has to take some of its answer
+    #[arg(long, value_name = "SECONDS", default_value_t = geocode::TIMEOUT.as_secs(), requires = "serve",
+          value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+    /// Let pages of an origin, such as https://maps.example.com, use the service in browsers; * is every page
+    /// [default: none; without ORIGIN: *]
+    #[arg(long, value_name = "ORIGIN", num_args = 0..=1, default_missing_value = "*", requires = "serve",
+          value_parser = parse_origin)]
+    cors: Option<String>,
     /// Number of threads; 0 is every core
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     jobs: usize,
@@ -169,7 +188,11 @@ pub fn run(args: &Args) -> Result<Answer> {
         jobs => jobs,
     };
     if let Some(address) = &args.serve {
-        let options = geocode::ServeOptions::new(&args.index, address).jobs(jobs);
+        let options = geocode::ServeOptions::new(&args.index, address)
+            .jobs(jobs)
+            .max_connections(args.max_connections)
+            .timeout(Duration::from_secs(args.timeout))
+            .cors(args.cors.clone());
         geocode::serve(&options, &|line| eprintln!("pbfhogg: {line}"))?;
         return Ok(Answer::Yes);
     }

@@ -1,9 +1,21 @@
 //! `geocode`: says what is at places.
 
 #[cfg(feature = "serve")]
+mod answer_body;
+#[cfg(feature = "serve")]
+mod client_io;
+#[cfg(feature = "serve")]
+mod connection;
+#[cfg(feature = "serve")]
+mod map_text;
+#[cfg(feature = "serve")]
+mod refusal;
+#[cfg(feature = "serve")]
 mod reverse;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "serve")]
+mod service;
 #[cfg(feature = "serve")]
 mod service_signals;
 
@@ -18,7 +30,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "serve")]
-pub use serve::{ServeOptions, serve};
+pub use serve::{MAX_CONNECTIONS, ServeOptions, TIMEOUT, serve};
+#[cfg(feature = "serve")]
+pub use service::parse_origin;
 
 /// The maximum number of lines that are read before they are answered.
 const LINES: u64 = 1 << 16;

@@ -334,20 +334,22 @@ impl<'c> Areas<'c> {
         Ok(is_inside.then_some(head.record))
     }
 
-    /// Calls `visit` with the ends of the edges of a part in the bands that a box meets. An edge may come more than once.
+    /// Calls `visit` with the ends of the edges of a part in the bands that a box meets, but for the first `skipped`,
+    /// until it returns `false`. An edge may come more than once.
     pub(crate) fn edges(
         &self,
         part: u64,
         extent: &Extent,
-        visit: &mut impl FnMut(Point, Point),
+        skipped: usize,
+        visit: &mut impl FnMut(Point, Point) -> bool,
     ) -> Result<()> {
         let head = self.head(part)?;
         let last = head.count.saturating_sub(1);
         let low = head.band(extent.low.lat_e7).unwrap_or_default();
         let high = head.band(extent.high.lat_e7).unwrap_or(last);
         if head.count > 0 && low <= high {
-            let edges = self.edges_of(part, &head, low..high + 1)?;
-            edges.for_each(|edge| visit(edge.from, edge.to));
+            let mut edges = self.edges_of(part, &head, low..high + 1)?.skip(skipped);
+            edges.all(|edge| visit(edge.from, edge.to));
         }
         Ok(())
     }

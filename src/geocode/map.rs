@@ -9,18 +9,75 @@ use crate::error::Result;
 use crate::geometry::{Extent, Point};
 use crate::osm::Bbox;
 
-/// The lines of a map.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MapLines<'i> {
-    /// Parts of streets, with their names.
-    pub streets: Vec<(&'i str, Vec<Point>)>,
-    /// Parts of roads without a name.
-    pub roads: Vec<Vec<Point>>,
+/// The approximate number of objects of a leaf with lines.
+const LINES_OF_LEAF: u64 = 16;
+/// The number of bytes of a name that count as much as a point.
+const BYTES_OF_POINT: usize = 16;
+
+/// A sort of lines on a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MapLayer {
     /// Edges of administrative and other areas.
-    pub boundaries: Vec<[Point; 2]>,
-    /// Whether lines were left out because there are too many.
-    pub is_thinned: bool,
+    Boundaries,
+    /// Roads without a name.
+    Roads,
+    /// Streets, which have names.
+    Streets,
+}
+
+impl MapLayer {
+    /// All sorts, in the order in which they are visited.
+    const ALL: [Self; 3] = [Self::Boundaries, Self::Roads, Self::Streets];
+
+    const fn layer(self) -> Layer {
+        match self {
+            Self::Boundaries => Layer::Areas,
+            Self::Roads => Layer::Roads,
+            Self::Streets => Layer::Streets,
+        }
+    }
+}
+
+/// A piece of the lines of a map.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum MapPiece<'p> {
+    /// An edge of an area.
+    Boundary([Point; 2]),
+    /// Points of a road or a street.
+    #[non_exhaustive]
+    Line {
+        /// The name of a street; empty for a road.
+        name: &'p str,
+        /// The points that follow those of the piece before.
+        points: &'p [Point],
+        /// Whether the line begins with this piece.
+        is_first: bool,
+        /// Whether the line ends with this piece.
+        is_last: bool,
+    },
+    /// The end of the lines of a sort.
+    End(MapLayer),
+}
+
+/// A walk over the lines of a map. It holds its place in the index, and no lines.
+#[derive(Debug, Clone)]
+pub struct MapWalk {
+    extent: Extent,
+    budget: usize,
+    /// The sort that is visited, as an index of [`MapLayer::ALL`].
+    layer: usize,
+    /// For each sort, the number of leaves of which one is visited.
+    steps: [u64; 3],
+    /// The leaf that is visited, if the sort has one.
+    leaf: Option<u64>,
+    /// The number of objects of the leaf that were visited.
+    visited: usize,
+    /// The number of points or edges of the object that were visited.
+    skipped: usize,
+    /// The number of edges of areas that were visited.
+    boundaries: usize,
+    is_thinned: bool,
 }
 
 impl GeocodeIndex {
@@ -40,90 +97,181 @@ impl GeocodeIndex {
         Ok(bbox)
     }
 
-    /// Lines for a map of a box, about `budget` of each sort: the lines of every second, every fourth, … leaf of the
-    /// index if there are more.
+    /// Begins a walk over the lines of a map of a box, about `budget` of each sort: the lines of every second, every
+    /// fourth, … leaf of the index if there are more.
     ///
     /// # Errors
     ///
     /// The index is damaged.
-    pub fn map_lines(&self, bbox: &Bbox, budget: usize) -> Result<MapLines<'_>> {
+    pub fn map_walk(&self, bbox: &Bbox, budget: usize) -> Result<MapWalk> {
         let [west, south, east, north] = bbox.edges_e7();
         let extent = Extent::from_edges([south, west, north, east]);
-        let mut map = MapLines::default();
-        self.lines_of(Layer::Streets, &extent, budget, &mut map)?;
-        self.lines_of(Layer::Roads, &extent, budget, &mut map)?;
-        self.boundaries(&extent, budget, &mut map)?;
-        Ok(map)
+        let step = |layer: MapLayer| -> Result<u64> {
+            let budget = match layer {
+                MapLayer::Boundaries => budget as u64,
+                MapLayer::Roads | MapLayer::Streets => budget as u64 / LINES_OF_LEAF,
+            };
+            let tree = self.tree(layer.layer())?;
+            let count = tree.count_meeting(self.container(), &extent)?;
+            Ok(count.div_ceil(budget.max(1)).next_power_of_two())
+        };
+        let [boundaries, roads, streets] = MapLayer::ALL;
+        let steps = [step(boundaries)?, step(roads)?, step(streets)?];
+        let mut walk = MapWalk {
+            extent,
+            budget,
+            layer: 0,
+            steps,
+            leaf: None,
+            visited: 0,
+            skipped: 0,
+            boundaries: 0,
+            is_thinned: steps.iter().any(|step| *step > 1),
+        };
+        walk.go_to_leaf(self, 0, 0)?;
+        Ok(walk)
+    }
+}
+
+impl MapWalk {
+    /// Whether lines were left out because there are too many. It is known when [`MapLayer::Boundaries`] have ended.
+    pub const fn is_thinned(&self) -> bool {
+        self.is_thinned
     }
 
-    /// The leaves of a layer in a box, thinned to about `count`.
-    fn leaves_in(
-        &self,
-        layer: Layer,
-        extent: &Extent,
-        count: usize,
-        map: &mut MapLines<'_>,
-    ) -> Result<Vec<u64>> {
-        let mut leaves = Vec::new();
-        self.tree(layer)?
-            .meeting(self.container(), extent, &mut |leaf| {
-                leaves.push(leaf);
-                Ok(())
-            })?;
-        let step = leaves.len().div_ceil(count.max(1)).next_power_of_two();
-        map.is_thinned |= step > 1;
-        Ok(leaves.into_iter().step_by(step).collect())
+    /// Visits about `room` points, or as many as are left. Returns whether there are more.
+    ///
+    /// # Errors
+    ///
+    /// The index is damaged.
+    pub fn advance(
+        &mut self,
+        index: &GeocodeIndex,
+        mut room: usize,
+        visit: &mut impl FnMut(&Self, MapPiece<'_>),
+    ) -> Result<bool> {
+        while let Some(layer) = MapLayer::ALL.get(self.layer).copied() {
+            let Some(leaf) = self.leaf else {
+                visit(self, MapPiece::End(layer));
+                self.layer += 1;
+                self.go_to_leaf(index, 0, 0)?;
+                continue;
+            };
+            if room == 0 {
+                return Ok(true);
+            }
+            let is_whole = match layer {
+                MapLayer::Boundaries => self.boundaries(index, leaf, &mut room, visit)?,
+                MapLayer::Roads | MapLayer::Streets => {
+                    self.lines(index, layer, leaf, &mut room, visit)?
+                }
+            };
+            if is_whole && self.leaf.is_some() {
+                let step = self.steps.get(self.layer).copied().unwrap_or(1);
+                self.go_to_leaf(index, leaf + 1, step - 1)?;
+            }
+        }
+        Ok(false)
     }
 
-    fn lines_of<'i>(
-        &'i self,
-        layer: Layer,
-        extent: &Extent,
-        budget: usize,
-        map: &mut MapLines<'i>,
-    ) -> Result<()> {
-        const LINES_OF_LEAF: usize = 16;
-        for leaf in self.leaves_in(layer, extent, budget / LINES_OF_LEAF, map)? {
-            let bytes = self.tree(layer)?.leaf(self.container(), leaf)?;
-            let mut add_lines = || {
-                let leaf = Leaf::parse(bytes)?;
-                for (number, _) in leaf.boxes().filter(|(_, of_item)| of_item.meets(extent)) {
+    /// Goes to the leaf in the box before which `between` others are, counted from the leaf `from`.
+    fn go_to_leaf(&mut self, index: &GeocodeIndex, from: u64, between: u64) -> Result<()> {
+        (self.visited, self.skipped, self.leaf) = (0, 0, None);
+        if let Some(layer) = MapLayer::ALL.get(self.layer) {
+            let tree = index.tree(layer.layer())?;
+            self.leaf = tree.nth_meeting(index.container(), &self.extent, from, between)?;
+        }
+        Ok(())
+    }
+
+    /// Visits lines of a leaf while there is room. Returns whether all were visited.
+    fn lines(
+        &mut self,
+        index: &GeocodeIndex,
+        layer: MapLayer,
+        leaf: u64,
+        room: &mut usize,
+        visit: &mut impl FnMut(&Self, MapPiece<'_>),
+    ) -> Result<bool> {
+        let bytes = index.tree(layer.layer())?.leaf(index.container(), leaf)?;
+        let mut visit_lines = || {
+            let leaf = Leaf::parse(bytes)?;
+            let boxes = leaf.boxes().skip(self.visited);
+            for (number, of_item) in boxes {
+                if of_item.meets(&self.extent) {
+                    if *room == 0 {
+                        return Ok(false);
+                    }
                     let item = leaf.item(number)?;
-                    let line = item.lines()?.into_iter().flatten().collect();
-                    match item.tag("name")? {
-                        Some(name) => map.streets.push((name, line)),
-                        None => map.roads.push(line),
+                    let line: Vec<Point> = item.lines()?.into_iter().flatten().collect();
+                    let name = item.tag("name")?.unwrap_or_default();
+                    let rest = line.get(self.skipped..).unwrap_or_default();
+                    let (points, later) = rest.split_at(rest.len().min(*room));
+                    let is_first = self.skipped == 0;
+                    let piece = MapPiece::Line {
+                        name,
+                        points,
+                        is_first,
+                        is_last: later.is_empty(),
+                    };
+                    visit(self, piece);
+                    let begin = if is_first {
+                        1 + name.len() / BYTES_OF_POINT
+                    } else {
+                        0
+                    };
+                    *room = room.saturating_sub(points.len() + begin);
+                    if !later.is_empty() {
+                        self.skipped += points.len();
+                        return Ok(false);
                     }
                 }
-                Ok(())
-            };
-            add_lines().map_err(|error| self.damaged(&error))?;
-        }
-        Ok(())
+                (self.visited, self.skipped) = (self.visited + 1, 0);
+            }
+            Ok(true)
+        };
+        visit_lines().map_err(|error| index.damaged(&error))
     }
 
-    fn boundaries(&self, extent: &Extent, budget: usize, map: &mut MapLines<'_>) -> Result<()> {
+    /// Visits edges of the parts of a leaf while there is room. Returns whether all were visited, or as many as the map
+    /// may have.
+    fn boundaries(
+        &mut self,
+        index: &GeocodeIndex,
+        leaf: u64,
+        room: &mut usize,
+        visit: &mut impl FnMut(&Self, MapPiece<'_>),
+    ) -> Result<bool> {
         let areas = Areas {
-            container: self.container(),
+            container: index.container(),
             section: AREA_SECTION,
         };
-        let mut parts = Vec::new();
-        for leaf in self.leaves_in(Layer::Areas, extent, budget, map)? {
-            let bytes = self.tree(Layer::Areas)?.leaf(self.container(), leaf)?;
-            parts.extend(part_places(bytes).filter(|(other, _)| other.meets(extent)));
-        }
-        for (_, part) in parts {
-            if map.boundaries.len() >= budget {
-                map.is_thinned = true;
-                break;
-            }
-            areas.edges(part, extent, &mut |from, to| {
-                let edge = Extent::at(from).and(&Extent::at(to));
-                if edge.meets(extent) {
-                    map.boundaries.push([from, to]);
+        let bytes = index.tree(Layer::Areas)?.leaf(index.container(), leaf)?;
+        for (other, part) in part_places(bytes).skip(self.visited) {
+            if other.meets(&self.extent) {
+                if self.skipped == 0 && self.boundaries >= self.budget {
+                    (self.is_thinned, self.leaf) = (true, None);
+                    return Ok(true);
                 }
-            })?;
+                let (extent, skipped) = (self.extent, self.skipped);
+                areas.edges(part, &extent, skipped, &mut |from, to| {
+                    if *room == 0 {
+                        return false;
+                    }
+                    self.skipped += 1;
+                    if Extent::at(from).and(&Extent::at(to)).meets(&extent) {
+                        visit(self, MapPiece::Boundary([from, to]));
+                        self.boundaries += 1;
+                        *room = room.saturating_sub(2);
+                    }
+                    true
+                })?;
+                if *room == 0 {
+                    return Ok(false);
+                }
+            }
+            (self.visited, self.skipped) = (self.visited + 1, 0);
         }
-        Ok(())
+        Ok(true)
     }
 }

@@ -42,6 +42,6 @@ pub(crate) use index::MANIFEST;
 pub use index::{GeocodeIndex, Manifest};
 pub(crate) use item::{CENTRE, Item, LABEL, Lines, NUMBERS, STREET, Shape, tag, text_tag};
 pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, on_other_side, unwrap};
-pub use map::MapLines;
+pub use map::{MapLayer, MapPiece, MapWalk};
 pub use options::QueryOptions;
 pub(crate) use write::write_index;

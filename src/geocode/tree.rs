@@ -10,6 +10,7 @@ use super::metric::Metric;
 use super::ranking::{RANKED, Ranking};
 use crate::error::Result;
 use crate::geometry::Extent;
+use std::ops::Range;
 
 /// The maximum number of children of a node.
 const FANOUT: usize = RANKED;
@@ -361,6 +362,89 @@ impl Tree {
         }
         Ok(())
     }
+
+    /// The number of leaves whose box meets another box.
+    pub(crate) fn count_meeting(&self, container: &Container, extent: &Extent) -> Result<u64> {
+        self.count_in(container, extent, None)
+    }
+
+    fn count_in(&self, container: &Container, extent: &Extent, node: Option<Node>) -> Result<u64> {
+        let Some(children) = self.children(container, node)? else {
+            return Ok(0);
+        };
+        let mut count = 0;
+        for (child, of_child) in children.meeting(extent) {
+            let number = children.first + u64::from(child);
+            // All leaves below a box inside of another one meet that one.
+            let is_inside = extent.and(&of_child) == *extent;
+            count += match children.level {
+                0 => 1,
+                level if is_inside => {
+                    let below = self.leaves_below(level, number);
+                    below.end - below.start
+                }
+                level => self.count_in(container, extent, Some((level - 1, number)))?,
+            };
+        }
+        Ok(count)
+    }
+
+    /// The numbers of the leaves below a child of a node of a level.
+    fn leaves_below(&self, level: usize, child: u64) -> Range<u64> {
+        let all = self.levels.first().map_or(0, |level| level.children);
+        let of_child = (FANOUT as u64).saturating_pow(level as u32);
+        let first = child.saturating_mul(of_child).min(all);
+        first..first.saturating_add(of_child).min(all)
+    }
+
+    /// The leaf whose box meets another box and before which `skipped` such leaves are, counted from the leaf with the
+    /// number `from`.
+    pub(crate) fn nth_meeting(
+        &self,
+        container: &Container,
+        extent: &Extent,
+        from: u64,
+        mut skipped: u64,
+    ) -> Result<Option<u64>> {
+        self.nth_in(container, extent, None, from, &mut skipped)
+    }
+
+    fn nth_in(
+        &self,
+        container: &Container,
+        extent: &Extent,
+        node: Option<Node>,
+        from: u64,
+        skipped: &mut u64,
+    ) -> Result<Option<u64>> {
+        let Some(children) = self.children(container, node)? else {
+            return Ok(None);
+        };
+        for (child, of_child) in children.meeting(extent) {
+            let number = children.first + u64::from(child);
+            let below = self.leaves_below(children.level, number);
+            let (first, end) = (below.start.max(from), below.end);
+            if first >= end {
+                continue;
+            }
+            let is_inside = children.level == 0 || extent.and(&of_child) == *extent;
+            let found = match children.level.checked_sub(1) {
+                _ if is_inside && *skipped < end - first => Some(first + *skipped),
+                _ if is_inside => {
+                    *skipped -= end - first;
+                    None
+                }
+                Some(level) => {
+                    self.nth_in(container, extent, Some((level, number)), from, skipped)?
+                }
+                None => None,
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
 }
 
 #[cfg(test)]
@@ -434,6 +518,19 @@ mod tests {
                     .filter(|leaf| extents[*leaf as usize].meets(&around))
                     .collect();
                 assert_eq!(met, expected);
+                let wide = Extent {
+                    low: place,
+                    high: point(place.lat_e7 + 400_000, place.lon_e7 + 400_000),
+                };
+                let met: Vec<u64> = (0..leaves)
+                    .filter(|leaf| extents[*leaf as usize].meets(&wide))
+                    .collect();
+                let count = tree.count_meeting(&container, &wide).unwrap();
+                assert_eq!(count, met.len() as u64);
+                let (from, skipped) = (next(300) as u64, next(40) as u64);
+                let nth = tree.nth_meeting(&container, &wide, from, skipped).unwrap();
+                let mut behind = met.into_iter().filter(|leaf| *leaf >= from);
+                assert_eq!(nth, behind.nth(skipped as usize));
             }
         }
     }

@@ -17,6 +17,7 @@ pub mod properties;
 pub mod publisher;
 pub mod questions;
 pub mod regions;
+pub mod service;
 pub mod web;
 pub mod year;
 

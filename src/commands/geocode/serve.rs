@@ -1,48 +1,32 @@
-//! The HTTP service of the reverse geocoder.
+//! The HTTP service of the reverse geocoder: its options, and the connections that it accepts.
 
-use super::reverse::{Parameters, ReverseOptions, languages_of, place_of, response};
+use super::connection::{CLOSING_TIME, connection, turn_away};
+use super::service::Service;
 use super::service_signals::{ServiceSignals, SignalRequest};
 use crate::error::{Error, Result};
-use crate::geocode::{GeocodeIndex, Manifest};
-use crate::geometry::Point;
-use crate::osm::Bbox;
-use crate::runtime::human_bytes;
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::header::{self, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use serde_json::{Value, json};
-use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::pin::pin;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// The page that shows a map, and answers a click.
-const PAGE: &str = include_str!("page.html");
-/// The type of most answers.
-const JSON: &str = "application/json; charset=utf-8";
-/// The maximum number of connections at a time. More of them wait.
-const MAX_CONNECTIONS: usize = 1024;
-/// The maximum number of bytes of a request.
-const MAX_REQUEST: usize = 16 << 10;
-/// The time in which the head of a request has to arrive.
-const HEAD_TIME: Duration = Duration::from_secs(10);
-/// The time after which a connection is closed when its request is answered.
-const CONNECTION_TIME: Duration = Duration::from_secs(300);
-/// The time for the last answer of a connection that is being closed.
-const CLOSING_TIME: Duration = Duration::from_secs(5);
+/// The maximum number of connections at a time, unless the options say otherwise.
+pub const MAX_CONNECTIONS: u32 = 1024;
+/// The time for a request to arrive, and for a client to take some of an answer, unless the options say otherwise.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
+/// The number of connections at a time that are told that there are too many.
+const TURNED_AWAY: usize = 64;
+/// The number of files that may be open besides connections.
+const OTHER_FILES: u64 = TURNED_AWAY as u64 + 64;
+/// The number of connections that wait in the kernel.
+const BACKLOG: u32 = 1024;
+/// The time that a client waits for a room before it is told that there is none.
+const WAIT: Duration = Duration::from_secs(1);
+/// The number of bytes of answers that the kernel holds for a client; Linux takes twice as much, for its own needs.
+const SEND_BUFFER: u32 = 32 << 10;
 /// The time between two looks at the manifest.
 const RELOAD_TIME: Duration = Duration::from_secs(2);
-/// The number of lines of each sort on a map.
-const MAP_BUDGET: usize = 20_000;
 
 /// The options of the service.
 #[derive(Debug, Clone)]
@@ -54,6 +38,12 @@ pub struct ServeOptions {
     pub address: String,
     /// The number of threads.
     pub jobs: usize,
+    /// The maximum number of connections at a time.
+    pub max_connections: u32,
+    /// The time in which a request has to arrive, and in which a client has to take some of its answer.
+    pub timeout: Duration,
+    /// The pages that may use the answers in browsers: an origin such as `https://maps.example.com`, or `*` for all.
+    pub cors: Option<String>,
 }
 
 impl ServeOptions {
@@ -63,43 +53,166 @@ impl ServeOptions {
             index: index.into(),
             address: address.into(),
             jobs: 1,
+            max_connections: MAX_CONNECTIONS,
+            timeout: TIMEOUT,
+            cors: None,
         }
     }
 }
 
-setters!(ServeOptions { jobs: usize });
+setters!(ServeOptions {
+    jobs: usize,
+    max_connections: u32,
+    timeout: Duration,
+    cors: Option<String>,
+});
 
 /// Answers questions about places over HTTP until the process gets SIGTERM or SIGINT. `log` gets a line for each event,
 /// the address among them.
 ///
 /// An index that was built anew is used from then on; SIGHUP makes the service look at once. Connections that send no
-/// request, or do not take their answer, are closed.
+/// request, or do not take their answer, are closed. A client beyond the maximum number of connections waits for a
+/// second, and is answered with the status 503 if all are still open then.
 ///
 /// # Errors
 ///
 /// The index cannot be opened, or nothing can be bound to the address.
 pub fn serve(options: &ServeOptions, log: &(dyn Fn(&str) + Sync)) -> Result<()> {
-    let service = Arc::new(Service::open(&options.index)?);
+    let service = Arc::new(Service::open(&options.index, options.cors.as_deref())?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(options.jobs.max(1))
         .enable_all()
         .build();
     let runtime =
         runtime.map_err(|error| Error::Usage(format!("cannot start threads: {error}")))?;
-    runtime.block_on(accept(&options.address, service, log))
+    runtime.block_on(accept(options, service, log))
 }
 
 fn failed(address: &str, action: &'static str) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::Usage(format!("{address}: {action}: {error}"))
 }
 
+/// A socket that listens. What the kernel holds of answers is limited.
+async fn listen(address: &str) -> std::io::Result<TcpListener> {
+    let mut failure = std::io::Error::other("it is the name of no address");
+    for address in tokio::net::lookup_host(address).await? {
+        let listen = || {
+            let socket = match address {
+                SocketAddr::V4(_) => TcpSocket::new_v4()?,
+                SocketAddr::V6(_) => TcpSocket::new_v6()?,
+            };
+            // On Windows, it would let other programs take the port.
+            #[cfg(not(windows))]
+            socket.set_reuseaddr(true)?;
+            socket.set_send_buffer_size(SEND_BUFFER)?;
+            socket.bind(address)?;
+            socket.listen(BACKLOG)
+        };
+        match listen() {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// The rooms for connections.
+struct Rooms {
+    free: Arc<Semaphore>,
+    /// Rooms for those that are turned away.
+    turned_away: Arc<Semaphore>,
+    /// The number of rooms.
+    count: usize,
+    /// The time limit of a connection.
+    limit: Duration,
+    /// Whether nothing became free while the last client waited.
+    is_full: bool,
+}
+
+impl Rooms {
+    fn new(count: usize, limit: Duration) -> Self {
+        Self {
+            free: Arc::new(Semaphore::new(count)),
+            turned_away: Arc::new(Semaphore::new(TURNED_AWAY)),
+            count,
+            limit,
+            is_full: false,
+        }
+    }
+
+    /// A room, for which a while is waited; `None` if all are taken.
+    async fn wait(&self) -> Option<OwnedSemaphorePermit> {
+        let free = self.free.clone();
+        match free.try_acquire_owned() {
+            Ok(room) => Some(room),
+            Err(_) if self.is_full => None,
+            Err(_) => {
+                let room = tokio::time::timeout(WAIT, self.free.clone().acquire_owned());
+                room.await.ok()?.ok()
+            }
+        }
+    }
+
+    /// Gives a connection its room, or turns it away.
+    fn admit(
+        &mut self,
+        stream: TcpStream,
+        room: Option<OwnedSemaphorePermit>,
+        service: &Arc<Service>,
+        stopped: &watch::Receiver<()>,
+        log: &(dyn Fn(&str) + Sync),
+    ) {
+        let room = room.or_else(|| self.free.clone().try_acquire_owned().ok());
+        if room.is_none() && !self.is_full {
+            let count = self.count;
+            log(&format!(
+                "{count} connections are open: more are answered with 503"
+            ));
+        }
+        self.is_full = room.is_none();
+        let service = service.clone();
+        if let Some(room) = room {
+            let (limit, stopped) = (self.limit, stopped.clone());
+            tokio::spawn(async move {
+                connection(stream, service, limit, stopped).await;
+                drop(room);
+            });
+        } else if let Ok(room) = self.turned_away.clone().try_acquire_owned() {
+            tokio::spawn(async move {
+                turn_away(stream, service).await;
+                drop(room);
+            });
+        }
+    }
+}
+
+/// The number of connections that the limit of open files of the process allows.
+fn connections_allowed(wanted: u32, log: &(dyn Fn(&str) + Sync)) -> usize {
+    let files = crate::system::max_open_files();
+    let allowed = files.saturating_sub(OTHER_FILES).max(1);
+    if allowed < wanted.into() {
+        log(&format!(
+            "the process may have {files} files open: at most {allowed} connections"
+        ));
+    }
+    usize::try_from(allowed)
+        .unwrap_or(usize::MAX)
+        .min(wanted as usize)
+        .max(1)
+}
+
 /// Accepts connections until a signal ends the service.
-async fn accept(address: &str, service: Arc<Service>, log: &(dyn Fn(&str) + Sync)) -> Result<()> {
+async fn accept(
+    options: &ServeOptions,
+    service: Arc<Service>,
+    log: &(dyn Fn(&str) + Sync),
+) -> Result<()> {
+    let address = options.address.as_str();
     if !address.contains(':') {
         let cause = "expected an address and a port, such as 127.0.0.1:8080";
         return Err(Error::Usage(format!("{address}: {cause}")));
     }
-    let listener = TcpListener::bind(address).await;
+    let listener = listen(address).await;
     let listener = listener.map_err(failed(address, "cannot listen"))?;
     let local = listener.local_addr();
     let local: SocketAddr = local.map_err(failed(address, "cannot listen"))?;
@@ -107,13 +220,15 @@ async fn accept(address: &str, service: Arc<Service>, log: &(dyn Fn(&str) + Sync
     let mut signals = signals.map_err(failed(address, "cannot wait for signals"))?;
     let mut tick = tokio::time::interval(RELOAD_TIME);
     let (stop, stopped) = watch::channel(());
-    let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     log(&format!("listening on http://{local}/"));
     log(&service.description());
+    let count = connections_allowed(options.max_connections, log);
+    let mut rooms = Rooms::new(count, options.timeout);
     loop {
         let accepted = async {
-            let permit = free.clone().acquire_owned().await;
-            (permit, listener.accept().await)
+            let room = rooms.wait().await;
+            let accepted = listener.accept().await;
+            (room, accepted)
         };
         tokio::select! {
             request = signals.next() => match request {
@@ -121,14 +236,8 @@ async fn accept(address: &str, service: Arc<Service>, log: &(dyn Fn(&str) + Sync
                 SignalRequest::Reload => service.reload(log),
             },
             _ = tick.tick() => service.reload(log),
-            (permit, accepted) = accepted => match accepted {
-                Ok((stream, _)) => {
-                    let (service, stopped) = (service.clone(), stopped.clone());
-                    tokio::spawn(async move {
-                        connection(stream, service, stopped).await;
-                        drop(permit);
-                    });
-                }
+            (room, accepted) = accepted => match accepted {
+                Ok((stream, _)) => rooms.admit(stream, room, &service, &stopped, log),
                 // Too many open files, or a client that is gone already: others go on.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
@@ -136,218 +245,10 @@ async fn accept(address: &str, service: Arc<Service>, log: &(dyn Fn(&str) + Sync
     }
     log("stopping");
     drop((listener, stop));
-    let all = free.acquire_many(MAX_CONNECTIONS as u32);
+    let all = rooms
+        .free
+        .acquire_many(u32::try_from(count).unwrap_or(u32::MAX));
     // A connection that is still open then is cut off.
-    let _ = tokio::time::timeout(CLOSING_TIME * 2, all).await;
+    let _ = tokio::time::timeout(CLOSING_TIME, all).await;
     Ok(())
-}
-
-/// Answers the requests of a connection.
-async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch::Receiver<()>) {
-    // Answers are small and whole: waiting for more to send makes them late.
-    let _ = stream.set_nodelay(true);
-    let answer = service_fn(|request: Request<Incoming>| {
-        let response = service.answer(&request);
-        async { Ok::<_, Infallible>(response) }
-    });
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
-        .max_buf_size(MAX_REQUEST);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
-    tokio::select! {
-        _ = connection.as_mut() => return,
-        _ = stopped.changed() => {}
-        () = tokio::time::sleep(CONNECTION_TIME) => {}
-    }
-    connection.as_mut().graceful_shutdown();
-    let _ = tokio::time::timeout(CLOSING_TIME, connection).await;
-}
-
-/// An error that a client made: its status, and a sentence.
-struct Refusal(StatusCode, String);
-
-impl From<String> for Refusal {
-    fn from(cause: String) -> Self {
-        Self(StatusCode::BAD_REQUEST, cause)
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
-    }
-}
-
-/// The service: the index, which may be replaced.
-struct Service {
-    directory: PathBuf,
-    index: RwLock<Arc<GeocodeIndex>>,
-}
-
-impl Service {
-    fn open(directory: &Path) -> Result<Self> {
-        Ok(Self {
-            directory: directory.to_owned(),
-            index: RwLock::new(Arc::new(GeocodeIndex::open(directory)?)),
-        })
-    }
-
-    fn index(&self) -> Arc<GeocodeIndex> {
-        let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
-        index.clone()
-    }
-
-    /// The index in a line.
-    fn description(&self) -> String {
-        let index = self.index();
-        let manifest = index.manifest();
-        let size = human_bytes(manifest.bytes);
-        format!("the index is of {}, {size}", manifest.input)
-    }
-
-    /// Opens the index again if it was built anew.
-    fn reload(&self, log: &(dyn Fn(&str) + Sync)) {
-        let is_same = |manifest: &Manifest| manifest == self.index().manifest();
-        match Manifest::read(&self.directory) {
-            Ok(manifest) if is_same(&manifest) => {}
-            Ok(_) => match GeocodeIndex::open(&self.directory) {
-                Ok(index) => {
-                    let mut current = self.index.write().unwrap_or_else(PoisonError::into_inner);
-                    *current = Arc::new(index);
-                    drop(current);
-                    log(&self.description());
-                }
-                Err(error) => log(&format!("the old index is used on: {error}")),
-            },
-            // Somebody builds it, or has taken it away: the mapped one is still there.
-            Err(_) => {}
-        }
-    }
-
-    /// The answer to a request.
-    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-        let known = match request.method() {
-            &Method::GET | &Method::HEAD => self.route(request),
-            _ => Err(Refusal(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "the methods are GET and HEAD".to_owned(),
-            )),
-        };
-        let (status, (body, content)) = match known {
-            Ok(answer) => (StatusCode::OK, answer),
-            Err(Refusal(status, message)) => {
-                let error = json!({"error": {"code": status.as_u16(), "message": message}});
-                (status, (Bytes::from(error.to_string()), JSON))
-            }
-        };
-        let mut response = Response::new(Full::new(body));
-        *response.status_mut() = status;
-        let headers = response.headers_mut();
-        let mut put = |name, value| headers.insert(name, HeaderValue::from_static(value));
-        put(header::CONTENT_TYPE, content);
-        put(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
-        put(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-        put(
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
-             connect-src 'self'; img-src data:",
-        );
-        if status == StatusCode::METHOD_NOT_ALLOWED {
-            put(header::ALLOW, "GET, HEAD");
-        }
-        response
-    }
-
-    fn route(&self, request: &Request<Incoming>) -> Result<(Bytes, &'static str), Refusal> {
-        let query = request.uri().query().unwrap_or_default();
-        let parameters: Parameters = form_urlencoded::parse(query.as_bytes())
-            .into_owned()
-            .collect();
-        let language = request.headers().get(header::ACCEPT_LANGUAGE);
-        let language = language.and_then(|language| language.to_str().ok());
-        let index = self.index();
-        let answer = match request.uri().path() {
-            "/" => {
-                return Ok((
-                    Bytes::from_static(PAGE.as_bytes()),
-                    "text/html; charset=utf-8",
-                ));
-            }
-            "/reverse" | "/reverse.php" => {
-                let options = ReverseOptions::of(&parameters)?;
-                let languages = languages_of(&parameters, language);
-                let answer = index.reverse(place_of(&parameters)?, &languages)?;
-                response(&answer, options)?
-            }
-            "/geocode" => {
-                let languages = languages_of(&parameters, language);
-                let answer = index.reverse(place_of(&parameters)?, &languages)?;
-                answer.json()
-            }
-            "/map" => map(&index, &parameters)?.to_string(),
-            "/health" => health(&index)?.to_string(),
-            "/status" => return Ok((Bytes::from_static(b"OK"), "text/plain; charset=utf-8")),
-            path => {
-                let cause = format!("there is nothing at {path}; try /reverse?lat=…&lon=…");
-                return Err(Refusal(StatusCode::NOT_FOUND, cause));
-            }
-        };
-        Ok((Bytes::from(answer), JSON))
-    }
-}
-
-fn degrees(e7: i32) -> f64 {
-    f64::from(e7) / 1e7
-}
-
-/// Facts about the index.
-fn health(index: &GeocodeIndex) -> Result<Value> {
-    let (manifest, bbox) = (index.manifest(), index.bbox()?);
-    let edges = (!bbox.is_empty()).then(|| bbox.edges_e7().map(degrees));
-    Ok(json!({
-        "status": "ok",
-        "version": env!("CARGO_PKG_VERSION"),
-        "input": manifest.input,
-        "timestamp": manifest.timestamp,
-        "bytes": manifest.bytes,
-        "counts": manifest.counts,
-        "bbox": edges,
-    }))
-}
-
-/// Lines for a map of the box in the parameter `bbox`.
-fn map(index: &GeocodeIndex, parameters: &Parameters) -> Result<Value, Refusal> {
-    let text = parameters
-        .get("bbox")
-        .map(String::as_str)
-        .unwrap_or_default();
-    let edges = text.split(',').map(|edge| edge.trim().parse::<f64>());
-    let edges = edges.collect::<Result<Vec<f64>, _>>().ok();
-    let is_box = |edges: &Vec<f64>| matches!(edges[..], [w, s, e, n] if w <= e && s <= n);
-    let edges = edges.filter(is_box);
-    let Some([west, south, east, north]) = edges.as_deref() else {
-        return Err("parameter 'bbox' must be west,south,east,north in degrees".to_owned())?;
-    };
-    let e7 = |degrees: &f64| (degrees * 1e7) as i32;
-    let bbox = Bbox {
-        min_lat_e7: e7(south),
-        max_lat_e7: e7(north),
-        min_lon_e7: e7(west),
-        max_lon_e7: e7(east),
-    };
-    let map = index.map_lines(&bbox, MAP_BUDGET)?;
-    let line = |points: &[Point]| -> Vec<f64> {
-        let pairs = points.iter().map(|point| [point.lon_e7, point.lat_e7]);
-        pairs.flatten().map(degrees).collect()
-    };
-    let streets = map.streets.iter();
-    let streets = streets.map(|(name, points)| json!([name, line(points)]));
-    Ok(json!({
-        "streets": streets.collect::<Vec<_>>(),
-        "roads": map.roads.iter().map(|points| line(points)).collect::<Vec<_>>(),
-        "boundaries": map.boundaries.iter().map(|ends| line(ends)).collect::<Vec<_>>(),
-        "is_thinned": map.is_thinned,
-    }))
 }

@@ -1,0 +1,95 @@
+//! The bodies of answers.
+
+use super::client_io::SendState;
+use super::map_text::MapText;
+use crate::error::{Error, Result};
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// The body of an answer.
+pub(super) struct AnswerBody {
+    /// The bytes to send next.
+    next: Option<Bytes>,
+    /// The part that is not made yet.
+    rest: Option<Box<Rest>>,
+}
+
+/// A part of an answer that is made when what is before it was sent.
+struct Rest {
+    text: MapText,
+    sent: Arc<SendState>,
+}
+
+impl AnswerBody {
+    pub(super) const fn empty() -> Self {
+        Self {
+            next: None,
+            rest: None,
+        }
+    }
+
+    pub(super) const fn whole(bytes: Bytes) -> Self {
+        Self {
+            next: Some(bytes),
+            rest: None,
+        }
+    }
+
+    /// A map, whose first piece is made at once.
+    pub(super) fn map(mut text: MapText, sent: Arc<SendState>) -> Result<Self> {
+        Ok(Self {
+            next: text.next()?.map(Bytes::from),
+            rest: Some(Box::new(Rest { text, sent })),
+        })
+    }
+
+    /// The bytes that are made.
+    pub(super) fn made(&self) -> &[u8] {
+        self.next.as_deref().unwrap_or_default()
+    }
+}
+
+impl From<String> for AnswerBody {
+    fn from(text: String) -> Self {
+        Self::whole(Bytes::from(text))
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>>>> {
+        if let Some(bytes) = self.next.take() {
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+        }
+        let Some(rest) = &mut self.rest else {
+            return Poll::Ready(None);
+        };
+        ready!(rest.sent.poll_sent(context));
+        let piece = rest.text.next().transpose();
+        let piece = piece.map(|piece| piece.map(|text| Frame::data(Bytes::from(text))));
+        match piece {
+            Some(_) => rest.sent.set_unsent(),
+            None => self.rest = None,
+        }
+        Poll::Ready(piece)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.next.is_none() && self.rest.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.rest {
+            Some(_) => SizeHint::default(),
+            None => SizeHint::with_exact(self.made().len() as u64),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Bytes to and from a client, with a limit for one that takes none.
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+/// Whether the answers of a connection were sent. Only the task of the connection uses it.
+#[derive(Default)]
+pub(super) struct SendState {
+    is_unsent: AtomicBool,
+    /// Whether a part of a request has come.
+    has_request: AtomicBool,
+    waiting: Mutex<Option<Waker>>,
+}
+
+impl SendState {
+    /// Waits until all that was made is sent.
+    pub(super) fn poll_sent(&self, context: &Context<'_>) -> Poll<()> {
+        if !self.is_unsent.load(Ordering::Relaxed) {
+            return Poll::Ready(());
+        }
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        *waiting = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// Says that something was made that is to be sent.
+    pub(super) fn set_unsent(&self) {
+        self.is_unsent.store(true, Ordering::Relaxed);
+    }
+
+    /// Says that a request has come as a whole.
+    pub(super) fn set_answering(&self) {
+        self.has_request.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a request has come in part.
+    pub(super) fn has_request(&self) -> bool {
+        self.has_request.load(Ordering::Relaxed)
+    }
+
+    fn set_sent(&self) {
+        if self.is_unsent.swap(false, Ordering::Relaxed) {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(waker) = waiting.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+/// The connection to a client. A write fails if the client takes nothing for the time of the limit.
+pub(super) struct ClientIo {
+    stream: TokioIo<TcpStream>,
+    sent: Arc<SendState>,
+    limit: Duration,
+    /// The time left for a client that takes nothing.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl ClientIo {
+    pub(super) fn new(stream: TcpStream, sent: Arc<SendState>, limit: Duration) -> Self {
+        Self {
+            stream: TokioIo::new(stream),
+            sent,
+            limit,
+            stalled: None,
+        }
+    }
+
+    pub(super) fn into_stream(self) -> TcpStream {
+        self.stream.into_inner()
+    }
+
+    /// The outcome of a write: an error if there was none for too long.
+    fn written(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let limit = self.limit;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
+        stalled
+            .as_mut()
+            .poll(context)
+            .map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl Read for ClientIo {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if read.is_ready() {
+            self.sent.has_request.store(true, Ordering::Relaxed);
+        }
+        read
+    }
+}
+
+impl Write for ClientIo {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.written(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.written(context, written)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Called when all bytes were written, which the kernel then has.
+        self.sent.set_sent();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // The connection is closed when the rest of what the client sends was read.
+        Poll::Ready(Ok(()))
+    }
+}

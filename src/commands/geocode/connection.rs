@@ -1,0 +1,137 @@
+//! A connection to a client, from its first request to its end.
+
+use super::answer_body::AnswerBody;
+use super::client_io::{ClientIo, SendState};
+use super::service::Service;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioTimer;
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncWrite;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+/// The maximum number of bytes of a request, and of an answer that wait to be sent.
+const MAX_REQUEST: usize = 16 << 10;
+/// The time after which a connection is closed when its request is answered.
+const CONNECTION_TIME: Duration = Duration::from_secs(300);
+/// The time for the last answer of a connection that is being closed.
+pub(super) const CLOSING_TIME: Duration = Duration::from_secs(3);
+/// The time in which a client has to close a connection that the service has closed.
+const FAREWELL_TIME: Duration = Duration::from_secs(2);
+
+/// Answers the requests of a connection, one after the other: the next when the answer before was sent. `limit` is the
+/// time in which a request has to arrive, and in which the client has to take some of an answer.
+pub(super) async fn connection(
+    stream: TcpStream,
+    service: Arc<Service>,
+    limit: Duration,
+    mut stopped: watch::Receiver<()>,
+) {
+    // Answers are small and whole: waiting for more to send makes them late.
+    let _ = stream.set_nodelay(true);
+    let sent = Arc::new(SendState::default());
+    let answer = service_fn(|request: Request<Incoming>| {
+        let (service, sent) = (&service, &sent);
+        Box::pin(async move {
+            poll_fn(|context| sent.poll_sent(context)).await;
+            sent.set_answering();
+            let response = service.answer(&request, sent);
+            sent.set_unsent();
+            Ok::<_, Infallible>(response)
+        })
+    });
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limit)
+        .half_close(true)
+        .max_buf_size(MAX_REQUEST);
+    let io = ClientIo::new(stream, sent.clone(), limit);
+    let mut connection = builder.serve_connection(io, answer);
+    let ended = tokio::select! {
+        ended = &mut connection => Some(ended),
+        _ = stopped.changed() => None,
+        () = sleep(CONNECTION_TIME) => None,
+    };
+    let ended = match ended {
+        Some(ended) => Some(ended),
+        None => {
+            Pin::new(&mut connection).graceful_shutdown();
+            timeout(CLOSING_TIME, &mut connection).await.ok()
+        }
+    };
+    let stream = connection.into_parts().io.into_stream();
+    match ended {
+        Some(Err(error)) if error.is_timeout() && sent.has_request() => {
+            let message = "the request did not arrive in time";
+            let refusal = service.refusal(StatusCode::REQUEST_TIMEOUT, message);
+            refuse(stream, &refusal).await;
+        }
+        Some(_) if stopped.has_changed().is_ok() => farewell(stream).await,
+        Some(_) => {}
+        // The kernel need not keep what this client does not take.
+        None => drop(stream.set_zero_linger()),
+    }
+}
+
+/// Sends a client that the service has no room for an answer that says so.
+pub(super) async fn turn_away(stream: TcpStream, service: Arc<Service>) {
+    // Most clients send their request at once. An answer before it can get lost.
+    let _ = timeout(Duration::from_millis(500), stream.readable()).await;
+    let message = "too many connections are open; try again later";
+    let refusal = service.refusal(StatusCode::SERVICE_UNAVAILABLE, message);
+    refuse(stream, &refusal).await;
+}
+
+/// Sends an answer outside of HTTP's exchange of requests and answers, and closes the connection.
+async fn refuse(stream: TcpStream, refusal: &Response<AnswerBody>) {
+    let body = refusal.body().made();
+    let mut head = format!("HTTP/1.1 {}\r\n", refusal.status());
+    for (name, value) in refusal.headers() {
+        let value = value.to_str().unwrap_or_default();
+        let _ = write!(head, "{name}: {value}\r\n");
+    }
+    if refusal.status() == StatusCode::SERVICE_UNAVAILABLE {
+        head.push_str("retry-after: 1\r\n");
+    }
+    let _ = write!(
+        head,
+        "content-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    let answer = [head.as_bytes(), body].concat();
+    // The kernel has room for it, because it has nothing else for this client.
+    if stream.try_write(&answer).is_ok() {
+        farewell(stream).await;
+    }
+}
+
+/// Closes a connection so that the client can read the last answer: the rest of what it sends is read, because the
+/// kernel would take back the answer otherwise.
+async fn farewell(mut stream: TcpStream) {
+    let closed = poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await;
+    if closed.is_err() {
+        return;
+    }
+    let rest = async {
+        while stream.readable().await.is_ok() {
+            let mut bytes = [0; 1 << 10];
+            match stream.try_read(&mut bytes) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
+    };
+    let _ = timeout(FAREWELL_TIME, rest).await;
+}

@@ -1,0 +1,236 @@
+//! The index of the service, and its answers to requests.
+
+use super::answer_body::AnswerBody;
+use super::client_io::SendState;
+use super::map_text::{MapText, degrees};
+use super::refusal::Refusal;
+use super::reverse::{Parameters, ReverseOptions, languages_of, place_of, response};
+use crate::error::{Error, Result};
+use crate::geocode::{GeocodeIndex, Manifest};
+use crate::runtime::human_bytes;
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The page that shows a map, and answers a click.
+const PAGE: &str = include_str!("page.html");
+/// The type of most answers.
+const JSON: &str = "application/json; charset=utf-8";
+
+/// The cause of an error in an origin.
+const EXPECTED_ORIGIN: &str = "expected *, null or an origin such as https://maps.example.com";
+
+/// Reads an origin as browsers send it: scheme, host and port without a path, or `*` for all, or `null` for local
+/// files.
+pub fn parse_origin(text: &str) -> Option<&str> {
+    let has_host = |(scheme, host): (&str, &str)| {
+        let is_scheme =
+            |char: char| char.is_ascii_alphanumeric() || matches!(char, '+' | '-' | '.');
+        let is_host = |char: char| char.is_ascii_graphic() && !"/?#@,*\"\\".contains(char);
+        !scheme.is_empty()
+            && scheme.chars().all(is_scheme)
+            && !host.is_empty()
+            && host.chars().all(is_host)
+    };
+    let is_origin = matches!(text, "*" | "null") || text.split_once("://").is_some_and(has_host);
+    is_origin.then_some(text)
+}
+
+/// The service: the index, which may be replaced.
+pub(super) struct Service {
+    directory: PathBuf,
+    index: RwLock<Arc<GeocodeIndex>>,
+    /// The pages that may use the answers in browsers: an origin, or `*`.
+    cors: Option<HeaderValue>,
+}
+
+impl Service {
+    pub(super) fn open(directory: &Path, cors: Option<&str>) -> Result<Self> {
+        let origin = |origin: &str| {
+            let valid = parse_origin(origin).and_then(|origin| HeaderValue::try_from(origin).ok());
+            valid.ok_or_else(|| Error::Usage(format!("{origin}: {EXPECTED_ORIGIN}")))
+        };
+        Ok(Self {
+            cors: cors.map(origin).transpose()?,
+            directory: directory.to_owned(),
+            index: RwLock::new(Arc::new(GeocodeIndex::open(directory)?)),
+        })
+    }
+
+    fn index(&self) -> Arc<GeocodeIndex> {
+        let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+        index.clone()
+    }
+
+    /// The index in a line.
+    pub(super) fn description(&self) -> String {
+        let index = self.index();
+        let manifest = index.manifest();
+        let size = human_bytes(manifest.bytes);
+        format!("the index is of {}, {size}", manifest.input)
+    }
+
+    /// Opens the index again if it was built anew.
+    pub(super) fn reload(&self, log: &(dyn Fn(&str) + Sync)) {
+        let is_same = |manifest: &Manifest| manifest == self.index().manifest();
+        match Manifest::read(&self.directory) {
+            Ok(manifest) if is_same(&manifest) => {}
+            Ok(_) => match GeocodeIndex::open(&self.directory) {
+                Ok(index) => {
+                    let mut current = self.index.write().unwrap_or_else(PoisonError::into_inner);
+                    *current = Arc::new(index);
+                    drop(current);
+                    log(&self.description());
+                }
+                Err(error) => log(&format!("the old index is used on: {error}")),
+            },
+            // Somebody builds it, or has taken it away: the mapped one is still there.
+            Err(_) => {}
+        }
+    }
+
+    /// The answer to a request. The rest of a long answer is made when what was made before is sent.
+    pub(super) fn answer(
+        &self,
+        request: &Request<Incoming>,
+        sent: &Arc<SendState>,
+    ) -> Response<AnswerBody> {
+        let known = match request.method() {
+            &Method::GET | &Method::HEAD => self.route(request, sent),
+            &Method::OPTIONS if self.cors.is_some() => return self.preflight(),
+            _ => Err(Refusal(
+                StatusCode::METHOD_NOT_ALLOWED,
+                format!("the methods are {}", self.methods()),
+            )),
+        };
+        match known {
+            Ok((body, content)) => self.response(StatusCode::OK, body, content),
+            Err(Refusal(status, message)) => self.refusal(status, &message),
+        }
+    }
+
+    /// The answer to a request that is not answered.
+    pub(super) fn refusal(&self, status: StatusCode, message: &str) -> Response<AnswerBody> {
+        let error = json!({"error": {"code": status.as_u16(), "message": message}});
+        let mut response = self.response(status, error.to_string().into(), JSON);
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            let methods = HeaderValue::from_static(self.methods());
+            response.headers_mut().insert(header::ALLOW, methods);
+        }
+        response
+    }
+
+    const fn methods(&self) -> &'static str {
+        match self.cors {
+            Some(_) => "GET, HEAD, OPTIONS",
+            None => "GET, HEAD",
+        }
+    }
+
+    /// The answer to a browser that asks whether a page of another origin may send a request.
+    fn preflight(&self) -> Response<AnswerBody> {
+        let mut response = Response::new(AnswerBody::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        let headers = response.headers_mut();
+        let mut put = |name, value| headers.insert(name, HeaderValue::from_static(value));
+        put(header::ACCESS_CONTROL_ALLOW_METHODS, self.methods());
+        put(header::ACCESS_CONTROL_ALLOW_HEADERS, "*");
+        put(header::ACCESS_CONTROL_MAX_AGE, "86400");
+        self.allow_origin(&mut response);
+        response
+    }
+
+    fn allow_origin(&self, response: &mut Response<AnswerBody>) {
+        if let Some(origin) = &self.cors {
+            let headers = response.headers_mut();
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        }
+    }
+
+    fn response(
+        &self,
+        status: StatusCode,
+        body: AnswerBody,
+        content: &'static str,
+    ) -> Response<AnswerBody> {
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        let mut put = |name, value| headers.insert(name, HeaderValue::from_static(value));
+        put(header::CONTENT_TYPE, content);
+        put(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+        put(
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+             connect-src 'self'; img-src data:",
+        );
+        self.allow_origin(&mut response);
+        response
+    }
+
+    fn route(
+        &self,
+        request: &Request<Incoming>,
+        sent: &Arc<SendState>,
+    ) -> Result<(AnswerBody, &'static str), Refusal> {
+        let query = request.uri().query().unwrap_or_default();
+        let parameters: Parameters = form_urlencoded::parse(query.as_bytes())
+            .into_owned()
+            .collect();
+        let language = request.headers().get(header::ACCEPT_LANGUAGE);
+        let language = language.and_then(|language| language.to_str().ok());
+        let index = self.index();
+        let answer = match request.uri().path() {
+            "/" => {
+                return Ok((
+                    AnswerBody::whole(Bytes::from_static(PAGE.as_bytes())),
+                    "text/html; charset=utf-8",
+                ));
+            }
+            "/reverse" | "/reverse.php" => {
+                let options = ReverseOptions::of(&parameters)?;
+                let languages = languages_of(&parameters, language);
+                let answer = index.reverse(place_of(&parameters)?, &languages)?;
+                response(&answer, options)?
+            }
+            "/geocode" => {
+                let languages = languages_of(&parameters, language);
+                let answer = index.reverse(place_of(&parameters)?, &languages)?;
+                answer.json()
+            }
+            "/map" => {
+                let text = MapText::new(index.clone(), &parameters)?;
+                return Ok((AnswerBody::map(text, sent.clone())?, JSON));
+            }
+            "/health" => health(&index)?.to_string(),
+            "/status" => {
+                let body = AnswerBody::whole(Bytes::from_static(b"OK"));
+                return Ok((body, "text/plain; charset=utf-8"));
+            }
+            path => {
+                let cause = format!("there is nothing at {path}; try /reverse?lat=…&lon=…");
+                return Err(Refusal(StatusCode::NOT_FOUND, cause));
+            }
+        };
+        Ok((answer.into(), JSON))
+    }
+}
+
+/// Facts about the index.
+fn health(index: &GeocodeIndex) -> Result<Value> {
+    let (manifest, bbox) = (index.manifest(), index.bbox()?);
+    let edges = (!bbox.is_empty()).then(|| bbox.edges_e7().map(degrees));
+    Ok(json!({
+        "status": "ok",
+        "version": env!("CARGO_PKG_VERSION"),
+        "input": manifest.input,
+        "timestamp": manifest.timestamp,
+        "bytes": manifest.bytes,
+        "counts": manifest.counts,
+        "bbox": edges,
+    }))
+}
