@@ -93,7 +93,7 @@ pub struct Args {
     /// Output file; without it, or with -, standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Common options")]
     output: Option<PathBuf>,
-    /// Replace the output file if it exists
+    /// Replace the output if it exists; a directory only if export has written all that is in it
     #[arg(short = 'O', long, help_heading = "Common options")]
     overwrite: bool,
     #[command(flatten)]

@@ -12,9 +12,9 @@ use crate::engine::input;
 use crate::engine::way_locations::LocateOptions;
 use crate::error::{Error, Result};
 use crate::file::PbfFile;
-use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, write_index};
+use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, is_container, write_index};
 use crate::index::{IdSet, RowLimits, RowSorter, SortedRows};
-use crate::io::{OpenOutput, OutputDirectory, OutputTarget, StreamOutput};
+use crate::io::{ListedDirectory, StreamOutput, remove_unlisted};
 use crate::osm::ObjectId;
 use crate::runtime::{Context, human_bytes};
 use crate::system::available_memory;
@@ -24,6 +24,7 @@ use numbered_cells::NumberedCells;
 use relations::Relations;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -142,30 +143,24 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let file = input::open(&options.input, ctx)?;
     let mut directory = IndexDirectory::open(&options.directory, options.overwrite)?;
-    let collected = collect(&file, options, ctx)?;
-    let (output, counts) = write_index(
-        &collected.rows,
-        &collected.interpolated,
-        directory.create()?,
-        ctx,
-    )?;
-    let bytes = output.commit()?;
+    let collected = collect(&file, options, directory.files.place(), ctx)?;
+    let output = directory.create()?;
+    let (output, counts) = write_index(&collected.rows, &collected.interpolated, output, ctx)?;
+    let bytes = output.len();
     ctx.stats.bytes_written.add(bytes);
     let counts = Layer::ALL.iter().zip(counts);
     let counts: BTreeMap<String, u64> = counts
         .map(|(layer, count)| (layer.name().to_owned(), count))
         .collect();
-    directory.complete(&Manifest::new(
+    let name = options.input.file_name().unwrap_or_default();
+    let manifest = Manifest::new(
         bytes,
-        options
-            .input
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy(),
+        name.to_string_lossy(),
         file.header.replication_timestamp,
         counts.clone(),
         [options.search_radius, options.coarse_search_radius],
-    ))?;
+    );
+    directory.complete(output, &manifest)?;
     Ok(Summary {
         bytes,
         counts,
@@ -194,8 +189,14 @@ struct Collected {
     index_type: Option<IndexType>,
 }
 
-/// Collects the addresses, streets and areas of a file, in the order of the index.
-fn collect(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Collected> {
+/// Collects the addresses, streets and areas of a file, in the order of the index. Temporary files are in `directory`,
+/// unless the user names another.
+fn collect(
+    file: &PbfFile,
+    options: &Options,
+    directory: &Path,
+    ctx: &Context,
+) -> Result<Collected> {
     let visits = Visits {
         nodes: true,
         untagged_nodes: false,
@@ -207,7 +208,7 @@ fn collect(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Collected
     let scratch = options.temp_dir.clone();
     let locate = LocateOptions {
         index_type: options.index_type,
-        temp_dir: scratch.unwrap_or_else(|| options.directory.clone()),
+        temp_dir: scratch.unwrap_or_else(|| directory.to_owned()),
         max_memory: options.max_memory.or_else(|| default_memory(file, options)),
         ranges: None,
     };
@@ -254,7 +255,7 @@ fn collect(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Collected
 /// The directory of an index that is being written: a manifest, which has the name of the file with the index.
 struct IndexDirectory {
     path: PathBuf,
-    files: OutputDirectory,
+    files: ListedDirectory,
     /// The name of the new file.
     file: String,
 }
@@ -265,12 +266,14 @@ impl IndexDirectory {
             let cause = "there is an index already; --overwrite replaces it";
             return Err(Error::file(path, cause));
         }
+        let files = ListedDirectory::create_or_extend(path)?;
+        remove_unlisted(path, is_index_file, || Manifest::listed_in(path));
         // Indexes that are made at the same time have different files.
         let process = std::process::id();
         let mut names = (1..).map(|number| format!("index-{process}-{number}.bin"));
         let file = names.find(|name| !path.join(name).exists());
         Ok(Self {
-            files: OutputDirectory::create_or_extend(path)?,
+            files,
             path: path.to_owned(),
             file: file.unwrap_or_default(),
         })
@@ -282,7 +285,7 @@ impl IndexDirectory {
     }
 
     /// Makes the new file the index, and removes the file of the old one.
-    fn complete(self, manifest: &Manifest) -> Result<()> {
+    fn complete(self, output: StreamOutput, manifest: &Manifest) -> Result<()> {
         let manifest = Manifest {
             file: self.file.clone(),
             ..manifest.clone()
@@ -290,17 +293,20 @@ impl IndexDirectory {
         let bytes = serde_json::to_vec_pretty(&manifest);
         let mut bytes = bytes.map_err(|error| Error::Internal(error.to_string()))?;
         bytes.push(b'\n');
-        let old = Manifest::file_in(&self.path);
-        let mut output = StreamOutput::new(OpenOutput::open(OutputTarget::File {
-            path: self.path.join(MANIFEST),
-            overwrite: true,
-        })?);
-        output.write(&bytes)?;
-        self.files.complete_with(output)?;
-        if let Some(old) = old {
-            // A file that cannot be removed takes space, and does no harm.
-            let _ = std::fs::remove_file(self.path.join(old));
-        }
+        self.files.complete(vec![output], MANIFEST, &bytes)?;
+        // The old one, and what killed builds left. A file that cannot be removed takes space, and does no harm.
+        remove_unlisted(&self.path, is_index_file, || {
+            Manifest::listed_in(&self.path)
+        });
         Ok(())
     }
+}
+
+/// Whether a file in the directory of an index is one that a build has written: `index-PROCESS-NUMBER.bin`.
+fn is_index_file(name: &str, file: &File) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = name
+        .strip_prefix("index-")
+        .and_then(|name| name.strip_suffix(".bin")?.split_once('-'));
+    numbers.is_some_and(|(process, count)| number(process) && number(count)) && is_container(file)
 }

@@ -7,6 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::io::{MappedFile, StreamOutput};
+use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -116,6 +117,13 @@ impl ContainerWriter {
         self.output.write(&footer)?;
         Ok(self.output)
     }
+}
+
+/// Whether an open file is one of these, of whatever version.
+pub(crate) fn is_container(file: &File) -> bool {
+    let mut start = [0; MAGIC.len()];
+    let is_read = crate::system::read_exact_at(file, &mut start, 0).is_ok();
+    is_read && start.starts_with(b"pbfhGEO")
 }
 
 /// A file that can be read.

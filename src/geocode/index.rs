@@ -71,13 +71,19 @@ impl Manifest {
         })
     }
 
-    /// The name of the file with the index in a directory, of whatever version it is.
-    pub(crate) fn file_in(directory: &Path) -> Option<String> {
-        let bytes = std::fs::read(directory.join(MANIFEST)).ok()?;
-        let manifest: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
-        let file = manifest.get("file")?.as_str()?;
-        let is_name = Path::new(file).components().count() == 1 && file.starts_with("index-");
-        is_name.then(|| file.to_owned())
+    /// The name of the file with the index in a directory, of whatever version it is; `None` without a manifest that has
+    /// one. Fails if the manifest cannot be read.
+    pub(crate) fn listed_in(directory: &Path) -> std::io::Result<Option<String>> {
+        let bytes = match std::fs::read(directory.join(MANIFEST)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let manifest = serde_json::from_slice::<serde_json::Value>(&bytes).ok();
+        let file = manifest.and_then(|manifest| Some(manifest.get("file")?.as_str()?.to_owned()));
+        let is_name =
+            |file: &String| Path::new(file).components().count() == 1 && file.starts_with("index-");
+        Ok(file.filter(is_name))
     }
 
     /// A manifest of this version. The radii are the search radius and the coarse search radius.
@@ -141,7 +147,23 @@ impl GeocodeIndex {
     ///
     /// The directory has no index of this version, or its files are damaged.
     pub fn open(directory: &Path) -> Result<Self> {
-        let manifest = Manifest::read(directory)?;
+        let mut manifest = Manifest::read(directory)?;
+        loop {
+            let opened = Self::of(directory, manifest.clone());
+            let newer = match &opened {
+                // A build may have replaced the index since the manifest was read.
+                Err(_) => Manifest::read(directory)?,
+                Ok(_) => return opened,
+            };
+            if newer == manifest {
+                return opened;
+            }
+            manifest = newer;
+        }
+    }
+
+    /// Opens the index of a manifest.
+    fn of(directory: &Path, manifest: Manifest) -> Result<Self> {
         let container = Container::open(&directory.join(&manifest.file), SECTION_COUNT)?;
         let [first, rest @ ..] = Layer::ALL;
         let open = |layer: Layer| Tree::open(&container, layer.tree());

@@ -36,6 +36,7 @@ pub use answer::{
     Address, Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearPlace, NearRoad,
     NearStreet, Nearest, Sources,
 };
+pub(crate) use container::is_container;
 pub(crate) use folding::is_same_name;
 pub(crate) use house_numbers::node_list;
 pub(crate) use index::MANIFEST;

@@ -6,17 +6,23 @@ mod access_list;
 mod backends;
 mod decompress;
 mod direct;
+#[cfg(feature = "parquet")]
+mod directory_content;
 mod file_identity;
 mod file_lock;
 mod input;
+mod kept_file;
+mod listed_directory;
 mod mapped_file;
 mod output;
+#[cfg(feature = "parquet")]
 mod output_directory;
 mod pace;
 #[cfg(feature = "update")]
 mod remote;
 mod replaced;
 mod size_hint;
+mod staging;
 mod stream_output;
 mod temporary;
 mod unfinished;
@@ -27,12 +33,15 @@ pub(crate) use backends::{Backend, check_space, open_backend};
 pub(crate) use decompress::{FileCompression, decompressed, gunzip};
 pub(crate) use file_lock::FileLock;
 pub use input::Input;
+pub(crate) use kept_file::{keep, read_kept, remove_temporary};
+pub(crate) use listed_directory::{ListedDirectory, remove_unlisted};
 pub(crate) use mapped_file::MappedFile;
 pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
+#[cfg(feature = "parquet")]
 pub(crate) use output_directory::OutputDirectory;
 pub(crate) use pace::Pace;
 pub use size_hint::SizeHint;
-pub(crate) use stream_output::StreamOutput;
+pub(crate) use stream_output::{StreamOutput, commit_together};
 pub use unfinished::abandon_unfinished;
 
 /// Length in bytes of the first read of a file, and of the read that searches its end for the table of contents.

@@ -140,7 +140,7 @@ impl OutputTarget {
     }
 
     /// Whether an existing file may be replaced; false for targets other than [`OutputTarget::File`].
-    const fn may_overwrite(&self) -> bool {
+    pub(crate) const fn may_overwrite(&self) -> bool {
         matches!(
             self,
             Self::File {
@@ -188,6 +188,27 @@ impl OpenOutput {
             output,
             file,
             is_stream,
+        })
+    }
+
+    /// Opens a new file at `place`, in a directory that has no name yet. Messages call the file `shown`.
+    pub(super) fn hidden(place: PathBuf, shown: PathBuf) -> Result<Self> {
+        let (pending, file) = begin_file(&shown, place)?;
+        let target = OutputTarget::File {
+            path: shown,
+            overwrite: false,
+        };
+        let output = Output {
+            target,
+            pending,
+            replaced: None,
+            warning: None,
+            claim: None,
+        };
+        Ok(Self {
+            output,
+            file,
+            is_stream: false,
         })
     }
 }
@@ -325,6 +346,17 @@ impl Output {
     /// Commits as [`commit`](Self::commit) does, and completes other unfinished files in the same moment: a signal that
     /// ends the process leaves all of them or none.
     pub(super) fn commit_with(self, completed: &[PathBuf]) -> Result<()> {
+        self.put(completed, system::sync)
+    }
+
+    /// Gives a file its name as [`commit`](Self::commit) does, but does not wait until it is on disk: after a crash of the
+    /// machine the file may be empty or damaged, which readers of it have to find.
+    pub(crate) fn commit_unflushed(self) -> Result<()> {
+        self.put(&[], |_| Ok(()))
+    }
+
+    /// Flushes the file and its directory by `flush`, and gives the file its name.
+    fn put(self, completed: &[PathBuf], flush: fn(&File) -> io::Result<()>) -> Result<()> {
         let Self {
             target,
             pending,
@@ -343,13 +375,15 @@ impl Output {
                 Ok(())
             }
             Pending::Unnamed { file, real_path } => {
-                system::sync(&file).map_err(failed("cannot flush to disk"))?;
+                flush(&file).map_err(failed("cannot flush to disk"))?;
                 let _ = access::keep(&real_path, &file);
+                let directory = Directory::of(&real_path);
                 put_in_place(&file, &real_path, target.may_overwrite(), completed, check)
+                    .and_then(|()| directory.flush(flush))
                     .map_err(failed("cannot give the finished output its name"))
             }
             Pending::Named { temp, real_path } => {
-                system::sync(temp.as_file()).map_err(failed("cannot flush to disk"))?;
+                flush(temp.as_file()).map_err(failed("cannot flush to disk"))?;
                 let _ = access::keep(&real_path, temp.as_file());
                 let name = temp.path().to_owned();
                 let overwrite = target.may_overwrite();
@@ -365,7 +399,7 @@ impl Output {
                         }
                     }
                 });
-                let put_in_place = put_in_place.and_then(|()| directory.sync());
+                let put_in_place = put_in_place.and_then(|()| directory.flush(flush));
                 put_in_place.map_err(failed("cannot give the finished output its name"))
             }
         }
@@ -373,7 +407,7 @@ impl Output {
 }
 
 /// Resolves symbolic links in `path`, so that an output replaces the file that a link points to, and not the link.
-fn real_path(path: &Path) -> PathBuf {
+pub(super) fn real_path(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     // The last link may point to a file that does not exist yet. A cycle of links makes a later system call fail.
     for _ in 0..40 {
@@ -478,7 +512,7 @@ fn replace(temp: NamedTempFile, path: &Path) -> io::Result<()> {
     })
 }
 
-/// Gives an unnamed file the name `path` and flushes the directory. An existing file is replaced atomically if
+/// Gives an unnamed file the name `path`. An existing file is replaced atomically if
 /// `overwrite` is set and `check` allows it, and is an error otherwise. The unfinished files `completed` are complete from
 /// then on.
 fn put_in_place(
@@ -491,10 +525,13 @@ fn put_in_place(
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let link = |name: &Path| system::give_name(file, name);
     system::admit(Call::Rename, 0)?;
-    let directory = Directory::of(path);
-    if !overwrite {
-        unfinished::end(None, completed, || link(path))?;
-        return directory.sync();
+    if !overwrite || path.symlink_metadata().is_err() {
+        // A file that is not there needs no temporary name, which a killed process could leave.
+        let linked = unfinished::end(None, completed, || check().and_then(|()| link(path)));
+        match linked {
+            Err(error) if overwrite && error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => return result,
+        }
     }
     // `linkat` cannot replace a file, but `rename` can: give the file a temporary name first.
     temporary::lock(file);
@@ -512,7 +549,7 @@ fn put_in_place(
         match done {
             Ok(()) => {
                 temporary::unlock(file);
-                return directory.sync();
+                return Ok(());
             }
             // A killed process with the same process id left a file of this name: try the next name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -523,15 +560,21 @@ fn put_in_place(
 
 /// The directory of an output, opened before its entries change; `None` if it cannot be opened, as a directory that is
 /// writable but not readable.
-struct Directory(Option<File>);
+pub(super) struct Directory(Option<File>);
 
 impl Directory {
-    fn of(path: &Path) -> Self {
+    /// The directory that contains `path`.
+    pub(super) fn of(path: &Path) -> Self {
         Self(File::open(directory_of(path)).ok())
     }
 
-    /// Flushes the entries of the directory to disk. Does nothing if the directory could not be opened.
-    fn sync(&self) -> io::Result<()> {
-        self.0.as_ref().map_or(Ok(()), system::sync)
+    /// Flushes the entries of the directory to disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.flush(system::sync)
+    }
+
+    /// Flushes the entries of the directory by `flush`. Does nothing if the directory could not be opened.
+    fn flush(&self, flush: fn(&File) -> io::Result<()>) -> io::Result<()> {
+        self.0.as_ref().map_or(Ok(()), flush)
     }
 }

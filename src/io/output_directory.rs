@@ -1,127 +1,216 @@
 //! Directories of output files, which appear as a whole or not at all.
 
-use super::output::{check_directory, directory_of};
-use super::{OpenOutput, OutputTarget, StreamOutput, unfinished};
+use super::directory_content::{Content, IsOwn, remove_own};
+use super::output::{Directory, real_path};
+use super::staging::{self, MOVING, REPLACED, Staging, is_denied};
+use super::{OpenOutput, StreamOutput, unfinished};
 use crate::error::{Error, Result};
-use std::fs;
+use crate::system::{self, Call};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// New files in a directory, which are removed again unless they are kept at the end.
+/// A directory of new files, which get their names together. They are removed again unless they are kept at the end.
+///
+/// The files are written to a hidden directory beside the target (`staging`), which gets the name of the target when all
+/// are there and on disk. It takes the place of an older directory in one step where the system can do that, and
+/// otherwise in two. A mount point, the working directory and a directory that cannot be renamed get the files one after
+/// another; what a run that was killed meanwhile has left, the next one removes.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
+    /// The directory as the user calls it.
     root: PathBuf,
-    /// The directories that were created, each after its parent, and the files that may have got their names.
-    created: Vec<PathBuf>,
+    /// The same without symbolic links.
+    real: PathBuf,
+    staging: Staging,
+    is_own: IsOwn,
+    overwrite: bool,
 }
 
 impl OutputDirectory {
-    /// Begins a directory of files. Fails if it exists and is not empty.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn create(root: &Path) -> Result<Self> {
-        let is_empty = fs::read_dir(root).map_or(true, |mut entries| entries.next().is_none());
-        match is_empty {
-            true => Self::create_or_extend(root),
-            false => Err(Error::file(
-                root,
-                "the directory is not empty: remove it, or choose another",
-            )),
-        }
-    }
-
-    /// Begins files in a directory, which may have other files, and is made if it does not exist.
-    pub(crate) fn create_or_extend(root: &Path) -> Result<Self> {
-        let mut directory = Self {
+    /// Begins a directory of files. Fails if it exists and is not empty, unless `overwrite` is set and all files in it are
+    /// those that an earlier run has written, which `is_own` tells.
+    pub(crate) fn create(root: &Path, overwrite: bool, is_own: IsOwn) -> Result<Self> {
+        let real = real_path(root);
+        staging::clear(&real, |directory| remove_own(directory, is_own));
+        check_content(root, &real, None, overwrite, is_own)?;
+        Ok(Self {
+            staging: Staging::begin(root, &real)?,
             root: root.to_owned(),
-            created: Vec::new(),
-        };
-        if !root.is_dir() {
-            check_directory(directory_of(root), root)?;
-            directory.make(root.to_owned())?;
-        }
-        Ok(directory)
-    }
-
-    fn make(&mut self, path: PathBuf) -> Result<()> {
-        unfinished::add(&path);
-        let made = fs::create_dir(&path);
-        made.map_err(|error| {
-            unfinished::end_all(std::slice::from_ref(&path));
-            Error::io(&path, "cannot create the directory", error)
-        })?;
-        self.created.push(path);
-        Ok(())
-    }
-
-    /// Opens a new file in the directory.
-    pub(crate) fn open(&mut self, name: &str) -> Result<OpenOutput> {
-        self.open_at(self.root.join(name))
+            real,
+            is_own,
+            overwrite,
+        })
     }
 
     /// Opens a new file in a directory below, which is created with its first file.
-    #[cfg(feature = "parquet")]
     pub(crate) fn open_below(&mut self, directory: &str, name: &str) -> Result<OpenOutput> {
-        let directory = self.root.join(directory);
-        if !directory.is_dir() {
-            self.make(directory.clone())?;
+        let shown = self.root.join(directory);
+        if !self.staging.path().join(directory).is_dir() {
+            let made = self.staging.make(directory);
+            made.map_err(|error| Error::io(&shown, "cannot create the directory", error))?;
         }
-        self.open_at(directory.join(name))
-    }
-
-    fn open_at(&mut self, path: PathBuf) -> Result<OpenOutput> {
-        let output = OpenOutput::open(OutputTarget::File {
-            path: path.clone(),
-            overwrite: false,
-        })?;
-        unfinished::add(&path);
-        self.created.push(path);
+        let place = self.staging.path().join(directory).join(name);
+        let output = OpenOutput::hidden(place.clone(), shown.join(name))?;
+        self.staging.add(place);
         Ok(output)
     }
 
-    /// Keeps the files. All of them must have their names.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn complete(self) {
-        unfinished::end_all(&self.created);
+    /// Flushes the files to disk and gives all of them their names. Returns their length in bytes.
+    pub(crate) fn complete(self, files: Vec<StreamOutput>) -> Result<u64> {
+        let mut bytes = 0;
+        for file in files {
+            bytes += file.commit()?;
+        }
+        let (real, staged) = (&self.real, self.staging.path());
+        check_content(&self.root, real, Some(staged), self.overwrite, self.is_own)?;
+        let placed = flush_entries(staged).and_then(|()| {
+            unfinished::end(None, &self.staging.created, || {
+                system::admit(Call::Rename, 0)?;
+                put_in_place(&self.staging, real, self.is_own)
+            })
+        });
+        placed.map_err(|error| {
+            Error::io(
+                &self.root,
+                "cannot give the finished output its name",
+                error,
+            )
+        })?;
+        Ok(bytes)
+    }
+}
+
+/// Fails if the directory `real`, which the user calls `root`, may not be written: it has files that may not be replaced.
+/// What is in `staged` does not count.
+fn check_content(
+    root: &Path,
+    real: &Path,
+    staged: Option<&Path>,
+    overwrite: bool,
+    is_own: IsOwn,
+) -> Result<()> {
+    let cause = match Content::of(real, staged, is_own) {
+        Content::Nothing => return Ok(()),
+        Content::Own if overwrite => return Ok(()),
+        Content::Foreign(path) if overwrite => format!(
+            "the directory has something that pbfhogg did not write, and is not replaced: {}; move it away, or choose \
+             another directory",
+            path.display()
+        ),
+        _ => "the directory is not empty: remove it, or choose another".to_owned(),
+    };
+    Err(Error::file(root, cause))
+}
+
+impl Staging {
+    /// Whether the directory is in `root`, and not beside it.
+    pub(super) fn is_within(&self, root: &Path) -> bool {
+        self.path().parent() == Some(root)
     }
 
-    /// Commits `last`, a file by which readers find the others, and keeps the files from that moment on. All of them must
-    /// have their names.
-    pub(crate) fn complete_with(self, last: StreamOutput) -> Result<()> {
-        last.commit_with(&self.created)?;
+    /// Makes a directory in it.
+    pub(super) fn make(&mut self, name: &str) -> io::Result<()> {
+        let path = self.path().join(name);
+        self.add(path.clone());
+        fs::create_dir(path)
+    }
+
+    /// A name beside it for the directory that it replaces.
+    pub(super) fn name_for_replaced(&self) -> PathBuf {
+        let name = self
+            .path()
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let name = name.trim_end_matches(".tmp");
+        self.path().with_file_name(format!("{name}{REPLACED}"))
+    }
+
+    /// Moves everything in it to `root`, one after another. Until that is done, it has a mark for later runs.
+    pub(super) fn move_to(&self, root: &Path) -> io::Result<()> {
+        let names: io::Result<Vec<_>> = fs::read_dir(self.path())?
+            .map(|entry| Ok(entry?.file_name()))
+            .collect();
+        let mut names = names?;
+        names.sort_unstable();
+        for name in names.iter().filter(|name| *name != MOVING) {
+            fs::rename(self.path().join(name), root.join(name))?;
+        }
         Ok(())
     }
-}
 
-impl Drop for OutputDirectory {
-    fn drop(&mut self) {
-        unfinished::abandon(&self.created);
+    /// Says that files are being moved from it to a directory, which is incomplete until this is removed.
+    pub(super) fn mark(&self) -> io::Result<()> {
+        File::create(self.path().join(MOVING)).map(drop)
+    }
+
+    /// Removes it when everything was moved from it.
+    pub(super) fn end(&self) {
+        let _ = fs::remove_file(self.path().join(MOVING));
+        let _ = fs::remove_dir(self.path());
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Flushes the entries of a directory to disk.
+fn flush_entries(directory: &Path) -> io::Result<()> {
+    Directory::of(&directory.join("entry")).sync()
+}
 
-    #[test]
-    fn files_stay_with_the_last_of_them_only() {
-        let temp = tempfile::tempdir().unwrap();
-        let root = temp.path().join("index");
-        for is_free in [false, true] {
-            let mut directory = OutputDirectory::create_or_extend(&root).unwrap();
-            let mut file = StreamOutput::new(directory.open("data").unwrap());
-            file.write(b"data").unwrap();
-            file.commit().unwrap();
-            let manifest = root.join("manifest");
-            let target = OutputTarget::File {
-                path: manifest.clone(),
-                overwrite: false,
-            };
-            let last = StreamOutput::new(OpenOutput::open(target).unwrap());
-            if !is_free {
-                fs::write(&manifest, "of another process").unwrap();
-            }
-            assert_eq!(directory.complete_with(last).is_ok(), is_free);
-            assert_eq!(root.join("data").exists(), is_free);
-            fs::remove_file(manifest).unwrap();
+/// Gives the files in a staging directory their names in the directory `real`.
+fn put_in_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
+    if staging.is_within(real) {
+        return move_files(staging, real, is_own);
+    }
+    match rename(staging, real, is_own) {
+        Err(error) if is_denied(&error) && real.is_dir() => move_files(staging, real, is_own),
+        result => result,
+    }
+}
+
+/// Gives a staging directory the name `real`, in place of the directory that has it.
+fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
+    let (staged, parent) = (staging.path(), Directory::of(real));
+    if let (true, Ok(file)) = (real.is_dir(), File::open(staged)) {
+        let _ = super::access::keep(real, &file);
+    }
+    if Content::of(real, None, is_own) == Content::Nothing {
+        #[cfg(windows)]
+        let _ = fs::remove_dir(real);
+        fs::rename(staged, real)?;
+        return parent.sync();
+    }
+    let old = match system::exchange(staged, real) {
+        Ok(()) => staged.to_owned(),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            let old = staging.name_for_replaced();
+            fs::rename(real, &old)?;
+            fs::rename(staged, real).inspect_err(|_| {
+                let _ = fs::rename(&old, real);
+            })?;
+            old
         }
-    }
+        Err(error) => return Err(error),
+    };
+    parent.sync()?;
+    remove_own(&old, is_own);
+    let _ = fs::remove_dir(old);
+    Ok(())
 }
+
+/// Moves the files of a staging directory to the directory `real`, where the old ones are removed first.
+fn move_files(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
+    staging.mark()?;
+    flush_entries(staging.path())?;
+    remove_own(real, is_own);
+    let moved = staging
+        .move_to(real)
+        .and_then(|()| flush_entries(real))
+        .inspect_err(|_| remove_own(real, is_own));
+    staging.end();
+    moved
+}
+
+#[cfg(all(test, unix))]
+#[path = "output_directory_tests.rs"]
+mod tests;

@@ -1,6 +1,6 @@
 //! Outputs that are written from their start to their end.
 
-use super::{OpenOutput, Output};
+use super::{OpenOutput, Output, temporary, unfinished};
 use crate::error::{Error, Result};
 use crate::system;
 use std::fs::File;
@@ -48,6 +48,12 @@ impl StreamOutput {
         self.len
     }
 
+    /// Locks the file until the returned descriptor is closed, so that other runs see that it is in use.
+    pub(super) fn hold(&self) -> std::io::Result<File> {
+        temporary::lock(&self.file);
+        self.file.try_clone()
+    }
+
     /// Appends bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let written = system::write(&self.file, bytes);
@@ -67,9 +73,29 @@ impl StreamOutput {
         self.commit_with(&[])
     }
 
+    /// Flushes the file to disk.
+    fn flush(&self) -> Result<()> {
+        let flushed = match self.is_stream {
+            true => Ok(()),
+            false => system::sync(&self.file),
+        };
+        flushed.map_err(|error| Error::io(self.path(), "cannot flush to disk", error))
+    }
+
     /// Commits as [`commit`](Self::commit) does, and completes other unfinished files in the same moment.
     pub(super) fn commit_with(self, completed: &[PathBuf]) -> Result<u64> {
         self.output.commit_with(completed)?;
         Ok(self.len)
     }
+}
+
+/// Flushes files to disk, and then gives all of them their names: a signal that ends the process comes before or after
+/// that, and a process that is killed has little time to leave a part of them.
+pub(crate) fn commit_together(files: Vec<StreamOutput>) -> Result<()> {
+    files.iter().try_for_each(StreamOutput::flush)?;
+    unfinished::together(|| {
+        files
+            .into_iter()
+            .try_for_each(|file| file.commit().map(drop))
+    })
 }

@@ -3,7 +3,7 @@
 //! A temporary file is locked as long as its process uses it, so that no other run takes it for a remnant.
 
 use super::output::directory_of;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,23 +57,45 @@ pub(super) fn unlock(file: &File) {
     let _ = file.unlock();
 }
 
-/// Removes temporary files of the output `path` that no process uses. What cannot be removed stays.
-pub(super) fn remove_remnants(path: &Path) {
+/// Whether a name is that of a temporary file or directory of this program.
+pub(super) fn is_name(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    let mark = b".pbfhogg-";
+    name.starts_with(b".")
+        && name.ends_with(SUFFIX.as_bytes())
+        && name.windows(mark.len()).any(|part| part == mark)
+}
+
+/// The temporary files and directories of the output `path` that no process uses.
+pub(super) fn remnants(path: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory_of(path)) else {
-        return;
+        return Vec::new();
     };
     let prefix = prefix(path);
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.as_encoded_bytes();
-        let begins = name.starts_with(prefix.as_encoded_bytes());
-        if !begins || !name.ends_with(SUFFIX.as_bytes()) {
-            continue;
-        }
-        let is_unused = |file: File| file.try_lock().is_ok();
-        if File::open(entry.path()).is_ok_and(is_unused) {
-            let _ = fs::remove_file(entry.path());
-        }
+    let is_unused = |path: &PathBuf| {
+        // Anything else that has such a name, as a named pipe, is not opened: that may wait forever.
+        let is_ours = |found: fs::Metadata| found.is_file() || found.is_dir();
+        path.symlink_metadata().is_ok_and(is_ours)
+            && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+    };
+    entries
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            let begins = name
+                .as_encoded_bytes()
+                .starts_with(prefix.as_encoded_bytes());
+            begins && is_name(&name)
+        })
+        .map(|entry| entry.path())
+        .filter(is_unused)
+        .collect()
+}
+
+/// Removes temporary files of the output `path` that no process uses. What cannot be removed stays.
+pub(super) fn remove_remnants(path: &Path) {
+    for remnant in remnants(path) {
+        let _ = fs::remove_file(remnant);
     }
 }
 

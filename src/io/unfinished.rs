@@ -7,6 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static NAMES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
+/// Held while several outputs get their names.
+static TOGETHER: Mutex<()> = Mutex::new(());
+
 fn names() -> MutexGuard<'static, Vec<PathBuf>> {
     NAMES.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -14,6 +17,7 @@ fn names() -> MutexGuard<'static, Vec<PathBuf>> {
 /// Removes all unfinished outputs that have a name on disk. Any later attempt to finish an output, in any thread,
 /// blocks forever: call this only in a process that is about to exit.
 pub fn abandon_unfinished() {
+    let together = TOGETHER.lock().unwrap_or_else(PoisonError::into_inner);
     let names = names();
     // A directory comes before what it holds.
     for name in names.iter().rev() {
@@ -23,6 +27,13 @@ pub fn abandon_unfinished() {
     }
     // Never release the lock: an output that is about to get its name waits for the lock until the process exits.
     std::mem::forget(names);
+    std::mem::forget(together);
+}
+
+/// Runs `finish`, which gives several outputs their names. [`abandon_unfinished`] runs before it or after it.
+pub(super) fn together<T>(finish: impl FnOnce() -> T) -> T {
+    let _together = TOGETHER.lock().unwrap_or_else(PoisonError::into_inner);
+    finish()
 }
 
 /// Registers the path of an unfinished output, which [`abandon_unfinished`] removes.

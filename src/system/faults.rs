@@ -4,6 +4,7 @@ use super::Call;
 use rustix::io::Errno;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 /// A way in which a system call fails or transfers too little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +25,19 @@ struct Plan {
     nth: u64,
     /// Whether all later calls have the fault, too.
     lasting: bool,
+    /// The thread whose calls count; `None` for those of all threads.
+    thread: Option<ThreadId>,
     /// The number of calls of this kind so far.
     seen: u64,
     /// The number of calls that had the fault.
     happened: u64,
+}
+
+impl Plan {
+    fn is_for(&self, call: Call) -> bool {
+        let is_here = |thread| thread == thread::current().id();
+        self.call == call && self.thread.is_none_or(is_here)
+    }
 }
 
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
@@ -54,7 +64,17 @@ impl Faults {
     /// Plans that the `nth` system call of kind `call` has `fault`, counted from 1 from now on. [`Fault::Fails`] also
     /// applies to all later calls of that kind, as a full disk stays full.
     pub(crate) fn plan(&self, call: Call, nth: u64, fault: Fault) {
+        Self::set(call, nth, fault, None);
+    }
+
+    /// Plans the same for the calls of this thread only, so that other tests go on meanwhile.
+    pub(crate) fn plan_here(&self, call: Call, nth: u64, fault: Fault) {
+        Self::set(call, nth, fault, Some(thread::current().id()));
+    }
+
+    fn set(call: Call, nth: u64, fault: Fault, thread: Option<ThreadId>) {
         *plan() = Some(Plan {
+            thread,
             call,
             fault,
             nth,
@@ -79,7 +99,7 @@ impl Drop for Faults {
 /// Applies the planned fault, if there is one for this call. See [`super::admit`].
 pub(super) fn admit(call: Call, len: usize) -> io::Result<usize> {
     let mut guard = plan();
-    let Some(plan) = guard.as_mut().filter(|plan| plan.call == call) else {
+    let Some(plan) = guard.as_mut().filter(|plan| plan.is_for(call)) else {
         return Ok(len);
     };
     plan.seen += 1;

@@ -19,8 +19,8 @@ use linux as platform;
 use portable as platform;
 
 pub(crate) use platform::{
-    available_memory, block_len, create_unnamed, free_space, give_name, memory, open_direct,
-    peak_memory, punch_hole, release, reopen_direct, shares_blocks,
+    available_memory, block_len, create_unnamed, free_space, give_name, is_mount_root, memory,
+    open_direct, peak_memory, punch_hole, release, reopen_direct, shares_blocks,
 };
 
 #[cfg(all(unix, feature = "cli"))]
@@ -28,6 +28,8 @@ pub(crate) use platform::ignored_signals;
 
 use std::fs::File;
 use std::io;
+#[cfg(feature = "parquet")]
+use std::path::Path;
 #[cfg(unix)]
 use std::time::Duration;
 
@@ -41,6 +43,8 @@ pub(crate) enum Call {
     Reserve,
     Sync,
     Rename,
+    #[cfg(feature = "parquet")]
+    Exchange,
 }
 
 /// Called for each system call that tests can make fail. Returns the number of bytes that the call may transfer:
@@ -188,6 +192,20 @@ pub(crate) fn clone_range(source: &File, target: &File, transfer: Transfer) -> i
 pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     admit(Call::Reserve, 0)?;
     platform::reserve(file, len)
+}
+
+/// Exchanges the names of two directories in one step. Fails with [`io::ErrorKind::Unsupported`] where the system or the
+/// file system cannot do that.
+#[cfg(feature = "parquet")]
+pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    retry(|| {
+        admit(Call::Exchange, 0)?;
+        platform::exchange(one, other)
+    })
+    .map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => io::ErrorKind::Unsupported.into(),
+        _ => error,
+    })
 }
 
 /// Flushes the data and the metadata of a file to disk (`fsync`).

@@ -40,6 +40,17 @@ pub(crate) fn give_name(_: &File, _: &Path) -> io::Result<()> {
     unsupported()
 }
 
+/// Fails: the caller renames one after the other.
+#[cfg(feature = "parquet")]
+pub(super) fn exchange(_: &Path, _: &Path) -> io::Result<()> {
+    unsupported()
+}
+
+/// Unknown: a directory that cannot be renamed is found when it is.
+pub(crate) const fn is_mount_root(_: &Path) -> bool {
+    false
+}
+
 /// Fails: the caller reads through the system's cache.
 pub(crate) fn open_direct(_: &Path) -> io::Result<File> {
     unsupported()

@@ -5,7 +5,7 @@ use super::{Options, Summary};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, BlobReader, PbfFile};
 use crate::formats::PageCompression;
-use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, ParquetFile};
+use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, ParquetFile, is_part};
 use crate::io::{OutputDirectory, StreamOutput};
 use crate::osm::{ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
@@ -44,7 +44,8 @@ pub(super) fn write(
     compression: PageCompression,
     ctx: &Context,
 ) -> Result<Summary> {
-    let mut directory = OutputDirectory::create(options.target.path())?;
+    let target = &options.target;
+    let mut directory = OutputDirectory::create(target.path(), target.may_overwrite(), is_part)?;
     let table = Arc::new(ObjectTable::new(compression)?);
     let filter = ObjectFilter::new(options.filter.iter().cloned());
     let filter = Arc::new(filter);
@@ -90,10 +91,7 @@ pub(super) fn write(
             written.push(file.finish(None)?);
         }
     }
-    for file in written {
-        summary.bytes += file.commit()?;
-    }
-    directory.complete();
+    summary.bytes = directory.complete(written)?;
     ctx.stats.bytes_written.add(summary.bytes);
     Ok(summary)
 }

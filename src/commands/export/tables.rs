@@ -4,7 +4,7 @@ use super::Options;
 use crate::error::{Error, Result};
 use crate::formats::GeoParquetOptions;
 use crate::formats::parquet::{
-    FeatureGroup, FeatureTable, InfoColumns, ParquetFile, TableFacts, partition_name,
+    FeatureGroup, FeatureTable, InfoColumns, ParquetFile, TableFacts, is_part, partition_name,
 };
 use crate::index::{KeyBits, KeyRange, RowBatch, RowLimits, RowSorter, SortedRows};
 use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
@@ -71,7 +71,11 @@ impl TableSink {
         let directory = directory.unwrap_or_else(|| target.scratch_directory());
         Ok(Self {
             output: match tables.is_partitioned {
-                true => TableOutput::Directory(OutputDirectory::create(target.path())?),
+                true => TableOutput::Directory(OutputDirectory::create(
+                    target.path(),
+                    target.may_overwrite(),
+                    is_part,
+                )?),
                 false => TableOutput::File(OpenOutput::open(target.clone())?),
             },
             rows: Arc::new(TableRows {
@@ -241,13 +245,10 @@ impl<'t> TableWriter<'t> {
     /// Gives all files their names. Returns their length in bytes.
     fn finish(mut self) -> Result<u64> {
         self.end_file()?;
-        let mut bytes = 0;
-        for file in self.written {
-            bytes += file.commit()?;
-        }
         if let Some(directory) = self.directory {
-            directory.complete();
+            return directory.complete(self.written);
         }
-        Ok(bytes)
+        let files = self.written.into_iter();
+        files.map(StreamOutput::commit).sum()
     }
 }

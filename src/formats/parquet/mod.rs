@@ -4,12 +4,14 @@ mod columns;
 mod feature_values;
 mod file;
 mod geoparquet;
+mod parts;
 mod raw;
 mod row;
 
 pub(crate) use columns::EncodedGroup;
 pub(crate) use file::ParquetFile;
 pub(crate) use geoparquet::{FeatureGroup, FeatureTable, TableFacts, partition_name};
+pub(crate) use parts::is_part;
 pub(crate) use raw::{ObjectRows, ObjectTable};
 pub(crate) use row::{InfoColumns, put_row, sort_key};
 

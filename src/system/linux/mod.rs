@@ -7,7 +7,7 @@ pub(in crate::system) use clone_range::clone_range;
 pub(crate) use machine::*;
 
 use super::Transfer;
-use rustix::fs::{Advice, AtFlags, CWD, FallocateFlags, Mode, OFlags};
+use rustix::fs::{Advice, AtFlags, CWD, FallocateFlags, Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -75,6 +75,24 @@ pub(crate) fn give_name(file: &File, path: &Path) -> io::Result<()> {
         path,
         AtFlags::SYMLINK_FOLLOW,
     )?)
+}
+
+/// Exchanges the names of two files or directories, in one step.
+#[cfg(feature = "parquet")]
+pub(super) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    let flags = rustix::fs::RenameFlags::EXCHANGE;
+    Ok(rustix::fs::renameat_with(CWD, one, CWD, other, flags)?)
+}
+
+/// Whether a directory is the root of a mounted file system, also of one that is mounted twice.
+pub(crate) fn is_mount_root(directory: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let found = rustix::fs::statx(CWD, directory, AtFlags::empty(), StatxFlags::BASIC_STATS);
+    let is_root =
+        found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
+    let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
+    // Kernels before 5.8 do not tell.
+    is_root || device(directory) != device(&directory.join(".."))
 }
 
 /// Opens a file for reads that bypass the page cache (`O_DIRECT`).

@@ -1,0 +1,80 @@
+//! The parts of tables in a directory, as this program writes them.
+
+use crate::system::{read_at, read_exact_at};
+use std::fs::File;
+use std::path::Path;
+
+/// The bytes at both ends of a Parquet file.
+const MAGIC: &[u8] = b"PAR1";
+/// How the name of the program in a footer begins.
+const AUTHOR: &[u8] = b"pbfhogg version ";
+/// The number of bytes at the end of a file in which the name of the program is. Only the orders of columns follow it.
+const TAIL: u64 = 1 << 16;
+
+/// Whether this program has written the open file of a directory of tables, given its path in the directory.
+pub(crate) fn is_part(path: &Path, file: &File) -> bool {
+    is_name(path) && is_own(file).unwrap_or(false)
+}
+
+/// Whether a path is that of a part: `geometry=…/part-….parquet` or `type=…/part-….parquet`.
+fn is_name(path: &Path) -> bool {
+    let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
+    let [directory, name] = names.as_slice() else {
+        return false;
+    };
+    let number = name
+        .strip_prefix("part-")
+        .and_then(|name| name.strip_suffix(".parquet"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (directory.starts_with("geometry=") || directory.starts_with("type="))
+        && number.is_some_and(is_number)
+}
+
+/// Whether a file is a Parquet file of this program.
+fn is_own(file: &File) -> std::io::Result<bool> {
+    let mut start = [0; MAGIC.len()];
+    read_exact_at(file, &mut start, 0)?;
+    let len = file.metadata()?.len();
+    let from = len.saturating_sub(TAIL);
+    let mut tail = vec![0; (len - from) as usize];
+    let read = read_at(file, &mut tail, from)?;
+    tail.truncate(read);
+    let has_author = tail.windows(AUTHOR.len()).any(|bytes| bytes == AUTHOR);
+    Ok(start == MAGIC && tail.ends_with(MAGIC) && has_author)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_known_by_its_name_and_its_footer() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("part");
+        let is = |name: &str, bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            is_part(Path::new(name), &File::open(&path).unwrap())
+        };
+        let good = b"PAR1...pbfhogg version 1.2PAR1";
+        assert!(is("geometry=point/part-0000.parquet", good));
+        assert!(is("type=node/part-10000.parquet", good));
+        for name in [
+            "part-0000.parquet",
+            "geometry=point/part-.parquet",
+            "geometry=point/part-0000.parquet.crc",
+            "notes/part-0000.parquet",
+            "geometry=point/a/part-0000.parquet",
+        ] {
+            assert!(!is(name, good), "{name}");
+        }
+        for bytes in [
+            &b"PAR1...another version 1.2PAR1"[..],
+            b"PAR1...pbfhogg version 1.2",
+            b"...pbfhogg version 1.2PAR1",
+            b"PA",
+            b"",
+        ] {
+            assert!(!is("type=way/part-0000.parquet", bytes));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The content of a directory that is to be replaced: files that this program has written, and others.
+
+use super::staging::is_temporary;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Whether this program has written the open file of a directory, given its path in the directory.
+pub(crate) type IsOwn = fn(&Path, &File) -> bool;
+
+/// The most directories below each other that are looked at. More are not written.
+const DEPTH: u32 = 2;
+
+/// The content of a directory.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// There is no such directory, or nothing is in it.
+    Nothing,
+    /// All files in it are those that this program has written.
+    Own,
+    /// Something else is in it, the first of which is at this path in the directory.
+    Foreign(PathBuf),
+}
+
+impl Content {
+    /// The content of a directory, without what is in `staged`. Symbolic links are not followed.
+    pub(super) fn of(directory: &Path, staged: Option<&Path>, is_own: IsOwn) -> Self {
+        match walk(directory, Path::new(""), DEPTH, staged, is_own) {
+            Ok(true) => Self::Own,
+            Ok(false) => Self::Nothing,
+            Err(path) => Self::Foreign(path),
+        }
+    }
+}
+
+/// Whether there is anything in a directory; the path of what is not own as an error.
+fn walk(
+    root: &Path,
+    below: &Path,
+    depth: u32,
+    staged: Option<&Path>,
+    is_own: IsOwn,
+) -> Result<bool, PathBuf> {
+    let entries = match fs::read_dir(root.join(below)) {
+        Ok(entries) => entries,
+        // A file, or nothing: what is wrong with that is said when the directory is made.
+        Err(_) if below.as_os_str().is_empty() => return Ok(false),
+        Err(_) => return Err(below.to_owned()),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|_| below.to_owned())?;
+        if staged != Some(entry.path().as_path()) {
+            paths.push((below.join(entry.file_name()), entry.file_type().ok()));
+        }
+    }
+    paths.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    for (path, kind) in &paths {
+        let is_good = match kind {
+            Some(kind) if kind.is_dir() && depth > 1 => {
+                walk(root, path, depth - 1, staged, is_own)?
+            }
+            Some(kind) if kind.is_file() => {
+                File::open(root.join(path)).is_ok_and(|file| is_own(path, &file))
+            }
+            _ => false,
+        };
+        if !is_good {
+            return Err(path.clone());
+        }
+    }
+    Ok(!paths.is_empty())
+}
+
+/// Removes what this program has written in a directory, temporary files among it, and directories that are empty then.
+pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {
+    remove_below(directory, Path::new(""), DEPTH, is_own);
+}
+
+fn remove_below(root: &Path, below: &Path, depth: u32, is_own: IsOwn) {
+    let Ok(entries) = fs::read_dir(root.join(below)) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = below.join(entry.file_name());
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 1 && !is_temporary(&entry.file_name()) => {
+                remove_below(root, &path, depth - 1, is_own);
+                let _ = fs::remove_dir(root.join(path));
+            }
+            Ok(kind) if kind.is_file() => {
+                let is_own = |file| is_temporary(&entry.file_name()) || is_own(&path, &file);
+                if File::open(entry.path()).is_ok_and(is_own) {
+                    let _ = fs::remove_file(entry.path());
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Small files that are kept for later runs and can be had again.
+
+use super::{OpenOutput, temporary};
+use crate::error::{Error, Result};
+use crate::system;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Reads a regular file; `None` if it is not there or cannot be read.
+///
+/// # Errors
+///
+/// There is something else at the path, such as a named pipe, which would let the reader wait forever.
+pub(crate) fn read_kept(path: &Path) -> Result<Option<Vec<u8>>> {
+    let Ok(metadata) = path.metadata() else {
+        return Ok(None);
+    };
+    if !metadata.is_file() {
+        let cause = "this is no regular file, so that nothing can be kept in it: remove it, or keep files elsewhere";
+        return Err(Error::file(path, cause));
+    }
+    let mut bytes = Vec::new();
+    let read = open_at_once(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    Ok(read.ok().map(|_| bytes))
+}
+
+/// Opens a file without waiting, if it has become a named pipe meanwhile.
+#[cfg(unix)]
+fn open_at_once(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    File::options().read(true).custom_flags(nonblock).open(path)
+}
+
+#[cfg(windows)]
+fn open_at_once(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Writes a file, which has its name when it is complete. One that is there is damaged, and removed. Nothing is flushed:
+/// after a crash of the machine the file may be damaged, which its reader has to find.
+pub(crate) fn keep(path: &Path, bytes: &[u8]) -> Result<()> {
+    let failed = |error| Error::io(path, "cannot write", error);
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let OpenOutput { output, file, .. } = OpenOutput::hidden(path.to_owned(), path.to_owned())?;
+    system::write(&file, bytes).map_err(failed)?;
+    match output.commit_unflushed() {
+        // Another run has kept the same file meanwhile.
+        Err(_) if path.is_file() => Ok(()),
+        result => result,
+    }
+}
+
+/// Removes the temporary files in a directory that no process uses, those of earlier versions among them.
+pub(crate) fn remove_temporary(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_temporary = temporary::is_name(&name) || is_of_earlier_version(&name);
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        let is_unused = |file: File| file.try_lock().is_ok();
+        if is_temporary && is_file && File::open(entry.path()).is_ok_and(is_unused) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether a name is `.tmp` and six letters or digits.
+fn is_of_earlier_version(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    let random = name.strip_prefix(b".tmp");
+    random.is_some_and(|random| random.len() == 6 && random.iter().all(u8::is_ascii_alphanumeric))
+}

@@ -1,0 +1,148 @@
+//! Directories with a file by which readers find the others.
+
+use super::output::{Directory, real_path};
+use super::staging::{self, Staging};
+use super::{OpenOutput, OutputTarget, StreamOutput, unfinished};
+use crate::error::{Error, Result};
+use crate::system::{self, Call};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// New files in a directory that may have others, among them one by which readers find the new ones: the list. They are
+/// removed again unless they are kept at the end.
+///
+/// A directory that does not exist is written as a directory of tables is. In one that exists, the list is replaced when
+/// all other files have their names.
+#[derive(Debug)]
+pub(crate) struct ListedDirectory {
+    root: PathBuf,
+    real: PathBuf,
+    /// The staging directory; `None` if the directory exists.
+    staging: Option<Staging>,
+    /// The files in a directory that exists.
+    created: Vec<PathBuf>,
+}
+
+impl ListedDirectory {
+    /// Begins files in a directory, which is made if it does not exist.
+    pub(crate) fn create_or_extend(root: &Path) -> Result<Self> {
+        let real = real_path(root);
+        staging::clear(&real, |directory| {
+            let _ = fs::remove_dir_all(directory);
+        });
+        let staging = match real.is_dir() {
+            true => None,
+            false => Some(Staging::begin(root, &real)?),
+        };
+        Ok(Self {
+            root: root.to_owned(),
+            real,
+            staging,
+            created: Vec::new(),
+        })
+    }
+
+    /// The directory in which the files are written.
+    pub(crate) fn place(&self) -> &Path {
+        self.staging.as_ref().map_or(&self.real, Staging::path)
+    }
+
+    /// Opens a new file in the directory.
+    pub(crate) fn open(&mut self, name: &str) -> Result<OpenOutput> {
+        let (place, shown) = (self.place().join(name), self.root.join(name));
+        let output = OpenOutput::hidden(place.clone(), shown)?;
+        match &mut self.staging {
+            Some(staging) => staging.add(place),
+            None => {
+                unfinished::add(&place);
+                self.created.push(place);
+            }
+        }
+        Ok(output)
+    }
+
+    /// Flushes the files to disk, gives them their names, and writes the list, which is called `name`.
+    pub(crate) fn complete(self, files: Vec<StreamOutput>, name: &str, list: &[u8]) -> Result<()> {
+        let Some(staging) = &self.staging else {
+            // Another run must not take a file for one that a killed process left.
+            let held: Vec<_> = files.iter().map(StreamOutput::hold).collect();
+            commit_all(files)?;
+            let mut output = StreamOutput::new(OpenOutput::open(OutputTarget::File {
+                path: self.root.join(name),
+                overwrite: true,
+            })?);
+            output.write(list)?;
+            output.commit_with(&self.created)?;
+            drop(held);
+            return Ok(());
+        };
+        commit_all(files)?;
+        let place = staging.path().join(name);
+        let mut output =
+            StreamOutput::new(OpenOutput::hidden(place.clone(), self.root.join(name))?);
+        unfinished::add(&place);
+        output.write(list)?;
+        let committed = output.commit();
+        let mut created = staging.created.clone();
+        created.push(place);
+        let parent = Directory::of(&self.real);
+        let placed = committed.and_then(|_| {
+            let renamed = unfinished::end(None, &created, || {
+                system::admit(Call::Rename, 0)?;
+                fs::rename(staging.path(), &self.real)
+            });
+            let renamed = renamed.and_then(|()| parent.sync());
+            renamed.map_err(|error| {
+                Error::io(
+                    &self.root,
+                    "cannot give the finished output its name",
+                    error,
+                )
+            })
+        });
+        if placed.is_err() {
+            unfinished::abandon(&created);
+        }
+        placed
+    }
+}
+
+impl Drop for ListedDirectory {
+    fn drop(&mut self) {
+        unfinished::abandon(&self.created);
+    }
+}
+
+fn commit_all(files: Vec<StreamOutput>) -> Result<()> {
+    files
+        .into_iter()
+        .try_for_each(|file| file.commit().map(drop))
+}
+
+/// Removes the files in a directory that `is_ours` picks by name and content, that no process holds, and that are not the
+/// one that `listed` names: those that killed processes have left. `None` from `listed` means that there is no list, and
+/// an error that it cannot be told.
+pub(crate) fn remove_unlisted(
+    directory: &Path,
+    is_ours: impl Fn(&str, &File) -> bool,
+    listed: impl Fn() -> io::Result<Option<String>>,
+) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        let Some(file) = File::open(entry.path()).ok().filter(|_| is_file) else {
+            continue;
+        };
+        // The list is read when the lock is there: a process that held the file has completed its list by then.
+        let is_left = is_ours(&name, &file)
+            && file.try_lock().is_ok()
+            && listed().is_ok_and(|listed| listed.as_ref() != Some(&name));
+        if is_left {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

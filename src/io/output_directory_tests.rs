@@ -1,0 +1,190 @@
+//! Directories that are replaced, where the system can and where it cannot exchange names.
+
+use super::super::ListedDirectory;
+use super::*;
+use crate::system::faults::{Fault, Faults};
+use rustix::io::Errno;
+use std::io::Read;
+
+/// Files that begin with `own` are those of earlier runs.
+fn is_own(_: &Path, mut file: &File) -> bool {
+    let mut text = String::new();
+    file.read_to_string(&mut text).is_ok() && text.starts_with("own")
+}
+
+/// A directory with a target in it.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn root(&self) -> PathBuf {
+        self.0.path().join("table")
+    }
+
+    /// Writes a table of two parts.
+    fn write(&self, text: &str, overwrite: bool) -> Result<u64> {
+        let mut directory = OutputDirectory::create(&self.root(), overwrite, is_own)?;
+        let mut files = Vec::new();
+        for name in ["a", "b"] {
+            let mut file = StreamOutput::new(directory.open_below(name, "part")?);
+            file.write(text.as_bytes())?;
+            files.push(file);
+        }
+        directory.complete(files)
+    }
+
+    /// The texts of the two parts; `None` for one that is not there.
+    fn parts(&self) -> [Option<String>; 2] {
+        ["a/part", "b/part"].map(|name| fs::read_to_string(self.root().join(name)).ok())
+    }
+
+    fn has(&self, text: &str) -> bool {
+        self.parts() == [Some(text.to_owned()), Some(text.to_owned())]
+    }
+
+    /// The names beside the target.
+    fn beside(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name != "table").collect()
+    }
+}
+
+#[test]
+fn a_directory_of_own_files_is_replaced_if_it_may_be() {
+    let (faults, place) = (Faults::none(), Place::new());
+    place.write("own 1", false).unwrap();
+    assert!(place.has("own 1"));
+    assert!(place.write("own 2", false).is_err());
+    assert!(place.has("own 1"));
+    place.write("own 3", true).unwrap();
+    assert!(place.has("own 3"));
+    fs::write(place.root().join("a/notes"), "mine").unwrap();
+    let error = place.write("own 4", true).unwrap_err().to_string();
+    assert!(
+        error.contains("did not write") && error.contains("a/notes"),
+        "{error}"
+    );
+    assert!(place.has("own 3") && place.beside().is_empty());
+    drop(faults);
+}
+
+#[test]
+fn where_names_cannot_be_exchanged_the_old_directory_is_taken_away_first() {
+    let (faults, place) = (Faults::none(), Place::new());
+    place.write("own 1", false).unwrap();
+    faults.plan_here(Call::Exchange, 1, Fault::Fails(Errno::INVAL));
+    place.write("own 2", true).unwrap();
+    assert!(faults.end());
+    assert!(place.has("own 2") && place.beside().is_empty());
+}
+
+#[test]
+fn a_directory_that_was_taken_away_when_the_process_was_killed_comes_back() {
+    let (faults, place) = (Faults::none(), Place::new());
+    place.write("own 1", false).unwrap();
+    fs::rename(
+        place.root(),
+        place.0.path().join(".table.pbfhogg-1-1-replaced.tmp"),
+    )
+    .unwrap();
+    assert!(place.write("own 2", false).is_err());
+    assert!(place.has("own 1") && place.beside().is_empty());
+    fs::rename(
+        place.root(),
+        place.0.path().join(".table.pbfhogg-1-1-replaced.tmp"),
+    )
+    .unwrap();
+    place.write("own 2", true).unwrap();
+    assert!(place.has("own 2") && place.beside().is_empty());
+    drop(faults);
+}
+
+#[test]
+fn a_directory_that_cannot_be_renamed_gets_the_files_one_after_another() {
+    let (faults, place) = (Faults::none(), Place::new());
+    place.write("own 1", false).unwrap();
+    faults.plan_here(Call::Exchange, 1, Fault::Fails(Errno::BUSY));
+    place.write("own 2", true).unwrap();
+    assert!(faults.end());
+    assert!(place.has("own 2") && place.beside().is_empty());
+    // A process that was killed after the first of them.
+    let staged = place.0.path().join(".table.pbfhogg-1-1.tmp");
+    fs::create_dir(&staged).unwrap();
+    fs::write(staged.join(".moving"), "").unwrap();
+    fs::rename(place.root().join("b"), staged.join("b")).unwrap();
+    place.write("own 3", false).unwrap();
+    assert!(place.has("own 3") && place.beside().is_empty());
+}
+
+#[test]
+fn a_failure_at_any_flush_or_name_leaves_the_old_directory() {
+    let (faults, place) = (Faults::none(), Place::new());
+    place.write("own 1", false).unwrap();
+    for call in [Call::Write, Call::Sync, Call::Rename, Call::Exchange] {
+        for nth in 1.. {
+            faults.plan_here(call, nth, Fault::Fails(Errno::IO));
+            let result = place.write("own 2", true);
+            if !faults.end() {
+                result.unwrap();
+                break;
+            }
+            let is_new = place.has("own 2");
+            assert!(is_new || place.has("own 1"), "{call:?} {nth}");
+            // What fails after the exchange is the flush of the directory above.
+            assert!(!is_new || call == Call::Sync, "{call:?} {nth}");
+            place.write("own 1", true).unwrap();
+            assert!(
+                place.has("own 1") && place.beside().is_empty(),
+                "{call:?} {nth}"
+            );
+        }
+        place.write("own 1", true).unwrap();
+    }
+}
+
+#[test]
+fn staging_directories_of_running_processes_stay() {
+    let (faults, place) = (Faults::none(), Place::new());
+    let other = OutputDirectory::create(&place.root(), false, is_own).unwrap();
+    let dead = place.0.path().join(".table.pbfhogg-1-1.tmp");
+    fs::create_dir(&dead).unwrap();
+    fs::write(dead.join("part"), "own").unwrap();
+    place.write("own 1", false).unwrap();
+    assert!(!dead.exists() && other.staging.path().exists());
+    // The one that comes second finds the directory of the first.
+    assert!(other.complete(Vec::new()).is_err());
+    assert!(place.has("own 1") && place.beside().is_empty());
+    drop(faults);
+}
+
+#[test]
+fn files_stay_with_the_list_only() {
+    let faults = Faults::none();
+    let temp = tempfile::tempdir().unwrap();
+    for (name, exists) in [("new", false), ("old", true)] {
+        let root = temp.path().join(name);
+        if exists {
+            fs::create_dir(&root).unwrap();
+        }
+        for is_complete in [false, true] {
+            let mut directory = ListedDirectory::create_or_extend(&root).unwrap();
+            let mut file = StreamOutput::new(directory.open("data").unwrap());
+            file.write(b"data").unwrap();
+            if is_complete {
+                directory.complete(vec![file], "list", b"list").unwrap();
+            } else {
+                file.commit().unwrap();
+                drop(directory);
+            }
+            for file in ["data", "list"] {
+                assert_eq!(root.join(file).exists(), is_complete, "{name} {file}");
+            }
+        }
+    }
+    assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 2);
+    drop(faults);
+}

@@ -1,0 +1,153 @@
+//! Hidden directories, in which the files of an output directory are written before they get their names together.
+//!
+//! The name is `.NAME.pbfhogg-….tmp`, beside the directory NAME or, if that cannot be renamed, in it. A staging directory
+//! is locked as long as its process uses it: a later run with the same output removes those that are not, which killed
+//! processes have left. Where a file system has no locks on directories (NFS) they stay.
+
+use super::output::{check_directory, directory_of};
+use super::{temporary, unfinished};
+use crate::error::{Error, Result};
+#[cfg(feature = "parquet")]
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The name of the file in a staging directory whose files are being moved out of it, one after another.
+pub(super) const MOVING: &str = ".moving";
+/// The end of the name of a directory that is being replaced, and is to be removed.
+pub(super) const REPLACED: &str = "-replaced.tmp";
+
+/// A staging directory. It is removed with its files unless they are kept at the end.
+#[derive(Debug)]
+pub(super) struct Staging {
+    path: PathBuf,
+    /// The paths of the directory and of all files and directories in it, each after its parent.
+    pub(super) created: Vec<PathBuf>,
+    /// The lock; `None` where directories cannot be opened.
+    _lock: Option<File>,
+}
+
+impl Staging {
+    /// Makes the staging directory for `real`, which the user calls `root`.
+    pub(super) fn begin(root: &Path, real: &Path) -> Result<Self> {
+        let failed = |error| Error::io(root, "cannot create the directory", error);
+        if !real.is_dir() {
+            check_directory(directory_of(real), root)?;
+            if real.symlink_metadata().is_ok() {
+                return Err(failed(io::ErrorKind::AlreadyExists.into()));
+            }
+        }
+        Self::of(real).map_err(failed)
+    }
+
+    /// Makes a staging directory for the directory `root`: beside it, or in it if it cannot be renamed.
+    fn of(root: &Path) -> io::Result<Self> {
+        let within = root.join(root.file_name().unwrap_or_default());
+        match root.is_dir() && !can_be_renamed(root) {
+            true => Self::named_as(&within),
+            false => match Self::named_as(root) {
+                Err(error) if root.is_dir() && is_denied(&error) => Self::named_as(&within),
+                result => result,
+            },
+        }
+    }
+
+    /// Makes a staging directory with a name that begins as those for the output `path` do.
+    fn named_as(path: &Path) -> io::Result<Self> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let name = temporary::name(path, COUNTER.fetch_add(1, Ordering::Relaxed));
+            unfinished::add(&name);
+            let made = fs::create_dir(&name);
+            if let Err(error) = made {
+                unfinished::end_all(std::slice::from_ref(&name));
+                match error.kind() {
+                    // A killed process with the same process id left it.
+                    io::ErrorKind::AlreadyExists => continue,
+                    _ => return Err(error),
+                }
+            }
+            let lock = File::open(&name).ok();
+            if let Some(file) = &lock {
+                temporary::lock(file);
+            }
+            let staging = Self {
+                path: name.clone(),
+                created: vec![name.clone()],
+                _lock: lock,
+            };
+            // Another run may have removed it before it was locked.
+            if name.is_dir() {
+                return Ok(staging);
+            }
+        }
+    }
+
+    /// The path of the directory.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Notes a file in it that may have got its name.
+    pub(super) fn add(&mut self, path: PathBuf) {
+        unfinished::add(&path);
+        self.created.push(path);
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        unfinished::abandon(&self.created);
+    }
+}
+
+/// Whether a directory can be renamed: it is neither a mount point nor the working directory or above that, which would
+/// be another one for the shell that the process was started from.
+fn can_be_renamed(directory: &Path) -> bool {
+    let current = std::env::current_dir().and_then(|current| current.canonicalize());
+    let is_above = current.is_ok_and(|current| current.starts_with(directory));
+    !is_above && directory.file_name().is_some() && !crate::system::is_mount_root(directory)
+}
+
+/// Whether an error says that entries of the directory above may not be changed.
+pub(super) fn is_denied(error: &io::Error) -> bool {
+    use io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
+    let kinds = [
+        CrossesDevices,
+        PermissionDenied,
+        ReadOnlyFilesystem,
+        ResourceBusy,
+    ];
+    kinds.contains(&error.kind())
+}
+
+/// Clears what killed runs left of the directory `root`. `remove` removes what this program has written in a directory.
+pub(super) fn clear(root: &Path, remove: impl Fn(&Path)) {
+    let within = root.join(root.file_name().unwrap_or_default());
+    let mut remnants = temporary::remnants(root);
+    remnants.extend(temporary::remnants(&within));
+    for remnant in remnants {
+        let name = remnant.file_name().unwrap_or_default().to_string_lossy();
+        let is_missing = root.symlink_metadata().is_err();
+        if !remnant.is_dir() {
+            let _ = fs::remove_file(&remnant);
+        } else if name.ends_with(REPLACED) && is_missing {
+            // The process was killed when it had taken the old directory away, and the new one was not in its place.
+            let _ = fs::rename(&remnant, root);
+        } else {
+            if remnant.join(MOVING).exists() {
+                remove(root);
+            }
+            remove(&remnant);
+            let _ = fs::remove_dir(&remnant);
+        }
+    }
+}
+
+/// Whether a name is that of a temporary file of this program, or of the mark of a staging directory.
+#[cfg(feature = "parquet")]
+pub(super) fn is_temporary(name: &OsStr) -> bool {
+    name == MOVING || temporary::is_name(name)
+}
