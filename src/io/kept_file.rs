@@ -8,12 +8,12 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads a regular file; `None` if it is not there or cannot be read.
+/// Opens a regular file; `None` if it is not there or cannot be opened.
 ///
 /// # Errors
 ///
 /// There is something else at the path, such as a named pipe, which would let the reader wait forever.
-pub(crate) fn read_kept(path: &Path) -> Result<Option<Vec<u8>>> {
+pub(crate) fn open_kept(path: &Path) -> Result<Option<File>> {
     let Ok(metadata) = path.metadata() else {
         return Ok(None);
     };
@@ -21,9 +21,7 @@ pub(crate) fn read_kept(path: &Path) -> Result<Option<Vec<u8>>> {
         let cause = "this is no regular file, so that nothing can be kept in it: remove it, or keep files elsewhere";
         return Err(Error::file(path, cause));
     }
-    let mut bytes = Vec::new();
-    let read = open_at_once(path).and_then(|mut file| file.read_to_end(&mut bytes));
-    Ok(read.ok().map(|_| bytes))
+    Ok(open_at_once(path).ok())
 }
 
 /// Opens a file without waiting, if it has become a named pipe meanwhile.
@@ -41,14 +39,21 @@ fn open_at_once(path: &Path) -> io::Result<File> {
 
 /// Writes a file, which has its name when it is complete. One that is there is damaged, and removed. Nothing is flushed:
 /// after a crash of the machine the file may be damaged, which its reader has to find.
-pub(crate) fn keep(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
     let failed = |error| Error::io(path, "cannot write", error);
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
     let OpenOutput { output, file, .. } = OpenOutput::hidden(path.to_owned(), path.to_owned())?;
-    system::write(&file, bytes).map_err(failed)?;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let len = bytes.read(&mut buffer).map_err(failed)?;
+        if len == 0 {
+            break;
+        }
+        system::write(&file, &buffer[..len]).map_err(failed)?;
+    }
     match output.commit_unflushed() {
         // Another run has kept the same file meanwhile.
         Err(_) if path.is_file() => Ok(()),

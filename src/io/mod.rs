@@ -33,7 +33,7 @@ pub(crate) use backends::{Backend, check_space, open_backend};
 pub(crate) use decompress::{FileCompression, decompressed, gunzip};
 pub(crate) use file_lock::FileLock;
 pub use input::Input;
-pub(crate) use kept_file::{keep, read_kept, remove_temporary};
+pub(crate) use kept_file::{keep, open_kept, remove_temporary};
 pub(crate) use listed_directory::{ListedDirectory, remove_unlisted};
 pub(crate) use mapped_file::MappedFile;
 pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};

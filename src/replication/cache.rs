@@ -1,14 +1,19 @@
 //! A directory in which fetched files are kept.
 
 use crate::error::{Error, Result};
+use crate::io::{keep, open_kept, remove_temporary};
+use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, Read};
-use std::path::PathBuf;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A directory in which the files of one server are kept, so that none is fetched twice.
 #[derive(Debug, Clone)]
 pub struct Cache {
     directory: PathBuf,
+    /// The directories from which the remnants of killed runs were removed.
+    cleared: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 impl Cache {
@@ -22,25 +27,66 @@ impl Cache {
             .collect();
         Self {
             directory: directory.into().join(name.trim_start_matches('.')),
+            cleared: Arc::default(),
         }
     }
 
     /// A file that was kept.
-    pub(super) fn get(&self, name: &str) -> Option<File> {
-        File::open(self.directory.join(name)).ok()
+    ///
+    /// # Errors
+    ///
+    /// There is something in its place that is no file of a cache, and would be lost if the file was kept.
+    pub(super) fn get(&self, name: &str) -> Result<Option<File>> {
+        let path = self.directory.join(name);
+        self.clear(path.parent().unwrap_or(&self.directory));
+        let Some(mut file) = open_kept(&path)? else {
+            return Ok(None);
+        };
+        let mut head = Vec::new();
+        let read = (&mut file).take(HEAD_LEN).read_to_end(&mut head);
+        if read.and_then(|_| file.rewind()).is_err() {
+            return Ok(None);
+        }
+        if !may_be_kept(name, &head) {
+            let cause = "this is no file that was fetched from a server, and is not replaced: move it away, or \
+                         choose another --cache";
+            return Err(Error::file(&path, cause));
+        }
+        Ok(Some(file))
     }
 
     /// Keeps a file. It has its name when it is complete.
-    pub(super) fn put(&self, name: &str, mut bytes: impl Read) -> Result<()> {
+    pub(super) fn put(&self, name: &str, bytes: impl Read) -> Result<()> {
         let path = self.directory.join(name);
         let parent = path.parent().unwrap_or(&self.directory);
         fs::create_dir_all(parent)
             .map_err(|error| Error::io(parent, "cannot create this directory", error))?;
-        let written = tempfile::NamedTempFile::new_in(parent).and_then(|mut file| {
-            io::copy(&mut bytes, &mut file)?;
-            file.persist(&path)?;
-            Ok(())
-        });
-        written.map_err(|error| Error::io(&path, "cannot write", error))
+        keep(&path, bytes)
     }
+
+    /// Removes what killed runs left in a directory, when this run comes to it first.
+    fn clear(&self, directory: &Path) {
+        let mut cleared = self.cleared.lock().unwrap_or_else(PoisonError::into_inner);
+        if cleared.insert(directory.to_owned()) {
+            remove_temporary(directory);
+        }
+    }
+}
+
+/// The number of bytes at the start of a file that tell whether it may be one of a cache.
+const HEAD_LEN: u64 = 4096;
+
+/// Whether the start of a file may be that of a cache, complete or damaged: a text with the words of a state, or bytes
+/// of gzip. An empty file, and one of zeros, are what a crash of the machine leaves.
+fn may_be_kept(name: &str, bytes: &[u8]) -> bool {
+    let has = |words: &str| {
+        bytes
+            .windows(words.len())
+            .any(|part| part == words.as_bytes())
+    };
+    let is_known = match name.ends_with(".gz") {
+        true => bytes.starts_with(&[0x1f, 0x8b]),
+        false => bytes.starts_with(b"#") || has("sequenceNumber") || has("timestamp"),
+    };
+    is_known || bytes.iter().all(|byte| *byte == 0)
 }

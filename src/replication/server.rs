@@ -114,7 +114,7 @@ impl<'s> Server<'s> {
     pub fn state(&self, sequence: i64) -> Result<Option<State>> {
         let name = format!("{}.state.txt", path_of(sequence));
         if let Some(cache) = &self.cache
-            && let Some(file) = cache.get(&name)
+            && let Some(file) = cache.get(&name)?
             && let Some(state) = read_state(file)
         {
             return Ok(Some(state));
@@ -227,7 +227,8 @@ impl<'s> Server<'s> {
                 text_len,
             })
         };
-        if let Some(file) = self.cache.as_ref().and_then(|cache| cache.get(&name))
+        if let Some(cache) = &self.cache
+            && let Some(file) = cache.get(&name)?
             && let Ok(text_len) = check_changes(BufReader::new(&file))
             && let Some(found) = complete(file, text_len)
         {
@@ -342,6 +343,8 @@ mod tests {
 
     #[test]
     fn files_are_checked_and_kept() {
+        #[cfg(unix)]
+        let _faults = crate::system::faults::Faults::none();
         let directory = tempfile::tempdir().unwrap();
         let put = |name: &str, bytes: &[u8]| {
             let path = directory.path().join("server").join(name);
