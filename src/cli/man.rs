@@ -1,15 +1,14 @@
 //! Manual pages, made from the help of the commands.
 
 use super::Answer;
-use crate::io::{Output, OutputTarget};
-use crate::system;
+use crate::io::{OpenOutput, OutputTarget, StreamOutput, commit_together};
 use anyhow::{Context as _, Result};
 use clap::builder::Resettable;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use std::fs::DirBuilder;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Write the manual pages of all commands
 ///
@@ -33,31 +32,28 @@ pub fn run(args: &Args, program: clap::Command) -> Result<Answer> {
         .recursive(true)
         .create(&args.output)
         .map_err(|error| crate::Error::io(&args.output, "cannot create", error))?;
-    write_pages(&program, args)?;
+    let mut pages = Vec::new();
+    add_pages(&program, args, &mut pages)?;
+    commit_together(pages)?;
     Ok(Answer::Yes)
 }
 
-/// Writes the pages of a command and of all commands below it.
-fn write_pages(command: &clap::Command, args: &Args) -> Result<()> {
+/// Adds the pages of a command and of all commands below it.
+fn add_pages(command: &clap::Command, args: &Args, pages: &mut Vec<StreamOutput>) -> Result<()> {
     let name = command
         .get_display_name()
         .unwrap_or_else(|| command.get_name());
-    let path = args.output.join(format!("{name}.1"));
-    write_page(command, &path, args.overwrite)?;
+    let text = page(command).context("a manual page cannot be made")?;
+    let mut page = StreamOutput::new(OpenOutput::open(OutputTarget::File {
+        path: args.output.join(format!("{name}.1")),
+        overwrite: args.overwrite,
+    })?);
+    page.write(&text)?;
+    pages.push(page);
     let below = command.get_subcommands();
     below
         .filter(|command| !command.is_hide_set())
-        .try_for_each(|command| write_pages(command, args))
-}
-
-fn write_page(command: &clap::Command, path: &Path, overwrite: bool) -> Result<()> {
-    let text = page(command).context("a manual page cannot be made")?;
-    let (output, file) = Output::create(OutputTarget::File {
-        path: path.to_owned(),
-        overwrite,
-    })?;
-    system::write(&file, &text).map_err(|error| crate::Error::io(path, "cannot write", error))?;
-    Ok(output.commit()?)
+        .try_for_each(|command| add_pages(command, args, pages))
 }
 
 /// The manual page of a command. The text after the help of its options becomes sections of their own.

@@ -32,6 +32,8 @@ pub struct Args {
     start_id: Option<String>,
     /// Keep the map of ids in DIR, which must exist, and continue with the map that is there: the files of several
     /// runs then fit together
+    ///
+    /// Maps without the file start_ids beside them are continued with --overwrite only.
     #[arg(short, long, value_name = "DIR")]
     index_directory: Option<PathBuf>,
     /// Print the old and the new ids in --index-directory, and do nothing else

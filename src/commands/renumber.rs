@@ -122,7 +122,9 @@ pub struct Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(4);
     let file = input::open_with_changesets(&options.input, &options.output, ctx)?;
-    let numberings = index_files::read(options.directory.as_deref(), options.start)?;
+    let overwrite = options.output.target.may_overwrite();
+    let directory = options.directory.as_deref();
+    let (numberings, index_files) = index_files::read(directory, options.start, overwrite)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(&file, ctx)?;
     let size_hint = SizeHint::default();
@@ -151,8 +153,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let numberings = renumbering.numberings;
     // The map is written before the output gets its name: a map with ids that no file has is harmless, but every id of
     // the output must be in the map.
-    if let Some(directory) = &options.directory {
-        index_files::write(directory, &numberings)?;
+    if let Some(files) = index_files {
+        files.write(&numberings)?;
     }
     let [nodes, ways, relations] = numberings.each_ref().map(Numbering::len);
     Ok(Summary {

@@ -4,8 +4,7 @@
 
 use super::numbering::Numbering;
 use crate::error::{Error, Result};
-use crate::formats::TextOutput;
-use crate::io::OutputTarget;
+use crate::io::{OpenOutput, OutputTarget, StreamOutput, commit_together};
 use crate::osm::ObjectKind;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,15 +20,83 @@ fn starts_path(directory: &Path) -> PathBuf {
     directory.join("start_ids")
 }
 
-/// Reads the maps of ids from a directory, one for each kind; without a directory, returns empty maps. Fails if the
-/// directory does not exist, if a file in it is damaged, or if `start` differs from the first ids that it records.
-pub(super) fn read(directory: Option<&Path>, start: Option<[i64; 3]>) -> Result<[Numbering; 3]> {
+/// The files of a directory that will get the maps of ids.
+#[derive(Debug)]
+pub(super) struct IndexFiles {
+    maps: [OpenOutput; 3],
+    starts: OpenOutput,
+}
+
+impl IndexFiles {
+    /// Opens the files, so that a directory that cannot be written, and another run that writes it, end the run before
+    /// the work. Existing files are replaced, unless one may not be what an earlier run wrote and `overwrite` is not set.
+    fn open(directory: &Path, overwrite: bool) -> Result<Self> {
+        let has_starts = starts_path(directory).exists();
+        for kind in ObjectKind::ALL {
+            let path = path_of(directory, kind);
+            if path.exists() && !has_starts && !overwrite {
+                let cause = "there is no start_ids beside this file, as beside a map of ids: choose another directory, \
+                             or use --overwrite (-O) to continue it as a map";
+                return Err(Error::file(&path, cause));
+            }
+        }
+        let open = |path| {
+            OpenOutput::open(OutputTarget::File {
+                path,
+                overwrite: true,
+            })
+        };
+        let [nodes, ways, relations] = ObjectKind::ALL.map(|kind| path_of(directory, kind));
+        Ok(Self {
+            maps: [open(nodes)?, open(ways)?, open(relations)?],
+            starts: open(starts_path(directory))?,
+        })
+    }
+
+    /// Writes the maps of ids, one for each kind, and the first new ids, and gives the files their names when all are on
+    /// disk.
+    pub(super) fn write(self, numberings: &[Numbering; 3]) -> Result<()> {
+        let [nodes, ways, relations] = numberings.each_ref().map(Numbering::start);
+        let mut starts = StreamOutput::new(self.starts);
+        starts.write(format!("{nodes},{ways},{relations}\n").as_bytes())?;
+        // The first ids come first: maps without them are none of an earlier run.
+        let mut outputs = vec![starts];
+        for (numbering, output) in numberings.iter().zip(self.maps) {
+            let mut output = StreamOutput::new(output);
+            numbering.write(&mut output)?;
+            outputs.push(output);
+        }
+        commit_together(outputs)
+    }
+}
+
+/// Reads the maps of ids from a directory, one for each kind, and opens the files that will get them; without a directory,
+/// returns empty maps. Fails if the directory does not exist, if a file in it is damaged or may not be replaced, or if
+/// `start` differs from the first ids that it records.
+pub(super) fn read(
+    directory: Option<&Path>,
+    start: Option<[i64; 3]>,
+    overwrite: bool,
+) -> Result<([Numbering; 3], Option<IndexFiles>)> {
     let Some(directory) = directory else {
-        return Ok(start.unwrap_or([1; 3]).map(Numbering::new));
+        return Ok((start.unwrap_or([1; 3]).map(Numbering::new), None));
     };
     if !directory.is_dir() {
         let cause = "the directory for the map of ids does not exist; create it first";
         return Err(Error::file(directory, cause));
+    }
+    for path in ObjectKind::ALL
+        .map(|kind| path_of(directory, kind))
+        .into_iter()
+        .chain([starts_path(directory)])
+    {
+        // A named pipe would wait for a writer.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(Error::file(
+                &path,
+                "this is no regular file, and no map of ids",
+            ));
+        }
     }
     let stored = read_starts(directory)?;
     if let (Some(stored), Some(start)) = (stored, start)
@@ -45,11 +112,12 @@ pub(super) fn read(directory: Option<&Path>, start: Option<[i64; 3]>) -> Result<
     }
     let [nodes, ways, relations] = start.or(stored).unwrap_or([1; 3]);
     let of = |kind, start| Numbering::read(&path_of(directory, kind), start);
-    Ok([
+    let numberings = [
         of(ObjectKind::Node, nodes)?,
         of(ObjectKind::Way, ways)?,
         of(ObjectKind::Relation, relations)?,
-    ])
+    ];
+    Ok((numberings, Some(IndexFiles::open(directory, overwrite)?)))
 }
 
 fn read_starts(directory: &Path) -> Result<Option<[i64; 3]>> {
@@ -71,20 +139,6 @@ fn read_starts(directory: &Path) -> Result<Option<[i64; 3]>> {
             "expected three ids that are not 0, with commas between them",
         )),
     }
-}
-
-/// Writes the maps of ids, one for each kind, and the first new ids to a directory. Existing files are replaced.
-pub(super) fn write(directory: &Path, numberings: &[Numbering; 3]) -> Result<()> {
-    for (kind, numbering) in ObjectKind::ALL.into_iter().zip(numberings) {
-        numbering.write(&path_of(directory, kind))?;
-    }
-    let [nodes, ways, relations] = numberings.each_ref().map(Numbering::start);
-    let mut starts = TextOutput::create(OutputTarget::File {
-        path: starts_path(directory),
-        overwrite: true,
-    })?;
-    starts.write(&format!("{nodes},{ways},{relations}\n"))?;
-    starts.finish().map(drop)
 }
 
 /// Calls `show` with each pair of ids that a directory records for objects of one kind, in the order of the new ids.

@@ -2,9 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::index::{IdSet, RankCursor, RankSet};
-use crate::io::{Output, OutputTarget};
+use crate::io::StreamOutput;
 use crate::osm::id_rank;
-use crate::system;
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -220,25 +219,18 @@ impl Numbering {
         Ok(numbering)
     }
 
-    /// Writes the file that [`read`](Self::read) reads, and replaces an existing file.
-    pub(super) fn write(&self, path: &Path) -> Result<()> {
+    /// Writes the file that [`read`](Self::read) reads.
+    pub(super) fn write(&self, output: &mut StreamOutput) -> Result<()> {
         const AT_A_TIME: usize = 1 << 16;
-        let failed = |error| Error::io(path, "cannot write", error);
-        let target = OutputTarget::File {
-            path: path.to_owned(),
-            overwrite: true,
-        };
-        let (output, file) = Output::create(target)?;
         let mut bytes = Vec::with_capacity(AT_A_TIME);
         for (old, _) in self.pairs() {
             bytes.extend_from_slice(&old.to_le_bytes());
             if bytes.len() >= AT_A_TIME {
-                system::write(&file, &bytes).map_err(failed)?;
+                output.write(&bytes)?;
                 bytes.clear();
             }
         }
-        system::write(&file, &bytes).map_err(failed)?;
-        output.commit()
+        output.write(&bytes)
     }
 }
 

@@ -4,13 +4,16 @@ use super::town::{SyntheticObject, Town};
 use super::world::{Lifetime, World, day_ends};
 use crate::error::{Error, Result};
 use crate::formats::{ChangeAction, OscWriter};
-use crate::io::{Output, OutputTarget};
+use crate::io::{OpenOutput, OutputTarget, StreamOutput, commit_together};
 use crate::osm::{ObjectKind, format_timestamp};
 use crate::runtime::Context;
 use flate2::{Compression, GzBuilder};
 use serde::Serialize;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// The number of files that get their names together, which are open until then.
+const AT_ONCE: usize = 256;
 
 /// A change file, and the number of objects that it creates, modifies and deletes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,15 +49,17 @@ pub(super) fn write_days(
     std::fs::create_dir_all(directory)
         .map_err(|error| Error::io(directory, "cannot create", error))?;
     let mut by_day = collect(world, days);
-    let mut summaries = Vec::new();
+    let (mut summaries, mut files) = (Vec::new(), Vec::new());
     for (day, changes) in (1..).zip(&mut by_day) {
         let path = directory.join(format!("{day:03}.osc.gz"));
-        write_file(&path, overwrite, |out| write_day(changes, out))?;
-        let state = state_text(day);
+        let mut text = Vec::new();
+        write_day(changes, &mut text).map_err(|error| Error::io(&path, "cannot write", error))?;
+        files.push(written(path.clone(), overwrite, &text)?);
         let state_path = directory.join(format!("{day:03}.state.txt"));
-        write_file(&state_path, overwrite, |mut out| {
-            out.write_all(state.as_bytes())
-        })?;
+        files.push(written(state_path, overwrite, state_text(day).as_bytes())?);
+        if files.len() >= AT_ONCE {
+            commit_together(std::mem::take(&mut files))?;
+        }
         summaries.push(DaySummary {
             path,
             created: changes.created.len() as u64,
@@ -62,6 +67,7 @@ pub(super) fn write_days(
             deleted: changes.deleted.len() as u64,
         });
     }
+    commit_together(files)?;
     Ok(summaries)
 }
 
@@ -127,16 +133,10 @@ fn state_text(day: u32) -> String {
     format!("sequenceNumber={day}\ntimestamp={time}\n")
 }
 
-fn write_file(
-    path: &Path,
-    overwrite: bool,
-    write: impl FnOnce(&std::fs::File) -> std::io::Result<()>,
-) -> Result<()> {
-    let target = OutputTarget::File {
-        path: path.to_owned(),
-        overwrite,
-    };
-    let (output, file) = Output::create(target)?;
-    write(&file).map_err(|error| Error::io(path, "cannot write", error))?;
-    output.commit()
+/// A file that is written and has no name yet.
+fn written(path: PathBuf, overwrite: bool, bytes: &[u8]) -> Result<StreamOutput> {
+    let target = OutputTarget::File { path, overwrite };
+    let mut output = StreamOutput::new(OpenOutput::open(target)?);
+    output.write(bytes)?;
+    Ok(output)
 }
