@@ -228,6 +228,10 @@ impl IndexWriter {
 
 /// Opens an index. Fails if its length is not a whole number of entries.
 fn open(path: &Path, to_write: bool) -> Result<File> {
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let cause = "this is no index of locations: it is no regular file";
+        return Err(Error::file(path, cause));
+    }
     let opened = File::options().read(true).write(to_write).open(path);
     let file = opened.map_err(|error| Error::io(path, "cannot open", error))?;
     let metadata = file.metadata();
