@@ -3,8 +3,9 @@
 //! Tests that need their own file system mount an image or a tmpfs. They are skipped, with a message, if that fails.
 
 use crate::common::answers::ask;
+use crate::common::kills::end_after;
 use crate::common::{Arg, pbfhogg, run_ok, world};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -246,23 +247,20 @@ fn a_run_that_a_signal_ends_leaves_the_old_output_and_nothing_else() {
         };
         command
             .args([BACKENDS[round as usize % 7 % 3], "-q", "-O", "-o"])
-            .arg(&output)
-            .stdout(Stdio::null());
-        let child = command.spawn().unwrap();
-        // The signals are sent at irregular times during the run.
-        std::thread::sleep(Duration::from_micros(round * 7919 % 60_000));
+            .arg(&output);
         let (signal, status) = [
             (Signal::INT, Some(130)),
             (Signal::TERM, Some(143)),
             (Signal::KILL, None),
         ][round as usize % 5 % 3];
-        kill_process(Pid::from_child(&child), signal).unwrap();
-        let result = child.wait_with_output().unwrap();
+        // The signals are sent at irregular times during the run.
+        let delay = Duration::from_micros(round * 7919 % 60_000);
+        let result = end_after(&mut command, delay, signal);
         assert_eq!(names(&out), std::slice::from_ref(&output), "round {round}");
         let bytes = std::fs::read(&output).unwrap();
         if bytes == b"precious" {
             // A signal that arrives before the handler is installed kills the process.
-            let code = result.status.code();
+            let code = result.code();
             assert!(code == status || code.is_none(), "round {round}: {code:?}");
             interrupted += 1;
         } else {
@@ -309,11 +307,9 @@ fn a_signal_leaves_no_part_of_a_directory_or_of_a_text() {
         remove(&whole);
         let mut interrupted = 0;
         for round in 0..rounds() {
-            let child = run(job, &output).spawn().unwrap();
-            std::thread::sleep(takes * (round as u32 * 37 % 101) / 100);
+            let delay = takes * (round as u32 * 37 % 101) / 100;
             let signal = [Signal::INT, Signal::TERM][round as usize % 2];
-            kill_process(Pid::from_child(&child), signal).unwrap();
-            child.wait_with_output().unwrap();
+            end_after(&mut run(job, &output), delay, signal);
             match names(&out).is_empty() {
                 true => interrupted += 1,
                 // The name of an index has the number of the process.

@@ -1,17 +1,9 @@
 //! Output appears complete or not at all, and existing files are never lost.
 
+use crate::common::kills::names;
 use crate::common::{decode, pbfhogg, run_fail, run_ok, world};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-
-fn names(dir: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(dir).unwrap();
-    let mut names: Vec<_> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
-}
 
 #[test]
 fn an_existing_output_is_refused_without_overwrite() {

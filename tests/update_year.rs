@@ -1,6 +1,7 @@
 //! `update` of files from a server of a year of changes in three steps: whatever happens, a file has the data of a state.
 
 use crate::common::extracts::Dice;
+use crate::common::kills::names;
 use crate::common::publisher::update_from;
 use crate::common::web::{Decide, Trouble, Web};
 use crate::common::year::{DAY, DAYS, HOUR, MINUTE, Year, newest_before, time_of, time_text};
@@ -71,16 +72,6 @@ fn update(web: &Web, file: &Path, steps: &[&str]) -> Command {
         update.args(["--server", &url(step)]);
     }
     update
-}
-
-/// The names in a directory.
-fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).unwrap();
-    let mut names: Vec<_> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 const STEPS: [&str; 3] = ["day", "hour", "minute"];

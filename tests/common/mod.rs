@@ -11,6 +11,7 @@ pub mod every;
 pub mod extracts;
 pub mod geocode;
 pub mod hostile;
+pub mod kills;
 pub mod objects;
 pub mod oracle;
 pub mod properties;

@@ -1,0 +1,456 @@
+//! An output that is a directory, or several files, is whole or not there, whatever ends a run.
+
+use crate::common::kills::{content, end_after, killed_at, kills, moment, names, time_of};
+use crate::common::{Arg, decode, is_long, pbfhogg, run_fail, run_ok, world};
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+type Content = Option<Vec<(PathBuf, Vec<u8>)>>;
+
+/// The commands that write tables as a directory.
+const TABLES: [&[&str]; 2] = [
+    &[
+        "export",
+        "-q",
+        "--partition",
+        "geometry",
+        "-f",
+        "geoparquet",
+    ],
+    &["export", "-q", "--raw"],
+];
+
+fn command(job: &[&str], input: &Path, output: &Path) -> Command {
+    let mut command = pbfhogg();
+    command.args(job).arg(input).arg("-o").arg(output);
+    command
+}
+
+fn run_job(job: &[&str], input: &Path, output: &Path) {
+    time_of(&mut command(job, input, output));
+}
+
+/// A world, another one, and an empty directory for outputs.
+struct Places {
+    dir: tempfile::TempDir,
+    inputs: [PathBuf; 2],
+}
+
+impl Places {
+    fn new(elements: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let first = world(dir.path(), elements);
+        let second = dir.path().join("second.osm.pbf");
+        run_ok(&[&"cat", &"-q", &"-t", &"node,way", &first, &"-o", &second]);
+        fs::create_dir(dir.path().join("out")).unwrap();
+        Self {
+            inputs: [first, second],
+            dir,
+        }
+    }
+
+    fn out(&self) -> PathBuf {
+        self.dir.path().join("out")
+    }
+
+    /// What a job writes of each input.
+    fn expected(&self, job: &[&str]) -> [Content; 2] {
+        let target = self.out().join("table");
+        self.inputs.each_ref().map(|input| {
+            let _ = fs::remove_dir_all(&target);
+            run_job(job, input, &target);
+            content(&target)
+        })
+    }
+}
+
+#[test]
+fn a_table_is_whole_or_absent_when_a_run_is_killed() {
+    let places = Places::new(if is_long() { "20000" } else { "5000" });
+    let target = places.out().join("table");
+    for job in TABLES {
+        let [old, new] = places.expected(job);
+        assert!(old != new);
+        let replacing = [job, &["-O"]].concat();
+        let mut takes = time_of(&mut command(&replacing, &places.inputs[1], &target));
+        let (mut ends, mut hidden) = ([0; 3], 0);
+        for number in 0..kills() {
+            // In turn: nothing is there, and the old table is there.
+            let has_old = number / 2 % 2 == 0;
+            fs::remove_dir_all(&target).unwrap();
+            if has_old {
+                run_job(job, &places.inputs[0], &target);
+            }
+            let delay = moment(number, takes);
+            let mut run = command(&replacing, &places.inputs[1], &target);
+            let status = end_after(&mut run, delay, Signal::KILL);
+            let found = content(&target);
+            let end = [None, old.clone(), new.clone()]
+                .iter()
+                .position(|whole| *whole == found);
+            let end = end.unwrap_or_else(|| panic!("{job:?} {number}: a part of a table"));
+            assert_eq!(end == 1, has_old && end != 2, "{job:?} {number}");
+            assert!(!status.success() || end == 2, "{job:?} {number}");
+            ends[end] += 1;
+            hidden += u32::from(names(&places.out()).len() > usize::from(end > 0));
+            takes = time_of(&mut command(&replacing, &places.inputs[1], &target));
+            assert!(content(&target) == new, "{job:?} {number}");
+            assert_eq!(names(&places.out()), ["table"], "{job:?} {number}");
+        }
+        println!(
+            "{job:?}: absent {}, old {}, new {}; {hidden} left something hidden",
+            ends[0], ends[1], ends[2]
+        );
+    }
+}
+
+#[test]
+fn a_table_is_whole_or_absent_when_a_run_is_killed_at_any_name() {
+    let places = Places::new("2000");
+    let target = places.out().join("table");
+    let job = TABLES[0];
+    let [old, new] = places.expected(job);
+    let run = command(&[job, &["-O"]].concat(), &places.inputs[1], &target);
+    for call in [
+        "mkdir",
+        "linkat",
+        "fsync",
+        "rename",
+        "renameat2",
+        "unlink",
+        "rmdir",
+    ] {
+        for nth in 1..30 {
+            fs::remove_dir_all(&target).unwrap();
+            run_job(job, &places.inputs[0], &target);
+            let Some(is_killed) = killed_at(call, nth, &run) else {
+                return;
+            };
+            let found = content(&target);
+            assert!(found == old || found == new, "{call} {nth}");
+            if !is_killed {
+                assert_eq!(names(&places.out()), ["table"], "{call} {nth}");
+                break;
+            }
+            run_job(&[job, &["-O"]].concat(), &places.inputs[1], &target);
+            assert!(content(&target) == new, "{call} {nth}");
+            assert_eq!(names(&places.out()), ["table"], "{call} {nth}");
+            if !is_long() && nth == 4 {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_is_replaced_if_all_of_it_was_written_by_the_program() {
+    let places = Places::new("2000");
+    let target = places.out().join("table");
+    for job in TABLES {
+        let [old, new] = places.expected(job);
+        let more = [job, &["-O"]].concat();
+        let args = |job: &[&str], input: &Path| {
+            let output = command(job, input, &target).output().unwrap();
+            String::from_utf8(output.stderr).unwrap()
+        };
+        let message = args(job, &places.inputs[0]);
+        assert!(message.contains("the directory is not empty"), "{message}");
+        assert!(content(&target) == new);
+        fs::set_permissions(&target, std::os::unix::fs::PermissionsExt::from_mode(0o750)).unwrap();
+        run_job(&more, &places.inputs[0], &target);
+        assert!(content(&target) == old);
+        assert_eq!(target.metadata().unwrap().mode() & 0o777, 0o750);
+        let directory = fs::read_dir(&target)
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path();
+        // Files of others, in the directory and below it, and a part that is no more what was written.
+        for (path, bytes) in [
+            (target.join("notes.txt"), &b"mine"[..]),
+            (target.join("_SUCCESS"), b""),
+            (
+                directory.join("part-0007.parquet"),
+                b"PAR1 of another program PAR1",
+            ),
+        ] {
+            fs::write(&path, bytes).unwrap();
+            let before = content(&target);
+            let message = args(&more, &places.inputs[1]);
+            let name = path.strip_prefix(&target).unwrap().display().to_string();
+            assert!(
+                message.contains(&name) && message.lines().count() == 1,
+                "{message}"
+            );
+            assert!(content(&target) == before);
+            fs::remove_file(path).unwrap();
+        }
+        // Symbolic links are not followed.
+        let elsewhere = places.dir.path().join("elsewhere");
+        fs::rename(&directory, &elsewhere).unwrap();
+        symlink(&elsewhere, &directory).unwrap();
+        assert!(args(&more, &places.inputs[1]).contains("did not write"));
+        assert!(elsewhere.join("part-0000.parquet").exists());
+        fs::remove_dir_all(elsewhere).unwrap();
+        assert_eq!(names(&places.out()), ["table"]);
+        fs::remove_dir_all(&target).unwrap();
+    }
+}
+
+#[test]
+fn a_file_of_a_user_that_comes_while_a_table_is_written_is_kept() {
+    let places = Places::new("2000");
+    let target = places.out().join("table");
+    let job = TABLES[1];
+    run_job(job, &places.inputs[0], &target);
+    let pipe = places.dir.path().join("pipe.osm.pbf");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut run = command(&[job, &["-O"]].concat(), Path::new("-"), &target);
+    let mut child = run
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    fs::write(target.join("late"), "mine").unwrap();
+    let mut input = child.stdin.take().unwrap();
+    std::io::copy(&mut fs::File::open(&places.inputs[1]).unwrap(), &mut input).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        output.status.code() == Some(2) && message.contains("late"),
+        "{message}"
+    );
+    assert_eq!(fs::read(target.join("late")).unwrap(), b"mine");
+    assert_eq!(names(&places.out()), ["table"]);
+}
+
+#[test]
+fn a_table_is_written_to_the_working_directory_and_to_a_link() {
+    let places = Places::new("2000");
+    let job = TABLES[0];
+    let [_, new] = places.expected(job);
+    let table = places.out().join("table");
+    let count = new.unwrap().len();
+    let place = places.out().join("place");
+    for replaces in [false, true] {
+        fs::remove_dir_all(&table).unwrap();
+        fs::create_dir(&table).unwrap();
+        if replaces {
+            run_job(job, &places.inputs[0], &table);
+        }
+        // The shell of the user stays in the directory.
+        let inode = table.metadata().unwrap().ino();
+        let mut run = command(&[job, &["-O"]].concat(), &places.inputs[1], Path::new("."));
+        time_of(run.current_dir(&table));
+        assert_eq!(table.metadata().unwrap().ino(), inode);
+        assert_eq!(content(&table).unwrap().len(), count);
+        // A link stays one.
+        let _ = fs::remove_file(&place);
+        symlink("table", &place).unwrap();
+        run_job(&[job, &["-O"]].concat(), &places.inputs[1], &place);
+        assert!(place.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(content(&table).unwrap().len(), count);
+        assert_eq!(names(&places.out()), ["place", "table"]);
+    }
+}
+
+#[test]
+fn what_a_run_in_the_working_directory_left_when_it_was_killed_is_cleared() {
+    let places = Places::new("2000");
+    let table = places.out().join("table");
+    let job = TABLES[0];
+    fs::create_dir(&table).unwrap();
+    let mut run = command(job, &places.inputs[0], Path::new("."));
+    run.current_dir(&table);
+    time_of(&mut run);
+    let whole = content(&table);
+    for nth in 1..5 {
+        fs::remove_dir_all(&table).unwrap();
+        fs::create_dir(&table).unwrap();
+        let Some(is_killed) = killed_at("rename", nth, &run) else {
+            return;
+        };
+        if !is_killed {
+            assert!(nth > 2, "{nth}");
+            break;
+        }
+        // Without --overwrite: what is there is a remnant.
+        time_of(&mut run);
+        assert!(content(&table) == whole, "{nth}");
+    }
+}
+
+/// The commands that replace one file in place, or the maps of ids beside an output.
+fn in_place(places: &Places) -> Vec<(Command, PathBuf)> {
+    let out = places.out();
+    let of = |args: &[Arg]| {
+        let mut command = pbfhogg();
+        command.args(args.iter().map(|arg| arg.as_ref()));
+        command
+    };
+    let [sorted, map, index] = ["sorted.osm.pbf", "map", "nodes.idx"].map(|name| out.join(name));
+    fs::create_dir(&map).unwrap();
+    fs::copy(&places.inputs[0], &sorted).unwrap();
+    vec![
+        (
+            of(&[
+                &"sort",
+                &"-q",
+                &"-O",
+                &sorted,
+                &places.inputs[1],
+                &"-o",
+                &sorted,
+            ]),
+            sorted.clone(),
+        ),
+        (
+            of(&[
+                &"renumber",
+                &"-q",
+                &"-O",
+                &"-i",
+                &map,
+                &places.inputs[0],
+                &"-o",
+                &out.join("small.osm.pbf"),
+            ]),
+            out.join("small.osm.pbf"),
+        ),
+        (
+            of(&[
+                &"create-locations-index",
+                &"-q",
+                &"-i",
+                &index,
+                &places.inputs[0],
+            ]),
+            index,
+        ),
+    ]
+}
+
+#[test]
+fn files_are_whole_and_maps_of_ids_go_on_when_runs_are_killed() {
+    let places = Places::new(if is_long() { "20000" } else { "5000" });
+    let map = places.out().join("map");
+    for (mut command, output) in in_place(&places) {
+        let before = fs::read(&output).ok();
+        let takes = time_of(&mut command);
+        let whole = fs::read(&output).unwrap();
+        let kept = content(&map);
+        let mut ends = [0; 2];
+        for number in 0..kills() {
+            // From the beginning, with the same inputs.
+            match &before {
+                Some(bytes) => fs::write(&output, bytes).unwrap(),
+                None => drop(fs::remove_file(&output)),
+            }
+            if number % 4 < 2 && command.get_args().any(|arg| arg == "renumber") {
+                for name in names(&map) {
+                    fs::remove_file(map.join(name)).unwrap();
+                }
+            }
+            end_after(&mut command, moment(number, takes), Signal::KILL);
+            let found = fs::read(&output).ok();
+            let is_new = found.as_ref() == Some(&whole);
+            assert!(is_new || found == before, "{command:?} {number}");
+            ends[usize::from(is_new)] += 1;
+            if is_new && before.is_none() && output.extension() == Some("idx".as_ref()) {
+                fs::remove_file(&output).unwrap();
+            }
+            if let (true, Some(bytes)) = (is_new, &before) {
+                fs::write(&output, bytes).unwrap();
+            }
+            time_of(&mut command);
+            assert!(fs::read(&output).unwrap() == whole, "{command:?} {number}");
+            assert!(
+                content(&map).filter(|_| kept.is_some()) == kept,
+                "{command:?} {number}"
+            );
+            let hidden = names(&places.out())
+                .into_iter()
+                .filter(|name| name.starts_with('.'));
+            assert_eq!(hidden.count(), 0, "{command:?} {number}");
+        }
+        println!(
+            "{:?}: old {}, new {}",
+            output.file_name().unwrap(),
+            ends[0],
+            ends[1]
+        );
+    }
+}
+
+#[test]
+fn maps_of_ids_take_nothing_for_a_map_that_is_none() {
+    let places = Places::new("2000");
+    let (map, output) = (places.out().join("map"), places.out().join("out.osm.pbf"));
+    fs::create_dir(&map).unwrap();
+    let args: [Arg; 6] = [&"renumber", &"-i", &map, &places.inputs[0], &"-o", &output];
+    // Eight bytes, which could be an id.
+    fs::write(map.join("way.idx"), "my notes").unwrap();
+    let message = run_fail(&args);
+    assert!(
+        message.contains("way.idx") && message.contains("--overwrite"),
+        "{message}"
+    );
+    assert_eq!(fs::read(map.join("way.idx")).unwrap(), b"my notes");
+    assert_eq!(names(&map), ["way.idx"]);
+    assert!(!output.exists());
+    fs::remove_file(map.join("way.idx")).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(map.join("node.idx"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    let message = run_fail(&args);
+    assert!(
+        message.contains("node.idx: this is no regular file"),
+        "{message}"
+    );
+    fs::remove_file(map.join("node.idx")).unwrap();
+    run_ok(&args);
+    assert_eq!(
+        names(&map),
+        ["node.idx", "relation.idx", "start_ids", "way.idx"]
+    );
+    // Another run continues it, and two at a time do not.
+    let other = places.out().join("other.osm.pbf");
+    let again: [Arg; 6] = [&"renumber", &"-i", &map, &places.inputs[1], &"-o", &other];
+    let locked = fs::File::open(map.join("way.idx")).unwrap();
+    locked.lock().unwrap();
+    assert!(run_fail(&again).contains("another run is replacing this file"));
+    drop(locked);
+    run_ok(&again);
+    assert_eq!(
+        decode::objects(&other).len(),
+        decode::objects(&places.inputs[1]).len()
+    );
+}
+
+#[test]
+fn manual_pages_are_written_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages = dir.path().join("man1");
+    fs::create_dir(&pages).unwrap();
+    // One that is there already, so that none is written.
+    fs::write(pages.join("pbfhogg-update.1"), "old").unwrap();
+    run_fail(&[&"man", &"-o", &pages]);
+    assert_eq!(names(&pages), ["pbfhogg-update.1"]);
+    run_ok(&[&"man", &"-O", &"-o", &pages]);
+    assert!(names(&pages).len() > 20);
+}
