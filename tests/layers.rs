@@ -39,7 +39,7 @@ fn source_files(directory: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The source files, each with its path relative to `src`. Unit tests are omitted: they may use whole commands.
-fn sources() -> Vec<(String, String)> {
+pub fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut paths = Vec::new();
     source_files(&root, &mut paths);

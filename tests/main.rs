@@ -7,6 +7,7 @@ mod areas;
 mod awkward_objects;
 mod bad_input;
 mod check;
+mod circles;
 mod combining;
 mod combining_changes;
 mod common;

@@ -2,7 +2,8 @@
 
 use super::input::is_url;
 use super::replaced::Replaced;
-use super::{access, temporary, unfinished};
+use super::temporary::{self, directory_of};
+use super::{access, unfinished};
 use crate::error::{Error, Result};
 use crate::runtime::Context;
 use crate::system::{self, Call};
@@ -453,14 +454,6 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let mut places = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
         places.retain(|place| *place != self.0);
-    }
-}
-
-/// The directory that contains `path`; `.` for a bare file name.
-pub(super) fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
     }
 }
 

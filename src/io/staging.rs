@@ -4,7 +4,8 @@
 //! is locked as long as its process uses it: a later run with the same output removes those that are not, which killed
 //! processes have left. Where a file system has no locks on directories (NFS) they stay.
 
-use super::output::{check_directory, directory_of};
+use super::output::check_directory;
+use super::temporary::directory_of;
 use super::{temporary, unfinished};
 use crate::error::{Error, Result};
 #[cfg(feature = "parquet")]

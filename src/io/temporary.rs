@@ -2,7 +2,6 @@
 //!
 //! A temporary file is locked as long as its process uses it, so that no other run takes it for a remnant.
 
-use super::output::directory_of;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
@@ -96,6 +95,14 @@ pub(super) fn remnants(path: &Path) -> Vec<PathBuf> {
 pub(super) fn remove_remnants(path: &Path) {
     for remnant in remnants(path) {
         let _ = fs::remove_file(remnant);
+    }
+}
+
+/// The directory that contains `path`; `.` for a bare file name.
+pub(super) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     }
 }
 
