@@ -165,7 +165,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = geocode::TIMEOUT.as_secs(), requires = "serve",
           value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
-    /// Let pages of an origin, such as https://maps.example.com, use the service in browsers; * is every page
+    /// Let pages of an origin (its scheme and host) use the service in browsers; * is every page
     /// [default: none; without ORIGIN: *]
     #[arg(long, value_name = "ORIGIN", num_args = 0..=1, default_missing_value = "*", requires = "serve",
           value_parser = parse_origin)]

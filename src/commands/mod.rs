@@ -28,8 +28,8 @@
 //! - 24 MB for chunks of text in flight, if an input is text;
 //! - per job one uncompressed blob and 5 MB of text, if an output is text.
 //!
-//! The number of jobs is [`Context::jobs`]. A set of ids takes between 1 bit per id, if ids are dense, and 2.5 bytes. A
-//! command that first sorts an unsorted input also takes the memory of [`sort`].
+//! The number of jobs is [`Context::jobs`](crate::Context::jobs). A set of ids takes between 1 bit per id, if ids are
+//! dense, and 2.5 bytes. A command that first sorts an unsorted input also takes the memory of [`sort`].
 //!
 //! # Errors
 //!
@@ -40,11 +40,11 @@
 //!   does not know. A text violates its format. Standard input is a terminal.
 //! - Of an output: it is a directory. It exists and may not be overwritten. It cannot be created, written, flushed to
 //!   disk or given its name. Its file system has less free space than the blobs to be copied take. With
-//!   [`WriteOptions::verify`], a copied blob is damaged. The reader of standard output closes the pipe
-//!   ([`ClosedPipe`](crate::Error::ClosedPipe)).
+//!   [`WriteOptions::verify`](crate::WriteOptions::verify), a copied blob is damaged. The reader of standard output
+//!   closes the pipe ([`ClosedPipe`](crate::Error::ClosedPipe)).
 //! - Of the system: a temporary file cannot be created or written, or not even one thread can be started.
 //!
-//! A blob that is copied without being decoded is checked only with [`WriteOptions::verify`].
+//! A blob that is copied without being decoded is checked only with [`WriteOptions::verify`](crate::WriteOptions::verify).
 
 /// Declares builder methods for `Options`: for each listed field a method of the same name that sets the field.
 macro_rules! setters {

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::osm::{KindSet, TypeThenId};
 use crate::pbf::{
     BlobEntry, BlobFlags, TocFlags, TocSummary, decode_blob_index, feature, scan_payload,
+    scan_without_box,
 };
 use crate::runtime::{Context, Disorder, WorkItem};
 
@@ -71,6 +72,9 @@ pub enum PlanNeeds {
     Frames,
     /// Offset, length, kinds, id range and number of objects, which every index has.
     Ranges,
+    /// The facts of [`Ranges`](Self::Ranges), for commands that write no blobs and do not ask where nodes are: the bounding
+    /// boxes of blobs that are decoded stay unknown.
+    RangesAlone,
     /// The facts of [`Ranges`](Self::Ranges), and whether the objects within the blob are in canonical order, which
     /// per-blob indexes do not record.
     Order,
@@ -84,7 +88,7 @@ impl PlanNeeds {
     /// accepts any entry.
     fn are_met_by(self, entry: &BlobEntry) -> bool {
         match self {
-            Self::Ranges => true,
+            Self::Ranges | Self::RangesAlone => true,
             Self::Frames | Self::Order => entry.flags.has(BlobFlags::SCANNED),
             Self::Rescan => false,
         }
@@ -104,7 +108,12 @@ pub(crate) enum PlanItem {
     /// The entry has all facts that are needed.
     Known(BlobEntry),
     /// The blob must be decoded to complete its entry.
-    Scan(BlobEntry),
+    Scan {
+        /// The facts that are known.
+        entry: BlobEntry,
+        /// Whether the bounding box is needed.
+        has_box: bool,
+    },
 }
 
 impl PlanItem {
@@ -112,9 +121,14 @@ impl PlanItem {
     pub(crate) fn resolve(self, reader: &mut BlobReader) -> Result<BlobEntry> {
         match self {
             Self::Known(entry) => Ok(entry),
-            Self::Scan(entry) => {
+            Self::Scan { entry, has_box } => {
                 let mut scanned = entry;
-                reader.decode(&entry, |payload| scan_payload(payload, &mut scanned))?;
+                let scan = if has_box {
+                    scan_payload
+                } else {
+                    scan_without_box
+                };
+                reader.decode(&entry, |payload| scan(payload, &mut scanned))?;
                 Ok(scanned)
             }
         }
@@ -123,14 +137,14 @@ impl PlanItem {
 
 impl WorkItem for PlanItem {
     fn input_bytes(&self) -> u64 {
-        let (Self::Known(entry) | Self::Scan(entry)) = self;
+        let (Self::Known(entry) | Self::Scan { entry, .. }) = self;
         u64::from(entry.frame_len)
     }
 
     fn held_bytes(&self) -> u64 {
         match self {
             Self::Known(_) => 0,
-            Self::Scan(_) => self.input_bytes(),
+            Self::Scan { .. } => self.input_bytes(),
         }
     }
 }
@@ -177,7 +191,10 @@ impl BlobPlan {
             let is_enough = known.is_some() && needs.are_met_by(&entry);
             match needs == PlanNeeds::Frames || is_enough {
                 true => PlanItem::Known(entry),
-                false => PlanItem::Scan(entry),
+                false => PlanItem::Scan {
+                    entry,
+                    has_box: needs != PlanNeeds::RangesAlone,
+                },
             }
         };
         let is_walk = |head: Result<FrameHead>| {
