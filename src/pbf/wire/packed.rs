@@ -125,9 +125,20 @@ impl<'a> Varints<'a> {
     /// so far. Returns the last sum. Sums wrap around; the end of the run is an error.
     #[inline]
     pub fn fill_sums(&mut self, sums: &mut [i64], mut sum: i64) -> Result<i64, FormatError> {
-        for value in sums {
+        let mut pairs = sums.chunks_exact_mut(2);
+        for places in &mut pairs {
+            let values = match self.read_pair() {
+                Some(pair) => pair,
+                None => [self.read_branchless()?, self.read_branchless()?],
+            };
+            for (place, value) in places.iter_mut().zip(values) {
+                sum = sum.wrapping_add(zigzag_decode(value));
+                *place = sum;
+            }
+        }
+        for place in pairs.into_remainder() {
             sum = sum.wrapping_add(zigzag_decode(self.read_branchless()?));
-            *value = sum;
+            *place = sum;
         }
         Ok(sum)
     }
@@ -150,6 +161,15 @@ impl<'a> Varints<'a> {
             if word_at(self.run, self.pos) == Some(0) {
                 self.pos += 8;
                 f(sum, 8);
+                continue;
+            }
+            if let Some(pair) = self.read_pair() {
+                for value in pair {
+                    let (next, overflow) = sum.overflowing_add(zigzag_decode(value));
+                    sum = next;
+                    overflows |= overflow;
+                    f(sum, 1);
+                }
                 continue;
             }
             let (next, overflow) = sum.overflowing_add(zigzag_decode(self.read_branchless()?));
@@ -197,6 +217,26 @@ impl<'a> Varints<'a> {
             count -= 1;
         }
         Ok(())
+    }
+
+    /// The next two values, if both end within the next eight bytes: the second one need not wait until the position
+    /// behind the first one is known.
+    #[inline(always)]
+    fn read_pair(&mut self) -> Option<[u64; 2]> {
+        let word = word_at(self.run, self.pos)?;
+        let ends = !word & CONTINUATION_BITS;
+        let later = ends & ends.wrapping_sub(1);
+        if later == 0 {
+            return None;
+        }
+        let len = ends.trailing_zeros() + 1;
+        let [first, second] = [word, word >> len];
+        let [end, second_end] = [ends, later >> len];
+        self.pos += later.trailing_zeros() as usize / 8 + 1;
+        Some([
+            join_7_bit_groups(first & (end ^ (end - 1))),
+            join_7_bit_groups(second & (second_end ^ (second_end - 1))),
+        ])
     }
 
     /// The next value, decoded without a branch on its length if that is at most eight bytes.
