@@ -36,7 +36,7 @@ pub enum Error {
     },
     /// A text input (a change file, OSM XML or OPL) violates its format.
     #[error("{}: line {line}, column {column}: {cause}", path.display())]
-    ChangeFile {
+    Text {
         /// The file concerned.
         path: PathBuf,
         /// Line number, counted from 1.

@@ -227,7 +227,7 @@ fn blobs_out_of_the_stated_order_are_detected() {
     std::fs::write(&plain, file_of(&blocks)).unwrap();
     with_table(&plain, &input, |entries| {
         entries[1].flags.set(BlobFlags::SORTED, true);
-        entries[1].flags.set(BlobFlags::STRICT, true);
+        entries[1].flags.set(BlobFlags::UNIQUE_IDS, true);
     });
     bench.finds(
         &input,

@@ -152,7 +152,7 @@ const OSMIUM: Conventions = Conventions {
         "apply-changes" | "derive-changes" | "extract" | "merge" | "merge-changes" => {
             InheritedFields::Needed
         }
-        "sort" => InheritedFields::Box,
+        "sort" => InheritedFields::BboxAndRequired,
         _ => InheritedFields::All,
     },
 };

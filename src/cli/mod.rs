@@ -4,6 +4,7 @@
 mod add_locations_to_ways;
 mod apply_changes;
 mod args;
+mod argv_compat;
 mod cat;
 mod changeset_filter;
 mod check;
@@ -38,7 +39,6 @@ mod tags_filter;
 mod time_filter;
 mod update;
 mod usage;
-mod words;
 mod wrong_files;
 
 use anyhow::Result;
@@ -134,7 +134,7 @@ impl Answer {
 pub fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
     let args = conventions::choose(args);
-    let words = words::rewrite(args.into_iter(), Conventions::current().drops_force);
+    let words = argv_compat::rewrite(args.into_iter(), Conventions::current().drops_force);
     let mut command = usage::with_groups(Cli::command());
     if Conventions::current().reads_stdin {
         command = conventions::with_stdin(command);

@@ -388,7 +388,7 @@ impl Run<'_> {
         }
         if let Some(locations) = &mut rules.locations {
             let outdated = std::mem::take(&mut tally.outdated_nodes);
-            locations.forget(outdated, self.file, plan, ctx)?;
+            locations.restore_base_location(outdated, self.file, plan, ctx)?;
             locations.locate(changes);
         }
         self.apply(steps, changes, &rules, &mut tally, &mut sink)?;

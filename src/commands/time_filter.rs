@@ -216,7 +216,7 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
         select_versions(block, options.when, selection, || continued.next(entry))
     };
     let decide = |entry: &BlobEntry| {
-        let is_single = entry.flags.has(BlobFlags::STRICT) && !continued.has_next(entry);
+        let is_single = entry.flags.has(BlobFlags::UNIQUE_IDS) && !continued.has_next(entry);
         options.when.decide(entry, is_single)
     };
     write_selected(job, decide, select, |()| (), ctx)

@@ -1,6 +1,6 @@
 //! Joins small blocks into full blocks and encodes these on every core, before a [`PbfWriter`] writes them.
 
-use super::part::{Part, PartReader};
+use super::output_chunk::{OutputChunk, OutputChunkReader};
 use super::text_sink::TextEncoders;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobLocations, PbfWriter, WriteOptions};
@@ -37,7 +37,7 @@ enum JobSource {
     /// A full block.
     Slices(Vec<BlockSlice>),
     /// A part whose objects change their form.
-    Part(Part),
+    Chunk(OutputChunk),
     /// A blob that changes its compression. It has no frames if it is compressed as it should be.
     Compressed(Input, BlobEntry),
 }
@@ -102,16 +102,16 @@ impl BlockPacker {
     }
 
     /// Encodes a part anew.
-    fn change(&mut self, part: Part) -> Result<()> {
+    fn change(&mut self, chunk: OutputChunk) -> Result<()> {
         self.end_block()?;
-        let frames = self.encoders.encode(JobSource::Part(part))?;
+        let frames = self.encoders.encode(JobSource::Chunk(chunk))?;
         self.wait(Waiting::Encoded(frames))
     }
 
     /// Appends a blob of an input: unchanged, unless objects change their form.
     pub(crate) fn copy(&mut self, input: &Input, entry: BlobEntry) -> Result<()> {
         if self.changes_objects() {
-            return self.change(Part::Blob(input.clone(), entry));
+            return self.change(OutputChunk::Blob(input.clone(), entry));
         }
         self.end_block()?;
         if self.recompresses() {
@@ -128,7 +128,7 @@ impl BlockPacker {
     /// Appends encoded blobs.
     pub(crate) fn frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
         if self.changes_objects() {
-            return self.change(Part::Frames(frames));
+            return self.change(OutputChunk::Frames(frames));
         }
         self.end_block()?;
         self.wait(Waiting::Frames(frames))
@@ -265,7 +265,7 @@ fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions, ctx: &Context)
 /// The state of a thread that encodes blocks.
 struct EncodeWorker {
     encoder: FrameEncoder,
-    parts: PartReader,
+    parts: OutputChunkReader,
     options: WriteOptions,
     cleaned: Vec<u8>,
 }
@@ -282,7 +282,7 @@ impl EncodeWorker {
         }
         Self {
             encoder,
-            parts: PartReader::new(ctx),
+            parts: OutputChunkReader::new(ctx),
             options,
             cleaned: Vec::new(),
         }
@@ -316,9 +316,9 @@ impl EncodeWorker {
                     added.map_err(internal)?;
                 }
             },
-            JobSource::Part(part) => self
+            JobSource::Chunk(chunk) => self
                 .parts
-                .for_each_payload(part, |payload| add(payload, 0..usize::MAX))?,
+                .for_each_payload(chunk, |payload| add(payload, 0..usize::MAX))?,
             JobSource::Compressed(input, entry) => {
                 let differs = |encoding| self.options.compression.differs_from(encoding);
                 if let Some(payload) = self.parts.payload_if(input, entry, differs)? {

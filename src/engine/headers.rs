@@ -69,7 +69,7 @@ pub enum InheritedFields {
     #[default]
     All,
     /// The bounding box, and the features that readers need.
-    Box,
+    BboxAndRequired,
     /// The features that readers need.
     Needed,
 }

@@ -125,7 +125,7 @@ pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
         && (one.hash, one.payload_len, one.count) == (other.hash, other.payload_len, other.count)
         && (one.first_key(), one.last_key()) == (other.first_key(), other.last_key())
         // If ids repeat, the last id of a blob may continue in the next blob.
-        && one.flags.has(BlobFlags::STRICT)
+        && one.flags.has(BlobFlags::UNIQUE_IDS)
         && one.kinds.single().is_some()
 }
 
@@ -177,7 +177,9 @@ impl MergeStep {
     /// Other steps stay as they are.
     pub(crate) fn with_each_id_once(self) -> Self {
         match self {
-            Self::Copy(source) if !source.entry.flags.has(BlobFlags::STRICT) => self.encoded_anew(),
+            Self::Copy(source) if !source.entry.flags.has(BlobFlags::UNIQUE_IDS) => {
+                self.encoded_anew()
+            }
             step => step,
         }
     }

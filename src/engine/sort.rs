@@ -247,7 +247,7 @@ fn copy_while_sorted(
                 KeptVersions::All => BlobFlags::SORTED,
                 KeptVersions::EachVersion(_)
                 | KeptVersions::HighestVersion
-                | KeptVersions::LastChange(_) => BlobFlags::STRICT,
+                | KeptVersions::LastChange(_) => BlobFlags::UNIQUE_IDS,
             };
             let in_place = entry.flags.has(order) && entry.first_key() > last;
             last = entry.last_key().max(last);

@@ -2,7 +2,7 @@
 //! order of the parts. Memory does not depend on how well the data compress: a thread holds one payload and a few
 //! chunks.
 
-use super::part::{Part, PartReader};
+use super::output_chunk::{OutputChunk, OutputChunkReader};
 use crate::error::{Error, FormatError, Result};
 use crate::file::Written;
 use crate::formats::{ObjectChunk, ObjectText, TextDocument, TextOptions};
@@ -20,7 +20,7 @@ const BLOCKS: usize = 1 << 19;
 
 /// A part of an output, to be turned into text.
 struct Job {
-    part: Part,
+    part: OutputChunk,
     form: TextForm,
     /// The index of the output.
     index: usize,
@@ -159,12 +159,12 @@ impl TextSink {
 
     /// Appends the objects of a blob of an input.
     pub(crate) fn blob(&mut self, input: &Input, entry: BlobEntry) -> Result<()> {
-        self.part(Part::Blob(input.clone(), entry))
+        self.part(OutputChunk::Blob(input.clone(), entry))
     }
 
     /// Appends encoded blobs.
     pub(crate) fn frames(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
-        self.part(Part::Frames(frames))
+        self.part(OutputChunk::Frames(frames))
     }
 
     /// Appends a small block.
@@ -184,7 +184,7 @@ impl TextSink {
             blocks if blocks.is_empty() => Ok(()),
             blocks => self
                 .encoders
-                .encode(self.index, self.form, Part::Blocks(blocks)),
+                .encode(self.index, self.form, OutputChunk::Blocks(blocks)),
         }
     }
 
@@ -197,7 +197,7 @@ impl TextSink {
         self.encoders.add_text(self.index, text)
     }
 
-    fn part(&mut self, part: Part) -> Result<()> {
+    fn part(&mut self, part: OutputChunk) -> Result<()> {
         self.end_block()?;
         self.encoders.encode(self.index, self.form, part)
     }
@@ -240,7 +240,7 @@ impl TextEncoders {
     }
 
     /// Hands a part of an output to the threads. Meanwhile, writes chunks that are ready.
-    fn encode(&self, index: usize, form: TextForm, part: Part) -> Result<()> {
+    fn encode(&self, index: usize, form: TextForm, part: OutputChunk) -> Result<()> {
         let mut queue = self.queue.borrow_mut();
         let queue = match &mut *queue {
             Some(queue) => queue,
@@ -302,14 +302,14 @@ impl TextEncoders {
 
 /// The state of a thread that turns parts into text.
 struct TextWorker {
-    parts: PartReader,
+    parts: OutputChunkReader,
     text: Option<(TextForm, ObjectText)>,
 }
 
 impl TextWorker {
     fn new(ctx: &Context) -> Self {
         Self {
-            parts: PartReader::new(ctx),
+            parts: OutputChunkReader::new(ctx),
             text: None,
         }
     }
@@ -337,7 +337,7 @@ impl TextWorker {
     }
 }
 
-/// Turns blocks into chunks.
+/// TicketLock blocks into chunks.
 struct ChunkWriter<'a> {
     text: &'a mut ObjectText,
     order: ChunkOrder,

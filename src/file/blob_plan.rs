@@ -255,7 +255,7 @@ impl BlobPlan {
 
     /// Whether the entries prove that no object occurs more than once, not even in several versions.
     pub fn has_each_object_once(&self) -> bool {
-        let strict = |entry: &BlobEntry| entry.flags.has(BlobFlags::STRICT) || entry.count == 0;
+        let strict = |entry: &BlobEntry| entry.flags.has(BlobFlags::UNIQUE_IDS) || entry.count == 0;
         self.entries.iter().all(strict) && self.first_where(|first, last| first <= last).is_none()
     }
 

@@ -138,7 +138,7 @@ fn read_opl(
             has_objects = true;
             continue;
         }
-        let parsed = parse_opl(line).map_err(|cause| Error::ChangeFile {
+        let parsed = parse_opl(line).map_err(|cause| Error::Text {
             path: input.path().to_owned(),
             line: number,
             column: 1,

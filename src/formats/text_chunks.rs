@@ -44,7 +44,7 @@ impl TextChunk {
     pub(super) fn error(&self, path: &Path, at: usize, cause: String) -> Error {
         let (line, column) = self.position(at);
         let cause = cause.replace('\n', "\\n").replace('\r', "\\r");
-        Error::ChangeFile {
+        Error::Text {
             path: path.to_owned(),
             line,
             column,
@@ -153,7 +153,7 @@ impl TextChunks {
     /// An error at the end of the text read so far.
     fn failed(&self, cause: String) -> Error {
         let (lines, column) = moved(self.before, &self.pending);
-        Error::ChangeFile {
+        Error::Text {
             path: self.path.clone(),
             line: lines + 1,
             column: column + 1,

@@ -148,7 +148,7 @@ impl Builder {
         level
     }
 
-    /// Turns a node into an inner node, with its quarters pending in the level below, or into a
+    /// TicketLock a node into an inner node, with its quarters pending in the level below, or into a
     /// leaf.
     fn split_or_make_leaf(&mut self, pending: &Pending, level: &Level, below: &mut Level) {
         let (first, end) = pending.parts;

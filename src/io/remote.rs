@@ -67,8 +67,8 @@ struct Version {
 /// The reason why a request failed.
 enum Failure {
     /// Another attempt may succeed.
-    Passing(String),
-    Lasting(String),
+    Transient(String),
+    Permanent(String),
 }
 
 type Attempt<T> = std::result::Result<T, Failure>;
@@ -155,12 +155,12 @@ impl RemoteFile {
         let etag = self.version.etag.as_deref();
         let response = call(&self.agent, &self.url, &range, etag)?;
         let changed =
-            || Failure::Lasting("the file of the server changed while it was read".into());
+            || Failure::Permanent("the file of the server changed while it was read".into());
         match response.status().as_u16() {
             206 => {}
             412 | 416 => return Err(changed()),
             200 => {
-                return Err(Failure::Lasting(
+                return Err(Failure::Permanent(
                     "the server sent the whole file instead of a part".into(),
                 ));
             }
@@ -171,7 +171,7 @@ impl RemoteFile {
             return Err(changed());
         }
         if part != range {
-            return Err(Failure::Lasting(format!(
+            return Err(Failure::Permanent(format!(
                 "the server sent bytes {} to {} instead of {} to {}",
                 part.start, part.end, range.start, range.end
             )));
@@ -189,12 +189,12 @@ fn attempts<T>(attempt: impl Fn() -> Attempt<T>) -> std::result::Result<T, Strin
         left -= 1;
         match attempt() {
             Ok(found) => return Ok(found),
-            Err(Failure::Passing(_)) if left > 0 => {
+            Err(Failure::Transient(_)) if left > 0 => {
                 std::thread::sleep(pause);
                 pause *= 2;
             }
-            Err(Failure::Passing(cause)) => return Err(format!("{cause} ({ATTEMPTS} attempts)")),
-            Err(Failure::Lasting(cause)) => return Err(cause),
+            Err(Failure::Transient(cause)) => return Err(format!("{cause} ({ATTEMPTS} attempts)")),
+            Err(Failure::Permanent(cause)) => return Err(cause),
         }
     }
 }
@@ -212,7 +212,7 @@ fn begin(
         206 => {
             let (part, version) = part_of(response.headers())?;
             if part != (0..FIRST.min(version.len)) {
-                return Err(Failure::Lasting(
+                return Err(Failure::Permanent(
                     "the server sent another part than the first".into(),
                 ));
             }
@@ -221,7 +221,7 @@ fn begin(
         }
         200 => {
             let len = response.body().content_length();
-            let len = len.ok_or(Failure::Lasting(
+            let len = len.ok_or(Failure::Permanent(
                 "the server does not say how long the file is".into(),
             ))?;
             let version = version_of(response.headers(), len);
@@ -229,7 +229,7 @@ fn begin(
             Ok((version, 0..len))
         }
         416 => Ok((version_of(response.headers(), 0), 0..0)),
-        404 | 410 => Err(Failure::Lasting("the server has no such file".into())),
+        404 | 410 => Err(Failure::Permanent("the server has no such file".into())),
         _ => Err(refusal(&response)),
     }
 }
@@ -249,8 +249,8 @@ fn call(
         request = request.header(IF_MATCH, etag);
     }
     request.call().map_err(|error| match web::cause_of(&error) {
-        (cause, true) => Failure::Passing(cause),
-        (cause, false) => Failure::Lasting(cause),
+        (cause, true) => Failure::Transient(cause),
+        (cause, false) => Failure::Permanent(cause),
     })
 }
 
@@ -259,8 +259,8 @@ fn refusal(response: &Response<Body>) -> Failure {
     let status = response.status();
     let cause = format!("the server answered with status {status}");
     match web::may_pass(status.as_u16()) {
-        true => Failure::Passing(cause),
-        false => Failure::Lasting(cause),
+        true => Failure::Transient(cause),
+        false => Failure::Permanent(cause),
     }
 }
 
@@ -271,7 +271,7 @@ fn part_of(headers: &HeaderMap) -> Attempt<(Range<u64>, Version)> {
         Some((part, Some(len))) if part.start <= part.end && part.end <= len => {
             Ok((part, version_of(headers, len)))
         }
-        _ => Err(Failure::Lasting(
+        _ => Err(Failure::Permanent(
             "the server does not say which part it sends".into(),
         )),
     }
@@ -296,19 +296,19 @@ fn store(body: impl Read, range: &Range<u64>, file: &File, pace: &Pace) -> Attem
     while at < range.end {
         let count = part.read(&mut buffer).map_err(|error| {
             let cause = web::cause_of_io(&error);
-            Failure::Passing(format!("the transfer broke off: {cause}"))
+            Failure::Transient(format!("the transfer broke off: {cause}"))
         })?;
         if count == 0 {
-            return Err(Failure::Passing("the transfer ended early".into()));
+            return Err(Failure::Transient("the transfer ended early".into()));
         }
         let bytes = buffer.get(..count).unwrap_or_default();
         system::write_at(file, bytes, at).map_err(|error| {
-            Failure::Lasting(format!("cannot write to a temporary file: {error}"))
+            Failure::Permanent(format!("cannot write to a temporary file: {error}"))
         })?;
         at += count as u64;
         if at < range.end && pace.is_lost(at - range.start) {
             let cause = "the server gives less than a thousand bytes a second";
-            return Err(Failure::Passing(cause.into()));
+            return Err(Failure::Transient(cause.into()));
         }
     }
     Ok(())
@@ -386,7 +386,9 @@ mod tests {
         let taken = |patience| store(Drip, &(0..30), &file, &Pace::new(patience));
         assert!(taken(Duration::from_secs(60)).is_ok());
         match taken(Duration::ZERO) {
-            Err(Failure::Passing(cause)) => assert!(cause.contains("a thousand bytes"), "{cause}"),
+            Err(Failure::Transient(cause)) => {
+                assert!(cause.contains("a thousand bytes"), "{cause}")
+            }
             _ => panic!("it is waited for"),
         }
     }

@@ -12,7 +12,7 @@ impl BlobFlags {
     /// Objects are in canonical order, and the versions of an object do not descend.
     pub const SORTED: Self = Self(1);
     /// Objects are in canonical order, and no id occurs twice.
-    pub const STRICT: Self = Self(2);
+    pub const UNIQUE_IDS: Self = Self(2);
     /// Some way carries the coordinates of its nodes.
     pub const LOCATIONS: Self = Self(4);
     /// Some nodes are dense.
@@ -160,7 +160,7 @@ impl BlobEntry {
             Some("the number of objects differs")
         } else if (self.min_id, self.max_id) != (found.min_id, found.max_id) {
             Some("the range of ids differs")
-        } else if lacks(BlobFlags::SORTED) || lacks(BlobFlags::STRICT) {
+        } else if lacks(BlobFlags::SORTED) || lacks(BlobFlags::UNIQUE_IDS) {
             Some("ids are not in the order that the index states")
         } else {
             None

@@ -114,6 +114,6 @@ impl IdFacts {
         entry.min_id = id(entry.kinds.first(), |ids| ids.min);
         entry.max_id = id(entry.kinds.last(), |ids| ids.max);
         entry.flags.set(BlobFlags::SORTED, self.sorted);
-        entry.flags.set(BlobFlags::STRICT, self.strict);
+        entry.flags.set(BlobFlags::UNIQUE_IDS, self.strict);
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
     ids.fill(&mut found);
     let [is_sorted, is_hashed] =
         [BlobFlags::SORTED, BlobFlags::HASHED].map(|flag| entry.flags.has(flag));
-    if is_sorted && !is_hashed && !found.flags.has(BlobFlags::STRICT) {
+    if is_sorted && !is_hashed && !found.flags.has(BlobFlags::UNIQUE_IDS) {
         // If an id occurs twice, `SORTED` also says that its versions do not descend, which takes a full scan to check.
         scan_payload(payload, &mut found)?;
     }

@@ -20,7 +20,7 @@ pub(super) fn check_changes(bytes: impl BufRead) -> Result<u64, Fault> {
         ))
     })?;
     match (len, end.is_of_changes()) {
-        (MAX_TEXT.., _) => Err(Fault::Lasting(format!(
+        (MAX_TEXT.., _) => Err(Fault::Permanent(format!(
             "the text of the change file is longer than {MAX_TEXT} bytes"
         ))),
         (_, true) => Ok(len),

@@ -83,7 +83,7 @@ impl<'t> Fetcher<'t> {
                 failures + 1
             };
             let pause = match &fault {
-                Fault::Missing | Fault::Refused(_) | Fault::Lasting(_) => return Err(fault),
+                Fault::Missing | Fault::Refused(_) | Fault::Permanent(_) => return Err(fault),
                 _ if failures >= ATTEMPTS || pace.is_lost(bytes.len()) => return Err(fault),
                 // A server that asks for no pause gets one all the same.
                 Fault::Busy(Some(pause)) => {
@@ -118,7 +118,7 @@ impl<'t> Fetcher<'t> {
             bytes.clear().map_err(|error| unwritten(&error))?;
             if start > 0 {
                 let cause = "the server gave another part of the file than the one asked for";
-                return Err(Fault::Passing(cause.into()));
+                return Err(Fault::Transient(cause.into()));
             }
         }
         let end = len.map(|len| start + len);
@@ -128,7 +128,7 @@ impl<'t> Fetcher<'t> {
         let mut buffer = vec![0; READ_LEN];
         loop {
             let read = part.read(&mut buffer);
-            let read = read.map_err(|error| Fault::Passing(error.to_string()))?;
+            let read = read.map_err(|error| Fault::Transient(error.to_string()))?;
             let added = bytes.add(buffer.get(..read).unwrap_or_default());
             added.map_err(|error| unwritten(&error))?;
             if bytes.len() > limit {
@@ -142,14 +142,14 @@ impl<'t> Fetcher<'t> {
             }
             if pace.is_lost(bytes.len().saturating_sub(start)) {
                 let cause = "the server gives less than a thousand bytes a second";
-                return Err(Fault::Passing(cause.into()));
+                return Err(Fault::Transient(cause.into()));
             }
         }
         match end.filter(|end| *end != bytes.len()) {
             None => Ok(()),
             Some(end) => {
                 let cause = format!("the connection broke after {} of {end} bytes", bytes.len());
-                Err(Fault::Passing(cause))
+                Err(Fault::Transient(cause))
             }
         }
     }
@@ -157,11 +157,11 @@ impl<'t> Fetcher<'t> {
 
 /// The fault of bytes that cannot be kept.
 pub(super) fn unwritten(error: &std::io::Error) -> Fault {
-    Fault::Lasting(format!("cannot write to a temporary file: {error}"))
+    Fault::Permanent(format!("cannot write to a temporary file: {error}"))
 }
 
 fn too_long(limit: u64) -> Fault {
-    Fault::Lasting(format!("the file is longer than {limit} bytes"))
+    Fault::Permanent(format!("the file is longer than {limit} bytes"))
 }
 
 #[cfg(test)]
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_broken_transfer_goes_on_where_it_broke() {
         let whole = Ok(FILE.to_vec());
-        let passing = || Err(Fault::Passing("time-out".into()));
+        let passing = || Err(Fault::Transient("time-out".into()));
         let all = FILE.len();
         assert_eq!(fetched(vec![Ok((0, all))], 100), (whole.clone(), vec![]));
         let steps = vec![Ok((0, 10)), passing(), Ok((10, 5)), Ok((15, all - 15))];
@@ -227,19 +227,19 @@ mod tests {
         let lasting = [
             Fault::Missing,
             Fault::Refused("status 403".into()),
-            Fault::Lasting("no".into()),
+            Fault::Permanent("no".into()),
         ];
         for fault in lasting {
             assert_eq!(fetched(vec![Err(fault.clone())], 100), (Err(fault), vec![]));
         }
-        let passing = || Err(Fault::Passing("time-out".into()));
+        let passing = || Err(Fault::Transient("time-out".into()));
         let (result, pauses) = fetched((0..5).map(|_| passing()).collect(), 100);
-        assert_eq!(result, Err(Fault::Passing("time-out".into())));
+        assert_eq!(result, Err(Fault::Transient("time-out".into())));
         assert_eq!(pauses, [100, 200, 400, 800]);
         let (result, _) = fetched(vec![Ok((0, FILE.len()))], 10);
         assert_eq!(
             result,
-            Err(Fault::Lasting("the file is longer than 10 bytes".into()))
+            Err(Fault::Permanent("the file is longer than 10 bytes".into()))
         );
     }
 
@@ -266,7 +266,7 @@ mod tests {
         );
         let mut body = Vec::new();
         let fault = fetcher.fetch_into(&mut body, "v:/file", 1 << 16);
-        assert!(matches!(fault, Err(Fault::Lasting(_))));
+        assert!(matches!(fault, Err(Fault::Permanent(_))));
         assert!(body.len() < 1 << 18);
     }
 

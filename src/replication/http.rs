@@ -118,8 +118,8 @@ impl WebFiles {
                 })
             }
             429 | 503 => Fault::Busy(header(response.headers(), RETRY_AFTER).and_then(pause)),
-            status if web::may_pass(status) => Fault::Passing(cause),
-            _ => Fault::Lasting(cause),
+            status if web::may_pass(status) => Fault::Transient(cause),
+            _ => Fault::Permanent(cause),
         }
     }
 }
@@ -128,7 +128,7 @@ impl Transport for WebFiles {
     fn open(&self, url: &str, start: u64) -> Result<Part, Fault> {
         let mut uri: Uri = url
             .parse()
-            .map_err(|_| Fault::Lasting("this is no URL".into()))?;
+            .map_err(|_| Fault::Permanent("this is no URL".into()))?;
         for _ in 0..=REDIRECTS {
             let response = self.call(&uri, start)?;
             let status = response.status();
@@ -144,7 +144,7 @@ impl Transport for WebFiles {
                     .map_or(start, |(part, _)| part.start),
                 // The file ends where the part would begin: it became shorter, or is complete.
                 StatusCode::RANGE_NOT_SATISFIABLE => {
-                    return Err(Fault::Passing("the file became shorter meanwhile".into()));
+                    return Err(Fault::Transient("the file became shorter meanwhile".into()));
                 }
                 _ => return Err(self.refusal(&uri, &response)),
             };
@@ -155,7 +155,7 @@ impl Transport for WebFiles {
                 bytes: Box::new(body.into_reader()),
             });
         }
-        Err(Fault::Lasting(format!("more than {REDIRECTS} redirects")))
+        Err(Fault::Permanent(format!("more than {REDIRECTS} redirects")))
     }
 }
 
@@ -208,7 +208,7 @@ fn pause(text: &str) -> Option<Duration> {
 /// The URL that a redirect leads to.
 fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
     let to = header(headers, LOCATION);
-    let to = to.ok_or_else(|| Fault::Lasting("a redirect that leads nowhere".into()))?;
+    let to = to.ok_or_else(|| Fault::Permanent("a redirect that leads nowhere".into()))?;
     let (scheme, authority) = (from.scheme_str().unwrap_or("http"), from.authority());
     let authority = authority.map_or("", |authority| authority.as_str());
     let text = match to {
@@ -225,20 +225,20 @@ fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
     };
     let uri: Uri = text
         .parse()
-        .map_err(|_| Fault::Lasting("a redirect to what is no URL".into()))?;
+        .map_err(|_| Fault::Permanent("a redirect to what is no URL".into()))?;
     match (scheme, uri.scheme_str()) {
         ("https", Some("http")) => Err(Fault::Refused(
             "a redirect from https to http, which is not followed".into(),
         )),
         (_, Some("http" | "https")) => Ok(uri),
-        _ => Err(Fault::Lasting("a redirect to another protocol".into())),
+        _ => Err(Fault::Permanent("a redirect to another protocol".into())),
     }
 }
 
 /// The fault behind an error of the client.
 fn fault(error: &ureq::Error) -> Fault {
     match web::cause_of(error) {
-        (cause, true) => Fault::Passing(cause),
-        (cause, false) => Fault::Lasting(cause),
+        (cause, true) => Fault::Transient(cause),
+        (cause, false) => Fault::Permanent(cause),
     }
 }

@@ -50,10 +50,10 @@ pub(crate) fn failed(url: &str, fault: Fault) -> Error {
             )
         }
         Fault::Busy(_) => "the server asks to come back later; try again in some minutes".into(),
-        Fault::Passing(cause) | Fault::Incomplete(cause) => {
+        Fault::Transient(cause) | Fault::Incomplete(cause) => {
             format!("{cause}, also after several attempts; try again later")
         }
-        Fault::Lasting(cause) => cause,
+        Fault::Permanent(cause) => cause,
     };
     Error::file(Path::new(url), cause)
 }
@@ -163,7 +163,7 @@ impl<'s> Server<'s> {
             }
             let sequence = numbers(&text).0;
             if let Some(sequence) = sequence.filter(|sequence| *sequence > LAST_SEQUENCE) {
-                return Err(Fault::Lasting(format!(
+                return Err(Fault::Permanent(format!(
                     "the sequence number {sequence} is larger than those of servers, which have nine digits at most"
                 )));
             }

@@ -17,9 +17,9 @@ pub enum Fault {
     /// The file is incomplete on the server, which may be writing it.
     Incomplete(String),
     /// Trouble that may pass: a broken connection, a time-out, a status of 500 or more.
-    Passing(String),
+    Transient(String),
     /// Trouble that stays.
-    Lasting(String),
+    Permanent(String),
 }
 
 /// A file from some byte on.
@@ -68,7 +68,7 @@ impl Transport for LocalFiles {
         opened.map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Fault::Missing,
             ErrorKind::PermissionDenied => Fault::Refused(error.to_string()),
-            _ => Fault::Lasting(error.to_string()),
+            _ => Fault::Permanent(error.to_string()),
         })
     }
 }

@@ -11,7 +11,7 @@ mod phase;
 mod phase_tests;
 mod stats;
 mod threads;
-mod turns;
+mod ticket_lock;
 
 pub(crate) use chunk_queue::{ChunkQueue, ChunkSender};
 pub use context::{Context, Disorder, InputFormat, IoMode};
@@ -21,4 +21,4 @@ pub(crate) use parallel_sort::sort_by;
 pub(crate) use pass::{Pass, WorkItem};
 pub use phase::parallel_classify_phase;
 pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};
-pub(crate) use turns::{Turn, Turns};
+pub(crate) use ticket_lock::{TicketLock, Turn};

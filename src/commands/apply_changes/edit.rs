@@ -399,7 +399,7 @@ impl Edit<'_> {
             Some(omitted) if omitted.may_omit(self.entry) => omitted.omitted_in(block)?,
             _ => IdSet::default(),
         };
-        let is_in_order = self.entry.flags.has(BlobFlags::STRICT);
+        let is_in_order = self.entry.flags.has(BlobFlags::UNIQUE_IDS);
         if changes.is_empty() && no_longer_needed.is_empty() && is_in_order {
             script.edits.keep_many(self.entry.count as usize);
             return Ok(script);

@@ -185,7 +185,7 @@ impl Locations {
             }
         }
         let outdated = outdated_in_mixed_blobs(file, plan, changes, ctx)?;
-        found.forget(outdated, file, plan, ctx)?;
+        found.restore_base_location(outdated, file, plan, ctx)?;
         let refs = changes.changes().iter().flat_map(|way| changes.refs(way));
         let wanted: IdSet = refs
             .copied()
@@ -298,7 +298,7 @@ impl Locations {
 
     /// Undoes the changes of the nodes `outdated`, which turned out to be older than the base: these nodes get the
     /// locations that they have in the base.
-    pub(super) fn forget(
+    pub(super) fn restore_base_location(
         &mut self,
         outdated: Vec<i64>,
         file: &PbfFile,

@@ -201,7 +201,7 @@ impl Visitor for Collector {
         self.shared.sorter.check()
     }
 
-    fn rest(&mut self) {
+    fn flush(&mut self) {
         if self.rows.count() > 0 {
             self.shared.sorter.add(std::mem::take(&mut self.rows));
         }

@@ -225,7 +225,7 @@ impl Comparison {
         let hashed = entry.flags.has(BlobFlags::HASHED) && other.flags.has(BlobFlags::HASHED);
         let shows_common = matches!(self.format, Some(Format::Text { common: true, .. }));
         // An object that occurs twice has to be found, even if both files have it twice.
-        let may_repeat = self.makes_changes() && !entry.flags.has(BlobFlags::STRICT);
+        let may_repeat = self.makes_changes() && !entry.flags.has(BlobFlags::UNIQUE_IDS);
         let (Some(kind), false, true) = (
             entry.kinds.single(),
             shows_common || may_repeat || one.file == two.file,

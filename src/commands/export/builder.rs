@@ -254,7 +254,7 @@ impl Visitor for Builder {
         self.features.check()
     }
 
-    fn rest(&mut self) {
+    fn flush(&mut self) {
         self.features.pass_on();
     }
 }

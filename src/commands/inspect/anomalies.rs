@@ -100,7 +100,7 @@ pub(super) fn note_blob(anomalies: &mut Anomalies, entry: &BlobEntry) {
             "blobs whose objects are not in order",
         ),
         (
-            entry.flags.has(BlobFlags::SORTED) && !entry.flags.has(BlobFlags::STRICT),
+            entry.flags.has(BlobFlags::SORTED) && !entry.flags.has(BlobFlags::UNIQUE_IDS),
             "blobs in which ids occur again",
         ),
     ] {

@@ -13,7 +13,7 @@ use crate::pbf::{
     BlobEntry, BlobFlags, Block, EncodedFrame, FrameEncoder, NewIds, PART_LEN, patch_ids,
     stale_index,
 };
-use crate::runtime::{Turn, Turns};
+use crate::runtime::{TicketLock, Turn};
 
 impl Renumbering<'_> {
     /// Removes the blobs of a kind from the plan and returns them; `None` unless they are the next ones to be written,
@@ -26,7 +26,7 @@ impl Renumbering<'_> {
         let (blobs, rest) = entries.split_at(count);
         let has = |entry: &BlobEntry, flag| entry.flags.has(flag);
         let is_known =
-            |entry: &BlobEntry| has(entry, BlobFlags::STRICT) && has(entry, BlobFlags::HASHED);
+            |entry: &BlobEntry| has(entry, BlobFlags::UNIQUE_IDS) && has(entry, BlobFlags::HASHED);
         let is_fit = self.options.kinds.contains(kind)
             && self.numberings[kind as usize].len() == 0
             && blobs.iter().all(is_known)
@@ -65,7 +65,7 @@ impl Renumbering<'_> {
             replaces_nodes: kind == ObjectKind::Way
                 && self.options.kinds.contains(ObjectKind::Node),
             assigns: self.options.orphans == Orphans::Assign,
-            missing: Turns::new(MissingNodes::new(nodes)),
+            missing: TicketLock::new(MissingNodes::new(nodes)),
         };
         let write = self.options.output.encoding();
         let name = match kind {
@@ -112,7 +112,7 @@ struct OrderedPass<'n> {
     replaces_nodes: bool,
     /// Whether nodes that are not in the file get new ids, too.
     assigns: bool,
-    missing: Turns<MissingNodes>,
+    missing: TicketLock<MissingNodes>,
 }
 
 /// The state of a thread of the pass.

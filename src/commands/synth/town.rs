@@ -97,7 +97,7 @@ impl SyntheticObject {
         }
     }
 
-    /// Turns the object into its next version, edited on `day`: nodes are moved, ways and relations get a tag.
+    /// TicketLock the object into its next version, edited on `day`: nodes are moved, ways and relations get a tag.
     pub(super) fn change_on(&mut self, day: u32) {
         let mut random = Random::seeded(&[6, self.id as u64, u64::from(day)]);
         self.version += 1;

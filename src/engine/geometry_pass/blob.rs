@@ -68,9 +68,9 @@ impl<V: Visitor> BlobVisit<V> {
         chunks.send(Found::Done(*entry))
     }
 
-    /// Does what nobody waits for.
-    pub(super) fn rest(&mut self) {
-        self.visitor.rest();
+    /// Flushes what the visitor buffered, after the results of a blob were sent.
+    pub(super) fn flush(&mut self) {
+        self.visitor.flush();
     }
 }
 

@@ -52,13 +52,13 @@ pub(crate) trait Visitor {
     /// Removes a result that is due, if there is one. All results are due at the end of a blob.
     fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError>;
 
-    /// Fails if [`rest`](Self::rest) failed before.
+    /// Fails if [`flush`](Self::flush) failed before.
     fn check(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Called after each blob, when its results can be taken: nobody waits for what it does.
-    fn rest(&mut self) {
+    /// Flushes buffered rows, after the results of a blob were sent.
+    fn flush(&mut self) {
         // Most visitors have nothing to do then.
     }
 }
@@ -318,7 +318,7 @@ impl<'a> GeometryPass<'a> {
             self.ctx.jobs,
             move || BlobVisit::new(&input, visits, init(), &ctx),
             move |visit: &mut BlobVisit<V>, entry, chunks: &_| visit.blob(&task, &entry, chunks),
-            BlobVisit::rest,
+            BlobVisit::flush,
         )?;
         let mut take = |found| match found {
             Found::Visitor(found) => take(found),

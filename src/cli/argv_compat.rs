@@ -1,4 +1,4 @@
-//! Words that people type as they know them from other programs, rewritten as clap reads them.
+//! Command lines as people know them from other programs, rewritten as clap reads them.
 
 use std::ffi::OsString;
 

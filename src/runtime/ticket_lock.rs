@@ -1,4 +1,4 @@
-//! A small part of the work of a parallel phase that is done in the order of the items.
+//! A lock that workers get in the order of their items, for a small part of the work of a parallel phase.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// The items have numbers without gaps from 0, and workers claim them in this order. So the item whose turn it is always
 /// belongs to a worker, and no worker waits for ever.
 #[derive(Debug)]
-pub(crate) struct Turns<T> {
+pub(crate) struct TicketLock<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
 }
@@ -21,8 +21,8 @@ struct State<T> {
     value: T,
 }
 
-impl<T> Turns<T> {
-    /// The turns of a phase that begins with `value`.
+impl<T> TicketLock<T> {
+    /// Creates the lock with its initial value.
     pub(crate) const fn new(value: T) -> Self {
         Self {
             state: Mutex::new(State {
@@ -57,7 +57,7 @@ impl<T> Turns<T> {
 /// The turn of an item.
 #[derive(Debug)]
 pub(crate) struct Turn<'t, T> {
-    turns: &'t Turns<T>,
+    turns: &'t TicketLock<T>,
     number: u64,
     is_taken: bool,
 }
@@ -101,7 +101,7 @@ mod tests {
 
     /// Runs 100 items on four threads, of which `fails` fails. Returns the numbers of those that got their turn.
     fn run(fails: Option<u64>) -> Vec<u64> {
-        let (turns, claimed) = (Turns::new(Vec::new()), AtomicU64::new(0));
+        let (turns, claimed) = (TicketLock::new(Vec::new()), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

@@ -1,4 +1,4 @@
-//! A part of an output that a thread decodes, to encode it in another form.
+//! A chunk of an output that a thread decodes, to encode it in another form.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobReader;
@@ -6,8 +6,8 @@ use crate::io::Input;
 use crate::pbf::{BlobEntry, Decompressor, EncodedBlock, EncodedFrame, Encoding};
 use crate::runtime::Context;
 
-/// A part of an output.
-pub(crate) enum Part {
+/// A chunk of an output.
+pub(crate) enum OutputChunk {
     /// A blob of an input.
     Blob(Input, BlobEntry),
     /// Blobs that a worker encoded.
@@ -17,13 +17,13 @@ pub(crate) enum Part {
 }
 
 /// Decodes parts. Each thread has its own reader.
-pub(crate) struct PartReader {
+pub(crate) struct OutputChunkReader {
     ctx: Context,
     blobs: Option<BlobReader>,
     decompressor: Decompressor,
 }
 
-impl PartReader {
+impl OutputChunkReader {
     pub(crate) fn new(ctx: &Context) -> Self {
         Self {
             ctx: ctx.clone(),
@@ -52,17 +52,17 @@ impl PartReader {
     /// Calls `work` with the payload of each block of a part.
     pub(crate) fn for_each_payload(
         &mut self,
-        part: &Part,
+        part: &OutputChunk,
         mut work: impl FnMut(&[u8]) -> Result<(), FormatError>,
     ) -> Result<()> {
         let internal = |error: FormatError| Error::Internal(error.to_string());
         match part {
-            Part::Blob(input, entry) => self.blobs_of(input).decode(entry, work),
-            Part::Frames(frames) => frames.iter().try_for_each(|frame| {
+            OutputChunk::Blob(input, entry) => self.blobs_of(input).decode(entry, work),
+            OutputChunk::Frames(frames) => frames.iter().try_for_each(|frame| {
                 let payload = frame.payload(&mut self.decompressor).map_err(internal)?;
                 work(payload).map_err(internal)
             }),
-            Part::Blocks(blocks) => {
+            OutputChunk::Blocks(blocks) => {
                 let mut blocks = blocks.iter();
                 blocks.try_for_each(|block| work(&block.payload).map_err(internal))
             }
