@@ -20,7 +20,7 @@ use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::runtime::Context;
 use edit::{Applied, Editor, Rules, Tally};
 pub use history::{SameVersion, apply_to_history};
-use locations::Locations;
+use locations::LocationUpdates;
 pub use locations::UntaggedNodes;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -176,7 +176,9 @@ pub(crate) fn apply(
     };
     let has_locations = plan.any(BlobFlags::LOCATIONS) || file.header.has(feature::LOCATIONS);
     let locations = match options.locations_on_ways {
-        Some(untagged) => Some(Locations::find(&file, &plan, &changes, untagged, ctx)?),
+        Some(untagged) => Some(LocationUpdates::find(
+            &file, &plan, &changes, untagged, ctx,
+        )?),
         None => None,
     };
     if has_locations && locations.is_none() {

@@ -82,7 +82,7 @@ pub(crate) use element_view::ElementView;
 pub use list::List;
 pub use object::{Object, ObjectBody};
 pub(crate) use rewrite::{
-    Edit, EditScript, NewIds, Relocated, SpliceOptions, WayNodes, locate_ways, patch_ids,
+    EditOp, EditScript, NewIds, Relocated, SpliceOptions, WayNodes, locate_ways, patch_ids,
     put_kept_block, put_kept_messages, relocate_ways, splice_block,
 };
 pub use rewrite::{InfoFields, clean_block};

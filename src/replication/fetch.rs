@@ -1,7 +1,7 @@
 //! Fetching a file whatever happens on the way: pauses, attempts, and going on where a connection broke.
 
 use super::body::Body;
-use super::transport::{Fault, Part, Transport};
+use super::transport::{BodyRange, Fault, Transport};
 use crate::io::Pace;
 use std::io::Read;
 use std::time::Duration;
@@ -108,7 +108,7 @@ impl<'t> Fetcher<'t> {
     /// Opens the file behind the bytes that are there, and reads on to its end.
     fn read_on(&self, url: &str, limit: u64, bytes: &mut impl Body) -> Result<(), Fault> {
         let pace = Pace::new(self.patience);
-        let Part {
+        let BodyRange {
             start,
             len,
             bytes: mut part,
@@ -178,11 +178,11 @@ mod tests {
     struct Steps(Mutex<VecDeque<Step>>);
 
     impl Transport for Steps {
-        fn open(&self, _: &str, start: u64) -> Result<Part, Fault> {
+        fn open(&self, _: &str, start: u64) -> Result<BodyRange, Fault> {
             let step = self.0.lock().unwrap().pop_front();
             let (first, count) = step.expect("no more attempts than steps")?;
             assert!(first == 0 || first as u64 == start);
-            Ok(Part {
+            Ok(BodyRange {
                 start: first as u64,
                 len: Some((FILE.len() - first) as u64),
                 bytes: Box::new(&FILE[first..first + count]),
@@ -247,9 +247,9 @@ mod tests {
     fn a_body_that_is_no_gzip_file_is_not_read_to_its_end() {
         struct Endless;
         impl Transport for Endless {
-            fn open(&self, _: &str, start: u64) -> Result<Part, Fault> {
+            fn open(&self, _: &str, start: u64) -> Result<BodyRange, Fault> {
                 let bytes = Box::new(std::io::repeat(b'x'));
-                Ok(Part {
+                Ok(BodyRange {
                     start,
                     len: None,
                     bytes,

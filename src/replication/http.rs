@@ -1,7 +1,7 @@
 //! Files of a web server.
 
 use super::cookies::CookieJar;
-use super::transport::{Fault, LocalFiles, Part, Transport};
+use super::transport::{BodyRange, Fault, LocalFiles, Transport};
 use crate::error::Error;
 use crate::io::web;
 use std::fmt;
@@ -125,7 +125,7 @@ impl WebFiles {
 }
 
 impl Transport for WebFiles {
-    fn open(&self, url: &str, start: u64) -> Result<Part, Fault> {
+    fn open(&self, url: &str, start: u64) -> Result<BodyRange, Fault> {
         let mut uri: Uri = url
             .parse()
             .map_err(|_| Fault::Permanent("this is no URL".into()))?;
@@ -149,7 +149,7 @@ impl Transport for WebFiles {
                 _ => return Err(self.refusal(&uri, &response)),
             };
             let body = response.into_body();
-            return Ok(Part {
+            return Ok(BodyRange {
                 start,
                 len: body.content_length(),
                 bytes: Box::new(body.into_reader()),
@@ -173,7 +173,7 @@ impl AnyFiles {
 }
 
 impl Transport for AnyFiles {
-    fn open(&self, url: &str, start: u64) -> Result<Part, Fault> {
+    fn open(&self, url: &str, start: u64) -> Result<BodyRange, Fault> {
         match url.starts_with("http://") || url.starts_with("https://") {
             true => self.web.open(url, start),
             false => LocalFiles.open(url, start),

@@ -156,7 +156,7 @@ fn state_of(server: &Server<'_>, newest: State, timestamp: i64) -> Result<State>
 #[cfg(test)]
 mod tests {
     use super::super::fetch::Fetcher;
-    use super::super::transport::{Fault, Part, Transport};
+    use super::super::transport::{BodyRange, Fault, Transport};
     use super::*;
     use std::time::Duration;
 
@@ -170,7 +170,7 @@ mod tests {
     struct Steps;
 
     impl Transport for Steps {
-        fn open(&self, url: &str, _: u64) -> Result<Part, Fault> {
+        fn open(&self, url: &str, _: u64) -> Result<BodyRange, Fault> {
             let path = url.strip_prefix("v:/").unwrap();
             let (step, path) = path.split_once('/').unwrap();
             let step: i64 = step.parse().unwrap();
@@ -184,7 +184,7 @@ mod tests {
                 sequence,
                 timestamp,
             };
-            Ok(Part {
+            Ok(BodyRange {
                 start: 0,
                 len: None,
                 bytes: Box::new(std::io::Cursor::new(text.to_text())),

@@ -25,4 +25,4 @@ pub use search::state_at;
 pub use server::{ChangeFile, Server, is_same_server};
 pub use state::{LAST_SEQUENCE, State, path_of};
 pub(crate) use state::{known, numbers};
-pub use transport::{Fault, LocalFiles, Part, Transport};
+pub use transport::{BodyRange, Fault, LocalFiles, Transport};

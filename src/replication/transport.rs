@@ -23,7 +23,7 @@ pub enum Fault {
 }
 
 /// A file from some byte on.
-pub struct Part {
+pub struct BodyRange {
     /// The number of bytes of the file before the part: those that were asked for, or 0 if the server gives whole files
     /// only.
     pub start: u64,
@@ -40,7 +40,7 @@ pub trait Transport: Send + Sync {
     /// # Errors
     ///
     /// The server does not give the file.
-    fn open(&self, url: &str, start: u64) -> Result<Part, Fault>;
+    fn open(&self, url: &str, start: u64) -> Result<BodyRange, Fault>;
 }
 
 /// Files of this machine, such as a mirror: `file:///srv/replication/day/state.txt`.
@@ -48,7 +48,7 @@ pub trait Transport: Send + Sync {
 pub struct LocalFiles;
 
 impl Transport for LocalFiles {
-    fn open(&self, url: &str, start: u64) -> Result<Part, Fault> {
+    fn open(&self, url: &str, start: u64) -> Result<BodyRange, Fault> {
         let path = url.strip_prefix("file://").unwrap_or(url);
         // On Windows, `file:///C:/mirror` leads to a drive.
         let path = path
@@ -59,7 +59,7 @@ impl Transport for LocalFiles {
             let len = file.metadata()?.len();
             let start = start.min(len);
             file.seek(SeekFrom::Start(start))?;
-            Ok(Part {
+            Ok(BodyRange {
                 start,
                 len: Some(len - start),
                 bytes: Box::new(file),

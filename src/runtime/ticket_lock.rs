@@ -37,13 +37,13 @@ impl<T> TicketLock<T> {
     /// The turn of an item. If it is dropped without being taken, the items behind it get none.
     pub(crate) const fn turn(&self, number: u64) -> Turn<'_, T> {
         Turn {
-            turns: self,
+            lock: self,
             number,
             is_taken: false,
         }
     }
 
-    /// The value after all turns.
+    /// The value after the last item.
     pub(crate) fn into_inner(self) -> T {
         let state = self.state.into_inner();
         state.unwrap_or_else(PoisonError::into_inner).value
@@ -57,7 +57,7 @@ impl<T> TicketLock<T> {
 /// The turn of an item.
 #[derive(Debug)]
 pub(crate) struct Turn<'t, T> {
-    turns: &'t TicketLock<T>,
+    lock: &'t TicketLock<T>,
     number: u64,
     is_taken: bool,
 }
@@ -65,19 +65,19 @@ pub(crate) struct Turn<'t, T> {
 impl<T> Turn<'_, T> {
     /// Waits for the turn, and changes the value. Returns `None` if an item before this one failed.
     pub(crate) fn take<R>(mut self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let mut state = self.turns.lock();
+        let mut state = self.lock.lock();
         while state.next != self.number {
             if state.failed.is_some_and(|failed| failed < self.number) {
                 return None;
             }
-            let waited = self.turns.changed.wait(state);
+            let waited = self.lock.changed.wait(state);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         }
         let result = change(&mut state.value);
         state.next += 1;
         self.is_taken = true;
         drop(state);
-        self.turns.changed.notify_all();
+        self.lock.changed.notify_all();
         Some(result)
     }
 }
@@ -85,11 +85,11 @@ impl<T> Turn<'_, T> {
 impl<T> Drop for Turn<'_, T> {
     fn drop(&mut self) {
         if !self.is_taken {
-            let mut state = self.turns.lock();
+            let mut state = self.lock.lock();
             let failed = state.failed.unwrap_or(self.number);
             state.failed = Some(failed.min(self.number));
             drop(state);
-            self.turns.changed.notify_all();
+            self.lock.changed.notify_all();
         }
     }
 }

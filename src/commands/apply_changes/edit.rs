@@ -1,6 +1,6 @@
 //! Applies changes to a blob.
 
-use super::locations::{Locations, OmittedNodes};
+use super::locations::{LocationUpdates, OmittedNodes};
 use super::steps::ApplyStep;
 use crate::engine::sink::BlobOutcome;
 use crate::error::{Error, FormatError, Result};
@@ -12,7 +12,7 @@ use crate::pbf::{
     BlobEntry, BlobFlags, Block, BlockUnits, EncodedFrame, FrameEncoder, Object, ObjectBody,
     Relocated, Segmented, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways,
 };
-use crate::pbf::{Edit as Step, EditScript, SpliceOptions, splice_block};
+use crate::pbf::{EditOp, EditScript, SpliceOptions, splice_block};
 
 /// The maximum length of a block that is spliced, in bytes. A longer one, which the format advises against, is built anew,
 /// as blocks of the usual size: splicing takes up to ten times its length.
@@ -24,14 +24,14 @@ pub(super) struct Rules {
     /// Whether the coordinates in ways are removed.
     pub drops_locations: bool,
     /// The locations of nodes; `None` unless the coordinates in ways are kept up to date.
-    pub locations: Option<Locations>,
+    pub locations: Option<LocationUpdates>,
 }
 
 impl Rules {
     /// Whether a blob has to be decoded even without changes, since its ways may get other coordinates or its nodes may
     /// have to be removed.
     pub(super) fn rewrites(&self, entry: &BlobEntry) -> bool {
-        let moves = |locations: &Locations| locations.may_move(entry);
+        let moves = |locations: &LocationUpdates| locations.may_move(entry);
         self.drops_locations && entry.may_have_locations()
             || self.locations.as_ref().is_some_and(moves)
             || self
@@ -437,19 +437,19 @@ impl Edit<'_> {
         let mut objects = block.cursor();
         for step in edits.steps() {
             match *step {
-                Step::Insert(index) => {
+                EditOp::Insert(index) => {
                     if let Some(object) = new.get(index) {
                         self.encoder.add(object)?;
                     }
                 }
-                Step::Keep(count) => {
+                EditOp::Keep(count) => {
                     for _ in 0..count {
                         if let Some(object) = objects.next()? {
                             self.encoder.add_raw(&object, &block.units, &mut strings)?;
                         }
                     }
                 }
-                Step::Drop(count) => {
+                EditOp::Drop(count) => {
                     for _ in 0..count {
                         objects.next()?;
                     }
@@ -481,9 +481,9 @@ fn is_omitted(key: TypeThenId, no_longer_needed: &IdSet) -> bool {
 /// For each way of a block, whether the edit script keeps it.
 fn ways_that_stay(block: &Block<'_>, edits: &EditScript) -> Result<Vec<bool>, FormatError> {
     let stays = edits.steps().iter().flat_map(|step| match *step {
-        Step::Keep(count) => std::iter::repeat_n(true, count),
-        Step::Drop(count) => std::iter::repeat_n(false, count),
-        Step::Insert(_) => std::iter::repeat_n(false, 0),
+        EditOp::Keep(count) => std::iter::repeat_n(true, count),
+        EditOp::Drop(count) => std::iter::repeat_n(false, count),
+        EditOp::Insert(_) => std::iter::repeat_n(false, 0),
     });
     let (mut stays, mut ways) = (stays, Vec::new());
     block.for_each_id(|kind, _| {

@@ -26,7 +26,7 @@ pub enum UntaggedNodes {
 
 /// The locations of nodes after the changes, the blobs that these affect, and the nodes to leave out.
 #[derive(Debug, Default)]
-pub(super) struct Locations {
+pub(super) struct LocationUpdates {
     /// The new location of each changed node, or the location in the base if its change is outdated; `None` for a node
     /// without a location, such as a deleted one.
     moved: FxHashMap<i64, Option<Location>>,
@@ -166,7 +166,7 @@ fn warn_of_old_changes(file: &PbfFile, changes: &ChangeSet, ctx: &Context) {
     }
 }
 
-impl Locations {
+impl LocationUpdates {
     /// Collects the new locations of changed nodes, the locations of the other nodes of changed ways, the blobs whose
     /// ways move, and the nodes to leave out. Fails if the ways of the base have no locations.
     pub(super) fn find(

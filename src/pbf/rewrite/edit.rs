@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 
 /// One step of an edit script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edit {
+pub enum EditOp {
     /// Keeps the given number of objects.
     Keep(usize),
     /// Drops the given number of objects.
@@ -30,7 +30,7 @@ pub enum Edit {
 
 /// The steps that edit a block, from its first object to its last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EditScript(Vec<Edit>);
+pub struct EditScript(Vec<EditOp>);
 
 impl EditScript {
     /// The script that keeps each object for which `objects` yields `true`, in block order, and drops the others.
@@ -53,48 +53,48 @@ impl EditScript {
     /// Keeps the given number of objects.
     pub(crate) fn keep_many(&mut self, more: usize) {
         match self.0.last_mut() {
-            Some(Edit::Keep(count)) => *count += more,
-            _ => self.0.push(Edit::Keep(more)),
+            Some(EditOp::Keep(count)) => *count += more,
+            _ => self.0.push(EditOp::Keep(more)),
         }
     }
 
     /// Drops the next object.
     pub fn remove(&mut self) {
         match self.0.last_mut() {
-            Some(Edit::Drop(count)) => *count += 1,
-            _ => self.0.push(Edit::Drop(1)),
+            Some(EditOp::Drop(count)) => *count += 1,
+            _ => self.0.push(EditOp::Drop(1)),
         }
     }
 
     /// Inserts the new object with the given index before the next object of the block.
     pub fn insert(&mut self, index: usize) {
-        self.0.push(Edit::Insert(index));
+        self.0.push(EditOp::Insert(index));
     }
 
     /// The steps in order.
-    pub fn steps(&self) -> &[Edit] {
+    pub fn steps(&self) -> &[EditOp] {
         &self.0
     }
 
     /// Whether the script keeps all objects and inserts none.
     pub fn is_unchanged(&self) -> bool {
-        self.0.iter().all(|edit| matches!(edit, Edit::Keep(_)))
+        self.0.iter().all(|edit| matches!(edit, EditOp::Keep(_)))
     }
 
     /// The number of objects that the edited block has.
     pub fn count_after(&self) -> usize {
-        let count = |edit: &Edit| match edit {
-            Edit::Keep(count) => *count,
-            Edit::Drop(_) => 0,
-            Edit::Insert(_) => 1,
+        let count = |edit: &EditOp| match edit {
+            EditOp::Keep(count) => *count,
+            EditOp::Drop(_) => 0,
+            EditOp::Insert(_) => 1,
         };
         self.0.iter().map(count).sum()
     }
 
     /// The steps without a final drop: objects after the last kept or inserted one need not be read.
-    fn steps_without_final_drop(&self) -> &[Edit] {
+    fn steps_without_final_drop(&self) -> &[EditOp] {
         match self.steps() {
-            [steps @ .., Edit::Drop(_)] => steps,
+            [steps @ .., EditOp::Drop(_)] => steps,
             steps => steps,
         }
     }
@@ -425,7 +425,7 @@ fn splice_messages(
     let mut fields = Fields::new(group.0);
     for edit in script.steps_without_final_drop() {
         match *edit {
-            Edit::Keep(count) => {
+            EditOp::Keep(count) => {
                 for _ in 0..count {
                     let field = fields.next()?.ok_or(TOO_FEW_OBJECTS)?;
                     if options.drop_locations && field.number == primitive_group::WAYS {
@@ -435,12 +435,12 @@ fn splice_messages(
                     }
                 }
             }
-            Edit::Drop(count) => {
+            EditOp::Drop(count) => {
                 for _ in 0..count {
                     fields.next()?.ok_or(TOO_FEW_OBJECTS)?;
                 }
             }
-            Edit::Insert(index) => new.put_message(index, out),
+            EditOp::Insert(index) => new.put_message(index, out),
         }
     }
     Ok(())
@@ -508,7 +508,7 @@ fn splice_plain(
     let mut values = Varints::new(column);
     for edit in script.steps_without_final_drop() {
         match *edit {
-            Edit::Keep(count) => {
+            EditOp::Keep(count) => {
                 let start = values.position();
                 for _ in 0..count {
                     values.read()?;
@@ -516,8 +516,8 @@ fn splice_plain(
                 let kept = start..values.position();
                 out.extend_from_slice(column.get(kept).unwrap_or_default());
             }
-            Edit::Drop(count) => values.skip(count)?,
-            Edit::Insert(index) => put_varint(out, value(index) as u64),
+            EditOp::Drop(count) => values.skip(count)?,
+            EditOp::Insert(index) => put_varint(out, value(index) as u64),
         }
     }
     Ok(())
@@ -534,7 +534,7 @@ fn splice_deltas(
     let (mut deltas, mut last_in, mut last_out) = (Varints::new(column), 0i64, 0i64);
     for (step, edit) in script.steps_without_final_drop().iter().enumerate() {
         match *edit {
-            Edit::Keep(count) => {
+            EditOp::Keep(count) => {
                 last_in = last_in.wrapping_add(deltas.read_sint()?);
                 put_sint(out, last_in.wrapping_sub(last_out));
                 let start = deltas.position();
@@ -547,8 +547,8 @@ fn splice_deltas(
                 }
                 last_out = last_in;
             }
-            Edit::Drop(count) => last_in = last_in.wrapping_add(deltas.sum_sints(count)?),
-            Edit::Insert(index) => {
+            EditOp::Drop(count) => last_in = last_in.wrapping_add(deltas.sum_sints(count)?),
+            EditOp::Insert(index) => {
                 put_sint(out, value(index).wrapping_sub(last_out));
                 last_out = value(index);
             }
@@ -567,18 +567,18 @@ fn splice_tags(
     let mut runs = Varints::new(column);
     for edit in script.steps_without_final_drop() {
         match *edit {
-            Edit::Keep(count) => {
+            EditOp::Keep(count) => {
                 for _ in 0..count {
                     out.extend_from_slice(next_tag_run(&mut runs)?);
                     out.push(0);
                 }
             }
-            Edit::Drop(count) => {
+            EditOp::Drop(count) => {
                 for _ in 0..count {
                     next_tag_run(&mut runs)?;
                 }
             }
-            Edit::Insert(index) => {
+            EditOp::Insert(index) => {
                 new.tags(index)
                     .iter()
                     .for_each(|&id| put_varint(out, u64::from(id)));

@@ -6,7 +6,7 @@ mod locations;
 mod metadata;
 
 pub(crate) use edit::{
-    Edit, EditScript, SpliceOptions, put_kept_block, put_kept_messages, splice_block,
+    EditOp, EditScript, SpliceOptions, put_kept_block, put_kept_messages, splice_block,
 };
 pub(crate) use ids::{NewIds, patch_ids};
 pub(crate) use locations::{Relocated, WayNodes, locate_ways, relocate_ways};
