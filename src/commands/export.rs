@@ -194,7 +194,7 @@ pub fn run<'r>(
     let file = input::open(&options.input, ctx)?;
     #[cfg(feature = "parquet")]
     if let ExportFormat::Objects(compression) = options.format {
-        let plan = BlobPlan::open(&file, PlanNeeds::RangesAlone, ctx)?;
+        let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
         return raw::write(&file, &plan, options, compression, ctx);
     }
     let (mut sink, form) = FeatureSink::open(options)?;

@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::osm::{KindSet, TypeThenId};
 use crate::pbf::{
     BlobEntry, BlobFlags, TocFlags, TocSummary, decode_blob_index, feature, scan_payload,
-    scan_without_box,
 };
 use crate::runtime::{Context, Disorder, WorkItem};
 
@@ -72,9 +71,6 @@ pub enum PlanNeeds {
     Frames,
     /// Offset, length, kinds, id range and number of objects, which every index has.
     Ranges,
-    /// The facts of [`Ranges`](Self::Ranges), for commands that write no blobs and do not ask where nodes are: the bounding
-    /// boxes of blobs that are decoded stay unknown.
-    RangesAlone,
     /// The facts of [`Ranges`](Self::Ranges), and whether the objects within the blob are in canonical order, which
     /// per-blob indexes do not record.
     Order,
@@ -88,7 +84,7 @@ impl PlanNeeds {
     /// accepts any entry.
     fn are_met_by(self, entry: &BlobEntry) -> bool {
         match self {
-            Self::Ranges | Self::RangesAlone => true,
+            Self::Ranges => true,
             Self::Frames | Self::Order => entry.flags.has(BlobFlags::SCANNED),
             Self::Rescan => false,
         }
@@ -108,12 +104,7 @@ pub(crate) enum PlanItem {
     /// The entry has all facts that are needed.
     Known(BlobEntry),
     /// The blob must be decoded to complete its entry.
-    Scan {
-        /// The facts that are known.
-        entry: BlobEntry,
-        /// Whether the bounding box is needed.
-        has_box: bool,
-    },
+    Scan(BlobEntry),
 }
 
 impl PlanItem {
@@ -121,14 +112,9 @@ impl PlanItem {
     pub(crate) fn resolve(self, reader: &mut BlobReader) -> Result<BlobEntry> {
         match self {
             Self::Known(entry) => Ok(entry),
-            Self::Scan { entry, has_box } => {
+            Self::Scan(entry) => {
                 let mut scanned = entry;
-                let scan = if has_box {
-                    scan_payload
-                } else {
-                    scan_without_box
-                };
-                reader.decode(&entry, |payload| scan(payload, &mut scanned))?;
+                reader.decode(&entry, |payload| scan_payload(payload, &mut scanned))?;
                 Ok(scanned)
             }
         }
@@ -137,14 +123,14 @@ impl PlanItem {
 
 impl WorkItem for PlanItem {
     fn input_bytes(&self) -> u64 {
-        let (Self::Known(entry) | Self::Scan { entry, .. }) = self;
+        let (Self::Known(entry) | Self::Scan(entry)) = self;
         u64::from(entry.frame_len)
     }
 
     fn held_bytes(&self) -> u64 {
         match self {
             Self::Known(_) => 0,
-            Self::Scan { .. } => self.input_bytes(),
+            Self::Scan(_) => self.input_bytes(),
         }
     }
 }
@@ -191,10 +177,7 @@ impl BlobPlan {
             let is_enough = known.is_some() && needs.are_met_by(&entry);
             match needs == PlanNeeds::Frames || is_enough {
                 true => PlanItem::Known(entry),
-                false => PlanItem::Scan {
-                    entry,
-                    has_box: needs != PlanNeeds::RangesAlone,
-                },
+                false => PlanItem::Scan(entry),
             }
         };
         let is_walk = |head: Result<FrameHead>| {

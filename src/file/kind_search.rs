@@ -25,7 +25,7 @@ impl BlobPlan {
         };
         search.find(0..search.items.len())?;
         let known = search.items.into_iter().map(|item| match item {
-            PlanItem::Known(entry) | PlanItem::Scan { entry, .. } => entry,
+            PlanItem::Known(entry) | PlanItem::Scan(entry) => entry,
         });
         Ok(Self {
             entries: known.collect(),
@@ -51,7 +51,7 @@ impl KindSearch {
         }
         if first.kinds == last.kinds && first.kinds.single().is_some() {
             for item in self.items.get_mut(inner).unwrap_or_default() {
-                if let PlanItem::Scan { entry, .. } = item {
+                if let PlanItem::Scan(entry) = item {
                     entry.kinds = first.kinds;
                     *item = PlanItem::Known(*entry);
                 }
@@ -67,7 +67,7 @@ impl KindSearch {
     fn scan(&mut self, number: usize) -> Result<BlobEntry> {
         match self.items.get_mut(number) {
             Some(PlanItem::Known(entry)) => Ok(*entry),
-            Some(item @ PlanItem::Scan { .. }) => {
+            Some(item @ PlanItem::Scan(_)) => {
                 let entry = std::mem::replace(item, PlanItem::Known(BlobEntry::default()));
                 let entry = entry.resolve(&mut self.reader)?;
                 *item = PlanItem::Known(entry);

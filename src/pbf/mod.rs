@@ -88,7 +88,6 @@ pub(crate) use rewrite::{
 pub use rewrite::{InfoFields, clean_block};
 pub(crate) use scan::scan_counts;
 pub use scan::scan_payload;
-pub(crate) use scan::scan_without_box;
 pub(crate) use segments::{BlobSegments, Segmented, ends_as_segments};
 pub(crate) use statistics::ObjectCounts;
 pub use statistics::ObjectStatistics;

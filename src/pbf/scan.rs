@@ -19,28 +19,14 @@ pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatE
     scan_counts(payload, entry).map(|_| ())
 }
 
-/// As [`scan_payload`], but leaves the bounding box unknown, for commands that do not ask where nodes are: coordinates are
-/// not decoded.
-pub(crate) fn scan_without_box(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
-    scan(payload, entry, false).map(|_| ())
-}
-
 /// As [`scan_payload`]. Returns the counts for nodes, ways and relations, in this order, and the number of objects that
 /// directly follow another version of the same object.
 pub(crate) fn scan_counts(
     payload: &[u8],
     entry: &mut BlobEntry,
 ) -> Result<([ObjectCounts; 3], u64), FormatError> {
-    scan(payload, entry, true)
-}
-
-fn scan(
-    payload: &[u8],
-    entry: &mut BlobEntry,
-    has_box: bool,
-) -> Result<([ObjectCounts; 3], u64), FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let mut scan = Scan::new(block.units, Strings::parse(block.string_table)?, has_box);
+    let mut scan = Scan::new(block.units, Strings::parse(block.string_table)?);
     for group in &block.groups {
         group.try_for_each(|message| scan.message(message))?;
     }
@@ -55,20 +41,19 @@ struct Scan {
     units: BlockUnits,
     strings: Strings,
     ids: IdFacts,
-    /// The bounding box of the nodes; `None` if it is not wanted.
-    bounds: Option<Bounds>,
+    bounds: Bounds,
     flags: BlobFlags,
     /// The counts for nodes, ways and relations.
     counts: [ObjectCounts; 3],
 }
 
 impl Scan {
-    fn new(units: BlockUnits, strings: Strings, has_box: bool) -> Self {
+    fn new(units: BlockUnits, strings: Strings) -> Self {
         Self {
             units,
             strings,
             ids: IdFacts::default(),
-            bounds: has_box.then(Bounds::default),
+            bounds: Bounds::default(),
             flags: BlobFlags::default(),
             counts: Default::default(),
         }
@@ -79,9 +64,7 @@ impl Scan {
             Message::Dense(bytes) => self.dense(&DenseNodes::parse(bytes)?),
             Message::Node(bytes) => {
                 let node = NodeMessage::parse(bytes)?;
-                if let Some(bounds) = &mut self.bounds {
-                    bounds.add(node.lat, node.lon, &self.units);
-                }
+                self.bounds.add(node.lat, node.lon, &self.units);
                 self.object(ObjectKind::Node, bytes)
             }
             Message::Way(bytes) => self.object(ObjectKind::Way, bytes),
@@ -146,9 +129,7 @@ impl Scan {
             return Ok(());
         }
         self.flags.set(BlobFlags::DENSE, true);
-        if let Some(bounds) = &mut self.bounds {
-            bounds.dense(dense, &self.units)?;
-        }
+        self.bounds.dense(dense, &self.units)?;
         let counts = &mut self.counts[ObjectKind::Node as usize];
         counts.add_dense(dense, &tags)?;
         counts.with_user += self.strings.count_names(dense.info.user_sids.values())?;
@@ -175,7 +156,7 @@ impl Scan {
         entry.flags.set(BlobFlags::SCANNED, true);
         entry.flags.set(BlobFlags::VERIFIED, true);
         self.ids.fill(entry);
-        entry.bbox = self.bounds.map_or(Bbox::EMPTY, |bounds| bounds.bbox);
+        entry.bbox = self.bounds.bbox;
         let fits = |time: i64| time.checked_mul(self.units.date_granularity).is_some();
         let mut fit = true;
         for (first, last) in self

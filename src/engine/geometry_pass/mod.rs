@@ -146,7 +146,7 @@ impl<'a> GeometryPass<'a> {
         let has_locations = locations_in_ways || file.header.has(feature::LOCATIONS);
         let plan = match has_locations {
             true => BlobPlan::of_kinds(file, ctx)?,
-            false => BlobPlan::open(file, PlanNeeds::RangesAlone, ctx)?,
+            false => BlobPlan::open(file, PlanNeeds::Ranges, ctx)?,
         };
         plan.check_current(file, ctx)?;
         if plan.is_history(file, ctx) {
