@@ -100,15 +100,7 @@ impl<'b> BlockMatcher<'b> {
         if self.expressions.is_empty() {
             return Ok(false);
         }
-        let mut broken = None;
-        let found = object.any_tag(|key, value| {
-            let found = self.tag_matches(object, key, value, &info);
-            found.unwrap_or_else(|error| {
-                broken = Some(error);
-                true
-            })
-        })?;
-        broken.map_or(Ok(found), Err)
+        object.any_tag(|key, value| self.tag_matches(object, key, value, &info))
     }
 
     #[inline]
@@ -144,9 +136,10 @@ impl<'b> BlockMatcher<'b> {
         patterns: &[TagPattern],
         object: &ElementView<'_>,
     ) -> Result<bool, FormatError> {
-        let text = |index| self.strings.get(index).unwrap_or_default();
         for pattern in patterns {
-            if !object.any_tag(|key, value| pattern.matches(text(key), text(value)))? {
+            let matches =
+                |key, value| Ok(pattern.matches(self.strings.get(key)?, self.strings.get(value)?));
+            if !object.any_tag(matches)? {
                 return Ok(false);
             }
         }
@@ -165,10 +158,13 @@ impl<'b> BlockMatcher<'b> {
             _ if !expression.areas => Ok(false),
             ObjectKind::Node => Ok(false),
             ObjectKind::Way => object.is_closed(4),
-            ObjectKind::Relation => object.any_tag(|key, value| {
-                let text = |index| self.strings.get(index).unwrap_or_default();
-                text(key) == "type" && matches!(text(value), "multipolygon" | "boundary")
-            }),
+            ObjectKind::Relation => {
+                object.any_tag(|key, value| {
+                    let value = self.strings.get(value)?;
+                    Ok(self.strings.get(key)? == "type"
+                        && matches!(value, "multipolygon" | "boundary"))
+                })
+            }
         }
     }
 }

@@ -56,7 +56,7 @@ impl<'a> Block<'a> {
                 BlockMessage::Single(found, bytes) if found == kind => {
                     ElementView::message(kind, bytes).any_tag(|key, value| {
                         visit(key, value);
-                        false
+                        Ok(false)
                     })?;
                 }
                 BlockMessage::Dense(dense) if kind == ObjectKind::Node => {
@@ -101,16 +101,16 @@ impl<'a> ElementView<'a> {
     }
 
     /// Whether `test` returns `true` for the string ids of the key and the value of any tag. Tags after such a tag are
-    /// not decoded.
+    /// not decoded. Fails if `test` does.
     pub(crate) fn any_tag(
         &self,
-        mut test: impl FnMut(u64, u64) -> bool,
+        mut test: impl FnMut(u64, u64) -> Result<bool, FormatError>,
     ) -> Result<bool, FormatError> {
         match self.form {
             Form::Dense { keys_vals, .. } => {
                 let mut run = Varints::new(keys_vals);
                 while !run.is_done() {
-                    if test(run.read()?, run.read()?) {
+                    if test(run.read()?, run.read()?)? {
                         return Ok(true);
                     }
                 }
@@ -128,7 +128,7 @@ impl<'a> ElementView<'a> {
                 }
                 let (mut keys, mut values) = (keys.values(), values.values());
                 while !keys.is_done() {
-                    if test(keys.read()?, values.read()?) {
+                    if test(keys.read()?, values.read()?)? {
                         return Ok(true);
                     }
                 }

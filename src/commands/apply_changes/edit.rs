@@ -116,10 +116,7 @@ impl<'a> Editor<'a> {
     }
 
     fn slice(&self, range: &std::ops::Range<usize>) -> &'a [Change] {
-        self.changes
-            .changes()
-            .get(range.clone())
-            .unwrap_or_default()
+        &self.changes.changes()[range.clone()]
     }
 
     /// Applies the changes of a step to its blobs, and counts their effects.

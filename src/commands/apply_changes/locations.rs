@@ -453,7 +453,7 @@ fn for_each_changed(
         return Ok(());
     };
     let range = changes.range(first, last);
-    let mut changes = changes.changes().get(range).unwrap_or_default();
+    let mut changes = &changes.changes()[range];
     let mut keys = block.keys();
     while let Some(key) = keys.next()? {
         while let [change, rest @ ..] = changes

@@ -274,7 +274,7 @@ fn attach(
     gap: &Range<usize>,
     changes: &ChangeSet,
 ) -> bool {
-    let inserted = changes.changes().get(part.clone()).unwrap_or_default();
+    let inserted = &changes.changes()[part.clone()];
     let new = inserted
         .iter()
         .filter(|change| !change.is_deletion())
@@ -317,7 +317,7 @@ fn attach(
 /// so that all cores work on the new objects.
 fn by_kind(changes: &ChangeSet, range: Range<usize>) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
-    let all = changes.changes().get(range.clone()).unwrap_or_default();
+    let all = &changes.changes()[range.clone()];
     for (index, change) in range.zip(all) {
         let kind_at = |at: usize| changes.changes().get(at).map(|change| change.key.0);
         match parts.last_mut() {

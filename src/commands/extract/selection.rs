@@ -319,7 +319,7 @@ impl<'a> RegionMembers<'a> {
         for (index, (way, end)) in (0..).zip(ways) {
             let range = start..end;
             start = end;
-            let of_nodes = sets.get(range.clone()).unwrap_or_default();
+            let of_nodes = &sets[range.clone()];
             let union = of_nodes
                 .iter()
                 .fold(EMPTY_SET, |all, set| algebra.union(all, *set));
@@ -329,7 +329,7 @@ impl<'a> RegionMembers<'a> {
             found.push((way, union));
             kept.push(index);
             if with_nodes {
-                let (refs, before) = (refs.get(range).unwrap_or_default(), nodes.len());
+                let (refs, before) = (&refs[range], nodes.len());
                 for (id, set) in refs.iter().zip(of_nodes) {
                     let missing = algebra.difference(union, *set);
                     if missing != EMPTY_SET {
@@ -383,7 +383,7 @@ impl<'a> RegionMembers<'a> {
                 let (mut nodes, mut start) = (Vec::new(), 0);
                 for (way, end) in ways {
                     let set = set_of_way(&mut algebra, way);
-                    for id in refs.get(start..end).unwrap_or_default() {
+                    for id in &refs[start..end] {
                         let missing = algebra.difference(set, self.nodes.get(*id));
                         if missing != EMPTY_SET {
                             nodes.push((*id, missing));

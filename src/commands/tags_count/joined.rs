@@ -28,7 +28,7 @@ pub(super) fn count(
         tags.clear();
         object.any_tag(|key, value| {
             tags.push((key, value));
-            false
+            Ok(false)
         })?;
         let named = tags
             .iter()

@@ -207,14 +207,16 @@ impl<'b> Types<'b> {
         if tags.is_empty() {
             return Ok(true);
         }
-        let text = |index| self.block.strings.get(index).unwrap_or_default();
-        let matches = |expression: &ObjectExpression, key, value| {
+        let matches = |expression: &ObjectExpression, key: &str, value: &str| {
             let tag = expression.tag.as_ref();
             expression.applies_to(ObjectKind::Relation)
-                && tag
-                    .is_some_and(|tag| tag.key.matches(text(key)) && tag.matches_value(text(value)))
+                && tag.is_some_and(|tag| tag.key.matches(key) && tag.matches_value(value))
         };
-        relation.any_tag(|key, value| tags.iter().any(|one| matches(one, key, value)))
+        let strings = &self.block.strings;
+        relation.any_tag(|key, value| {
+            let (key, value) = (strings.get(key)?, strings.get(value)?);
+            Ok(tags.iter().any(|one| matches(one, key, value)))
+        })
     }
 
     /// Whether the tag `type` of a relation is one of those that are completed.
@@ -224,9 +226,10 @@ impl<'b> Types<'b> {
             Some(RelationTypes::Any) => return Ok(true),
             Some(RelationTypes::Of(wanted)) => wanted,
         };
-        let text = |index| self.block.strings.get(index).unwrap_or_default();
+        let strings = &self.block.strings;
         relation.any_tag(|key, value| {
-            text(key) == "type" && wanted.iter().any(|wanted| wanted == text(value))
+            let value = strings.get(value)?;
+            Ok(strings.get(key)? == "type" && wanted.iter().any(|wanted| wanted == value))
         })
     }
 }
