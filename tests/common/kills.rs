@@ -51,7 +51,7 @@ pub fn time_of(command: &mut Command) -> Duration {
 
 /// The number of kills of a command: with those of all tests, 300 in the long version.
 pub fn kills() -> u32 {
-    if is_long() { 40 } else { 12 }
+    if is_long() { 40 } else { 4 }
 }
 
 /// The moment of a kill in a run that takes some time: every second one is near the end, where files get their names.
