@@ -56,7 +56,7 @@ impl Places {
         self.dir.path().join("out")
     }
 
-    /// What a job writes of each input.
+    /// The content that a job writes for each input.
     fn expected(&self, job: &[&str]) -> [Content; 2] {
         let target = self.out().join("table");
         self.inputs.each_ref().map(|input| {

@@ -229,7 +229,7 @@ fn files_of_others_in_the_directory_of_an_index_stay() {
     for name in kept {
         fs::write(index.join(name), "mine").unwrap();
     }
-    // What a killed build has left.
+    // The remnants of a killed build.
     let built = dir.path().join("built");
     time_of(&mut build(&inputs[0], &built));
     let data = names(&built).remove(0);

@@ -29,7 +29,7 @@ fn an_object_of_millions_of_parts_is_refused_where_it_would_be_held() {
         let is_said = message.contains(said) && message.contains("in.osm.pbf: blob 1");
         assert!(is_said, "{message}");
         assert!(!output.exists());
-        // What holds nothing of it goes on.
+        // Commands that hold nothing of the object go on.
         run_ok(&[&"cat", &input, &"-o", &output]);
         run_ok(&[&"removeid", &input, &taken, &"-O", &"-o", &output]);
         run_ok(&[&"inspect", &input]);

@@ -97,7 +97,7 @@ fn arrows_between_layers_point_down() {
                     "src/{name}:{line} uses {module}, which is above {top}"
                 ));
             }
-            // What the root exports comes from any layer. The highest two may use it as users of the library do.
+            // The root exports types of any layer. The highest two layers may use them as users of the library do.
             let text = code.lines().nth(line - 1).unwrap().trim_start();
             let is_type = module.starts_with(char::is_uppercase) && !text.starts_with("//");
             if own < layer_of("commands").unwrap() && is_type {

@@ -82,7 +82,7 @@ impl OutputDirectory {
 }
 
 /// Fails if the directory `real`, which the user calls `root`, may not be written: it has files that may not be replaced.
-/// What is in `staged` does not count.
+/// The content of `staged` does not count.
 fn check_content(
     root: &Path,
     real: &Path,

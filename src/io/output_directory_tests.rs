@@ -134,7 +134,7 @@ fn a_failure_at_any_flush_or_name_leaves_the_old_directory() {
             }
             let is_new = place.has("own 2");
             assert!(is_new || place.has("own 1"), "{call:?} {nth}");
-            // What fails after the exchange is the flush of the directory above.
+            // Only the flush of the directory above can fail after the exchange.
             assert!(!is_new || call == Call::Sync, "{call:?} {nth}");
             place.write("own 1", true).unwrap();
             assert!(
