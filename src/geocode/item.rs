@@ -148,11 +148,16 @@ fn texts<'b>(bytes: &mut &'b [u8]) -> Result<Vec<(&'b str, &'b str)>, FormatErro
     let mut values = Varints::new(bytes);
     let count = values.read()?;
     *bytes = values.rest();
-    let mut tags = Vec::new();
+    let mut tags = Vec::with_capacity(capacity(count, bytes));
     for _ in 0..count {
         tags.push((text(bytes)?, text(bytes)?));
     }
     Ok(tags)
+}
+
+/// The number of values to reserve memory for: `count`, or what `bytes` can hold at most.
+fn capacity(count: u64, bytes: &[u8]) -> usize {
+    bytes.len().min(count as usize)
 }
 
 pub(super) fn put_head(out: &mut Vec<u8>, kind: ObjectKind, shape: Shape, id: i64) {
@@ -227,10 +232,12 @@ impl<'r> RowItem<'r> {
     pub(crate) fn parse(row: &'r [u8]) -> Result<Self, FormatError> {
         let mut values = Varints::new(row);
         let (kind, shape, id) = head(&mut values)?;
-        let mut lines = Vec::new();
-        for _ in 0..values.read()? {
-            let (mut line, mut last) = (Vec::new(), ORIGIN);
-            for _ in 0..values.read()? {
+        let count = values.read()?;
+        let mut lines = Vec::with_capacity(capacity(count, values.rest()));
+        for _ in 0..count {
+            let (count, mut last) = (values.read()?, ORIGIN);
+            let mut line = Vec::with_capacity(capacity(count, values.rest()));
+            for _ in 0..count {
                 last = next_point(&mut values, last)?;
                 line.push(last);
             }

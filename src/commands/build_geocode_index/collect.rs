@@ -53,6 +53,38 @@ pub(super) struct Collector {
     rows: RowBatch,
     found: Option<Found>,
     nodes: Vec<AreaNode>,
+    points: Vec<Point>,
+}
+
+/// The layers of an index that a way belongs to.
+struct WayLayers {
+    is_address: bool,
+    is_interpolation: bool,
+    /// Whether the way is the outline of an area that is wanted, if it is closed.
+    is_wanted: bool,
+    /// Whether the way is a building without a number of its own.
+    is_building: bool,
+    street: Option<StreetKind>,
+}
+
+impl WayLayers {
+    /// The layers of a way with the given tags; `None` if there are none.
+    fn of(tags: &TagList<'_>) -> Option<Self> {
+        let is_address = is_address(tags);
+        let layers = Self {
+            is_address,
+            is_interpolation: !is_address && tag(tags, "addr:interpolation").is_some(),
+            is_wanted: is_wanted_area(tags),
+            is_building: !is_address && is_building(tags),
+            street: StreetKind::of(tags),
+        };
+        let is_used = layers.is_address
+            || layers.is_interpolation
+            || layers.is_wanted
+            || layers.is_building
+            || layers.street.is_some();
+        is_used.then_some(layers)
+    }
 }
 
 impl Visitor for Collector {
@@ -98,50 +130,20 @@ impl Visitor for Collector {
 
     fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
         let tags: TagList<'_> = way.tags().collect();
-        let (is_address, street) = (is_address(&tags), StreetKind::of(&tags));
-        let is_interpolation = !is_address && tag(&tags, "addr:interpolation").is_some();
-        let is_wanted = is_wanted_area(&tags);
-        let is_building = !is_address && is_building(&tags);
-        if !(is_address || is_interpolation || is_wanted || is_building || street.is_some()) {
-            return Ok(());
-        }
-        let points = locations.iter().map(|location| location.and_then(on_earth));
-        let points: Option<Vec<Point>> = points.collect();
-        // A way of which a node is not in the file has no geometry.
-        let Some(mut points) = points.filter(|points| points.len() > 1) else {
+        let Some(layers) = WayLayers::of(&tags) else {
             return Ok(());
         };
-        let is_closed = points.len() > 3 && points.first() == points.last();
-        if is_closed && is_wanted {
-            self.closed_area(way.id(), &points, &tags);
+        let mut points = std::mem::take(&mut self.points);
+        points.clear();
+        let on_earth = locations
+            .iter()
+            .map_while(|location| location.and_then(on_earth));
+        points.extend(on_earth);
+        // A way of which a node is not in the file has no geometry.
+        if points.len() == locations.len() && points.len() > 1 {
+            self.located_way(way, &mut points, &tags, &layers);
         }
-        unwrap(&mut points);
-        let line = points.as_slice();
-        if is_address {
-            let shape = if is_closed { Shape::Area } else { Shape::Line };
-            let mut tags = address_tags(&tags);
-            let shared = self.shared.clone();
-            let of = complete(&shared.relations, ObjectKind::Way, way.id(), &mut tags);
-            if let Some(of) = &of {
-                tags.push((STREET, of));
-            }
-            self.put_way(Layer::Addresses, way.id(), shape, line, &tags);
-        } else if is_interpolation {
-            self.interpolation(way, line, &tags);
-        }
-        if is_building && is_closed && self.may_be_numbered(line) {
-            let none = TagList::new();
-            self.put_way(Layer::Buildings, way.id(), Shape::Area, line, &none);
-        }
-        match street {
-            Some(StreetKind::Street) if is_closed && is_street_area(&tags) => {
-                let tags = street_tags(&tags);
-                self.put_way(Layer::Streets, way.id(), Shape::Area, line, &tags);
-            }
-            Some(StreetKind::Street) => self.street(Layer::Streets, way.id(), line, &tags),
-            Some(StreetKind::Road) => self.street(Layer::Roads, way.id(), line, &tags),
-            None => {}
-        }
+        self.points = points;
         Ok(())
     }
 
@@ -243,6 +245,48 @@ impl Collector {
             rows: RowBatch::default(),
             found: None,
             nodes: Vec::new(),
+            points: Vec::new(),
+        }
+    }
+
+    /// Adds a way whose nodes have locations.
+    fn located_way(
+        &mut self,
+        way: &Way<'_>,
+        points: &mut [Point],
+        tags: &TagList<'_>,
+        layers: &WayLayers,
+    ) {
+        let is_closed = points.len() > 3 && points.first() == points.last();
+        if is_closed && layers.is_wanted {
+            self.closed_area(way.id(), points, tags);
+        }
+        unwrap(points);
+        let line = &*points;
+        if layers.is_address {
+            let shape = if is_closed { Shape::Area } else { Shape::Line };
+            let mut tags = address_tags(tags);
+            let shared = self.shared.clone();
+            let of = complete(&shared.relations, ObjectKind::Way, way.id(), &mut tags);
+            if let Some(of) = &of {
+                tags.push((STREET, of));
+            }
+            self.put_way(Layer::Addresses, way.id(), shape, line, &tags);
+        } else if layers.is_interpolation {
+            self.interpolation(way, line, tags);
+        }
+        if layers.is_building && is_closed && self.may_be_numbered(line) {
+            let none = TagList::new();
+            self.put_way(Layer::Buildings, way.id(), Shape::Area, line, &none);
+        }
+        match layers.street {
+            Some(StreetKind::Street) if is_closed && is_street_area(tags) => {
+                let tags = street_tags(tags);
+                self.put_way(Layer::Streets, way.id(), Shape::Area, line, &tags);
+            }
+            Some(StreetKind::Street) => self.street(Layer::Streets, way.id(), line, tags),
+            Some(StreetKind::Road) => self.street(Layer::Roads, way.id(), line, tags),
+            None => {}
         }
     }
 
