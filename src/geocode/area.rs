@@ -45,7 +45,7 @@ pub(crate) fn encode_area(row: &RowItem<'_>) -> EncodedArea {
     let mut bytes = (record.len() as u32).to_le_bytes().to_vec();
     bytes.extend_from_slice(&record);
     let mut parts = Vec::new();
-    for rings in lines.split(Vec::is_empty) {
+    for rings in lines.as_slice().split(Vec::is_empty) {
         if let Some(extent) = Extent::of(rings.iter().flatten()) {
             parts.push((extent, bytes.len() as u64));
             put_part(&mut bytes, rings, extent);

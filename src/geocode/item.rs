@@ -204,8 +204,24 @@ pub(crate) struct RowItem<'r> {
     pub kind: ObjectKind,
     pub shape: Shape,
     pub id: i64,
-    pub lines: Vec<Vec<Point>>,
+    pub lines: RowLines,
     pub tags: Vec<(&'r str, &'r str)>,
+}
+
+/// The lines or rings of an item that was read from a row. Most items have one.
+#[derive(Debug, Clone)]
+pub(crate) enum RowLines {
+    One(Vec<Point>),
+    Many(Vec<Vec<Point>>),
+}
+
+impl RowLines {
+    pub(super) const fn as_slice(&self) -> &[Vec<Point>] {
+        match self {
+            Self::One(line) => std::slice::from_ref(line),
+            Self::Many(lines) => lines.as_slice(),
+        }
+    }
 }
 
 pub(super) const BROKEN: FormatError = FormatError::new("an item is broken");
@@ -227,22 +243,29 @@ fn next_point(values: &mut Varints<'_>, last: Point) -> Result<Point, FormatErro
     })
 }
 
+/// Reads a line.
+fn next_line(values: &mut Varints<'_>) -> Result<Vec<Point>, FormatError> {
+    let (count, mut last) = (values.read()?, ORIGIN);
+    let mut line = Vec::with_capacity(capacity(count, values.rest()));
+    for _ in 0..count {
+        last = next_point(values, last)?;
+        line.push(last);
+    }
+    Ok(line)
+}
+
 impl<'r> RowItem<'r> {
     /// Reads a row.
     pub(crate) fn parse(row: &'r [u8]) -> Result<Self, FormatError> {
         let mut values = Varints::new(row);
         let (kind, shape, id) = head(&mut values)?;
-        let count = values.read()?;
-        let mut lines = Vec::with_capacity(capacity(count, values.rest()));
-        for _ in 0..count {
-            let (count, mut last) = (values.read()?, ORIGIN);
-            let mut line = Vec::with_capacity(capacity(count, values.rest()));
-            for _ in 0..count {
-                last = next_point(&mut values, last)?;
-                line.push(last);
+        let lines = match values.read()? {
+            1 => RowLines::One(next_line(&mut values)?),
+            count => {
+                let lines = (0..count).map(|_| next_line(&mut values));
+                RowLines::Many(lines.collect::<Result<_, _>>()?)
             }
-            lines.push(line);
-        }
+        };
         let tags = texts(&mut values.rest())?;
         Ok(Self {
             kind,
@@ -259,7 +282,7 @@ impl<'r> RowItem<'r> {
             kind: self.kind,
             id: self.id,
             shape: self.shape,
-            lines: Lines::Many(&self.lines),
+            lines: Lines::Many(self.lines.as_slice()),
             tags: &self.tags,
         }
     }

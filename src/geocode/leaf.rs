@@ -104,6 +104,27 @@ impl Units {
 pub(super) struct LeafEncoder<'r> {
     numbers: FxHashMap<&'r str, u64>,
     texts: Vec<&'r str>,
+    parts: LeafParts,
+}
+
+/// The parts of a leaf that is being encoded.
+#[derive(Debug, Default)]
+struct LeafParts {
+    boxes: Vec<u8>,
+    /// The ends of the items in `items`.
+    ends: Vec<usize>,
+    items: Vec<u8>,
+    /// The numbers of the keys and values of an item, and the same as varints.
+    tags: Vec<[u64; 2]>,
+    encoded_tags: Vec<u8>,
+}
+
+impl LeafParts {
+    fn clear(&mut self) {
+        self.boxes.clear();
+        self.ends.clear();
+        self.items.clear();
+    }
 }
 
 impl<'r> LeafEncoder<'r> {
@@ -111,6 +132,7 @@ impl<'r> LeafEncoder<'r> {
         Self {
             numbers: (0..).zip(KEYS).map(|(at, key)| (key, at)).collect(),
             texts: Vec::new(),
+            parts: LeafParts::default(),
         }
     }
 
@@ -129,22 +151,29 @@ impl<'r> LeafEncoder<'r> {
         let extents = items.iter().map(|(_, extent)| *extent);
         let extent = extents.reduce(|all, next| all.and(&next))?;
         let units = Units::of(&extent);
-        let (mut boxes, mut ends, mut body) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut numbers, mut tags) = (Vec::new(), Vec::new());
+        let mut parts = std::mem::take(&mut self.parts);
+        parts.clear();
+        let LeafParts {
+            boxes,
+            ends,
+            items: body,
+            tags,
+            encoded_tags,
+        } = &mut parts;
         for (row, extent) in items {
-            numbers.clear();
-            let of_tags = row.tags.iter();
-            numbers.extend(of_tags.map(|(key, value)| [self.number(key), self.number(value)]));
-            numbers.sort_by_key(|[key, _]| (*key).min(KEYS.len() as u64));
             tags.clear();
-            for number in numbers.iter().flatten() {
-                put_varint(&mut tags, *number);
+            let of_tags = row.tags.iter();
+            tags.extend(of_tags.map(|(key, value)| [self.number(key), self.number(value)]));
+            tags.sort_by_key(|[key, _]| (*key).min(KEYS.len() as u64));
+            encoded_tags.clear();
+            for number in tags.iter().flatten() {
+                put_varint(encoded_tags, *number);
             }
             let item = row.item();
-            put_head(&mut body, item.kind, item.shape, item.id);
-            put_varint(&mut body, tags.len() as u64);
-            body.extend_from_slice(&tags);
-            put_lines(&mut body, item.lines);
+            put_head(body, item.kind, item.shape, item.id);
+            put_varint(body, encoded_tags.len() as u64);
+            body.extend_from_slice(encoded_tags);
+            put_lines(body, item.lines);
             boxes.extend_from_slice(&units.in_units(extent));
             ends.push(body.len());
         }
@@ -157,9 +186,10 @@ impl<'r> LeafEncoder<'r> {
         leaf.extend_from_slice(&units.base.lon_e7.to_le_bytes());
         leaf.extend_from_slice(&(texts_at as u32).to_le_bytes());
         leaf.extend_from_slice(&[items.len() as u8, units.shift, end_len, text_end_len]);
-        leaf.extend_from_slice(&boxes);
-        Numbers::put(&mut leaf, end_len, ends);
-        leaf.extend_from_slice(&body);
+        leaf.extend_from_slice(boxes);
+        Numbers::put(&mut leaf, end_len, ends.iter().copied());
+        leaf.extend_from_slice(body);
+        self.parts = parts;
         self.end_texts(text_end_len, &mut leaf);
         Some((leaf, extent))
     }
