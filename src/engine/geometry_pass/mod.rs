@@ -174,7 +174,8 @@ impl<'a> GeometryPass<'a> {
         mut take: impl FnMut(V::Found) -> Result<()>,
     ) -> Result<Option<IndexType>> {
         let visits = self.visits;
-        let looks_up = (visits.ways || visits.areas) && !self.has_locations;
+        let ways = self.of_kind(ObjectKind::Way);
+        let looks_up = (visits.ways || visits.areas) && !self.has_locations && !ways.is_empty();
         self.ctx.expect_phases(
             u64::from(visits.nodes || looks_up)
                 + 2 * u64::from(visits.areas)
@@ -197,24 +198,23 @@ impl<'a> GeometryPass<'a> {
         if !visits.ways && wanted.set().is_empty() {
             return Ok(index_type);
         }
-        let mut ways = WayStore::new(wanted.clone(), visits.member_node_ids);
+        let mut way_store = WayStore::new(wanted.clone(), visits.member_node_ids);
         let task = Task::Ways {
             is_visited: visits.ways,
             wanted,
             locations,
         };
-        let blobs = self.of_kind(ObjectKind::Way);
-        self.part("ways", blobs, task, &init, &mut take, |found| {
+        self.part("ways", ways, task, &init, &mut take, |found| {
             if let Found::Ways(batch) = found {
-                ways.add(batch);
+                way_store.add(batch);
             }
         })?;
         if visits.areas {
-            let (blobs, ways) = (self.of_kind(ObjectKind::Relation), Arc::new(ways));
+            let blobs = self.of_kind(ObjectKind::Relation);
             self.part(
                 "areas",
                 blobs,
-                Task::Relations(ways),
+                Task::Relations(Arc::new(way_store)),
                 &init,
                 &mut take,
                 |_| (),
