@@ -38,6 +38,24 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
     }
 }
 
+/// Lets large blocks go back to the system when they are freed.
+///
+/// By default, glibc keeps up to 32 MiB of each heap once a block of that size has been freed, so that the memory of one
+/// phase of a command stays beside that of the next. Buffers that are used again and again are smaller.
+#[cfg(target_env = "gnu")]
+pub fn give_back_large_blocks() {
+    const LARGE: libc::c_int = 4 << 20;
+    const KEPT: libc::c_int = 16 << 20;
+    // SAFETY: the function may be called at any time, and other threads do not exist yet.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
+    }
+}
+
+#[cfg(not(target_env = "gnu"))]
+pub const fn give_back_large_blocks() {}
+
 #[inline]
 fn or_end(block: *mut u8, size: usize) -> *mut u8 {
     if block.is_null() {

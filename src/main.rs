@@ -15,5 +15,6 @@ static ALLOCATOR: OrEnd<mimalloc::MiMalloc> = OrEnd(mimalloc::MiMalloc);
 static ALLOCATOR: OrEnd<std::alloc::System> = OrEnd(std::alloc::System);
 
 fn main() -> ExitCode {
+    allocator::give_back_large_blocks();
     pbfhogg::cli::main()
 }
