@@ -218,14 +218,17 @@ impl<'f> Renumbering<'f> {
                     Way if refers && kinds.contains(Node) => {
                         unknown[Node as usize] = unknown_nodes(block, &known[Node as usize])?;
                     }
-                    Relation if refers => block.for_each_member(|_, kind, id| {
-                        if kind == Relation && kinds.contains(kind) {
-                            undecided.push(id);
-                        } else if kinds.contains(kind) {
-                            let add = |id| unknown[kind as usize].push(id);
-                            known[kind as usize].for_each_unknown(&[id], add);
-                        }
-                    })?,
+                    Relation if refers => {
+                        block.check_relation_sizes()?;
+                        block.for_each_member(|_, kind, id| {
+                            if kind == Relation && kinds.contains(kind) {
+                                undecided.push(id);
+                            } else if kinds.contains(kind) {
+                                let add = |id| unknown[kind as usize].push(id);
+                                known[kind as usize].for_each_unknown(&[id], add);
+                            }
+                        })?;
+                    }
                     _ => {}
                 }
                 Ok((ids, unknown, undecided))

@@ -189,6 +189,16 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
+    /// Fails if a relation has more members or tags than are held in an expanded form.
+    pub(crate) fn check_relation_sizes(&self) -> Result<(), FormatError> {
+        for message in self.messages() {
+            if let BlockMessage::Single(ObjectKind::Relation, bytes) = message {
+                RelationMessage::parse(bytes)?.check_size()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the block has objects of a kind.
     pub(crate) fn has(&self, kind: ObjectKind) -> bool {
         self.messages().any(|message| message.kind() == kind)
