@@ -3,18 +3,19 @@
 
 use crate::common::answers::ask;
 use crate::common::craft::{self, Message, Shape};
+use crate::common::hostile;
 use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, way, world};
 use std::path::{Path, PathBuf};
 
 /// Objects with scattered ids, at most one in each range of 65,536 ids, in no order and with distinct tags.
-fn hostile(dir: &Path) -> PathBuf {
-    let scattered = |at: i64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> 20;
+fn scattered(dir: &Path) -> PathBuf {
+    let id = |at: i64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> 20;
     let tag = |at: i64| (format!("key {at}"), format!("{at} {}", "value ".repeat(8)));
     let nodes: Vec<Object> = (1..120_000)
         .map(|at| {
             let (key, value) = tag(at);
             node(
-                scattered(at),
+                id(at),
                 at % 900_000_000,
                 at % 800_000_000,
                 &[(&key, &value)],
@@ -23,17 +24,14 @@ fn hostile(dir: &Path) -> PathBuf {
         .collect();
     let ways: Vec<Object> = (1..6000)
         .map(|at| {
-            let refs: Vec<i64> = (0..40).map(|step| scattered(at * 17 + step * 29)).collect();
-            way(scattered(at), &refs, &[])
+            let refs: Vec<i64> = (0..40).map(|step| id(at * 17 + step * 29)).collect();
+            way(id(at), &refs, &[])
         })
         .collect();
     let relations: Vec<Object> = (1..3000)
         .map(|at| {
-            let members = [
-                (Kind::Way, scattered(at), ""),
-                (Kind::Relation, scattered(at + 1), ""),
-            ];
-            relation(scattered(at), &members, &[("type", "multipolygon")])
+            let members = [(Kind::Way, id(at), ""), (Kind::Relation, id(at + 1), "")];
+            relation(id(at), &members, &[("type", "multipolygon")])
         })
         .collect();
     // Blobs of several kinds precede the blobs of one kind, and are between them.
@@ -88,7 +86,7 @@ fn the_peak_stays_below_the_limit_on_sorted_shuffled_and_hostile_input() {
     ]);
     run_ok(&[&"cat", &"--no-index", &shuffled, &"-o", &bare]);
     std::fs::create_dir(&out).unwrap();
-    let (hostile, regions) = (hostile(dir.path()), regions(dir.path()));
+    let (hostile, regions) = (scattered(dir.path()), regions(dir.path()));
     let add = |kind: &'static str| -> Vec<&'static str> {
         vec!["add-locations-to-ways", "-O", "--index-type", kind]
     };
@@ -140,7 +138,7 @@ fn the_peak_stays_below_the_limit_on_sorted_shuffled_and_hostile_input() {
 #[test]
 fn a_region_that_needs_more_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let input = hostile(dir.path());
+    let input = scattered(dir.path());
     let output = dir.path().join("out.osm.pbf");
     let message = run_fail(&[
         &"extract",
@@ -261,6 +259,28 @@ fn rows_of_a_block_of_millions_of_nodes_at_one_place_take_bounded_memory() {
     let report: serde_json::Value =
         serde_json::from_str(&ask(&[&"inspect", &"--json", &layout]).stdout).unwrap();
     assert_eq!(report["nodes"], count, "{report}");
+}
+
+#[test]
+fn rows_of_objects_with_a_million_parts_are_encoded_a_few_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let [input, raw, table] =
+        ["in.osm.pbf", "raw", "out.parquet"].map(|name| dir.path().join(name));
+    for group in [
+        hostile::tagged_nodes(10, 1_000_000),
+        hostile::relations(5, 1_000_000),
+    ] {
+        hostile::write(&input, &["", "k", "v"], &[group]);
+        let commands: [Vec<Arg>; 2] = [
+            vec![&"export", &"--raw", &input, &"-o", &raw],
+            vec![&"export", &"-n", &input, &"-o", &table],
+        ];
+        for args in commands {
+            let found = peak_of(&args, dir.path());
+            println!("{:.1} MB", found as f64 / 1e6);
+            assert!(found < 270_000_000, "{found}");
+        }
+    }
 }
 
 #[test]

@@ -430,6 +430,40 @@ impl Element<'_> {
     }
 }
 
+/// Numbers of the parts of an object.
+#[cfg(feature = "parquet")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartCounts {
+    pub tags: usize,
+    pub refs: usize,
+    pub members: usize,
+}
+
+#[cfg(feature = "parquet")]
+impl Element<'_> {
+    /// Numbers that the object's parts do not exceed: those of the bytes in which they are stored.
+    pub(crate) fn most_parts(&self) -> PartCounts {
+        let bytes = |run: &Packed<'_>| run.as_bytes().len();
+        let (tags, refs, members) = match self {
+            Self::Node(node) => {
+                let tags = &node.tags;
+                let each = if tags.values.is_some() { 1 } else { 2 };
+                (tags.keys.rest().len() / each, 0, 0)
+            }
+            Self::Way(way) => (bytes(&way.message.keys), bytes(&way.message.refs), 0),
+            Self::Relation(relation) => {
+                let message = &relation.message;
+                (bytes(&message.keys), 0, bytes(&message.member_ids))
+            }
+        };
+        PartCounts {
+            tags,
+            refs,
+            members,
+        }
+    }
+}
+
 impl<'b> Element<'b> {
     /// The tags in file order.
     pub fn tags(&self) -> Tags<'b> {

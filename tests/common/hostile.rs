@@ -38,14 +38,20 @@ pub fn nodes(count: usize) -> Message {
     Message::new().message(2, dense)
 }
 
+/// Dense nodes, each with the tag of the strings 1 and 2 again and again.
+pub fn tagged_nodes(number: usize, count: usize) -> Message {
+    let tags = [[1, 2].repeat(count), vec![0]].concat();
+    let dense = Message::new()
+        .bytes(1, &run(2, number))
+        .bytes(8, &run(0, number))
+        .bytes(9, &run(0, number))
+        .bytes(10, &tags.repeat(number));
+    Message::new().message(2, dense)
+}
+
 /// A dense node with the tag of the strings 1 and 2 again and again.
 pub fn tagged_node(count: usize) -> Message {
-    let dense = Message::new()
-        .bytes(1, &[2])
-        .bytes(8, &[0])
-        .bytes(9, &[0])
-        .bytes(10, &[[1, 2].repeat(count), vec![0]].concat());
-    Message::new().message(2, dense)
+    tagged_nodes(1, count)
 }
 
 /// A way with the tag of the strings 1 and 2 again and again.
@@ -99,7 +105,9 @@ pub fn write_all(directory: &Path) -> Vec<&'static str> {
         ("ways-and-nodes", vec![nodes(2000), ways(4900, 2000)]),
         ("relation-10M", vec![relations(1, 10_000_000)]),
         ("relations-5000-2000", vec![relations(5000, 2000)]),
+        ("relations-at-limit", vec![relations(5, 2_000_000)]),
         ("node-15M-tags", vec![tagged_node(15_000_000)]),
+        ("nodes-15-1M-tags", vec![tagged_nodes(15, 1_000_000)]),
         ("way-15M-tags", vec![tagged_way(15_000_000)]),
         ("located-10M", vec![located_way(10_000_000)]),
     ];

@@ -171,14 +171,15 @@ fn groups(
                 .flatten();
             block.try_for_each(|element| {
                 let is_selected = selected.next().unwrap_or(true);
-                if is_selected && element.kind() == kind {
-                    element.check_size()?;
-                    rows.push(&element);
+                if !is_selected || element.kind() != kind {
+                    return Ok(());
                 }
-                match rows.memory() < MAX_MEMORY {
-                    true => Ok(()),
-                    false => end(&mut rows).map_err(|error| FormatError::with(error.to_string())),
+                element.check_size()?;
+                if !rows.has_room(&element, MAX_MEMORY) {
+                    end(&mut rows).map_err(|error| FormatError::with(error.to_string()))?;
                 }
+                rows.push(&element);
+                Ok(())
             })
         })?;
         if rows.memory() >= GROUP_MEMORY {

@@ -8,13 +8,13 @@ use crate::formats::parquet::{
 };
 use crate::index::{KeyBits, KeyRange, RowBatch, RowLimits, RowSorter, SortedRows};
 use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
-use crate::runtime::{Context, Pass};
+use crate::runtime::{ChunkQueue, ChunkSender, Context};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The approximate number of rows of a row group.
-const GROUP_ROWS: u64 = 100_000;
-/// The maximum number of rows that are read at once, where a range of keys has more.
-const MAX_ROWS: u64 = 400_000;
+const GROUP_ROWS: usize = 100_000;
+/// The memory of the rows that are read at once, in bytes: a row group has no more.
+const READ_MEMORY: usize = 24 << 20;
 /// The limits of memory for rows that are being sorted.
 const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
@@ -95,78 +95,65 @@ impl TableSink {
             sorter,
             info,
         } = rows;
-        let sorted = &sorter.finish()?;
+        let sorted = Arc::new(sorter.finish()?);
         ctx.debug(format!(
             "rows are sorted: {} in temporary files",
             crate::runtime::human_bytes(sorted.scratch_len())
         ));
         let info = info.into_inner();
         let info = info.unwrap_or_else(PoisonError::into_inner);
-        let table = FeatureTable::new(&options, info)?;
+        let table = Arc::new(FeatureTable::new(&options, info)?);
         let mut writer = TableWriter::begin(self.output, &table)?;
-        Pass::new("tables", ctx)
-            .with_budget(ctx.jobs as u64 + 1)
-            .run(
-                sorted.ranges(GROUP_ROWS),
-                || (),
-                |(), range| match range.rows <= MAX_ROWS {
-                    true => {
-                        let (partition, mut groups) = (range.keys.start >> 32, Vec::new());
-                        row_groups(&table, sorted, range, |group| {
-                            groups.push(group);
-                            Ok(())
-                        })?;
-                        Ok(Encoded::Groups(partition, groups))
-                    }
-                    false => Ok(Encoded::Later(range)),
-                },
-                |encoded| match encoded {
-                    Encoded::Groups(partition, groups) => {
-                        let mut groups = groups.into_iter();
-                        groups.try_for_each(|group| writer.add(partition, group))
-                    }
-                    Encoded::Later(range) => {
-                        let partition = range.keys.start >> 32;
-                        row_groups(&table, sorted, range, |group| writer.add(partition, group))
-                    }
-                },
-            )?;
+        let ranges = sorted.ranges(GROUP_ROWS as u64);
+        let phase = ctx.phase("tables", ranges.iter().map(|range| range.rows).sum());
+        ctx.observer.counts_rows();
+        let mut add = |encoded| match encoded {
+            Encoded::Group(partition, group) => writer.add(partition, group),
+            Encoded::Done(rows) => {
+                phase.advance(rows);
+                Ok(())
+            }
+        };
+        let mut queue = ChunkQueue::start("tables", ctx.jobs, || (), {
+            let table = table.clone();
+            move |(), range, chunks: &_| row_groups(&table, &sorted, range, chunks)
+        })?;
+        for range in ranges {
+            queue.push(range, &mut add)?;
+        }
+        queue.drain(&mut add)?;
         writer.finish()
     }
 }
 
-/// The rows of a range of keys.
+/// A result of a thread.
 enum Encoded {
-    /// The row groups of a partition.
-    Groups(u64, Vec<FeatureGroup>),
-    /// A range with so many rows that each of its row groups is written before the next one is encoded.
-    Later(KeyRange),
+    /// A row group of a partition.
+    Group(u64, FeatureGroup),
+    /// A range with this number of rows is done.
+    Done(u64),
 }
 
-/// Encodes the rows of a range as row groups of about equal length, and passes them to `add`.
+/// Encodes the rows of a range as row groups of about equal length, and sends them.
 fn row_groups(
     table: &FeatureTable,
     sorted: &SortedRows,
     range: KeyRange,
-    mut add: impl FnMut(FeatureGroup) -> Result<()>,
+    chunks: &ChunkSender<Encoded>,
 ) -> Result<()> {
-    let count = range.rows;
-    let groups = ((count + GROUP_ROWS / 2) / GROUP_ROWS).max(1);
-    let at_once = match count <= MAX_ROWS {
-        true => groups,
-        false => MAX_ROWS / 2 / GROUP_ROWS,
-    };
-    let start = |number: u64| count * number / groups;
+    let (count, partition) = (range.rows, range.keys.start >> 32);
     let mut portions = sorted.portions(range);
-    for first in (0..groups).step_by(at_once as usize) {
-        let last = groups.min(first + at_once);
-        let rows = portions.next(start(last) - start(first))?;
-        for number in first..last {
-            let [start, end] = [number, number + 1].map(|at| (start(at) - start(first)) as usize);
-            add(table.encode(&rows.bytes, rows.rows(start..end))?)?;
+    while portions.left() > 0 {
+        let rows = portions.next(READ_MEMORY)?;
+        let groups = ((rows.count() + GROUP_ROWS / 2) / GROUP_ROWS).max(1);
+        let start = |group: usize| rows.count() * group / groups;
+        for group in 0..groups {
+            let numbers = start(group)..start(group + 1);
+            let encoded = table.encode(&rows.bytes, rows.rows(numbers))?;
+            chunks.send(Encoded::Group(partition, encoded))?;
         }
     }
-    Ok(())
+    chunks.send(Encoded::Done(count))
 }
 
 /// Writes row groups to one file or to several.
@@ -227,7 +214,7 @@ impl<'t> TableWriter<'t> {
             }
         }
         if let Some((file, facts)) = &mut self.current {
-            facts.add(&group);
+            facts.add(&group.facts);
             file.add(group.group)?;
         }
         Ok(())

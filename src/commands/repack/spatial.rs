@@ -39,8 +39,8 @@ const NOWHERE: u64 = (1 << LEVEL_BITS) - 1;
 const BLOBS_AT_ONCE: usize = 4;
 /// The memory of rows, in bytes, at which they are passed on before the end of a blob. Blobs of real files have fewer.
 const MAX_BATCH: usize = 2 << 20;
-/// The maximum number of rows that are read at once, where a range of keys has more.
-const MAX_ROWS: u64 = 600_000;
+/// The memory of the rows that are read at once, in bytes.
+const READ_MEMORY: usize = 24 << 20;
 /// A blob of ways has a quarter of the objects of a blob of nodes, as ways are longer. A blob of relations has a
 /// sixty-fourth, because members are looked for in the box of the whole blob.
 const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
@@ -340,13 +340,9 @@ fn write_rows(
                 let level = (range.keys.start >> CURVE_BITS) & NOWHERE;
                 let most = BlobLimits::new(kind, level, elements);
                 encoder.set_max_objects(most.objects);
-                let at_once = match range.rows <= MAX_ROWS {
-                    true => range.rows,
-                    false => MAX_ROWS / 2,
-                };
                 let (mut portions, mut frames) = (sorted.portions(range), Vec::new());
                 while portions.left() > 0 {
-                    let rows = portions.next(at_once)?;
+                    let rows = portions.next(READ_MEMORY)?;
                     let portion = frames_of(kind, &rows, most, encoder).map_err(|error| {
                         Error::file(options.output.target.path(), error.to_string())
                     })?;

@@ -3,7 +3,9 @@
 use super::failed;
 use crate::error::Result;
 use bytes::Bytes;
-use parquet::column::writer::{ColumnCloseResult, get_column_writer, get_typed_column_writer_mut};
+use parquet::column::writer::{
+    ColumnCloseResult, ColumnWriter, get_column_writer, get_typed_column_writer_mut,
+};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
 };
@@ -26,12 +28,22 @@ impl EncodedGroup {
     }
 }
 
-/// Encodes the columns of a row group one after another, in the order of the schema.
+/// Encodes a row group a few rows at a time. For each time, the columns get values in the order of the schema.
 pub(super) struct GroupEncoder<'a> {
-    schema: &'a SchemaDescriptor,
-    properties: &'a WriterPropertiesPtr,
-    columns: Vec<(Bytes, ColumnCloseResult)>,
+    columns: Vec<Column<'a>>,
+    /// The index of the column that gets values next.
+    next: usize,
 }
+
+/// A column of a row group that is being encoded.
+struct Column<'a> {
+    writer: ColumnWriter<'a>,
+    has_definition: bool,
+    has_repetition: bool,
+}
+
+/// The pages of a column.
+pub(super) type Pages = TrackedWrite<Vec<u8>>;
 
 /// The values of a column that has a type, and their levels.
 pub(super) struct Values<T> {
@@ -81,40 +93,84 @@ impl<T> Values<T> {
         rows.iter().for_each(|row| put(row, &mut values));
         values
     }
-}
 
-impl<'a> GroupEncoder<'a> {
-    pub(super) const fn new(
-        schema: &'a SchemaDescriptor,
-        properties: &'a WriterPropertiesPtr,
-    ) -> Self {
-        Self {
-            schema,
-            properties,
-            columns: Vec::new(),
-        }
+    /// Makes room for lists of exactly `count` values.
+    pub(super) fn reserve(&mut self, count: usize) {
+        self.values.reserve_exact(count);
+        self.definition.reserve_exact(count);
+        self.repetition.reserve_exact(count);
     }
 
-    /// Encodes the next column, whose values the library writes as type `D`.
+    /// Removes all values.
+    pub(super) fn clear(&mut self) {
+        self.values.clear();
+        self.definition.clear();
+        self.repetition.clear();
+    }
+}
+
+impl GroupEncoder<'_> {
+    /// Encodes the row group for which `put` gives values.
+    pub(super) fn encode(
+        schema: &SchemaDescriptor,
+        properties: &WriterPropertiesPtr,
+        put: impl FnOnce(&mut GroupEncoder<'_>) -> Result<()>,
+    ) -> Result<EncodedGroup> {
+        let columns = schema.columns();
+        let mut pages: Vec<Pages> = Vec::new();
+        pages.resize_with(columns.len(), || Pages::new(Vec::new()));
+        let closed = {
+            let with_pages = columns.iter().zip(&mut pages);
+            let columns = with_pages.map(|(description, pages)| Column {
+                has_definition: description.max_def_level() > 0,
+                has_repetition: description.max_rep_level() > 0,
+                writer: get_column_writer(
+                    description.clone(),
+                    properties.clone(),
+                    Box::new(SerializedPageWriter::new(pages)),
+                ),
+            });
+            let mut encoder = GroupEncoder {
+                columns: columns.collect(),
+                next: 0,
+            };
+            put(&mut encoder)?;
+            encoder.close()?
+        };
+        let columns = pages.into_iter().zip(closed);
+        let columns = columns.map(|(pages, closed)| {
+            let bytes = pages.into_inner().map_err(failed)?;
+            Ok((Bytes::from(bytes), closed))
+        });
+        Ok(EncodedGroup {
+            columns: columns.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Ends all columns.
+    fn close(self) -> Result<Vec<ColumnCloseResult>> {
+        let columns = self.columns.into_iter();
+        columns
+            .map(|column| column.writer.close().map_err(failed))
+            .collect()
+    }
+
+    /// Encodes values of the next column, which the library writes as type `D`.
     fn column<D: DataType>(&mut self, values: &Values<D::T>) -> Result<()> {
-        let index = self.columns.len();
-        let description = self.schema.column(index);
-        let has_definition = description.max_def_level() > 0;
-        let has_repetition = description.max_rep_level() > 0;
-        let mut sink = TrackedWrite::new(Vec::new());
-        let pages = Box::new(SerializedPageWriter::new(&mut sink));
-        let mut writer = get_column_writer(description, self.properties.clone(), pages);
-        let typed = get_typed_column_writer_mut::<D>(&mut writer);
+        let (count, none) = (self.columns.len(), || failed("a schema has no columns"));
+        let column = self.columns.get_mut(self.next).ok_or_else(none)?;
+        self.next = (self.next + 1) % count;
+        let typed = get_typed_column_writer_mut::<D>(&mut column.writer);
         let written = typed.write_batch(
             &values.values,
-            has_definition.then_some(values.definition.as_slice()),
-            has_repetition.then_some(values.repetition.as_slice()),
+            column
+                .has_definition
+                .then_some(values.definition.as_slice()),
+            column
+                .has_repetition
+                .then_some(values.repetition.as_slice()),
         );
-        written.map_err(failed)?;
-        let closed = writer.close().map_err(failed)?;
-        let bytes = sink.into_inner().map_err(failed)?;
-        self.columns.push((Bytes::from(bytes), closed));
-        Ok(())
+        written.map(|_| ()).map_err(failed)
     }
 
     pub(super) fn int32(&mut self, values: &Values<i32>) -> Result<()> {
@@ -139,12 +195,5 @@ impl<'a> GroupEncoder<'a> {
 
     pub(super) fn bytes(&mut self, values: &Values<ByteArray>) -> Result<()> {
         self.column::<ByteArrayType>(values)
-    }
-
-    /// The row group.
-    pub(super) fn finish(self) -> EncodedGroup {
-        EncodedGroup {
-            columns: self.columns,
-        }
     }
 }

@@ -1,18 +1,26 @@
 //! The values of the columns of features.
 
 use super::columns::Values;
-use super::row::{FeatureRow, GeometryBuffer, GeometryType, extent_of};
+use super::geoparquet::TableFacts;
+use super::row::{FeatureRow, GeometryBuffer, extent_of};
 use crate::error::FormatError;
 use crate::formats::features::put_wkb;
 use crate::geometry::Extent;
-use crate::osm::DECIMICRO_PER_DEGREE;
+use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind};
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
-use std::collections::BTreeSet;
+
+/// The number of bytes of rows from which on further rows are left for the next time.
+const ENOUGH_BYTES: usize = 1 << 20;
+/// The number of rows that are read at a time: few enough for their values to stay in a cache of the processor.
+const ENOUGH_ROWS: usize = 4096;
+
+/// The number of bytes of tags of a row from which on they are counted first.
+const MANY_TAGS: usize = 64 << 10;
 
 /// The values of all columns for some rows, and facts about the rows.
 #[derive(Default)]
-pub(super) struct FeatureValues {
+pub(super) struct FeatureValues<'k> {
     pub kinds: Values<ByteArray>,
     pub ids: Values<i64>,
     pub versions: Values<i32>,
@@ -29,70 +37,123 @@ pub(super) struct FeatureValues {
     /// The boxes around the geometries: left, bottom, right, top.
     pub edges: [Values<f32>; 4],
     pub geometries: Values<ByteArray>,
-    pub extent: Option<Extent>,
-    pub types: BTreeSet<GeometryType>,
+    pub facts: TableFacts,
+    /// The keys of the tags that have a column of their own.
+    wanted: &'k [String],
+    buffer: GeometryBuffer,
 }
 
-impl FeatureValues {
-    /// Reads rows. The rows must be parts of `bytes`, whose memory the values share. `tag_columns` are the keys of the
-    /// tags that have a column of their own.
-    pub(super) fn of<'r>(
-        bytes: &'r Bytes,
-        rows: impl ExactSizeIterator<Item = &'r [u8]>,
-        tag_columns: &[String],
-    ) -> Result<Self, FormatError> {
-        let text = |text: &[u8]| ByteArray::from(bytes.slice_ref(text));
-        let kinds = ["node", "way", "relation"].map(ByteArray::from);
-        let mut values = Self::default();
+impl<'k> FeatureValues<'k> {
+    /// No values. `wanted` are the keys of the tags that have a column of their own.
+    pub(super) fn new(wanted: &'k [String]) -> Self {
+        let mut values = Self {
+            wanted,
+            ..Self::default()
+        };
         values
             .tag_columns
-            .resize_with(tag_columns.len(), Values::default);
-        let mut buffer = GeometryBuffer::default();
-        // A point takes about four bytes in a row, and sixteen in WKB.
-        let mut wkb = Vec::with_capacity(bytes.len() * 2);
-        let mut ends = Vec::with_capacity(rows.len());
-        for row in rows {
+            .resize_with(wanted.len(), Values::default);
+        values
+    }
+
+    fn clear(&mut self) {
+        let Self {
+            kinds,
+            ids,
+            versions,
+            timestamps,
+            changesets,
+            uids,
+            users,
+            keys,
+            tags,
+            tag_columns,
+            edges,
+            geometries,
+            facts,
+            wanted: _,
+            buffer: _,
+        } = self;
+        let texts = [kinds, users, keys, tags, geometries];
+        texts.into_iter().chain(tag_columns).for_each(Values::clear);
+        [ids, timestamps, changesets]
+            .into_iter()
+            .for_each(Values::clear);
+        [versions, uids].into_iter().for_each(Values::clear);
+        edges.iter_mut().for_each(Values::clear);
+        *facts = TableFacts::default();
+    }
+
+    /// Replaces the values by those of the next rows: as many as are encoded at a time. The rows must be parts of
+    /// `bytes`, whose memory the values share.
+    pub(super) fn read<'r>(
+        &mut self,
+        bytes: &'r Bytes,
+        rows: &mut impl Iterator<Item = &'r [u8]>,
+    ) -> Result<(), FormatError> {
+        self.clear();
+        let kind = |kind: ObjectKind| ByteArray::from(Bytes::from_static(kind.name().as_bytes()));
+        let (mut wkb, mut ends) = (Vec::new(), Vec::new());
+        let mut len = 0;
+        while len < ENOUGH_BYTES
+            && ends.len() < ENOUGH_ROWS
+            && let Some(row) = rows.next()
+        {
+            len += row.len();
             let row = FeatureRow::parse(row)?;
-            values
-                .kinds
-                .values
-                .extend(kinds.get(row.kind as usize).cloned());
-            values.ids.values.push(row.id);
-            values.versions.push_optional(row.version);
-            let milliseconds = |seconds: i64| seconds.saturating_mul(1000);
-            values
-                .timestamps
-                .push_optional(row.timestamp.map(milliseconds));
-            values.changesets.push_optional(row.changeset);
-            values.uids.push_optional(row.uid);
-            values.users.push_optional(row.user.map(text));
-            values.types.insert(row.geometry_type);
-            let (geometry, tags) = row.geometry(&mut buffer)?;
-            put_wkb(&mut wkb, &geometry, None);
+            self.kinds.values.push(kind(row.kind));
+            self.add_row(&row, bytes, &mut wkb)?;
             ends.push(wkb.len());
-            let extent = extent_of(&geometry);
-            values.add_extent(extent.ok_or(FormatError::new("a geometry without points"))?);
-            let columns = values.tag_columns.iter_mut();
-            for (column, wanted) in columns.zip(tag_columns) {
-                let mut tags = tags;
-                let found = tags.find(|(key, _)| *key == wanted.as_bytes());
-                column.push_optional(found.map(|(_, value)| text(value)));
-            }
-            let start = values.tags.values.len();
-            for (key, value) in tags {
-                values.keys.values.push(text(key));
-                values.tags.values.push(text(value));
-            }
-            let count = values.tags.values.len() - start;
-            values.keys.end_list(count);
-            values.tags.end_list(count);
         }
         let wkb = Bytes::from(wkb);
         let starts = [0].into_iter().chain(ends.iter().copied());
         let ranges = starts.zip(&ends);
         let geometries = ranges.map(|(start, end)| ByteArray::from(wkb.slice(start..*end)));
-        values.geometries.values = geometries.collect();
-        Ok(values)
+        self.geometries.values.extend(geometries);
+        Ok(())
+    }
+
+    /// Adds the values of a row but its kind. Appends its geometry to `wkb`.
+    fn add_row(
+        &mut self,
+        row: &FeatureRow<'_>,
+        bytes: &Bytes,
+        wkb: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
+        let text = |text: &[u8]| ByteArray::from(bytes.slice_ref(text));
+        self.ids.values.push(row.id);
+        self.versions.push_optional(row.version);
+        let milliseconds = |seconds: i64| seconds.saturating_mul(1000);
+        self.timestamps
+            .push_optional(row.timestamp.map(milliseconds));
+        self.changesets.push_optional(row.changeset);
+        self.uids.push_optional(row.uid);
+        self.users.push_optional(row.user.map(text));
+        self.facts.types.insert(row.geometry_type);
+        let (geometry, tags) = row.geometry(&mut self.buffer)?;
+        put_wkb(wkb, &geometry, None);
+        let extent = extent_of(&geometry);
+        for (column, wanted) in self.tag_columns.iter_mut().zip(self.wanted) {
+            let mut tags = tags;
+            let found = tags.find(|(key, _)| *key == wanted.as_bytes());
+            column.push_optional(found.map(|(_, value)| text(value)));
+        }
+        let start = self.tags.values.len();
+        if tags.len() > MANY_TAGS {
+            // Memory that grows by doubling would take twice as much.
+            let count = tags.count();
+            self.keys.reserve(count);
+            self.tags.reserve(count);
+        }
+        for (key, value) in tags {
+            self.keys.values.push(text(key));
+            self.tags.values.push(text(value));
+        }
+        let count = self.tags.values.len() - start;
+        self.keys.end_list(count);
+        self.tags.end_list(count);
+        self.add_extent(extent.ok_or(FormatError::new("a geometry without points"))?);
+        Ok(())
     }
 
     fn add_extent(&mut self, extent: Extent) {
@@ -105,7 +166,8 @@ impl FeatureValues {
         for (column, edge) in self.edges.iter_mut().zip(edges) {
             column.values.push(edge);
         }
-        self.extent = Some(self.extent.map_or(extent, |all| all.and(&extent)));
+        let all = self.facts.extent;
+        self.facts.extent = Some(all.map_or(extent, |all| all.and(&extent)));
     }
 }
 

@@ -47,9 +47,12 @@ impl TableForm {
         })
     }
 
-    /// An encoder for a row group.
-    pub(super) fn encoder(&self) -> GroupEncoder<'_> {
-        GroupEncoder::new(&self.description, &self.properties)
+    /// Encodes the row group for which `put` gives values.
+    pub(super) fn encode(
+        &self,
+        put: impl FnOnce(&mut GroupEncoder<'_>) -> Result<()>,
+    ) -> Result<EncodedGroup> {
+        GroupEncoder::encode(&self.description, &self.properties, put)
     }
 }
 
@@ -63,22 +66,21 @@ pub(crate) struct FeatureTable {
 /// A row group of features, and facts for the metadata of the file.
 pub(crate) struct FeatureGroup {
     pub(crate) group: EncodedGroup,
-    extent: Option<Extent>,
-    types: BTreeSet<&'static str>,
+    pub(crate) facts: TableFacts,
 }
 
-/// Facts about the rows of a file.
+/// Facts about the rows of a file, or of a part of one.
 #[derive(Debug, Default)]
 pub(crate) struct TableFacts {
-    extent: Option<Extent>,
-    types: BTreeSet<&'static str>,
+    pub(super) extent: Option<Extent>,
+    pub(super) types: BTreeSet<GeometryType>,
 }
 
 impl TableFacts {
-    /// Adds a row group.
-    pub(crate) fn add(&mut self, group: &FeatureGroup) {
-        self.types.extend(&group.types);
-        self.extent = match (self.extent, group.extent) {
+    /// Adds facts about further rows.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.types.extend(&other.types);
+        self.extent = match (self.extent, other.extent) {
             (Some(one), Some(other)) => Some(one.and(&other)),
             (one, other) => one.or(other),
         };
@@ -187,11 +189,25 @@ impl FeatureTable {
     pub(crate) fn encode<'r>(
         &self,
         bytes: &'r Bytes,
-        rows: impl ExactSizeIterator<Item = &'r [u8]>,
+        rows: impl Iterator<Item = &'r [u8]>,
     ) -> Result<FeatureGroup> {
-        let values = FeatureValues::of(bytes, rows, &self.options.tag_columns);
-        let values = values.map_err(|error| Error::Internal(error.to_string()))?;
-        let mut columns = self.form.encoder();
+        let mut rows = rows.peekable();
+        let mut facts = TableFacts::default();
+        let group = self.form.encode(|columns| {
+            let mut values = FeatureValues::new(&self.options.tag_columns);
+            while rows.peek().is_some() {
+                let read = values.read(bytes, &mut rows);
+                read.map_err(|error| Error::Internal(error.to_string()))?;
+                self.put(&values, columns)?;
+                facts.add(&values.facts);
+            }
+            Ok(())
+        })?;
+        Ok(FeatureGroup { group, facts })
+    }
+
+    /// Encodes the values of some rows.
+    fn put(&self, values: &FeatureValues, columns: &mut GroupEncoder<'_>) -> Result<()> {
         columns.bytes(&values.kinds)?;
         columns.int64(&values.ids)?;
         if self.info.has(InfoColumns::VERSION) {
@@ -217,20 +233,16 @@ impl FeatureTable {
         for edges in &values.edges {
             columns.float(edges)?;
         }
-        columns.bytes(&values.geometries)?;
-        Ok(FeatureGroup {
-            group: columns.finish(),
-            extent: values.extent,
-            types: values.types.iter().map(|of| of.name()).collect(),
-        })
+        columns.bytes(&values.geometries)
     }
 
     /// The value of the key `geo` in the metadata of a file.
     pub(crate) fn metadata(&self, facts: &TableFacts) -> String {
         let corner = |edge: &str| json!(["bbox", edge]);
+        let types = facts.types.iter().map(|of| of.name());
         let mut geometry = json!({
             "encoding": "WKB",
-            "geometry_types": facts.types.iter().collect::<Vec<_>>(),
+            "geometry_types": types.collect::<Vec<_>>(),
             "orientation": "counterclockwise",
             "edges": "planar",
             "covering": {"bbox": {

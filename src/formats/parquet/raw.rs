@@ -13,6 +13,9 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use std::ops::Range;
 
+/// The number of values, with those in lists, from which on further rows are encoded later.
+const ENOUGH_PARTS: usize = 16_384;
+
 /// A table of objects.
 pub(crate) struct ObjectTable {
     pub(crate) form: TableForm,
@@ -93,84 +96,130 @@ impl ObjectTable {
 
     /// Encodes rows as a row group.
     pub(crate) fn encode(&self, rows: ObjectRows) -> Result<EncodedGroup> {
-        let ObjectRows {
-            rows,
-            texts,
-            tags,
-            refs,
-            members,
-        } = rows;
-        let texts = Bytes::from(texts);
-        let text = |range: &Range<u32>| {
-            ByteArray::from(texts.slice(range.start as usize..range.end as usize))
+        let lists = Lists {
+            texts: rows.texts.into(),
+            tags: rows.tags,
+            refs: rows.refs,
+            members: rows.members,
         };
-        let mut columns = self.form.encoder();
-        columns.int64(&Values::of(&rows, |row, values| values.values.push(row.id)))?;
-        let tags_of = |row: &ObjectRow| tags.get(row.tags.clone()).unwrap_or_default();
-        columns.bytes(&Values::of(&rows, |row, values| {
-            values.push_list(tags_of(row).iter().map(|(key, _)| text(key)));
-        }))?;
-        columns.bytes(&Values::of(&rows, |row, values| {
-            values.push_list(tags_of(row).iter().map(|(_, value)| text(value)));
-        }))?;
-        columns.double(&Values::of(&rows, |row, values| {
-            values.push_optional(row.location.map(|(lat, _)| lat));
-        }))?;
-        columns.double(&Values::of(&rows, |row, values| {
-            values.push_optional(row.location.map(|(_, lon)| lon));
-        }))?;
-        columns.int64(&Values::of(&rows, |row, values| {
-            let refs = refs.get(row.refs.clone()).unwrap_or_default();
-            values.push_list(refs.iter().copied());
-        }))?;
-        let members_of = |row: &ObjectRow| members.get(row.members.clone()).unwrap_or_default();
-        let kinds = ObjectKind::ALL.map(|kind| ByteArray::from(kind.name()));
-        let kind = |kind: ObjectKind| kinds.get(kind as usize).cloned().unwrap_or_default();
-        columns.bytes(&Values::of(&rows, |row, values| {
-            values.push_list(members_of(row).iter().map(|member| kind(member.0)));
-        }))?;
-        columns.int64(&Values::of(&rows, |row, values| {
-            values.push_list(members_of(row).iter().map(|member| member.1));
-        }))?;
-        columns.bytes(&Values::of(&rows, |row, values| {
-            values.push_list(members_of(row).iter().map(|member| text(&member.2)));
-        }))?;
-        encode_info(&rows, text, &mut columns)?;
-        Ok(columns.finish())
+        self.form.encode(|columns| {
+            let mut rest = rows.rows.as_slice();
+            while !rest.is_empty() {
+                let (next, later) = rest.split_at(enough(rest));
+                lists.put(next, columns)?;
+                rest = later;
+            }
+            Ok(())
+        })
     }
 }
 
-/// Encodes the columns of the metadata.
-fn encode_info(
-    rows: &[ObjectRow],
-    text: impl Fn(&Range<u32>) -> ByteArray,
-    columns: &mut GroupEncoder<'_>,
-) -> Result<()> {
-    columns.int64(&Values::of(rows, |row, values| {
-        values.push_optional(row.info.changeset)
-    }))?;
-    columns.int64(&Values::of(rows, |row, values| {
-        let seconds = row.info.timestamp;
-        values.push_optional(seconds.map(|seconds| seconds.saturating_mul(1000)));
-    }))?;
-    columns.int32(&Values::of(rows, |row, values| {
-        values.push_optional(row.info.uid)
-    }))?;
-    columns.bytes(&Values::of(rows, |row, values| {
-        values.push_optional(row.info.user.as_ref().map(&text));
-    }))?;
-    columns.int32(&Values::of(rows, |row, values| {
-        values.push_optional(row.info.version)
-    }))?;
-    columns.bool(&Values::of(rows, |row, values| {
-        values.values.push(row.info.visible)
-    }))
+/// The number of rows that are encoded at a time: few enough for their values to stay in a cache of the processor.
+fn enough(rows: &[ObjectRow]) -> usize {
+    let mut parts = 0;
+    let is_before_end = |row: &&ObjectRow| {
+        let before = parts;
+        parts += 1 + row.tags.len() + row.refs.len() + row.members.len();
+        before < ENOUGH_PARTS
+    };
+    rows.iter().take_while(is_before_end).count()
+}
+
+/// The parts of all rows.
+struct Lists {
+    texts: Bytes,
+    tags: Vec<(Range<u32>, Range<u32>)>,
+    refs: Vec<i64>,
+    members: Vec<(ObjectKind, i64, Range<u32>)>,
+}
+
+impl Lists {
+    fn text(&self, range: &Range<u32>) -> ByteArray {
+        let range = range.start as usize..range.end as usize;
+        ByteArray::from(self.texts.slice(range))
+    }
+
+    /// Encodes the values of some rows.
+    fn put(&self, rows: &[ObjectRow], columns: &mut GroupEncoder<'_>) -> Result<()> {
+        columns.int64(&Values::of(rows, |row, values| values.values.push(row.id)))?;
+        let tags_of = |row: &ObjectRow| self.tags.get(row.tags.clone()).unwrap_or_default();
+        columns.bytes(&Values::of(rows, |row, values| {
+            values.push_list(tags_of(row).iter().map(|(key, _)| self.text(key)));
+        }))?;
+        columns.bytes(&Values::of(rows, |row, values| {
+            values.push_list(tags_of(row).iter().map(|(_, value)| self.text(value)));
+        }))?;
+        columns.double(&Values::of(rows, |row, values| {
+            values.push_optional(row.location.map(|(lat, _)| lat));
+        }))?;
+        columns.double(&Values::of(rows, |row, values| {
+            values.push_optional(row.location.map(|(_, lon)| lon));
+        }))?;
+        columns.int64(&Values::of(rows, |row, values| {
+            let refs = self.refs.get(row.refs.clone()).unwrap_or_default();
+            values.push_list(refs.iter().copied());
+        }))?;
+        let members_of =
+            |row: &ObjectRow| self.members.get(row.members.clone()).unwrap_or_default();
+        let kind = |kind: ObjectKind| ByteArray::from(Bytes::from_static(kind.name().as_bytes()));
+        columns.bytes(&Values::of(rows, |row, values| {
+            values.push_list(members_of(row).iter().map(|member| kind(member.0)));
+        }))?;
+        columns.int64(&Values::of(rows, |row, values| {
+            values.push_list(members_of(row).iter().map(|member| member.1));
+        }))?;
+        columns.bytes(&Values::of(rows, |row, values| {
+            values.push_list(members_of(row).iter().map(|member| self.text(&member.2)));
+        }))?;
+        self.put_info(rows, columns)
+    }
+
+    /// Encodes the metadata of some rows.
+    fn put_info(&self, rows: &[ObjectRow], columns: &mut GroupEncoder<'_>) -> Result<()> {
+        columns.int64(&Values::of(rows, |row, values| {
+            values.push_optional(row.info.changeset)
+        }))?;
+        columns.int64(&Values::of(rows, |row, values| {
+            let seconds = row.info.timestamp;
+            values.push_optional(seconds.map(|seconds| seconds.saturating_mul(1000)));
+        }))?;
+        columns.int32(&Values::of(rows, |row, values| {
+            values.push_optional(row.info.uid)
+        }))?;
+        columns.bytes(&Values::of(rows, |row, values| {
+            values.push_optional(row.info.user.as_ref().map(|user| self.text(user)));
+        }))?;
+        columns.int32(&Values::of(rows, |row, values| {
+            values.push_optional(row.info.version)
+        }))?;
+        columns.bool(&Values::of(rows, |row, values| {
+            values.values.push(row.info.visible)
+        }))
+    }
 }
 
 impl ObjectRows {
     /// The number of rows.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
+    }
+
+    /// Whether the rows with an object take at most `most` bytes of memory. Without rows, there is room for any object.
+    pub(crate) fn has_room(&self, element: &Element<'_>, most: usize) -> bool {
+        let parts = element.most_parts();
+        let memory = parts.tags * 16 + parts.refs * 8 + parts.members * 24;
+        self.rows.is_empty() || self.memory() + memory <= most
+    }
+
+    /// Makes room for the parts of a long object: memory that grows by doubling would take twice as much.
+    fn reserve(&mut self, element: &Element<'_>) {
+        const LONG: usize = 100_000;
+        let parts = element.most_parts();
+        if parts.tags.max(parts.refs).max(parts.members) > LONG {
+            self.tags.reserve_exact(parts.tags);
+            self.refs.reserve_exact(parts.refs);
+            self.members.reserve_exact(parts.members);
+        }
     }
 
     /// The memory of the rows in bytes, about.
@@ -190,6 +239,7 @@ impl ObjectRows {
 
     /// Adds an object.
     pub(crate) fn push(&mut self, element: &Element<'_>) {
+        self.reserve(element);
         let starts = (self.tags.len(), self.refs.len(), self.members.len());
         for (key, value) in element.tags() {
             let tag = (self.text(key), self.text(value));

@@ -240,6 +240,13 @@ impl<'a> FeatureRow<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoredTags<'a>(&'a [u8]);
 
+impl StoredTags<'_> {
+    /// The number of bytes of the tags.
+    pub(super) const fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
 impl<'a> Iterator for StoredTags<'a> {
     type Item = (&'a [u8], &'a [u8]);
 

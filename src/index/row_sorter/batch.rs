@@ -20,6 +20,15 @@ struct Row {
 }
 
 impl RowBatch {
+    /// A batch with room for rows that take `memory` bytes, so that it does not grow by doubling. Room that is not used
+    /// takes no memory.
+    pub(super) fn with_room(memory: usize) -> Self {
+        Self {
+            bytes: Vec::with_capacity(memory),
+            rows: Vec::with_capacity(memory / size_of::<Row>()),
+        }
+    }
+
     /// Adds a row, whose bytes `put` appends to a buffer.
     pub(crate) fn push(&mut self, key: u64, put: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len();
@@ -69,23 +78,29 @@ impl RowBatch {
         self.rows = rows;
     }
 
-    /// Keeps the first `count` rows in order, and removes the others.
-    pub(super) fn keep_first(&mut self, count: usize) {
-        let mut rows = std::mem::take(&mut self.rows);
-        if count < rows.len() {
-            rows.select_nth_unstable_by(count, |a, b| self.order(a, b));
-            rows.truncate(count);
+    /// Sorts the rows, keeps the first ones, and removes the others: keeps as many as take `memory` bytes, but one at
+    /// least.
+    pub(super) fn keep_first(&mut self, memory: usize) {
+        self.sort();
+        let mut len = 0;
+        let fits = |row: &&Row| {
+            len += row.len as usize + size_of::<Row>();
+            len <= memory
+        };
+        let count = self.rows.iter().take_while(fits).count().max(1);
+        if count >= self.rows.len() {
+            return;
         }
-        let mut kept = Self::default();
-        for row in &rows {
+        let mut kept = Self::with_room(memory);
+        for row in self.rows.iter().take(count) {
             kept.push(row.key, |out| out.extend_from_slice(self.row(row)));
         }
         *self = kept;
     }
 
-    /// The last row in order, and its key.
+    /// The last row and its key.
     pub(super) fn last(&self) -> Option<(u64, &[u8])> {
-        let last = self.rows.iter().max_by(|a, b| self.order(a, b))?;
+        let last = self.rows.last()?;
         Some((last.key, self.row(last)))
     }
 

@@ -41,7 +41,9 @@ impl WorkItem for KeyRange {
 #[derive(Debug)]
 pub(super) struct KeyCounts {
     bits: KeyBits,
-    pages: BTreeMap<u64, Box<[u32; 1 << PAGE_BITS]>>,
+    pages: BTreeMap<u64, Box<[u16; 1 << PAGE_BITS]>>,
+    /// The numbers of rows beyond [`u16::MAX`] of counted keys that have more.
+    beyond: BTreeMap<u64, u64>,
 }
 
 impl KeyCounts {
@@ -49,6 +51,7 @@ impl KeyCounts {
         Self {
             bits,
             pages: BTreeMap::new(),
+            beyond: BTreeMap::new(),
         }
     }
 
@@ -62,8 +65,10 @@ impl KeyCounts {
             let counts = counts.or_insert_with(|| Box::new([0; 1 << PAGE_BITS]));
             while let Some(key) = counted.next_if(|key| key >> PAGE_BITS == page) {
                 let at = (key % (1 << PAGE_BITS)) as usize;
-                if let Some(count) = counts.get_mut(at) {
-                    *count += 1;
+                match counts.get_mut(at) {
+                    Some(&mut u16::MAX) => *self.beyond.entry(key).or_default() += 1,
+                    Some(count) => *count += 1,
+                    None => {}
                 }
             }
         }
@@ -78,7 +83,10 @@ impl KeyCounts {
         let mut ranges: Vec<KeyRange> = Vec::new();
         for (page, counts) in &self.pages {
             for (at, count) in (0u64..).zip(counts.iter()).filter(|(_, count)| **count > 0) {
-                let start = ((page << PAGE_BITS) + at) << uncounted;
+                let counted = (page << PAGE_BITS) + at;
+                let beyond = self.beyond.get(&counted).copied().unwrap_or_default();
+                let count = u64::from(*count) + beyond;
+                let start = counted << uncounted;
                 let end = start + (1 << uncounted);
                 match ranges.last_mut() {
                     Some(range)
@@ -86,11 +94,11 @@ impl KeyCounts {
                             && range.keys.start >> below_group == start >> below_group =>
                     {
                         range.keys.end = end;
-                        range.rows += u64::from(*count);
+                        range.rows += count;
                     }
                     _ => ranges.push(KeyRange {
                         keys: start..end,
-                        rows: u64::from(*count),
+                        rows: count,
                     }),
                 }
             }

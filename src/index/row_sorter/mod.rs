@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use counts::KeyCounts;
 use portions::RowPortions;
 use run::{BlockBuffer, Run, RunBuilder, merge};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -194,8 +194,9 @@ impl SortedRows {
     /// The rows with keys in a range, in order. Rows with the same key are ordered by their bytes.
     pub(crate) fn read(&self, keys: &Range<u64>) -> Result<SharedRows> {
         let (mut batch, mut buffer) = (RowBatch::default(), BlockBuffer::default());
-        self.for_each(keys, &mut buffer, |key, row| {
+        self.for_each_until(keys, &mut buffer, |key, row| {
             batch.push(key, |out| out.extend_from_slice(row));
+            ControlFlow::Continue(())
         })?;
         batch.sort();
         Ok(batch.shared())
@@ -207,12 +208,12 @@ impl SortedRows {
         RowPortions::new(self, range)
     }
 
-    /// Passes the rows with keys in a range to `take`, in no particular order.
-    fn for_each(
+    /// Passes the rows of each run with keys in a range to `take` in the order of keys, until it breaks.
+    fn for_each_until(
         &self,
         keys: &Range<u64>,
         buffer: &mut BlockBuffer,
-        mut take: impl FnMut(u64, &[u8]),
+        mut take: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         let mut runs = self.runs.iter().chain(self.levels.iter().flatten());
         runs.try_for_each(|run| run.for_each(keys, buffer, &self.directory, &mut take))

@@ -2,8 +2,10 @@
 
 use super::{BlockBuffer, KeyRange, RowBatch, SharedRows, SortedRows};
 use crate::error::Result;
+use std::ops::ControlFlow;
 
-/// The rows of a range that are not taken yet. For each part, all rows of the range are read.
+/// The rows of a range that are not taken yet. For each part, the rows of the range that are not taken are read up to
+/// the end of the part, and some behind it.
 pub(crate) struct RowPortions<'s> {
     sorted: &'s SortedRows,
     range: KeyRange,
@@ -27,45 +29,47 @@ impl<'s> RowPortions<'s> {
         self.range.rows - self.taken
     }
 
-    /// The next rows: `count`, or all that are left. Up to twice as many are held meanwhile.
-    pub(crate) fn next(&mut self, count: u64) -> Result<SharedRows> {
-        let count = count.min(self.left());
-        self.taken += count;
-        if count == self.range.rows {
-            return self.sorted.read(&self.range.keys);
-        }
-        let count = count as usize;
-        let (mut held, mut buffer) = (RowBatch::default(), BlockBuffer::default());
+    /// The next rows: as many as take `memory` bytes, but one at least. Up to twice as many are held meanwhile.
+    pub(crate) fn next(&mut self, memory: usize) -> Result<SharedRows> {
+        let (mut held, mut buffer) = (RowBatch::with_room(2 * memory), BlockBuffer::default());
         // A row from which on all rows belong to later parts.
         let mut end: Option<(u64, Vec<u8>)> = None;
         let last = self.last.as_ref();
         let last = last.map(|(key, row, count)| ((*key, row.as_slice()), *count));
+        let first_key = last.map_or(self.range.keys.start, |((key, _), _)| key);
         let mut skipped = 0;
-        self.sorted
-            .for_each(&self.range.keys, &mut buffer, |key, row| {
+        self.sorted.for_each_until(
+            &(first_key..self.range.keys.end),
+            &mut buffer,
+            |key, row| {
                 let at = (key, row);
                 if let Some((last, taken)) = last {
                     if at < last {
-                        return;
+                        return ControlFlow::Continue(());
                     }
                     if at == last && skipped < taken {
                         skipped += 1;
-                        return;
+                        return ControlFlow::Continue(());
                     }
                 }
-                if end
-                    .as_ref()
-                    .is_some_and(|(key, row)| at >= (*key, row.as_slice()))
+                if let Some((end_key, end_row)) = &end
+                    && at >= (*end_key, end_row.as_slice())
                 {
-                    return;
+                    return match key > *end_key {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    };
                 }
                 held.push(key, |out| out.extend_from_slice(row));
-                if held.count() >= 2 * count {
-                    held.keep_first(count);
+                if held.len() / 2 >= memory {
+                    held.keep_first(memory);
                     end = held.last().map(|(key, row)| (key, row.to_vec()));
                 }
-            })?;
-        held.keep_first(count);
+                ControlFlow::Continue(())
+            },
+        )?;
+        held.keep_first(memory);
+        self.taken += held.count() as u64;
         let last = held.last().map(|(key, row)| (key, row.to_vec()));
         self.last = last.map(|(key, row)| {
             let mut equal = held.count_of(key, &row);
@@ -76,7 +80,6 @@ impl<'s> RowPortions<'s> {
             }
             (key, row, equal)
         });
-        held.sort();
         Ok(held.shared())
     }
 }
@@ -112,16 +115,21 @@ mod tests {
         let sorted = sorter.finish().unwrap();
         let ranges = sorted.ranges(1000);
         assert_eq!(ranges.len(), 1);
-        for count in [1, 2, 3, 46, 47, 349, 350, 699, 700, 1000] {
+        // The memory of a row.
+        const ROW: usize = 9 + 16;
+        let counts = [1, 2, 3, 46, 47, 349, 350, 699, 700, 1000];
+        let limits = counts.map(|rows| rows * ROW);
+        for memory in limits.into_iter().chain([0, ROW + 3, 3 * ROW - 1]) {
             let mut portions = sorted.portions(ranges[0].clone());
             let mut found = Vec::new();
             while portions.left() > 0 {
-                let rows = portions.next(count).unwrap();
-                assert!((1..=count as usize).contains(&rows.count()));
+                let rows = portions.next(memory).unwrap();
+                let most = (memory / ROW).max(1);
+                assert!((1..=most).contains(&rows.count()));
                 let keys = rows.keys_and_lens().map(|(key, _)| key);
                 found.extend(keys.zip(rows.rows(0..rows.count()).map(<[u8]>::to_vec)));
             }
-            assert!(found == expected, "{count}");
+            assert!(found == expected, "{memory}");
         }
     }
 }

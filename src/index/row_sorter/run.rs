@@ -6,7 +6,7 @@ use crate::system;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 /// The minimum number of bytes of rows in a block but the last of a run.
@@ -62,13 +62,13 @@ impl Run {
         Ok(())
     }
 
-    /// Passes the rows with keys in a range to `take`.
+    /// Passes the rows with keys in a range to `take`, until it breaks.
     pub(super) fn for_each(
         &self,
         keys: &Range<u64>,
         buffer: &mut BlockBuffer,
         directory: &Path,
-        take: &mut impl FnMut(u64, &[u8]),
+        take: &mut impl FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         let start = self
             .blocks
@@ -77,8 +77,8 @@ impl Run {
         for block in blocks.take_while(|block| block.keys.start < keys.end) {
             buffer.load(self, block, directory)?;
             while let Some((key, row)) = buffer.next()? {
-                if keys.contains(&key) {
-                    take(key, row);
+                if keys.contains(&key) && take(key, row).is_break() {
+                    return Ok(());
                 }
             }
         }
