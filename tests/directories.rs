@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 type Content = Option<Vec<(PathBuf, Vec<u8>)>>;
 
@@ -453,4 +454,44 @@ fn manual_pages_are_written_together() {
     assert_eq!(names(&pages), ["pbfhogg-update.1"]);
     run_ok(&[&"man", &"-O", &"-o", &pages]);
     assert!(names(&pages).len() > 20);
+}
+
+#[test]
+fn a_signal_removes_temporary_directories_with_their_files() {
+    let temp = tempfile::tempdir().unwrap();
+    let [input, output] = ["in.osm.pbf", "out"].map(|name| temp.path().join(name));
+    let scratch = temp.path().join("scratch");
+    fs::create_dir(&scratch).unwrap();
+    fs::create_dir(&output).unwrap();
+    run_ok(&[&"synth", &"--elements", &"300000", &"-o", &input]);
+    let commands: [&[Arg]; 3] = [
+        &[&"demo", &"--elements", &"300000"],
+        &[
+            &"derive-changes",
+            &"-f",
+            &"pbf",
+            &input,
+            &input,
+            &"-o",
+            &"o.pbf",
+        ],
+        &[&"add-locations-to-ways", &input, &input, &"-o", &"o.pbf"],
+    ];
+    for args in commands {
+        let mut command = pbfhogg();
+        args.iter().for_each(|arg| {
+            command.arg(arg);
+        });
+        command.current_dir(&output).env("TMPDIR", &scratch);
+        for number in 1..=6 {
+            let delay = Duration::from_millis(60 * number);
+            end_after(&mut command, delay, Signal::TERM);
+            let is_page = |name: &String| name.ends_with(".html");
+            let left: Vec<_> = names(&scratch)
+                .into_iter()
+                .filter(|name| !is_page(name))
+                .collect();
+            assert!(left.is_empty(), "{command:?} {number}: {left:?}");
+        }
+    }
 }

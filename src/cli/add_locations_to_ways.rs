@@ -5,11 +5,10 @@ use crate::Context;
 use crate::commands::add_locations_to_ways::{self, IndexType, Summary};
 use crate::commands::sort;
 use crate::engine::OutputOptions;
-use crate::io::OutputTarget;
+use crate::io::{OutputTarget, ScratchDirectory};
 use anyhow::Result;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// Put the coordinates of their nodes into ways
 ///
@@ -105,7 +104,7 @@ pub fn run(args: &Args) -> Result<Answer> {
 struct Joined {
     path: PathBuf,
     /// The directory of the temporary file.
-    _directory: Option<TempDir>,
+    _directory: Option<ScratchDirectory>,
 }
 
 impl Joined {
@@ -116,10 +115,7 @@ impl Joined {
                 _directory: None,
             });
         }
-        let directory = match temp_dir {
-            Some(parent) => tempfile::tempdir_in(parent)?,
-            None => tempfile::tempdir()?,
-        };
+        let directory = ScratchDirectory::create(temp_dir)?;
         let path = directory.path().join("joined.osm.pbf");
         let output = OutputOptions::file(&path);
         sort::run(&sort::Options::new(inputs.to_owned(), output), ctx)?;

@@ -2,7 +2,7 @@ use super::{Answer, print, show};
 use crate::commands::{apply_changes, cat, diff, inspect, synth};
 use crate::engine::OutputOptions;
 use crate::file::WriteOptions;
-use crate::io::OutputTarget;
+use crate::io::{OutputTarget, ScratchDirectory};
 use crate::pbf::Element;
 use crate::{Context, ElementReader};
 use anyhow::{Result, bail};
@@ -41,10 +41,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = Context::default();
-    let folder = tempfile::Builder::new().prefix("pbfhogg-demo-").tempdir();
-    let folder = folder.map_err(|error| {
-        crate::Error::io(&std::env::temp_dir(), "cannot make a folder there", error)
-    })?;
+    let folder = ScratchDirectory::create(None)?;
     let job = Job {
         folder: folder.path().to_owned(),
         elements: args.elements,

@@ -6,7 +6,7 @@ use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary, 
 use crate::commands::{HeaderOptions, InheritedFields, cat};
 use crate::engine::OutputOptions;
 use crate::formats::TextFormat;
-use crate::io::OutputTarget;
+use crate::io::{OutputTarget, ScratchDirectory};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -203,7 +203,7 @@ fn derive_in(args: &Args, output: OutputOptions, ctx: &Context) -> Result<Answer
         "{}: warning: the output is not a change file: -f osc makes one\n",
         Conventions::current().name
     ));
-    let directory = tempfile::tempdir()?;
+    let directory = ScratchDirectory::create(None)?;
     let changes = directory.path().join("changes.osc");
     let target = OutputTarget::File {
         path: changes.clone(),

@@ -9,7 +9,7 @@ use crate::engine::sink::WriteSummary;
 use crate::engine::{HeaderOption, HeaderOptions, OutputOptions, Selected, Selection, input};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, BlobReader, PbfFile, WriteOptions};
-use crate::io::OpenOutput;
+use crate::io::{OpenOutput, ScratchDirectory};
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, BlobFlags, Block, Compression, HeaderBlock, InfoFields, feature};
 use crate::runtime::Context;
@@ -159,8 +159,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
 fn filter_with_locations(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     options.output.target.check()?;
     let directory = options.output.target.scratch_directory();
-    let temporary = tempfile::tempdir_in(&directory)
-        .map_err(|error| Error::io(&directory, "cannot write", error))?;
+    let temporary = ScratchDirectory::create(Some(&directory))?;
     let snapshot = temporary.path().join("snapshot.osm.pbf");
     let write = WriteOptions {
         compression: Compression::Lz4,

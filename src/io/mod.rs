@@ -21,6 +21,7 @@ mod pace;
 #[cfg(feature = "update")]
 mod remote;
 mod replaced;
+mod scratch_directory;
 mod size_hint;
 mod staging;
 mod stream_output;
@@ -40,6 +41,7 @@ pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
 #[cfg(feature = "parquet")]
 pub(crate) use output_directory::OutputDirectory;
 pub(crate) use pace::Pace;
+pub use scratch_directory::ScratchDirectory;
 pub use size_hint::SizeHint;
 pub(crate) use stream_output::{StreamOutput, commit_together};
 pub use unfinished::abandon_unfinished;

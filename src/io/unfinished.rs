@@ -1,5 +1,5 @@
-//! The paths of unfinished outputs that have a name on disk, so that an interrupted process can remove the files and
-//! empty directories.
+//! The paths of unfinished outputs that have a name on disk, and of temporary directories, so that an interrupted process
+//! can remove them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static NAMES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
+/// Temporary directories, which are removed with all that is in them.
+static TREES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
 /// Held while several outputs get their names.
 static TOGETHER: Mutex<()> = Mutex::new(());
+
+fn trees() -> MutexGuard<'static, Vec<PathBuf>> {
+    TREES.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn names() -> MutexGuard<'static, Vec<PathBuf>> {
     NAMES.lock().unwrap_or_else(PoisonError::into_inner)
@@ -25,8 +32,16 @@ pub fn abandon_unfinished() {
             let _ = fs::remove_dir(name);
         }
     }
+    let trees = trees();
+    for tree in trees.iter() {
+        // A thread may add a file meanwhile.
+        for _ in 0..3 {
+            let _ = fs::remove_dir_all(tree);
+        }
+    }
     // Never release the lock: an output that is about to get its name waits for the lock until the process exits.
     std::mem::forget(names);
+    std::mem::forget(trees);
     std::mem::forget(together);
 }
 
@@ -34,6 +49,16 @@ pub fn abandon_unfinished() {
 pub(super) fn together<T>(finish: impl FnOnce() -> T) -> T {
     let _together = TOGETHER.lock().unwrap_or_else(PoisonError::into_inner);
     finish()
+}
+
+/// Registers a temporary directory, which [`abandon_unfinished`] removes with all that is in it.
+pub(super) fn add_tree(path: &Path) {
+    trees().push(path.to_owned());
+}
+
+/// Unregisters a temporary directory.
+pub(super) fn end_tree(path: &Path) {
+    trees().retain(|noted| noted != path);
 }
 
 /// Registers the path of an unfinished output, which [`abandon_unfinished`] removes.

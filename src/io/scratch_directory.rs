@@ -1,0 +1,56 @@
+//! Temporary directories, of which nothing is left over.
+
+use super::unfinished;
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A temporary directory. It is removed with all that is in it when it is dropped, and when a signal ends the program.
+#[derive(Debug)]
+pub struct ScratchDirectory {
+    directory: TempDir,
+    is_kept: bool,
+}
+
+impl ScratchDirectory {
+    /// Creates a directory in `parent`, or in the directory for temporary files.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be created.
+    pub fn create(parent: Option<&Path>) -> Result<Self> {
+        let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
+        let directory = tempfile::Builder::new()
+            .prefix("pbfhogg-")
+            .tempdir_in(&parent);
+        let directory = directory.map_err(|error| {
+            Error::io(&parent, "cannot create a temporary directory there", error)
+        })?;
+        unfinished::add_tree(directory.path());
+        Ok(Self {
+            directory,
+            is_kept: false,
+        })
+    }
+
+    /// The path of the directory.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Keeps the directory for ever. Returns its path.
+    pub fn keep(mut self) -> PathBuf {
+        self.directory.disable_cleanup(true);
+        self.is_kept = true;
+        self.path().to_owned()
+    }
+}
+
+impl Drop for ScratchDirectory {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let _ = std::fs::remove_dir_all(self.path());
+        }
+        unfinished::end_tree(self.path());
+    }
+}
