@@ -1,7 +1,7 @@
 //! Output appears complete or not at all, and existing files are never lost.
 
 use crate::common::kills::names;
-use crate::common::{decode, pbfhogg, run_fail, run_ok, world};
+use crate::common::{Arg, decode, pbfhogg, run_fail, run_ok, world};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
@@ -153,10 +153,25 @@ fn a_replaced_file_keeps_its_access_list_and_attributes() {
     access("setfattr", &["-n", "user.source", "-v", "mirror"], &file);
     let list = access("getfacl", &["-pn"], &file);
     assert!(list.contains("user:1000:rw-"), "{list}");
-    run_ok(&[&"sort", &file, &"-O", &"-o", &file]);
-    assert_eq!(access("getfacl", &["-pn"], &file), list);
-    let source = access("getfattr", &["--only-values", "-n", "user.source"], &file);
-    assert_eq!(source, "mirror");
+    let input = dir.path().join("other.osm.pbf");
+    std::fs::copy(&file, &input).unwrap();
+    let commands: [&[Arg]; 4] = [
+        &[&"sort", &file],
+        &[&"export", &input, &"-f", &"geojson"],
+        &[&"inspect", &input, &"--html"],
+        &[&"derive-changes", &input, &input],
+    ];
+    for (number, args) in commands.into_iter().enumerate() {
+        let last: &[Arg] = if number == 2 {
+            &[&file, &"-O"]
+        } else {
+            &[&"-O", &"-o", &file]
+        };
+        run_ok(&[args, last].concat());
+        assert_eq!(access("getfacl", &["-pn"], &file), list, "{number}");
+        let source = access("getfattr", &["--only-values", "-n", "user.source"], &file);
+        assert_eq!(source, "mirror", "{number}");
+    }
 }
 
 #[test]

@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     target.check()?;
     let summary = tags_count::run(&options, &ctx)?;
     if target != OutputTarget::Stdout {
-        let mut output = TextOutput::create(target.clone())?;
+        let mut output = TextOutput::create(target.clone(), &ctx)?;
         lines(&summary, |text| Ok(output.write(text)?))?;
         output.finish()?;
         return args.run.report(&ctx, &summary, &target, || {

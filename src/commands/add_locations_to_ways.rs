@@ -166,7 +166,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// Adds locations to the ways of an open file, as [`run`] does to those of its input.
 pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
-    let output = OpenOutput::open(options.output.target.clone())?;
+    let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     if plan.is_history(&file, ctx) {
         let cause = "this is a history file: a node has a location of its own in each version; \

@@ -160,7 +160,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         counts.clone(),
         [options.search_radius, options.coarse_search_radius],
     );
-    directory.complete(output, &manifest)?;
+    directory.complete(output, &manifest, ctx)?;
     Ok(Summary {
         bytes,
         counts,
@@ -285,7 +285,7 @@ impl IndexDirectory {
     }
 
     /// Makes the new file the index, and removes the file of the old one.
-    fn complete(self, output: StreamOutput, manifest: &Manifest) -> Result<()> {
+    fn complete(self, output: StreamOutput, manifest: &Manifest, ctx: &Context) -> Result<()> {
         let manifest = Manifest {
             file: self.file.clone(),
             ..manifest.clone()
@@ -293,7 +293,7 @@ impl IndexDirectory {
         let bytes = serde_json::to_vec_pretty(&manifest);
         let mut bytes = bytes.map_err(|error| Error::Internal(error.to_string()))?;
         bytes.push(b'\n');
-        self.files.complete(vec![output], MANIFEST, &bytes)?;
+        self.files.complete(vec![output], MANIFEST, &bytes, ctx)?;
         // The old one, and what killed builds left. A file that cannot be removed takes space, and does no harm.
         remove_unlisted(&self.path, is_index_file, || {
             Manifest::listed_in(&self.path)

@@ -86,7 +86,7 @@ pub(super) fn write(
         let cause = "this file holds changesets, which PBF cannot hold: write osm or opl (-f)";
         return Err(Error::file(path, cause));
     };
-    let open = OpenOutput::open(output.target.clone())?;
+    let open = OpenOutput::open(output.target.clone(), ctx)?;
     let mut file = TextDocument::create(open, &header(inputs, output)?, &options)?;
     let (mut text, mut objects, mut comments) = (ChangesetText::new(&options), 0, 0);
     let phase = ctx.phase("write changesets", 0);

@@ -241,7 +241,7 @@ fn compare_files(
     check_each_once(options, &sides)?;
     let mut output = match &options.output {
         None => None,
-        Some((_, target)) => Some(TextOutput::create(target.clone())?),
+        Some((_, target)) => Some(TextOutput::create(target.clone(), ctx)?),
     };
     let format = options.output.as_ref().map(|(format, _)| format);
     let mut put = |text: &str| match &mut output {

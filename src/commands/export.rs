@@ -197,7 +197,7 @@ pub fn run<'r>(
         let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
         return raw::write(&file, &plan, options, compression, ctx);
     }
-    let (mut sink, form) = FeatureSink::open(options)?;
+    let (mut sink, form) = FeatureSink::open(options, ctx)?;
     let filter = ObjectFilter::new(options.filter.iter().cloned());
     let types = options.geometry_types;
     let visits = Visits {

@@ -295,7 +295,7 @@ impl Pass<'_> {
             return Err(Error::file(self.file.input.path(), cause));
         }
         let targets = self.extracts.iter().zip(outputs);
-        let targets = targets.map(|(extract, output)| self.target(extract, output));
+        let targets = targets.map(|(extract, output)| self.target(extract, output, ctx));
         let targets = targets.collect::<Result<_>>()?;
         let job = FilterJob {
             name: "write objects",
@@ -331,7 +331,7 @@ impl Pass<'_> {
             let targets = self.extracts.iter().map(|extract| extract.output.clone());
             let open = |target: OutputTarget| match target.is_stream() {
                 true => Ok(None),
-                false => OpenOutput::open(target).map(Some),
+                false => OpenOutput::open(target, ctx).map(Some),
             };
             let opening = scope.spawn(move || targets.map(open).collect());
             let mut outputs = Vec::new();
@@ -358,7 +358,12 @@ impl Pass<'_> {
         })
     }
 
-    fn target(&self, extract: &Extract, output: Option<OpenOutput>) -> Result<FilterOutput> {
+    fn target(
+        &self,
+        extract: &Extract,
+        output: Option<OpenOutput>,
+        ctx: &Context,
+    ) -> Result<FilterOutput> {
         let mut header: HeaderBlock = self.file.header.clone();
         let bounds = self.options.set_bounds.then(|| extract.shape.envelope());
         extract.header.apply(&mut header);
@@ -367,7 +372,7 @@ impl Pass<'_> {
         }
         let output = match output {
             Some(output) => output,
-            None => OpenOutput::open(extract.output.clone())?,
+            None => OpenOutput::open(extract.output.clone(), ctx)?,
         };
         Ok(FilterOutput {
             output,

@@ -138,7 +138,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1 + if children { 2 } else { 0 } + if parents { 3 } else { 0 });
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
-    let output = OpenOutput::open(options.output.target.clone())?;
+    let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     // A blob without an index is visited in the single pass. Following references takes several passes, which choose
     // blobs by kind and id range.
     let needs = match children || parents {

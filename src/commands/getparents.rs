@@ -76,7 +76,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
-    let output = OpenOutput::open(options.output.target.clone())?;
+    let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     let parents = kinds_of_parents(&wanted);
     let decision = |entry: &BlobEntry| {

@@ -107,7 +107,7 @@ impl Summary {
 ///   or more tags or references than 32 bits can count.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The output is created before the inputs are read, so that a wrong path fails at once.
-    let merged = MergedOutput::create(options)?;
+    let merged = MergedOutput::create(options, ctx)?;
     match options.simplify {
         true => simplify(options, merged, ctx),
         false => pass_through(options, merged, ctx),
@@ -121,9 +121,9 @@ struct MergedOutput {
 }
 
 impl MergedOutput {
-    fn create(options: &Options) -> Result<Self> {
+    fn create(options: &Options, ctx: &Context) -> Result<Self> {
         Ok(Self {
-            output: TextOutput::compressed(options.output.clone(), options.compression)?,
+            output: TextOutput::compressed(options.output.clone(), options.compression, ctx)?,
             summary: Summary::default(),
         })
     }
@@ -211,7 +211,7 @@ fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Resul
 
 /// Writes changes as one change file. The inputs of the options are not read.
 pub(crate) fn write(options: &Options, changes: &ChangeSet, ctx: &Context) -> Result<Summary> {
-    let mut merged = MergedOutput::create(options)?;
+    let mut merged = MergedOutput::create(options, ctx)?;
     merged.begin(options, changes.states(), ctx)?;
     merged.write(options, changes, ctx)?;
     merged.finish(ctx)

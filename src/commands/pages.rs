@@ -2,9 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::file::BlobPlan;
-use crate::io::{Output, OutputTarget};
+use crate::io::{OpenOutput, OutputTarget};
 use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::sample_indices;
+use crate::runtime::Context;
 use crate::system;
 use serde::Serialize;
 
@@ -24,7 +25,12 @@ pub(crate) const PROGRAM: &str = concat!("pbfhogg ", env!("CARGO_PKG_VERSION"));
 /// Writes a page: `template` with the shared parts and `data`, which its script reads.
 ///
 /// Fails if the output exists and must not be overwritten, or cannot be written.
-pub(crate) fn write(template: &str, data: &impl Serialize, target: OutputTarget) -> Result<()> {
+pub(crate) fn write(
+    template: &str,
+    data: &impl Serialize,
+    target: OutputTarget,
+    ctx: &Context,
+) -> Result<()> {
     let path = target.path().to_owned();
     let json = serde_json::to_string(data)
         .map_err(|error| Error::file(&path, format!("the page cannot be made: {error}")))?;
@@ -34,7 +40,7 @@ pub(crate) fn write(template: &str, data: &impl Serialize, target: OutputTarget)
     }
     // `</script>` in a text would end the data.
     page = page.replacen(DATA, &json.replace('<', "\\u003c"), 1);
-    let (output, file) = Output::create(target)?;
+    let OpenOutput { output, file, .. } = OpenOutput::open(target, ctx)?;
     system::write(&file, page.as_bytes())
         .map_err(|error| Error::io(&path, "cannot write", error))?;
     output.commit()

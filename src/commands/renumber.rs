@@ -124,7 +124,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_with_changesets(&options.input, &options.output, ctx)?;
     let overwrite = options.output.target.may_overwrite();
     let directory = options.directory.as_deref();
-    let (numberings, index_files) = index_files::read(directory, options.start, overwrite)?;
+    let (numberings, index_files) = index_files::read(directory, options.start, overwrite, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(&file, ctx)?;
     let size_hint = SizeHint::default();

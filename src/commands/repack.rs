@@ -204,7 +204,7 @@ fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
         recompress: false,
         ..options.output.write
     };
-    let output = OpenOutput::open(options.output.target.clone())?;
+    let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let encoders = Encoders::of_blocks(options.elements, write, ctx);
     let (format, size_hint) = (options.output.format, SizeHint::default());
     Sink::in_output(output, format, write, header, size_hint, &encoders, ctx)

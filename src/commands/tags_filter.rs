@@ -125,7 +125,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         has_keys: AtomicBool::new(false),
     };
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
-    let output = OpenOutput::open(options.output.target.clone())?;
+    let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let mut summary = match options.omit_referenced {
         true => filter.write_matching(&file, output, options, ctx),
         false => filter.write_with_referenced(&file, output, options, ctx),

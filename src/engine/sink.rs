@@ -59,7 +59,7 @@ impl Sink {
         ctx: &Context,
     ) -> Result<Self> {
         let write = output.write.for_header(&header);
-        let open = OpenOutput::open(output.target.clone())?;
+        let open = OpenOutput::open(output.target.clone(), ctx)?;
         let encoders = Encoders::new(write, ctx);
         Self::in_output(
             open,
@@ -89,7 +89,6 @@ impl Sink {
                 SinkOutput::Pbf(Box::new(BlockPacker::new(writer, encoders, outputs)))
             }
             Format::Text(text) => {
-                output.output.warn(ctx);
                 SinkOutput::Text(TextSink::create(output, &header, text, &encoders.text)?)
             }
         };

@@ -236,7 +236,13 @@ impl PbfWriter {
         size_hint: SizeHint,
         ctx: &Context,
     ) -> Result<Self> {
-        Self::with_output(OpenOutput::open(target)?, header, options, size_hint, ctx)
+        Self::with_output(
+            OpenOutput::open(target, ctx)?,
+            header,
+            options,
+            size_hint,
+            ctx,
+        )
     }
 
     /// Begins a file as [`create`](Self::create) does, in an output that is open already.
@@ -252,7 +258,6 @@ impl PbfWriter {
             file,
             is_stream,
         } = output;
-        output.warn(ctx);
         if is_stream && options.box_of_data {
             let cause = "the box of the data is known when all data is written, which is too late for a stream";
             return Err(Error::file(output.path(), cause));

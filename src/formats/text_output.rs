@@ -4,6 +4,7 @@ use super::text_compression::TextCompression;
 use super::text_encoder::{EncodedText, GzipTrailer, TextEncoder};
 use crate::error::{Error, Result};
 use crate::io::{OpenOutput, OutputTarget, StreamOutput};
+use crate::runtime::Context;
 use bzip2::write::BzEncoder;
 use std::io::Write;
 use std::path::Path;
@@ -37,14 +38,19 @@ const WRITE_LEN: usize = 1 << 16;
 
 impl TextOutput {
     /// Creates an output. The extension of the file name determines the compression, see [`TextCompression::of_name`].
-    pub fn create(target: OutputTarget) -> Result<Self> {
+    pub fn create(target: OutputTarget, ctx: &Context) -> Result<Self> {
         let compression = TextCompression::of_name(target.path());
-        Self::compressed(target, compression)
+        Self::compressed(target, compression, ctx)
     }
 
     /// Creates an output with the given compression. The file name has no effect on the compression.
-    pub fn compressed(target: OutputTarget, compression: TextCompression) -> Result<Self> {
-        Ok(Self::in_output(OpenOutput::open(target)?, compression))
+    pub fn compressed(
+        target: OutputTarget,
+        compression: TextCompression,
+        ctx: &Context,
+    ) -> Result<Self> {
+        let output = OpenOutput::open(target, ctx)?;
+        Ok(Self::in_output(output, compression))
     }
 
     /// Begins a text in an open output.

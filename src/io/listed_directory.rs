@@ -4,6 +4,7 @@ use super::output::{Directory, real_path};
 use super::staging::{self, Staging};
 use super::{OpenOutput, OutputTarget, StreamOutput, unfinished};
 use crate::error::{Error, Result};
+use crate::runtime::Context;
 use crate::system::{self, Call};
 use std::fs::{self, File};
 use std::io;
@@ -63,15 +64,22 @@ impl ListedDirectory {
     }
 
     /// Flushes the files to disk, gives them their names, and writes the list, which is called `name`.
-    pub(crate) fn complete(self, files: Vec<StreamOutput>, name: &str, list: &[u8]) -> Result<()> {
+    pub(crate) fn complete(
+        self,
+        files: Vec<StreamOutput>,
+        name: &str,
+        list: &[u8],
+        ctx: &Context,
+    ) -> Result<()> {
         let Some(staging) = &self.staging else {
             // Another run must not take a file for one that a killed process left.
             let held: Vec<_> = files.iter().map(StreamOutput::hold).collect();
             commit_all(files)?;
-            let mut output = StreamOutput::new(OpenOutput::open(OutputTarget::File {
+            let target = OutputTarget::File {
                 path: self.root.join(name),
                 overwrite: true,
-            })?);
+            };
+            let mut output = StreamOutput::new(OpenOutput::open(target, ctx)?);
             output.write(list)?;
             output.commit_with(&self.created)?;
             drop(held);

@@ -181,10 +181,14 @@ pub struct OpenOutput {
 }
 
 impl OpenOutput {
-    /// Opens an output, as [`Output::create`] does.
-    pub fn open(target: OutputTarget) -> Result<Self> {
+    /// Opens an output, as [`Output::create`] does. Warns if the output cannot have all attributes of the file that it
+    /// will replace.
+    pub fn open(target: OutputTarget, ctx: &Context) -> Result<Self> {
         let is_stream = target.is_stream();
         let (output, file) = Output::create(target)?;
+        if let Some(warning) = &output.warning {
+            ctx.warn(warning.clone());
+        }
         Ok(Self {
             output,
             file,
@@ -294,13 +298,6 @@ impl Output {
             claim,
         };
         Ok((output, file))
-    }
-
-    /// Warns if the output cannot have all attributes of the file that it will replace.
-    pub(crate) fn warn(&self, ctx: &Context) {
-        if let Some(warning) = &self.warning {
-            ctx.warn(warning.clone());
-        }
     }
 
     /// The path, for messages.

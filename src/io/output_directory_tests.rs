@@ -2,6 +2,7 @@
 
 use super::super::ListedDirectory;
 use super::*;
+use crate::runtime::Context;
 use crate::system::faults::{Fault, Faults};
 use rustix::io::Errno;
 use std::io::Read;
@@ -175,7 +176,9 @@ fn files_stay_with_the_list_only() {
             let mut file = StreamOutput::new(directory.open("data").unwrap());
             file.write(b"data").unwrap();
             if is_complete {
-                directory.complete(vec![file], "list", b"list").unwrap();
+                directory
+                    .complete(vec![file], "list", b"list", &Context::default())
+                    .unwrap();
             } else {
                 file.commit().unwrap();
                 drop(directory);

@@ -68,7 +68,7 @@ pub fn open_stats(matches: &ArgMatches) -> Result<()> {
         let overwrite = matches.try_get_one::<bool>("overwrite").ok().flatten();
         let may_replace = overwrite.is_some_and(|overwrite| *overwrite) || is_stats(path);
         let target = text_target(path, may_replace);
-        let file = TextOutput::compressed(target, TextCompression::None)?;
+        let file = TextOutput::compressed(target, TextCompression::None, &Context::default())?;
         *STATS.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
     }
     open_stats(matches)

@@ -69,6 +69,6 @@ pub fn write(options: &Options, page: OutputTarget, ctx: &Context) -> Result<Sum
         compared: Compared::of(options),
         program: pages::PROGRAM,
     };
-    pages::write(PAGE, &data, page)?;
+    pages::write(PAGE, &data, page, ctx)?;
     Ok(summary)
 }

@@ -23,10 +23,10 @@ pub(super) enum FeatureSink {
 
 impl FeatureSink {
     /// Opens the output. Also returns the form that it needs features in.
-    pub(super) fn open(options: &Options) -> Result<(Self, FeatureForm)> {
+    pub(super) fn open(options: &Options, ctx: &Context) -> Result<(Self, FeatureForm)> {
         match &options.format {
             ExportFormat::Text(features) => {
-                let output = OpenOutput::open(options.target.clone())?;
+                let output = OpenOutput::open(options.target.clone(), ctx)?;
                 let document = FeatureDocument::create(output, features)?;
                 let late = options.areas_last.then(|| {
                     let directory = options.temp_dir.clone();
@@ -38,7 +38,7 @@ impl FeatureSink {
             }
             #[cfg(feature = "parquet")]
             ExportFormat::GeoParquet(tables) => {
-                let sink = TableSink::open(options, tables)?;
+                let sink = TableSink::open(options, tables, ctx)?;
                 let form = FeatureForm::Rows(sink.rows.clone());
                 Ok((Self::Tables(Box::new(sink)), form))
             }

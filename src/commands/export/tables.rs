@@ -65,7 +65,11 @@ enum TableOutput {
 }
 
 impl TableSink {
-    pub(super) fn open(options: &Options, tables: &GeoParquetOptions) -> Result<Self> {
+    pub(super) fn open(
+        options: &Options,
+        tables: &GeoParquetOptions,
+        ctx: &Context,
+    ) -> Result<Self> {
         let target = &options.target;
         let directory = options.temp_dir.clone();
         let directory = directory.unwrap_or_else(|| target.scratch_directory());
@@ -76,7 +80,7 @@ impl TableSink {
                     target.may_overwrite(),
                     is_part,
                 )?),
-                false => TableOutput::File(OpenOutput::open(target.clone())?),
+                false => TableOutput::File(OpenOutput::open(target.clone(), ctx)?),
             },
             rows: Arc::new(TableRows {
                 options: tables.clone(),

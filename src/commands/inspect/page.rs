@@ -112,7 +112,7 @@ pub fn write(options: &PageOptions, ctx: &Context) -> Result<Summary> {
         keys: count_keys(&options.input, ctx)?,
         program: pages::PROGRAM,
     };
-    pages::write(PAGE, &data, options.output.clone())?;
+    pages::write(PAGE, &data, options.output.clone(), ctx)?;
     Ok(summary)
 }
 

@@ -6,6 +6,7 @@ use super::numbering::Numbering;
 use crate::error::{Error, Result};
 use crate::io::{OpenOutput, OutputTarget, StreamOutput, commit_together};
 use crate::osm::ObjectKind;
+use crate::runtime::Context;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ pub(super) struct IndexFiles {
 impl IndexFiles {
     /// Opens the files, so that a directory that cannot be written, and another run that writes it, end the run before
     /// the work. Existing files are replaced, unless one may not be what an earlier run wrote and `overwrite` is not set.
-    fn open(directory: &Path, overwrite: bool) -> Result<Self> {
+    fn open(directory: &Path, overwrite: bool, ctx: &Context) -> Result<Self> {
         let has_starts = starts_path(directory).exists();
         for kind in ObjectKind::ALL {
             let path = path_of(directory, kind);
@@ -41,10 +42,11 @@ impl IndexFiles {
             }
         }
         let open = |path| {
-            OpenOutput::open(OutputTarget::File {
+            let target = OutputTarget::File {
                 path,
                 overwrite: true,
-            })
+            };
+            OpenOutput::open(target, ctx)
         };
         let [nodes, ways, relations] = ObjectKind::ALL.map(|kind| path_of(directory, kind));
         Ok(Self {
@@ -77,6 +79,7 @@ pub(super) fn read(
     directory: Option<&Path>,
     start: Option<[i64; 3]>,
     overwrite: bool,
+    ctx: &Context,
 ) -> Result<([Numbering; 3], Option<IndexFiles>)> {
     let Some(directory) = directory else {
         return Ok((start.unwrap_or([1; 3]).map(Numbering::new), None));
@@ -117,7 +120,10 @@ pub(super) fn read(
         of(ObjectKind::Way, ways)?,
         of(ObjectKind::Relation, relations)?,
     ];
-    Ok((numberings, Some(IndexFiles::open(directory, overwrite)?)))
+    Ok((
+        numberings,
+        Some(IndexFiles::open(directory, overwrite, ctx)?),
+    ))
 }
 
 fn read_starts(directory: &Path) -> Result<Option<[i64; 3]>> {

@@ -54,9 +54,14 @@ pub(super) fn write_days(
         let path = directory.join(format!("{day:03}.osc.gz"));
         let mut text = Vec::new();
         write_day(changes, &mut text).map_err(|error| Error::io(&path, "cannot write", error))?;
-        files.push(written(path.clone(), overwrite, &text)?);
+        files.push(written(path.clone(), overwrite, &text, ctx)?);
         let state_path = directory.join(format!("{day:03}.state.txt"));
-        files.push(written(state_path, overwrite, state_text(day).as_bytes())?);
+        files.push(written(
+            state_path,
+            overwrite,
+            state_text(day).as_bytes(),
+            ctx,
+        )?);
         if files.len() >= AT_ONCE {
             commit_together(std::mem::take(&mut files))?;
         }
@@ -134,9 +139,9 @@ fn state_text(day: u32) -> String {
 }
 
 /// A file that is written and has no name yet.
-fn written(path: PathBuf, overwrite: bool, bytes: &[u8]) -> Result<StreamOutput> {
+fn written(path: PathBuf, overwrite: bool, bytes: &[u8], ctx: &Context) -> Result<StreamOutput> {
     let target = OutputTarget::File { path, overwrite };
-    let mut output = StreamOutput::new(OpenOutput::open(target)?);
+    let mut output = StreamOutput::new(OpenOutput::open(target, ctx)?);
     output.write(bytes)?;
     Ok(output)
 }

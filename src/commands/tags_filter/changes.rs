@@ -62,7 +62,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     if !options.omit_referenced {
         add_referenced(&objects, &mut kept);
     }
-    let mut output = TextOutput::compressed(options.output.target.clone(), compression(options))?;
+    let mut output =
+        TextOutput::compressed(options.output.target.clone(), compression(options), ctx)?;
     let generator = generator(options.output.header.generator.as_deref());
     output.write(&OscText::prologue(&generator))?;
     let mut summary = ChangesSummary {
