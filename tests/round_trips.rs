@@ -1,7 +1,7 @@
 //! Every file through every format and back: what this program writes under its second name equals what osmium writes,
 //! byte for byte for text, and what both read from it is the same.
 
-use crate::common::oracle::{osmium, real_files};
+use crate::common::oracle::{osmium, small_real_files};
 use crate::common::{is_long, pbfhogg, world};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -149,10 +149,7 @@ fn every_format_and_back_is_what_osmium_makes_of_it() {
         made.path(),
         if is_long() { "300000" } else { "3000" },
     ));
-    // The smaller real files; all of them in the long version.
-    let limit = if is_long() { u64::MAX } else { 700_000 };
-    let is_small = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() < limit);
-    inputs.extend(real_files().into_iter().filter(is_small));
+    inputs.extend(small_real_files());
     let jobs = inputs
         .iter()
         .flat_map(|input| FORMATS.map(|format| (input, format)));

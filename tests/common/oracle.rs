@@ -43,9 +43,9 @@ pub fn real_files() -> Vec<PathBuf> {
     files
 }
 
-/// The real files of at most 700 kB, for tests that write each in many forms; in the long version all real files.
+/// The real files of at most 500 kB, for tests that write each in many forms; in the long version all real files.
 pub fn small_real_files() -> Vec<PathBuf> {
-    let is_small = |path: &PathBuf| path.metadata().expect("a real file").len() <= 700_000;
+    let is_small = |path: &PathBuf| path.metadata().expect("a real file").len() <= 500_000;
     let files = real_files().into_iter();
     files.filter(|path| is_long() || is_small(path)).collect()
 }
