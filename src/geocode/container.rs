@@ -267,8 +267,8 @@ pub(super) fn container_of(
         path: path.to_owned(),
         overwrite: true,
     };
-    let output =
-        crate::io::OpenOutput::open(target, &crate::Context::default()).expect("a new file");
+    let output = crate::io::OpenOutput::open(target, &crate::runtime::Context::default())
+        .expect("a new file");
     let mut writer = ContainerWriter::create(StreamOutput::new(output)).expect("a new container");
     write(&mut writer);
     let output = writer.finish().expect("a finished container");

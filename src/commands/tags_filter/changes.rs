@@ -48,10 +48,8 @@ pub struct ChangesSummary {
 pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     let filter = ObjectFilter::new(options.expressions.iter().cloned());
     let set = read_change_files(std::slice::from_ref(&options.input), ctx)?;
-    let batch = Batch::new(
-        &set,
-        set.changes().iter().filter(|change| !change.is_deletion()),
-    );
+    let versions = set.changes().iter().filter(|change| !change.is_deletion());
+    let batch = Batch::new(&set, versions);
     let objects = batch.objects();
     let matched: IdSets = objects
         .iter()
@@ -62,8 +60,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     if !options.omit_referenced {
         add_referenced(&objects, &mut kept);
     }
-    let mut output =
-        TextOutput::compressed(options.output.target.clone(), compression(options), ctx)?;
+    let target = options.output.target.clone();
+    let mut output = TextOutput::compressed(target, compression(options), ctx)?;
     let generator = generator(options.output.header.generator.as_deref());
     output.write(&OscText::prologue(&generator))?;
     let mut summary = ChangesSummary {

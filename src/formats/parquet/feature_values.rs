@@ -1,7 +1,7 @@
 //! The values of the columns of features.
 
 use super::columns::Values;
-use super::geoparquet::TableFacts;
+use super::facts::TableFacts;
 use super::row::{FeatureRow, GeometryBuffer, extent_of};
 use crate::error::FormatError;
 use crate::formats::features::put_wkb;

@@ -1,6 +1,7 @@
 //! Tables of features: GeoParquet.
 
 use super::columns::{EncodedGroup, GroupEncoder};
+use super::facts::TableFacts;
 use super::feature_values::{FeatureValues, degrees};
 use super::row::{GeometryType, InfoColumns};
 use super::{GeoParquetOptions, GeoParquetVersion, PageCompression, failed};
@@ -15,7 +16,6 @@ use parquet::file::properties::{
 };
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The number of rows of a page.
@@ -67,24 +67,6 @@ pub(crate) struct FeatureTable {
 pub(crate) struct FeatureGroup {
     pub(crate) group: EncodedGroup,
     pub(crate) facts: TableFacts,
-}
-
-/// Facts about the rows of a file, or of a part of one.
-#[derive(Debug, Default)]
-pub(crate) struct TableFacts {
-    pub(super) extent: Option<Extent>,
-    pub(super) types: BTreeSet<GeometryType>,
-}
-
-impl TableFacts {
-    /// Adds facts about further rows.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.types.extend(&other.types);
-        self.extent = match (self.extent, other.extent) {
-            (Some(one), Some(other)) => Some(one.and(&other)),
-            (one, other) => one.or(other),
-        };
-    }
 }
 
 pub(super) fn primitive(

@@ -1,6 +1,7 @@
 //! Tables in Apache Parquet: features with geometries (GeoParquet) in the order of a Hilbert curve, and objects.
 
 mod columns;
+mod facts;
 mod feature_values;
 mod file;
 mod geoparquet;
@@ -9,8 +10,9 @@ mod raw;
 mod row;
 
 pub(crate) use columns::EncodedGroup;
+pub(crate) use facts::TableFacts;
 pub(crate) use file::ParquetFile;
-pub(crate) use geoparquet::{FeatureGroup, FeatureTable, TableFacts, partition_name};
+pub(crate) use geoparquet::{FeatureGroup, FeatureTable, partition_name};
 pub(crate) use parts::is_part;
 pub(crate) use raw::{ObjectRows, ObjectTable};
 pub(crate) use row::{InfoColumns, put_row, sort_key};
