@@ -5,9 +5,11 @@ mod blob_check;
 mod contents;
 mod id_table;
 mod index;
+mod summary;
 
 pub use contents::{Fault, Outside};
 pub use index::{Finding, IndexCheck};
+pub use summary::{Dangling, IdViolation, Missing, Summary};
 
 use crate::engine::input;
 use crate::error::Result;
@@ -17,8 +19,7 @@ use crate::osm::{KindSet, ObjectKind, id_from_rank};
 use crate::pbf::feature;
 use crate::runtime::Context;
 use blob_check::{Ends, Found, KindCheck, Order, Position};
-use contents::Contents;
-use serde::Serialize;
+use contents::{ContentRules, Gathered};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -78,148 +79,6 @@ setters!(Options {
     max_listed: usize,
 });
 
-/// The result of `check`.
-#[derive(Debug, Clone, Default, Serialize)]
-#[non_exhaustive]
-pub struct Summary {
-    /// The number of nodes in the file; `None` if only indexes were checked.
-    pub nodes: Option<u64>,
-    /// The number of ways in the file; `None` if only indexes were checked.
-    pub ways: Option<u64>,
-    /// The number of relations in the file; `None` if only indexes were checked.
-    pub relations: Option<u64>,
-    /// Whether the file has a spatial layout: its objects are in the order of their places, and not in canonical order.
-    pub spatial_layout: bool,
-    /// The number of objects that belong before the preceding object in canonical order; `None` if ids were not
-    /// checked, and in a spatial layout.
-    pub out_of_order: Option<u64>,
-    /// The number of objects whose id occurred before; `None` if ids were not checked, or if the file is not in order
-    /// and [`Options::full`] is not set.
-    pub duplicates: Option<u64>,
-    /// The number of objects directly after an object with the same id; `None` if ids were not checked, or if
-    /// `duplicates` is set.
-    pub duplicates_in_a_row: Option<u64>,
-    /// The number of nodes outside of the world; `None` if places were not checked.
-    pub outside: Option<u64>,
-    /// The number of faults in the contents; `None` without [`Options::full`].
-    pub faults: Option<u64>,
-    /// The number of strings, in all blobs together, with control characters or other characters that XML 1.0 does not
-    /// know. Each of their uses is a fault. `None` without [`Options::full`].
-    pub inexpressible: Option<u64>,
-    /// The result of the check of indexes; `None` if they were not checked.
-    pub index: Option<IndexCheck>,
-    /// The numbers of references to missing objects; `None` if references were not checked.
-    pub missing: Option<Missing>,
-    /// The first ids that are out of order or occur again, in file order, at most [`Options::max_listed`].
-    pub listed_ids: Vec<IdViolation>,
-    /// The first references to missing objects, at most [`Options::max_listed`]: those of ways, then of relations to
-    /// nodes and ways, then of relations to relations, each in file order.
-    pub listed_refs: Vec<Dangling>,
-    /// The first nodes outside of the world, in file order, at most [`Options::max_listed`].
-    pub listed_outside: Vec<Outside>,
-    /// The first faults in the contents, in file order, at most [`Options::max_listed`].
-    pub listed_faults: Vec<Fault>,
-}
-
-/// The numbers of references to objects that are not in the file, as osmium counts them. Each reference of a way to a
-/// node and of a relation to a relation counts; a missing node or way counts once for all relations that refer to it.
-/// `None` for references that were not checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Missing {
-    /// The number of references of ways to missing nodes.
-    pub nodes_in_ways: Option<u64>,
-    /// The number of missing nodes that are members of relations.
-    pub nodes_in_relations: Option<u64>,
-    /// The number of missing ways that are members of relations.
-    pub ways_in_relations: Option<u64>,
-    /// The number of references of relations to missing relations.
-    pub relations_in_relations: Option<u64>,
-}
-
-impl Missing {
-    /// Counts of zero for the references that are checked: those of ways if `of_ways`, those of relations if
-    /// `of_relations`. The other counts are `None`.
-    fn none(of_ways: bool, of_relations: bool) -> Self {
-        Self {
-            nodes_in_ways: of_ways.then_some(0),
-            nodes_in_relations: of_relations.then_some(0),
-            ways_in_relations: of_relations.then_some(0),
-            relations_in_relations: of_relations.then_some(0),
-        }
-    }
-
-    /// The sum of all counts.
-    pub fn total(&self) -> u64 {
-        let counts = [
-            self.nodes_in_ways,
-            self.nodes_in_relations,
-            self.ways_in_relations,
-            self.relations_in_relations,
-        ];
-        counts.into_iter().flatten().sum()
-    }
-
-    /// Counts `more` references of objects of `in_kind` to missing objects of `kind`.
-    fn count(&mut self, kind: ObjectKind, in_kind: ObjectKind, more: u64) {
-        use ObjectKind::{Node, Relation, Way};
-        let counter = match (kind, in_kind) {
-            (Node, Way) => &mut self.nodes_in_ways,
-            (Node, _) => &mut self.nodes_in_relations,
-            (Way, _) => &mut self.ways_in_relations,
-            (Relation, _) => &mut self.relations_in_relations,
-        };
-        *counter = Some(counter.unwrap_or(0) + more);
-    }
-}
-
-/// An object whose id is out of order or occurs again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct IdViolation {
-    /// The kind of the object.
-    pub kind: ObjectKind,
-    /// The id of the object.
-    pub id: i64,
-    /// The index of the object's blob in the file; the first data blob is 1.
-    pub blob: u32,
-    /// Whether the id occurred before; otherwise it is out of order.
-    pub duplicate: bool,
-}
-
-/// A reference to an object that is not in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Dangling {
-    /// The kind of the missing object.
-    pub kind: ObjectKind,
-    /// The id of the missing object.
-    pub id: i64,
-    /// The kind of the object with the reference.
-    pub in_kind: ObjectKind,
-    /// The id of the object with the reference.
-    pub in_id: i64,
-}
-
-impl Summary {
-    fn take_contents(&mut self, found: Contents) {
-        self.faults = Some(found.count);
-        self.inexpressible = Some(found.inexpressible);
-        self.listed_faults = found.listed;
-    }
-
-    /// Whether no problem was found.
-    pub fn is_sound(&self) -> bool {
-        let missing = self.missing.map_or(0, |missing| missing.total());
-        let index = self.index.as_ref().map_or(0, IndexCheck::problems);
-        let contents = self.outside.unwrap_or(0) + self.faults.unwrap_or(0);
-        self.id_violations() + missing + contents + index == 0
-    }
-
-    /// The number of objects whose ids are out of order or occur again, listed or not.
-    pub fn id_violations(&self) -> u64 {
-        let duplicates = self.duplicates.or(self.duplicates_in_a_row);
-        self.out_of_order.unwrap_or(0) + duplicates.unwrap_or(0)
-    }
-}
-
 /// Checks the ids, references and indexes of a file. A violation is not an error, but part of the summary.
 ///
 /// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other:
@@ -242,7 +101,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         true => 3,
         false => 0,
     };
-    ctx.expect_phases(by_kind + u64::from(options.index) + u64::from(options.full));
+    ctx.expect_phases(
+        by_kind + u64::from(options.index) + u64::from(options.full && !options.reads_all()),
+    );
     let file = input::open(&options.input, ctx)?;
     let index = match options.index {
         true => Some(index::check_index(&file, options.max_listed, ctx)?),
@@ -257,29 +118,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(&file, ctx)?;
-    let mut check = Check {
-        options,
-        file: &file,
-        plan: &plan,
-        order: Order {
-            is_free: file.has_spatial_layout(),
-            history: file.header.has(feature::HISTORY),
-        },
-        sets: Default::default(),
-        ends: vec![None; plan.entries.len()],
-        ids: BTreeMap::new(),
-        missing_members: Default::default(),
-        nested: Vec::new(),
-        summary: Summary {
-            index,
-            nodes: Some(0),
-            ways: Some(0),
-            relations: Some(0),
-            spatial_layout: file.has_spatial_layout(),
-            outside: options.places.then_some(0),
-            ..Summary::default()
-        },
-    };
+    let mut check = Check::begin(options, &file, &plan, index);
     if options.refs {
         let [of_ways, of_relations] =
             [ObjectKind::Way, ObjectKind::Relation].map(|kind| check.checks_refs_of(kind));
@@ -288,12 +127,27 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     for kind in ObjectKind::ALL {
         check.kind(kind, ctx)?;
     }
+    let gathered = check.contents.take();
     let mut summary = check.finish();
     if options.full {
-        let found = contents::check(&file, &plan, options.kinds, options.max_listed, ctx)?;
+        let found = contents::check(&file, &plan, gathered, options.content_rules(), ctx)?;
         summary.take_contents(found);
     }
     Ok(summary)
+}
+
+impl Options {
+    /// Whether the contents are checked together with the ids of each kind: all blobs with objects are then read once.
+    fn reads_all(&self) -> bool {
+        self.full && self.ids && self.kinds == KindSet::ALL
+    }
+
+    fn content_rules(&self) -> ContentRules {
+        ContentRules {
+            kinds: self.kinds,
+            max_listed: self.max_listed,
+        }
+    }
 }
 
 /// The state of a check of ids and references.
@@ -313,7 +167,43 @@ struct Check<'a> {
     /// The blobs of the plan with relations that refer to relations, which are looked up when the ids of all relations
     /// are known.
     nested: Vec<usize>,
+    /// The findings in contents, if these are checked with ids.
+    contents: Option<Gathered>,
     summary: Summary,
+}
+
+impl<'a> Check<'a> {
+    fn begin(
+        options: &'a Options,
+        file: &'a PbfFile,
+        plan: &'a BlobPlan,
+        index: Option<IndexCheck>,
+    ) -> Self {
+        Self {
+            options,
+            file,
+            plan,
+            order: Order {
+                is_free: file.has_spatial_layout(),
+                history: file.header.has(feature::HISTORY),
+            },
+            sets: Default::default(),
+            ends: vec![None; plan.entries.len()],
+            ids: BTreeMap::new(),
+            missing_members: Default::default(),
+            nested: Vec::new(),
+            contents: options.reads_all().then(Gathered::default),
+            summary: Summary {
+                index,
+                nodes: Some(0),
+                ways: Some(0),
+                relations: Some(0),
+                spatial_layout: file.has_spatial_layout(),
+                outside: options.places.then_some(0),
+                ..Summary::default()
+            },
+        }
+    }
 }
 
 impl Check<'_> {
@@ -337,11 +227,9 @@ impl Check<'_> {
         self.options.refs && has_refs && self.options.kinds.contains(kind)
     }
 
-    /// Checks all objects of one kind. The kinds that their references lead to, except relations, must have been
-    /// checked before.
-    fn kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
-        let (file, plan) = (self.file, self.plan);
-        let check = KindCheck {
+    /// The rules for the objects of a kind.
+    fn rules_of(&self, kind: ObjectKind) -> KindCheck {
+        KindCheck {
             kind,
             order: self.order,
             places: self.checks_places_of(kind),
@@ -350,7 +238,15 @@ impl Check<'_> {
             refs: self.checks_refs_of(kind),
             max_listed: self.options.max_listed,
             full: self.options.full,
-        };
+            contents: self.contents.as_ref().map(|_| self.options.content_rules()),
+        }
+    }
+
+    /// Checks all objects of one kind. The kinds that their references lead to, except relations, must have been
+    /// checked before.
+    fn kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
+        let (file, plan) = (self.file, self.plan);
+        let check = self.rules_of(kind);
         let (mut blobs, mut counted) = (Vec::new(), 0);
         for (index, entry) in plan.entries.iter().enumerate() {
             match entry.kinds.contains(kind) {
@@ -439,6 +335,9 @@ impl Check<'_> {
     /// Adds the findings of a worker in one blob.
     fn take(&mut self, kind: ObjectKind, mut found: Found) {
         *self.counter(kind) += found.count;
+        if let (Some(all), Some(contents)) = (&mut self.contents, found.contents.take()) {
+            all.add(contents, self.options.max_listed);
+        }
         if let Some(ends) = self.ends.get_mut(found.index) {
             *ends = ends.or(found.ends);
         }

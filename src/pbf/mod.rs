@@ -91,7 +91,7 @@ pub use scan::scan_payload;
 pub(crate) use segments::{BlobSegments, Segmented, ends_as_segments};
 pub(crate) use statistics::ObjectCounts;
 pub use statistics::ObjectStatistics;
-pub(crate) use string_faults::{ContentFault, check_strings, content_faults};
+pub(crate) use string_faults::{ContentFacts, ContentFault, check_strings, content_faults};
 pub use strings_blob::{is_table_blob, may_be_table_blob};
 pub use toc::{Toc, TocFlags, encode_toc};
 pub use toc_blob::{TOC_TAIL_LEN, TocPointer, TocReader, encode_toc_frames, find_toc, is_toc_blob};

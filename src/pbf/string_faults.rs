@@ -3,6 +3,7 @@
 //! or text that was cut within a character, in there.
 
 use super::block::Block;
+use super::element::Element;
 use super::object::{Object, ObjectBody};
 use super::outline::{BlockOutline, NOT_UTF8, StringTable, check_string_count};
 use super::schema::string_table;
@@ -70,17 +71,52 @@ fn named(payload: &[u8], error: FormatError) -> FormatError {
     }
 }
 
+/// Facts about the objects of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ContentFacts {
+    /// The number of strings with characters that XML 1.0 does not know.
+    pub inexpressible: u64,
+    /// Whether there are deleted versions.
+    pub has_deleted: bool,
+    /// Whether there are ways with nodes, and ways with the locations of their nodes.
+    pub has_refs: bool,
+    pub has_locations: bool,
+}
+
 /// Decodes all objects of the block in `payload`, and calls `take` with each string that is not UTF-8 or has characters
-/// that XML 1.0 does not know, once for each use. Returns the number of strings with such characters. Fails if the objects cannot be decoded for
-/// another reason.
+/// that XML 1.0 does not know, once for each use. Fails if the objects cannot be decoded for another reason.
 pub(crate) fn content_faults(
     payload: &[u8],
-    mut take: impl FnMut(ContentFault),
-) -> Result<u64, FormatError> {
+    take: impl FnMut(ContentFault),
+) -> Result<ContentFacts, FormatError> {
     let outline = BlockOutline::parse(payload)?;
     let table = RawStrings::parse(outline.string_table)?;
     let faults: Vec<_> = table.faults().collect();
     let block = Block::parse_bare(payload)?.with_strings(table.replaced(&faults));
+    if !faults.is_empty() {
+        string_uses(&block, &faults, take)?;
+    }
+    let mut facts = ContentFacts {
+        inexpressible: faults.iter().filter(|fault| fault.is_utf8).count() as u64,
+        ..ContentFacts::default()
+    };
+    block.try_for_each(|element| {
+        facts.has_deleted |= !element.info().visible;
+        if let Element::Way(way) = element {
+            facts.has_refs |= way.refs().next().is_some();
+            facts.has_locations |= way.nano_locations().next().is_some();
+        }
+        Ok::<(), FormatError>(())
+    })?;
+    Ok(facts)
+}
+
+/// Calls `take` with each use of the strings that have faults, and with those that are not used.
+fn string_uses(
+    block: &Block<'_>,
+    faults: &[StringFault],
+    mut take: impl FnMut(ContentFault),
+) -> Result<(), FormatError> {
     let mut used = vec![false; faults.len()];
     // A string is found again by its address.
     let fault_of = |text: &str| {
@@ -89,10 +125,7 @@ pub(crate) fn content_faults(
     };
     let (mut cursor, mut object, mut info) = (block.cursor(), Object::default(), None);
     while let Some(element) = cursor.next()? {
-        object.fill_next(&element, &block, &mut info)?;
-        if faults.is_empty() {
-            continue;
-        }
+        object.fill_next(&element, block, &mut info)?;
         let mut report = |text: &str, place: &dyn Fn() -> String| {
             if let Some(fault) = fault_of(text) {
                 used[fault] = true;
@@ -126,7 +159,7 @@ pub(crate) fn content_faults(
             is_readable: fault.is_utf8,
         });
     }
-    Ok(faults.iter().filter(|fault| fault.is_utf8).count() as u64)
+    Ok(())
 }
 
 /// The strings of a block as they are stored.

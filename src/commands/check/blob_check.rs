@@ -1,5 +1,6 @@
 //! The check of one kind of objects in a blob.
 
+use super::contents::{ContentRules, InBlob};
 use super::{Dangling, IdViolation, Outside};
 use crate::error::FormatError;
 use crate::index::IdSet;
@@ -41,6 +42,8 @@ pub(super) struct Found {
     pub outside: Vec<Outside>,
     /// The number of further nodes outside of the world.
     pub more_outside: u64,
+    /// The findings in the contents, in the first check that reads the blob.
+    pub contents: Option<InBlob>,
 }
 
 /// Missing nodes and ways that are members of relations, in a few bytes each.
@@ -125,6 +128,8 @@ pub(super) struct KindCheck {
     pub max_listed: usize,
     /// Whether repeated ids are found with a set of all ids: then adjacent objects with the same id are not reported.
     pub full: bool,
+    /// The rules for contents, if they are checked with the objects of the kind.
+    pub contents: Option<ContentRules>,
 }
 
 impl KindCheck {
@@ -181,6 +186,9 @@ impl KindCheck {
                 }
             })?;
         }
+        let is_first = entry.kinds.first() == Some(self.kind);
+        let rules = self.contents.filter(|_| is_first);
+        found.contents = rules.map(|rules| rules.look_into(entry, payload));
         Ok(found)
     }
 

@@ -1,10 +1,10 @@
 //! The check of what the blobs hold beside ids and references: locations on earth, strings, indices, and the features
 //! that the header declares.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, BlobReader, PbfFile};
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, ContentFault, content_faults, feature, scan_payload};
+use crate::pbf::{BlobEntry, BlobFlags, ContentFacts, ContentFault, content_faults, feature};
 use crate::runtime::Context;
 use serde::Serialize;
 
@@ -46,139 +46,185 @@ pub(super) struct Contents {
 }
 
 /// The findings in a blob.
-struct InBlob {
-    /// The entry that was read from the blob; `None` if the blob cannot be decoded.
-    entry: Option<BlobEntry>,
+pub(super) struct InBlob {
     number: u32,
+    /// `None` if the objects cannot be decoded.
+    facts: Option<ContentFacts>,
     faults: Vec<ContentFault>,
     /// The number of further faults.
     more: u64,
-    inexpressible: u64,
 }
 
-/// Decodes all objects, and compares what the blobs have with what the header declares. A fault of an object counts only
-/// if the object is of one of `kinds`.
+/// The rules for what is found in a blob.
+#[derive(Clone, Copy)]
+pub(super) struct ContentRules {
+    /// The kinds of the objects whose faults count.
+    pub kinds: KindSet,
+    /// The maximum number of faults that are listed.
+    pub max_listed: usize,
+}
+
+/// The findings in blobs, and what is known for the features of the file.
+#[derive(Default)]
+pub(super) struct Gathered {
+    contents: Contents,
+    /// The numbers of the first blobs with deleted versions, and with locations in ways.
+    deleted: Option<u32>,
+    located: Option<u32>,
+    has_refs: bool,
+    /// Whether a blob could not be decoded.
+    is_part: bool,
+}
+
+impl Gathered {
+    /// Adds the findings in a blob.
+    pub(super) fn add(&mut self, found: InBlob, max_listed: usize) {
+        let first = |all: &mut Option<u32>, is_here: bool| {
+            if is_here {
+                *all = Some(all.map_or(found.number, |number| number.min(found.number)));
+            }
+        };
+        match found.facts {
+            None => self.is_part = true,
+            Some(facts) => {
+                first(&mut self.deleted, facts.has_deleted);
+                first(&mut self.located, facts.has_locations);
+                self.has_refs |= facts.has_refs;
+                self.contents.inexpressible += facts.inexpressible;
+            }
+        }
+        self.contents.count += found.faults.len() as u64 + found.more;
+        let listed = &mut self.contents.listed;
+        listed.extend(found.faults.into_iter().map(|fault| Fault {
+            kind: fault.object.map(|(kind, _)| kind),
+            id: fault.object.map(|(_, id)| id),
+            blob: found.number,
+            what: fault.what,
+        }));
+        if listed.len() > max_listed {
+            // Blobs come in the order of the file for each kind.
+            listed.sort_by_key(|fault| fault.blob);
+            listed.truncate(max_listed);
+        }
+    }
+}
+
+/// Decodes all objects of the blobs in which `gathered` does not have the findings yet, if it has any, and compares what
+/// all blobs have with what the header declares.
 pub(super) fn check(
     file: &PbfFile,
     plan: &BlobPlan,
-    kinds: KindSet,
-    max_listed: usize,
+    gathered: Option<Gathered>,
+    rules: ContentRules,
     ctx: &Context,
 ) -> Result<Contents> {
-    let (mut contents, mut entries) = (Contents::default(), Vec::new());
-    let mut add = |fault: Fault| {
-        contents.count += 1;
-        if contents.listed.len() < max_listed {
-            contents.listed.push(fault);
-        }
-    };
-    let (mut more, mut inexpressible) = (0, 0);
-    BlobPass::new("check contents", &file.input, ctx)
-        .holding(2)
-        .run(
-            plan.entries.iter().collect(),
-            || (),
-            |reader, (), entry| look_into(reader, entry, kinds, max_listed),
-            |found| {
-                for ContentFault { object, what, .. } in found.faults {
-                    add(Fault {
-                        kind: object.map(|(kind, _)| kind),
-                        id: object.map(|(_, id)| id),
-                        blob: found.number,
-                        what,
-                    });
-                }
-                more += found.more;
-                inexpressible += found.inexpressible;
-                entries.extend(found.entry);
-                Ok(())
-            },
-        )?;
-    for (blob, what) in false_features(file, entries, plan.entries.len()) {
-        add(Fault {
-            kind: None,
-            id: None,
-            blob,
-            what: what.into(),
-        });
+    // A blob without objects is of no kind, and was not read for one.
+    let is_left = |entry: &&BlobEntry| gathered.is_none() || entry.kinds.is_empty();
+    let left: Vec<_> = plan.entries.iter().filter(is_left).collect();
+    let mut gathered = gathered.unwrap_or_default();
+    if !left.is_empty() {
+        BlobPass::new("check contents", &file.input, ctx)
+            .holding(2)
+            .run(
+                left,
+                || (),
+                |reader, (), entry| in_damaged_blob(reader, entry, rules),
+                |found| {
+                    gathered.add(found, rules.max_listed);
+                    Ok(())
+                },
+            )?;
     }
-    contents.count += more;
-    contents.inexpressible = inexpressible;
+    let false_features = false_features(file, plan, &gathered);
+    let mut contents = gathered.contents;
+    contents.listed.sort_by_key(|fault| fault.blob);
+    for (blob, what) in false_features {
+        contents.count += 1;
+        if contents.listed.len() < rules.max_listed {
+            contents.listed.push(Fault {
+                kind: None,
+                id: None,
+                blob,
+                what: what.into(),
+            });
+        }
+    }
     Ok(contents)
 }
 
-/// Decodes the objects of a blob.
-fn look_into(
-    reader: &mut BlobReader,
-    entry: &BlobEntry,
-    kinds: KindSet,
-    max_listed: usize,
-) -> Result<InBlob> {
-    let mut found = InBlob {
-        entry: None,
-        number: entry.number,
-        faults: Vec::new(),
-        more: 0,
-        inexpressible: 0,
-    };
-    let decoded = reader.decode(entry, |payload| {
-        let inexpressible = content_faults(payload, |fault| {
+impl ContentRules {
+    /// Decodes the objects of a blob.
+    pub(super) fn look_into(self, entry: &BlobEntry, payload: &[u8]) -> InBlob {
+        let (mut faults, mut more) = (Vec::new(), 0);
+        let facts = content_faults(payload, |fault| {
             let kind = fault.object.map(|(kind, _)| kind);
-            if kind.is_some_and(|kind| !kinds.contains(kind)) {
+            if kind.is_some_and(|kind| !self.kinds.contains(kind)) {
                 return;
             }
-            match found.faults.len() < max_listed {
-                true => found.faults.push(fault),
-                false => found.more += 1,
+            match faults.len() < self.max_listed {
+                true => faults.push(fault),
+                false => more += 1,
             }
-        })?;
-        let mut scanned = *entry;
-        scan_payload(payload, &mut scanned)?;
-        Ok((scanned, inexpressible))
-    });
-    match decoded {
-        Ok((scanned, inexpressible)) => {
-            found.entry = Some(scanned);
-            found.inexpressible = inexpressible;
+        });
+        let mut found = InBlob {
+            number: entry.number,
+            facts: facts.as_ref().ok().copied(),
+            faults,
+            more,
+        };
+        if let Err(error) = facts {
+            found.faults.push(damage(&error));
         }
-        Err(Error::Blob { source, .. }) => found.faults.push(ContentFault {
-            object: None,
-            what: source.to_string(),
-            is_readable: false,
-        }),
-        Err(error) => return Err(error),
+        found
     }
-    Ok(found)
 }
 
-/// The contradictions between the features that the header declares and `entries`, which were read from the blobs, each
-/// with the number of a blob, or 0. `blobs` is the number of all blobs, including damaged ones.
+/// The fault of a blob whose objects cannot be decoded.
+fn damage(error: &FormatError) -> ContentFault {
+    ContentFault {
+        object: None,
+        what: error.to_string(),
+        is_readable: false,
+    }
+}
+
+/// Decodes the objects of a blob, which may not have been decoded before.
+fn in_damaged_blob(
+    reader: &mut BlobReader,
+    entry: &BlobEntry,
+    rules: ContentRules,
+) -> Result<InBlob> {
+    let decoded = reader.decode(entry, |payload| Ok(rules.look_into(entry, payload)));
+    match decoded {
+        Err(Error::Blob { source, .. }) => Ok(InBlob {
+            number: entry.number,
+            facts: None,
+            faults: vec![damage(&source)],
+            more: 0,
+        }),
+        decoded => decoded,
+    }
+}
+
+/// The contradictions between the features that the header declares and the blobs, each with the number of a blob, or 0.
 fn false_features(
     file: &PbfFile,
-    entries: Vec<BlobEntry>,
-    blobs: usize,
+    plan: &BlobPlan,
+    gathered: &Gathered,
 ) -> Vec<(u32, &'static str)> {
     let declares = |feature| file.header.has(feature);
-    let is_whole = entries.len() == blobs;
-    let plan = BlobPlan { entries };
-    let first = |flag| {
-        let mut entries = plan.entries.iter();
-        entries
-            .find(|entry| entry.flags.has(flag))
-            .map(|entry| entry.number)
-    };
-    let (deleted, located) = (first(BlobFlags::DELETED), first(BlobFlags::LOCATIONS));
     let mut found = Vec::new();
-    if let Some(blob) = deleted.filter(|_| !declares(feature::HISTORY)) {
+    if let Some(blob) = gathered.deleted.filter(|_| !declares(feature::HISTORY)) {
         let what =
             "there are deleted versions, and the header does not declare HistoricalInformation";
         found.push((blob, what));
     }
-    if let Some(blob) = located.filter(|_| !declares(feature::LOCATIONS)) {
+    if let Some(blob) = gathered.located.filter(|_| !declares(feature::LOCATIONS)) {
         let what = "ways have locations, and the header does not declare LocationsOnWays";
         found.push((blob, what));
     }
-    if is_whole && declares(feature::LOCATIONS) && lacks_locations(&plan) {
+    let lacks_locations = gathered.has_refs && gathered.located.is_none() && !gathered.is_part;
+    if declares(feature::LOCATIONS) && lacks_locations {
         found.push((0, NO_WAY_HAS_LOCATIONS));
     }
     if declares(feature::SORTED) && plan.is_sorted() == Some(false) {
