@@ -154,6 +154,91 @@ fn each_zoom_names_the_city_by_whatever_rule_it_is_known() {
 }
 
 #[test]
+fn xml_and_geocodejson_have_the_members_of_their_published_examples() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = directory.path().join("town.opl");
+    let opl = "n1 v1 Tplace=town,name=A%20%&%20%B x8.0 y48.003\n\
+               n2 v1 T x7.998 y48.0\n\
+               n3 v1 T x8.002 y48.0\n\
+               n5 v1 Taddr:housenumber=10,addr:street=Main%20%<3%20%\"x\" x8.0 y48.00004\n\
+               n6 v1 T x7.9 y47.9\n\
+               n7 v1 T x8.1 y47.9\n\
+               n8 v1 T x8.1 y48.1\n\
+               w4 v1 Thighway=residential,name=Main%20%<3%20%\"x\" Nn2,n3\n\
+               w9 v1 Tboundary=administrative,admin_level=4,name=State Nn6,n7,n8,n6\n";
+    std::fs::write(&input, opl).unwrap();
+    let index = directory.path().join("index");
+    build(&input, &index);
+    let service = Service::start(&index);
+    let place = "lat=48.000045&lon=8.001";
+    let (status, head, body) = service.get(&format!("/reverse?{place}&format=xml"));
+    assert_eq!(status, 200, "{body}");
+    assert!(
+        head.to_lowercase().contains("content-type: text/xml"),
+        "{head}"
+    );
+    let expected = "<result place_id=\"20\" osm_type=\"node\" osm_id=\"5\" place_rank=\"30\" address_rank=\"30\" \
+                    lat=\"48.00004\" lon=\"8\" boundingbox=\"48.00004,48.00004,8,8\">\
+                    10, Main &lt;3 &quot;x&quot;, A &amp; B, State</result>\
+                    <addressparts><house_number>10</house_number><road>Main &lt;3 &quot;x&quot;</road>\
+                    <town>A &amp; B</town><state>State</state></addressparts></reversegeocode>";
+    assert!(body.contains(expected), "{body}");
+    assert!(
+        body.starts_with(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<reversegeocode timestamp=\""
+        )
+    );
+    let query = format!(
+        "querystring=\"{}&amp;format=xml\"",
+        place.replace('&', "&amp;")
+    );
+    assert!(body.contains(&query), "{body}");
+    let bare = service
+        .get(&format!("/reverse?{place}&format=xml&addressdetails=0"))
+        .2;
+    assert!(
+        !bare.contains("<addressparts>") && bare.contains("<result "),
+        "{bare}"
+    );
+    let nowhere = service.get("/reverse?lat=0&lon=0&format=xml").2;
+    assert!(
+        nowhere.contains("<error>Unable to geocode</error>"),
+        "{nowhere}"
+    );
+    let found = service.json(&format!("/reverse?{place}&format=geocodejson"));
+    let name = "Main <3 \"x\"";
+    assert_eq!(
+        found,
+        json!({
+            "type": "FeatureCollection",
+            "geocoding": {
+                "version": "0.1.0",
+                "attribution": "Data © OpenStreetMap contributors, ODbL 1.0. https://www.openstreetmap.org/copyright",
+                "licence": "ODbL",
+                "query": "48.000045,8.001",
+            },
+            "features": [{
+                "type": "Feature",
+                "properties": {"geocoding": {
+                    "place_id": 20, "osm_type": "node", "osm_id": 5,
+                    "osm_key": "place", "osm_value": "house", "type": "house",
+                    "label": format!("10, {name}, A & B, State"),
+                    "housenumber": "10", "street": name, "city": "A & B", "state": "State",
+                    "admin": {"level4": "State"},
+                }},
+                "geometry": {"type": "Point", "coordinates": [8.0, 48.00004]},
+            }],
+        })
+    );
+    for (zoom, kind) in [(17, "street"), (12, "city"), (5, "state")] {
+        let found = service.json(&format!("/reverse?{place}&format=geocodejson&zoom={zoom}"));
+        let geocoding = &found["features"][0]["properties"]["geocoding"];
+        assert_eq!(geocoding["type"], kind, "{found}");
+        assert_eq!(geocoding.get("housenumber"), None, "{found}");
+    }
+}
+
+#[test]
 fn bad_requests_and_bad_clients_get_an_error_and_harm_nobody() {
     let Some(input) = real_file("liechtenstein-c.osm.pbf") else {
         return;
@@ -169,7 +254,7 @@ fn bad_requests_and_bad_clients_get_an_error_and_harm_nobody() {
         ("/reverse?lat=NaN&lon=1", "'NaN'"),
         ("/reverse?lat=91&lon=1", "91"),
         ("/reverse?lat=1&lon=200", "200"),
-        ("/reverse?lat=1&lon=1&format=xml", "'format'"),
+        ("/reverse?lat=1&lon=1&format=html", "'format'"),
         ("/reverse?lat=1&lon=1&zoom=near", "'zoom'"),
         ("/reverse?lat=1&lon=1&namedetails=1", "'namedetails'"),
         ("/reverse?lat=1&lon=1&extratags=1", "'extratags'"),

@@ -32,6 +32,7 @@ mod geocode;
 mod geocode_rules;
 mod geocode_service;
 mod geocode_service_load;
+mod geocode_tables;
 mod geoparquet;
 mod getid;
 mod hostile_blocks;

@@ -1,6 +1,6 @@
 use super::add_locations_to_ways::parse_index_type;
 use super::args::{RunArgs, parse_size};
-use super::{Answer, print, show};
+use super::{Answer, complain, print, show};
 use crate::commands::build_geocode_index::{self, COARSE_SEARCH_RADIUS, SEARCH_RADIUS};
 use crate::commands::geocode;
 use crate::engine::IndexType;
@@ -60,6 +60,15 @@ pub struct BuildArgs {
 fn parse_origin(text: &str) -> Result<String, String> {
     let origin = geocode::parse_origin(text).map(str::to_owned);
     origin.ok_or_else(|| "expected *, null or an origin such as https://maps.example.com".into())
+}
+
+/// The indices of two columns, which are numbered from 1 on.
+fn parse_columns(text: &str) -> Result<[usize; 2], String> {
+    let number = |text: &str| text.trim().parse::<usize>().ok()?.checked_sub(1);
+    let numbers = text.split_once(',');
+    let numbers = numbers.and_then(|(lat, lon)| Some([number(lat)?, number(lon)?]));
+    let numbers = numbers.filter(|[lat, lon]| lat != lon);
+    numbers.ok_or_else(|| "expected two numbers of columns, such as 3,2".into())
 }
 
 fn parse_radius(text: &str) -> Result<f64, String> {
@@ -126,15 +135,17 @@ pub fn build(args: &BuildArgs) -> Result<Answer> {
   pbfhogg geocode berlin-index 52.5163 13.3777
   pbfhogg geocode berlin-index 52.5163 13.3777 --json --lang de,en
   pbfhogg geocode berlin-index < points.txt > addresses.txt
+  pbfhogg geocode berlin-index --csv < customers.csv > customers-with-addresses.csv
   pbfhogg geocode berlin-index --serve 127.0.0.1:8080
 
 Places on standard input: latitude and longitude, separated by a space, a comma, a semicolon or a \
-tab, or JSON objects with the members lat and lon. The answer to a line that is no place is an \
-error, in its line.
+tab, or JSON objects with the members lat and lon. Tables with more columns begin with a line of \
+names (lat and lon, latitude and longitude, or y and x), or --columns says where the numbers are. \
+The answer to a line that is no place is an error, in its line.
 
 The service answers /reverse?lat=52.5163&lon=13.3777&format=jsonv2 as other geocoders do (json, \
-jsonv2, geojson; zoom, addressdetails, accept-language), /geocode?lat=…&lon=… as --json does, and \
-/health. An index that was built anew is used at once. SIGTERM ends the service.")]
+jsonv2, geojson, geocodejson, xml; zoom, addressdetails, accept-language), /geocode?lat=…&lon=… as \
+--json does, and /health. An index that was built anew is used at once. SIGTERM ends the service.")]
 pub struct Args {
     /// Directory of the index
     #[arg(value_name = "INDEX")]
@@ -148,6 +159,13 @@ pub struct Args {
     /// Print everything that is known, as JSON
     #[arg(long)]
     json: bool,
+    /// Append the answers as columns to the lines of a table, which stay as they are
+    #[arg(long, conflicts_with_all = ["json", "lat", "serve"])]
+    csv: bool,
+    /// Numbers of the columns with the latitude and the longitude, such as 3,2
+    /// [default: the columns called lat and lon, latitude and longitude, or y and x]
+    #[arg(long, value_name = "LAT,LON", conflicts_with_all = ["lat", "serve"], value_parser = parse_columns)]
+    columns: Option<[usize; 2]>,
     /// Languages of names, the best first
     #[arg(long, value_name = "LANGUAGES", value_delimiter = ',')]
     lang: Vec<String>,
@@ -173,6 +191,20 @@ pub struct Args {
     /// Number of threads; 0 is every core
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     jobs: usize,
+}
+
+fn warn_of_exchanged(summary: &geocode::Summary, columns: Option<[usize; 2]>) {
+    if summary.exchanged > 0 {
+        let [lat, lon] = columns.unwrap_or([0, 1]);
+        complain(&format!(
+            "pbfhogg: warning: line {}: this place is outside of the index, and inside with latitude and longitude \
+             exchanged ({} like it): the latitude comes first; if these lines have it second, use --columns {},{}\n",
+            summary.first_exchanged,
+            show::counted(summary.exchanged, "line"),
+            lon + 1,
+            lat + 1,
+        ));
+    }
 }
 
 impl Args {
@@ -202,15 +234,28 @@ pub fn run(args: &Args) -> Result<Answer> {
             ..QueryOptions::default()
         })
         .is_json(args.json)
+        .is_csv(args.csv)
+        .columns(args.columns)
         .limit(args.limit)
         .jobs(jobs);
     match (&args.lat, &args.lon) {
         (Some(lat), Some(lon)) => {
             let place = geocode::parse_place(&format!("{lat} {lon}"));
             let place = place.map_err(|error| anyhow!("{error}"))?;
-            print(&(geocode::at(&options, place)? + "\n"))?;
+            let (answer, is_exchanged) = geocode::at(&options, place)?;
+            if is_exchanged {
+                complain(&format!(
+                    "pbfhogg: warning: this place is outside of the index, and inside with latitude and longitude \
+                     exchanged: did you mean {lon} {lat}?\n"
+                ));
+            }
+            print(&(answer + "\n"))?;
         }
-        _ => geocode::run(&options, std::io::stdin().lock(), std::io::stdout().lock())?,
+        _ => {
+            let summary =
+                geocode::run(&options, std::io::stdin().lock(), std::io::stdout().lock())?;
+            warn_of_exchanged(&summary, args.columns);
+        }
     }
     Ok(Answer::Yes)
 }

@@ -6,8 +6,16 @@ mod answer_body;
 mod client_io;
 #[cfg(feature = "serve")]
 mod connection;
+mod csv;
+#[cfg(feature = "serve")]
+mod geocode_json;
 #[cfg(feature = "serve")]
 mod map_text;
+#[cfg(feature = "serve")]
+mod place_json;
+#[cfg(feature = "serve")]
+mod place_xml;
+mod places;
 #[cfg(feature = "serve")]
 mod refusal;
 #[cfg(feature = "serve")]
@@ -18,17 +26,20 @@ mod serve;
 mod service;
 #[cfg(feature = "serve")]
 mod service_signals;
+#[cfg(feature = "serve")]
+mod subject;
 
 use crate::error::{Error, Result};
 use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
-use crate::geometry::{Extent, point_of_text};
-use crate::osm::Location;
+use crate::geometry::Extent;
+use crate::osm::{Bbox, Location};
+use places::{Separator, TableForm};
 use rayon::prelude::*;
-use std::borrow::Cow;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+pub use places::parse_place;
 #[cfg(feature = "serve")]
 pub use serve::{MAX_CONNECTIONS, ServeOptions, TIMEOUT, serve};
 #[cfg(feature = "serve")]
@@ -55,7 +66,12 @@ pub struct Options {
     pub query: QueryOptions,
     /// Whether answers are JSON objects rather than lines for a person.
     pub is_json: bool,
-    /// The number of lines of the input that are answered; `None` for all.
+    /// Whether answers are columns that are appended to the lines of a table as they came.
+    pub is_csv: bool,
+    /// The indices of the columns of the table with the latitude and the longitude; `None` if the first line names them,
+    /// or if there are no others.
+    pub columns: Option<[usize; 2]>,
+    /// The number of places of the input that are answered; `None` for all.
     pub limit: Option<u64>,
     /// The number of threads.
     pub jobs: usize,
@@ -68,6 +84,8 @@ impl Options {
             index: index.into(),
             query: QueryOptions::default(),
             is_json: false,
+            is_csv: false,
+            columns: None,
             limit: None,
             jobs: 1,
         }
@@ -77,50 +95,42 @@ impl Options {
 setters!(Options {
     query: QueryOptions,
     is_json: bool,
+    is_csv: bool,
+    columns: Option<[usize; 2]>,
     limit: Option<u64>,
     jobs: usize,
 });
 
-/// Reads a place: a latitude and a longitude in degrees, separated by a space, a comma, a semicolon or a tab, or as the
-/// members `lat` and `lon` of a JSON object.
-///
-/// # Errors
-///
-/// The text is none of these, or the place is not on the earth. The message says so.
-pub fn parse_place(text: &str) -> Result<Location, String> {
-    let text = text.trim();
-    let (lat, lon): (Cow<'_, str>, Cow<'_, str>) = if text.starts_with('{') {
-        let object: serde_json::Value =
-            serde_json::from_str(text).map_err(|error| format!("no JSON object: {error}"))?;
-        let member = |name: &str| match object.get(name) {
-            Some(serde_json::Value::String(text)) => Ok(Cow::Owned(text.clone())),
-            Some(serde_json::Value::Number(number)) => Ok(Cow::Owned(number.to_string())),
-            _ => Err(format!("the JSON object has no member {name}")),
-        };
-        (member("lat")?, member("lon")?)
-    } else {
-        let is_separator = |char: char| char.is_whitespace() || char == ',' || char == ';';
-        let mut parts = text.split(is_separator).filter(|part| !part.is_empty());
-        match (parts.next(), parts.next()) {
-            (Some(lat), Some(lon)) => (lat.into(), lon.into()),
-            _ => return Err("expected a latitude and a longitude, such as 49.41 8.69".into()),
-        }
-    };
-    let point = point_of_text(&lon, &lat)?;
-    let place = Location::new(point.lat_e7, point.lon_e7);
-    place.ok_or_else(|| "this place is not on the earth".to_owned())
+/// Facts about places that were answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The number of places outside of the box of the index that would be in it with latitude and longitude exchanged.
+    pub exchanged: u64,
+    /// The number of the first line with such a place, from 1 on; 0 if there is none.
+    pub first_exchanged: u64,
 }
 
-/// Answers the question about one place.
+/// Answers the question about one place. Also returns whether the place is outside of the box of the index, and would
+/// be in it with latitude and longitude exchanged.
 ///
 /// # Errors
 ///
 /// The index cannot be opened, or is damaged.
-pub fn at(options: &Options, place: Location) -> Result<String> {
+pub fn at(options: &Options, place: Location) -> Result<(String, bool)> {
     let index = GeocodeIndex::open(&options.index)?;
     let mut line = Vec::new();
     put_answer(&mut line, options, &index.reverse(place, &options.query)?);
-    String::from_utf8(line).map_err(|error| Error::Internal(error.to_string()))
+    let text = String::from_utf8(line).map_err(|error| Error::Internal(error.to_string()))?;
+    Ok((text, is_exchanged(&index.bbox()?, place)))
+}
+
+/// Whether a place is outside of a box, and would be in it with latitude and longitude exchanged.
+fn is_exchanged(bbox: &Bbox, place: Location) -> bool {
+    let (lat, lon) = (place.lat_e7(), place.lon_e7());
+    let [west, south, east, north] = bbox.edges_e7();
+    let holds = |lat, lon| (south..=north).contains(&lat) && (west..=east).contains(&lon);
+    !bbox.is_empty() && !holds(lat, lon) && holds(lon, lat)
 }
 
 /// Appends an answer without the end of its line.
@@ -137,12 +147,13 @@ fn put_answer(line: &mut Vec<u8>, options: &Options, answer: &Answer<'_>) {
 }
 
 /// Answers the questions about places that are read from `input`, one a line, in order. A line that is no place gets an
-/// error as its answer.
+/// error as its answer. The first line may name the columns of a table.
 ///
 /// # Errors
 ///
-/// The index cannot be opened or is damaged, or the input or the output fails.
-pub fn run(options: &Options, input: impl Read, output: impl Write) -> Result<()> {
+/// The index cannot be opened or is damaged, the first line names columns without a latitude or a longitude, or the
+/// input or the output fails.
+pub fn run(options: &Options, input: impl Read, output: impl Write) -> Result<Summary> {
     let index = GeocodeIndex::open(&options.index)?;
     let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs);
     let threads = threads.build();
@@ -153,26 +164,59 @@ pub fn run(options: &Options, input: impl Read, output: impl Write) -> Result<()
         left: options.limit.unwrap_or(u64::MAX),
     };
     let mut output = BufWriter::with_capacity(BUFFER_LEN, output);
+    let mut job = Job {
+        options,
+        bbox: index.bbox()?,
+        index: &index,
+        table: None,
+        header: None,
+        lines_before: 0,
+    };
+    let mut summary = Summary::default();
     loop {
         let lines = input.take()?;
         if lines.ends.is_empty() {
-            return Ok(());
+            return Ok(summary);
         }
-        let answers = threads.install(|| answers_to(options, &index, &lines))?;
+        if let Some(header) = job.begin(&lines)? {
+            // The names of columns are no place.
+            input.left = input.left.saturating_add(1);
+            output.write_all(&header).map_err(write_failed)?;
+        }
+        let answers = threads.install(|| job.answers_to(&lines))?;
         let written = answers.iter().try_for_each(|line| output.write_all(line));
         let written = written.and_then(|()| output.flush());
-        written.map_err(|error| Error::io(Path::new("-"), "cannot write", error))?;
+        written.map_err(write_failed)?;
+        for line in &answers.exchanged {
+            let line = job.lines_before + *line as u64 + 1;
+            summary.exchanged += 1;
+            summary.first_exchanged = match summary.first_exchanged {
+                0 => line,
+                first => first.min(line),
+            };
+        }
+        job.lines_before += lines.ends.len() as u64;
+        job.header = None;
     }
+}
+
+fn write_failed(error: io::Error) -> Error {
+    Error::io(Path::new("-"), "cannot write", error)
 }
 
 /// A line of the input: the position of its place on a curve, its number, and its place.
 type Question = (Option<u64>, usize, Result<Location, String>);
+
+/// The answer to a question, or why the line is no place.
+type Answered<'a> = std::result::Result<Answer<'a>, &'a str>;
 
 /// The answers to lines, in the order of these.
 struct Answers {
     chunks: Vec<Vec<u8>>,
     /// The chunk of each answer, and where in the chunk it is.
     places: Vec<(usize, Range<usize>)>,
+    /// The numbers of the lines whose places would be in the index with latitude and longitude exchanged.
+    exchanged: Vec<usize>,
 }
 
 impl Answers {
@@ -186,50 +230,120 @@ impl Answers {
     }
 }
 
-/// Answers lines. Neighbours are looked up one after another: they are in the same part of the index, which is then in the
-/// cache of the processor.
-fn answers_to(options: &Options, index: &GeocodeIndex, lines: &Lines) -> Result<Answers> {
-    let question = |number: usize| -> Question {
-        let text = std::str::from_utf8(lines.get(number)).map_err(|_| "not UTF-8".to_owned());
-        let place = text.and_then(parse_place);
-        let point = place.as_ref().ok().map(|place| Extent::at((*place).into()));
-        (point.map(|point| point.curve_position(32)), number, place)
-    };
-    let numbers = (0..lines.ends.len()).into_par_iter();
-    let mut questions: Vec<Question> = numbers.map(question).collect();
-    questions.par_sort_unstable_by_key(|(position, number, _)| (*position, *number));
-    let answer = |questions: &[Question]| -> Result<(Vec<u8>, Vec<usize>)> {
-        let mut chunk = Vec::with_capacity(questions.len() * ANSWER_LEN);
-        let mut ends = Vec::with_capacity(questions.len());
-        for (_, _, place) in questions {
-            match place {
-                Ok(place) => {
-                    let answer = index.reverse(*place, &options.query)?;
-                    put_answer(&mut chunk, options, &answer);
-                }
-                Err(error) => put_error(&mut chunk, options, error),
+/// The answers to the lines of an input.
+struct Job<'o> {
+    options: &'o Options,
+    index: &'o GeocodeIndex,
+    /// The box of the index.
+    bbox: Bbox,
+    /// The form of the lines; `None` before the first line that is not blank.
+    table: Option<TableForm>,
+    /// The number of the line with the names of columns, if it is among the next lines.
+    header: Option<usize>,
+    lines_before: u64,
+}
+
+impl Job<'_> {
+    /// Finds the form of the lines, if it is not known yet. Returns the names of the columns of the output if the lines
+    /// begin with names of columns.
+    fn begin(&mut self, lines: &Lines) -> Result<Option<Vec<u8>>> {
+        let is_blank = |number: &usize| lines.get(*number).trim_ascii().is_empty();
+        let first = (0..lines.ends.len()).find(|number| !is_blank(number));
+        let Some(first) = first.filter(|_| self.table.is_none()) else {
+            return Ok(None);
+        };
+        let line = String::from_utf8_lossy(lines.get(first));
+        let line = line.trim_end_matches(['\n', '\r']);
+        let failed = |cause: String| {
+            let number = self.lines_before + first as u64 + 1;
+            Error::file(Path::new("-"), format!("line {number}: {cause}"))
+        };
+        let form = TableForm::of(line, self.options.columns).map_err(failed)?;
+        let mut header = Vec::new();
+        if self.options.is_csv {
+            let separator = form.csv_separator().map_err(failed)?;
+            if form.has_header {
+                csv::put_header(&mut header, line, separator);
             }
-            chunk.push(b'\n');
-            ends.push(chunk.len());
         }
-        Ok((chunk, ends))
-    };
-    let answered: Result<Vec<_>> = questions.par_chunks(CHUNK).map(answer).collect();
-    let mut answers = Answers {
-        chunks: Vec::new(),
-        places: vec![(0, 0..0); questions.len()],
-    };
-    for (questions, (chunk, ends)) in questions.chunks(CHUNK).zip(answered?) {
-        let mut start = 0;
-        for ((_, number, _), end) in questions.iter().zip(ends) {
-            if let Some(place) = answers.places.get_mut(*number) {
-                *place = (answers.chunks.len(), start..end);
-            }
-            start = end;
-        }
-        answers.chunks.push(chunk);
+        let has_header = form.has_header;
+        self.header = has_header.then_some(first);
+        self.table = Some(form);
+        Ok(has_header.then_some(header))
     }
-    Ok(answers)
+
+    /// The place in a line, or why it is none.
+    fn place_in(&self, line: &[u8]) -> Result<Location, String> {
+        let text = std::str::from_utf8(line).map_err(|_| "not UTF-8".to_owned())?;
+        match &self.table {
+            Some(table) => table.place_in(text),
+            None => parse_place(text),
+        }
+    }
+
+    /// Appends the answer to a line, with the end of the line.
+    fn put_line(&self, out: &mut Vec<u8>, line: &[u8], number: usize, answer: Answered<'_>) {
+        let number = self.lines_before + number as u64 + 1;
+        let answer = answer.map_err(|cause| format!("line {number}: {cause}"));
+        let separator = self.table.as_ref().map(|table| table.separator);
+        if let (true, Some(Separator::Byte(separator))) = (self.options.is_csv, separator) {
+            csv::put_row(out, line, separator, &answer);
+            return;
+        }
+        match answer {
+            Ok(answer) => put_answer(out, self.options, &answer),
+            Err(error) => put_error(out, self.options, &error),
+        }
+        out.push(b'\n');
+    }
+
+    /// Answers lines. Neighbours are looked up one after another: they are in the same part of the index, which is then
+    /// in the cache of the processor.
+    fn answers_to(&self, lines: &Lines) -> Result<Answers> {
+        let question = |number: usize| -> Question {
+            let place = self.place_in(lines.get(number));
+            let point = place.as_ref().ok().map(|place| Extent::at((*place).into()));
+            (point.map(|point| point.curve_position(32)), number, place)
+        };
+        let numbers = (0..lines.ends.len()).into_par_iter();
+        let numbers = numbers.filter(|number| self.header != Some(*number));
+        let mut questions: Vec<Question> = numbers.map(question).collect();
+        questions.par_sort_unstable_by_key(|(position, number, _)| (*position, *number));
+        let answer = |questions: &[Question]| -> Result<(Vec<u8>, Vec<usize>)> {
+            let mut chunk = Vec::with_capacity(questions.len() * ANSWER_LEN);
+            let mut ends = Vec::with_capacity(questions.len());
+            for (_, number, place) in questions {
+                let answer = match place {
+                    Ok(place) => Ok(self.index.reverse(*place, &self.options.query)?),
+                    Err(error) => Err(error.as_str()),
+                };
+                self.put_line(&mut chunk, lines.get(*number), *number, answer);
+                ends.push(chunk.len());
+            }
+            Ok((chunk, ends))
+        };
+        let answered: Result<Vec<_>> = questions.par_chunks(CHUNK).map(answer).collect();
+        let is_exchanged = |(_, number, place): &Question| {
+            let place = place.as_ref().ok()?;
+            is_exchanged(&self.bbox, *place).then_some(*number)
+        };
+        let mut answers = Answers {
+            chunks: Vec::new(),
+            places: vec![(0, 0..0); lines.ends.len()],
+            exchanged: questions.iter().filter_map(is_exchanged).collect(),
+        };
+        for (questions, (chunk, ends)) in questions.chunks(CHUNK).zip(answered?) {
+            let mut start = 0;
+            for ((_, number, _), end) in questions.iter().zip(ends) {
+                if let Some(place) = answers.places.get_mut(*number) {
+                    *place = (answers.chunks.len(), start..end);
+                }
+                start = end;
+            }
+            answers.chunks.push(chunk);
+        }
+        Ok(answers)
+    }
 }
 
 /// Appends the answer to a line that is no place.

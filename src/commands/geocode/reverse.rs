@@ -1,20 +1,10 @@
-//! The answers of the service to `/reverse`, with the parameters and the fields that clients of geocoders know.
+//! The parameters of `/reverse`, as clients of geocoders know them.
 
-use crate::error::Error;
-use crate::geocode::{Address, Answer, NamedArea, NearObject, QueryOptions};
+use super::subject::ADDRESS_ZOOM;
+use crate::geocode::QueryOptions;
 use crate::geometry::point_of_text;
-use crate::osm::{Location, ObjectKind};
-use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use crate::osm::Location;
 use std::collections::HashMap;
-
-/// The terms under which answers may be used.
-const LICENCE: &str =
-    "Data © OpenStreetMap contributors, ODbL 1.0. https://www.openstreetmap.org/copyright";
-/// The value of `zoom` for an address, which is the default.
-const ADDRESS_ZOOM: u8 = 18;
-/// The least value of `zoom` for a street.
-const STREET_ZOOM: u8 = 16;
 
 /// Parameters that change the answers of other geocoders, and the value that asks for what this one answers.
 const REFUSED: [(&str, &str); 9] = [
@@ -74,18 +64,20 @@ pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> Que
 
 /// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+pub(super) enum Format {
     Json,
     JsonV2,
     GeoJson,
+    GeocodeJson,
+    Xml,
 }
 
 /// The choices of a request, besides place and languages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReverseOptions {
-    format: Format,
-    zoom: u8,
-    has_address: bool,
+    pub format: Format,
+    pub zoom: u8,
+    pub has_address: bool,
 }
 
 impl ReverseOptions {
@@ -95,8 +87,11 @@ impl ReverseOptions {
             None | Some("jsonv2") => Format::JsonV2,
             Some("json") => Format::Json,
             Some("geojson") => Format::GeoJson,
+            Some("geocodejson") => Format::GeocodeJson,
+            Some("xml") => Format::Xml,
             Some(_) => {
-                return Err("parameter 'format' must be json, jsonv2 or geojson".to_owned());
+                let formats = "json, jsonv2, geojson, geocodejson or xml";
+                return Err(format!("parameter 'format' must be {formats}"));
             }
         };
         let zoom = match get("zoom") {
@@ -129,286 +124,4 @@ impl ReverseOptions {
             has_address,
         })
     }
-}
-
-/// The object that answers a request, and what it is.
-struct Subject<'a> {
-    kind: ObjectKind,
-    id: i64,
-    /// West, south, east, north in 1e-7 degree.
-    edges: [i32; 4],
-    category: &'a str,
-    sort: &'a str,
-    address_type: &'a str,
-    rank: u8,
-    name: &'a str,
-}
-
-impl<'a> Subject<'a> {
-    fn object(object: &NearObject, types: [&'a str; 3], rank: u8, name: &'a str) -> Self {
-        let [category, sort, address_type] = types;
-        // The service asks for boxes.
-        let [south, west, north, east] = object.extent.map_or([0; 4], |extent| extent.edges());
-        Self {
-            kind: object.kind,
-            id: object.id,
-            edges: [west, south, east, north],
-            category,
-            sort,
-            address_type,
-            rank,
-            name,
-        }
-    }
-
-    /// The object of an answer for a value of `zoom`.
-    fn of(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
-        let (address, sources) = (&answer.address, &answer.sources);
-        let house = sources.house_number.filter(|_| zoom >= ADDRESS_ZOOM);
-        let named = sources.house_number.is_some() || address.house_name.is_some();
-        let answering = answer.object.filter(|_| zoom >= ADDRESS_ZOOM && named);
-        if let Some(answering) = answering {
-            let name = answering.name.or(address.house_name).unwrap_or_default();
-            let types = match answering.class {
-                Some((key, value)) => [key, value, key],
-                None => ["place", "house", "place"],
-            };
-            return Some(Self::object(&answering.object, types, 30, name));
-        }
-        if let Some(house) = house {
-            return Some(Self::object(&house, ["place", "house", "place"], 30, ""));
-        }
-        let is_street = zoom >= STREET_ZOOM;
-        if let Some(street) = answer
-            .nearest
-            .street
-            .as_ref()
-            .filter(|street| is_street && address.street.is_none_or(|name| name == street.name))
-        {
-            let types = ["highway", "residential", "road"];
-            return Some(Self::object(&street.object, types, 26, street.name));
-        }
-        if let Some((name, source)) = address.street.zip(sources.street).filter(|_| is_street) {
-            return Some(Self::object(
-                &source,
-                ["highway", "residential", "road"],
-                26,
-                name,
-            ));
-        }
-        if let Some(road) = answer.nearest.road.as_ref().filter(|_| is_street) {
-            let types = ["highway", "unclassified", "road"];
-            let name = road.reference.unwrap_or_default();
-            return Some(Self::object(&road.object, types, 26, name));
-        }
-        Self::larger(answer, zoom)
-    }
-
-    /// The finest part larger than a street that a value of `zoom` names, by whatever rule it is known.
-    fn larger(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
-        let (address, sources) = (&answer.address, &answer.sources);
-        let city_kind = address.city_kind.unwrap_or("city");
-        let steps = [
-            (13, "suburb", 20, address.suburb, sources.suburb),
-            (10, city_kind, 16, address.city, sources.city),
-            (8, "county", 12, address.county, sources.county),
-            (5, "state", 8, address.state, sources.state),
-            (0, "country", 4, address.country, sources.country),
-        ];
-        let known = steps
-            .into_iter()
-            .find_map(|(least_zoom, kind, rank, name, source)| {
-                let (name, source) = name.zip(source).filter(|_| zoom >= least_zoom)?;
-                let mut areas = answer.areas.iter();
-                let is_area =
-                    areas.any(|area| (area.object_kind, area.id) == (source.kind, source.id));
-                let types = match is_area {
-                    true => ["boundary", "administrative", kind],
-                    false => ["place", kind, kind],
-                };
-                Some(Self::object(&source, types, rank, name))
-            });
-        if known.is_some() {
-            return known;
-        }
-        answer
-            .areas
-            .iter()
-            .rev()
-            .find_map(|area| Self::area(area, zoom))
-    }
-
-    /// An administrative area, if it is large enough for a value of `zoom`.
-    fn area(area: &'a NamedArea<'_>, zoom: u8) -> Option<Self> {
-        let level = area.admin_level?;
-        let (address_type, rank, least_zoom) = match level {
-            0..=2 => ("country", 4, 0),
-            3..=4 => ("state", 8, 5),
-            5..=6 => ("county", 12, 8),
-            7..=8 => ("city", 16, 10),
-            _ => ("suburb", 20, 13),
-        };
-        let object = NearObject {
-            kind: area.object_kind,
-            id: area.id,
-            distance_m: 0.0,
-            extent: Some(area.extent),
-        };
-        let types = ["boundary", "administrative", address_type];
-        (zoom >= least_zoom).then(|| Self::object(&object, types, rank, area.name))
-    }
-}
-
-/// The parts of an address by the names that clients know, the finest first.
-struct Parts(Vec<(&'static str, String)>);
-
-impl Parts {
-    /// The parts that are not finer than a subject with the given rank.
-    fn of(address: &Address<'_>, rank: u8) -> Self {
-        let part = |key, least: u8, text: Option<&str>| {
-            let text = text.filter(|_| rank >= least)?;
-            Some((key, text.to_owned()))
-        };
-        let city_key = match address.city_kind {
-            Some("town") => "town",
-            Some("village" | "hamlet" | "isolated_dwelling") => "village",
-            _ => "city",
-        };
-        let parts = [
-            part("house_name", 30, address.house_name),
-            part("house_number", 30, address.house_number.as_deref()),
-            part("unit", 30, address.unit),
-            part("block", 30, address.block_number),
-            part("road", 26, address.street),
-            part("place", 26, address.place),
-            part("neighbourhood", 26, address.neighbourhood),
-            part("suburb", 20, address.suburb),
-            part(city_key, 16, address.city),
-            part("county", 12, address.county),
-            part("state", 8, address.state),
-            part("ISO3166-2-lvl4", 8, address.state_code),
-            part("postcode", 16, address.postcode),
-            part("country", 4, address.country),
-            part("country_code", 4, address.country_code.as_deref()),
-        ];
-        Self(parts.into_iter().flatten().collect())
-    }
-
-    /// The parts in a line, without codes.
-    fn display_name(&self) -> String {
-        let is_shown = |key: &str| !matches!(key, "ISO3166-2-lvl4" | "country_code");
-        let shown = self.0.iter().filter(|(key, _)| is_shown(key));
-        let texts: Vec<&str> = shown.map(|(_, text)| text.as_str()).collect();
-        texts.join(", ")
-    }
-}
-
-impl Serialize for Parts {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, text)| (key, text)))
-    }
-}
-
-/// A place as clients know it. Members that a format does not have are absent.
-#[derive(Serialize)]
-struct Place<'a> {
-    place_id: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    licence: Option<&'static str>,
-    osm_type: &'static str,
-    osm_id: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lat: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lon: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    class: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    category: Option<&'a str>,
-    #[serde(rename = "type")]
-    sort: &'a str,
-    place_rank: u8,
-    importance: f64,
-    addresstype: &'a str,
-    name: &'a str,
-    display_name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<Parts>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    boundingbox: Option<[String; 4]>,
-}
-
-/// A place as a collection of one feature.
-#[derive(Serialize)]
-struct Collection<'a> {
-    #[serde(rename = "type")]
-    sort: &'static str,
-    licence: &'static str,
-    features: [Feature<'a>; 1],
-}
-
-#[derive(Serialize)]
-struct Feature<'a> {
-    #[serde(rename = "type")]
-    sort: &'static str,
-    properties: Place<'a>,
-    bbox: [f64; 4],
-    geometry: Value,
-}
-
-fn degrees(e7: i32) -> f64 {
-    f64::from(e7) / 1e7
-}
-
-fn text(value: &impl Serialize) -> crate::error::Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::Internal(error.to_string()))
-}
-
-/// The answer to a request, as JSON.
-pub(super) fn response(
-    answer: &Answer<'_>,
-    options: ReverseOptions,
-) -> crate::error::Result<String> {
-    let Some(subject) = Subject::of(answer, options.zoom) else {
-        return Ok(json!({"error": "Unable to geocode"}).to_string());
-    };
-    let parts = Parts::of(&answer.address, subject.rank);
-    let [west, south, east, north] = subject.edges.map(degrees);
-    let middle = [f64::midpoint(south, north), f64::midpoint(west, east)];
-    let middle = middle.map(|degrees| (degrees * 1e7).round() / 1e7);
-    let format = options.format;
-    let is_feature = format == Format::GeoJson;
-    let edges = [south, north, west, east].map(|edge| edge.to_string());
-    let place = Place {
-        // Ids of objects with their kinds: stable, unlike those of databases.
-        place_id: subject.id.wrapping_mul(4).wrapping_add(subject.kind as i64),
-        licence: (!is_feature).then_some(LICENCE),
-        osm_type: subject.kind.name(),
-        osm_id: subject.id,
-        lat: (!is_feature).then(|| middle[0].to_string()),
-        lon: (!is_feature).then(|| middle[1].to_string()),
-        class: (format == Format::Json).then_some(subject.category),
-        category: (format != Format::Json).then_some(subject.category),
-        sort: subject.sort,
-        place_rank: subject.rank,
-        importance: f64::from(31 - subject.rank) / 40.0,
-        addresstype: subject.address_type,
-        name: subject.name,
-        display_name: parts.display_name(),
-        address: options.has_address.then_some(parts),
-        boundingbox: (!is_feature).then_some(edges),
-    };
-    if !is_feature {
-        return text(&place);
-    }
-    text(&Collection {
-        sort: "FeatureCollection",
-        licence: LICENCE,
-        features: [Feature {
-            sort: "Feature",
-            properties: place,
-            bbox: [west, south, east, north],
-            geometry: json!({"type": "Point", "coordinates": [middle[1], middle[0]]}),
-        }],
-    })
 }

@@ -4,7 +4,8 @@ use super::answer_body::AnswerBody;
 use super::client_io::SendState;
 use super::map_text::{MapText, degrees};
 use super::refusal::Refusal;
-use super::reverse::{Parameters, ReverseOptions, languages_of, place_of, response};
+use super::reverse::{Format, Parameters, ReverseOptions, languages_of, place_of};
+use super::{geocode_json, place_json, place_xml};
 use crate::error::{Error, Result};
 use crate::geocode::{GeocodeIndex, Manifest};
 use crate::runtime::human_bytes;
@@ -195,7 +196,14 @@ impl Service {
                 let options = ReverseOptions::of(&parameters)?;
                 let languages = languages_of(&parameters, language);
                 let answer = index.reverse(place_of(&parameters)?, &languages)?;
-                response(&answer, options)?
+                match options.format {
+                    Format::Xml => {
+                        let text = place_xml::response(&answer, options, query);
+                        return Ok((text.into(), "text/xml; charset=utf-8"));
+                    }
+                    Format::GeocodeJson => geocode_json::response(&answer, options),
+                    _ => place_json::response(&answer, options)?,
+                }
             }
             "/geocode" => {
                 let languages = languages_of(&parameters, language);

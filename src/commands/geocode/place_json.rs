@@ -1,0 +1,100 @@
+//! Answers to `/reverse` as JSON and GeoJSON.
+
+use super::reverse::{Format, ReverseOptions};
+use super::subject::{LICENCE, Parts, Subject, degrees};
+use crate::error::{Error, Result};
+use crate::geocode::Answer;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// A place as clients know it. Members that a format does not have are absent.
+#[derive(Serialize)]
+struct Place<'a> {
+    place_id: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    licence: Option<&'static str>,
+    osm_type: &'static str,
+    osm_id: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lat: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lon: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    category: Option<&'a str>,
+    #[serde(rename = "type")]
+    sort: &'a str,
+    place_rank: u8,
+    importance: f64,
+    addresstype: &'a str,
+    name: &'a str,
+    display_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<Parts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    boundingbox: Option<[String; 4]>,
+}
+
+/// A place as a collection of one feature.
+#[derive(Serialize)]
+struct Collection<'a> {
+    #[serde(rename = "type")]
+    sort: &'static str,
+    licence: &'static str,
+    features: [Feature<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct Feature<'a> {
+    #[serde(rename = "type")]
+    sort: &'static str,
+    properties: Place<'a>,
+    bbox: [f64; 4],
+    geometry: Value,
+}
+
+fn text(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Internal(error.to_string()))
+}
+
+/// The answer to a request.
+pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> Result<String> {
+    let Some(subject) = Subject::of(answer, options.zoom) else {
+        return Ok(json!({"error": "Unable to geocode"}).to_string());
+    };
+    let parts = Parts::of(&answer.address, subject.rank);
+    let ([lat, lon], format) = (subject.middle(), options.format);
+    let is_feature = format == Format::GeoJson;
+    let place = Place {
+        place_id: subject.place_id(),
+        licence: (!is_feature).then_some(LICENCE),
+        osm_type: subject.kind.name(),
+        osm_id: subject.id,
+        lat: (!is_feature).then(|| lat.to_string()),
+        lon: (!is_feature).then(|| lon.to_string()),
+        class: (format == Format::Json).then_some(subject.category),
+        category: (format != Format::Json).then_some(subject.category),
+        sort: subject.sort,
+        place_rank: subject.rank,
+        importance: f64::from(31 - subject.rank) / 40.0,
+        addresstype: subject.address_type,
+        name: subject.name,
+        display_name: parts.display_name(),
+        address: options.has_address.then_some(parts),
+        boundingbox: (!is_feature).then(|| subject.bounding_box().map(|edge| edge.to_string())),
+    };
+    if !is_feature {
+        return text(&place);
+    }
+    text(&Collection {
+        sort: "FeatureCollection",
+        licence: LICENCE,
+        features: [Feature {
+            sort: "Feature",
+            properties: place,
+            bbox: subject.edges.map(degrees),
+            geometry: json!({"type": "Point", "coordinates": [lon, lat]}),
+        }],
+    })
+}

@@ -1,0 +1,48 @@
+//! Answers to `/reverse` as XML.
+
+use super::reverse::ReverseOptions;
+use super::subject::{LICENCE, Parts, Subject};
+use crate::geocode::Answer;
+use jiff::Timestamp;
+use quick_xml::escape::escape;
+use std::fmt::Write;
+
+/// The answer to a request, whose parameters were `query`.
+pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions, query: &str) -> String {
+    let time = Timestamp::now().strftime("%a, %d %b %Y %H:%M:%S +0000");
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <reversegeocode timestamp=\"{time}\" attribution=\"{}\" querystring=\"{}\">",
+        escape(LICENCE),
+        escape(query),
+    );
+    match Subject::of(answer, options.zoom) {
+        Some(subject) => put_place(&mut out, &subject, answer, options.has_address),
+        None => out += "<error>Unable to geocode</error>",
+    }
+    out += "</reversegeocode>\n";
+    out
+}
+
+fn put_place(out: &mut String, subject: &Subject<'_>, answer: &Answer<'_>, has_address: bool) {
+    let parts = Parts::of(&answer.address, subject.rank);
+    let ([lat, lon], rank) = (subject.middle(), subject.rank);
+    let edges = subject.bounding_box().map(|edge| edge.to_string());
+    let _ = write!(
+        out,
+        "<result place_id=\"{}\" osm_type=\"{}\" osm_id=\"{}\" place_rank=\"{rank}\" \
+         address_rank=\"{rank}\" lat=\"{lat}\" lon=\"{lon}\" boundingbox=\"{}\">{}</result>",
+        subject.place_id(),
+        subject.kind.name(),
+        subject.id,
+        edges.join(","),
+        escape(parts.display_name()),
+    );
+    if has_address {
+        *out += "<addressparts>";
+        for (key, text) in parts.iter() {
+            let _ = write!(out, "<{key}>{}</{key}>", escape(text));
+        }
+        *out += "</addressparts>";
+    }
+}

@@ -1,0 +1,267 @@
+//! Places in lines of text: two numbers, columns of a table, or members of a JSON object.
+
+use crate::geometry::point_of_text;
+use crate::osm::Location;
+use std::borrow::Cow;
+
+/// The names of a column of latitudes, in the order in which they are looked for.
+const LAT_NAMES: [&str; 3] = ["lat", "latitude", "y"];
+/// The names of a column of longitudes.
+const LON_NAMES: [&str; 5] = ["lon", "lng", "long", "longitude", "x"];
+
+/// Reads a place: a latitude and a longitude in degrees, separated by a space, a comma, a semicolon or a tab, or as the
+/// members `lat` and `lon` of a JSON object.
+///
+/// # Errors
+///
+/// The text is none of these, or the place is not on the earth. The message says so.
+pub fn parse_place(text: &str) -> Result<Location, String> {
+    let text = text.trim();
+    if text.starts_with('{') {
+        let [lat, lon] = members(text)?;
+        return place(&lat, &lon);
+    }
+    let is_separator = |char: char| char.is_whitespace() || matches!(char, ',' | ';');
+    let mut parts = text.split(is_separator).filter(|part| !part.is_empty());
+    match (parts.next(), parts.next(), parts.count()) {
+        (Some(lat), Some(lon), 0) => place(lat, lon),
+        (Some(_), Some(_), more) => Err(format!(
+            "{} columns, and no line before them that names them: expected a latitude and a longitude; --columns says \
+             which columns they are",
+            more + 2
+        )),
+        _ => Err("expected a latitude and a longitude, such as 49.41 8.69".into()),
+    }
+}
+
+fn place(lat: &str, lon: &str) -> Result<Location, String> {
+    let point = point_of_text(lon.trim(), lat.trim())?;
+    let place = Location::new(point.lat_e7, point.lon_e7);
+    place.ok_or_else(|| "this place is not on the earth".to_owned())
+}
+
+/// The members `lat` and `lon` of a JSON object, or members with other names of columns.
+fn members(text: &str) -> Result<[String; 2], String> {
+    let object: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("no JSON object: {error}"))?;
+    let member = |names: &[&str]| {
+        let mut found = names.iter().filter_map(|name| object.get(*name));
+        match found.next() {
+            Some(serde_json::Value::String(text)) => Ok(text.clone()),
+            Some(serde_json::Value::Number(number)) => Ok(number.to_string()),
+            _ => Err(format!("the JSON object has no member {}", names[0])),
+        }
+    };
+    Ok([member(&LAT_NAMES)?, member(&LON_NAMES)?])
+}
+
+/// The separator of the columns of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Separator {
+    /// A comma, a semicolon or a tab.
+    Byte(u8),
+    /// Any number of spaces.
+    Spaces,
+}
+
+impl Separator {
+    /// The separator of a line.
+    fn of(line: &str) -> Self {
+        let found = b"\t;,".iter().find(|byte| line.as_bytes().contains(byte));
+        found.map_or(Self::Spaces, |byte| Self::Byte(*byte))
+    }
+}
+
+/// The form of the lines of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TableForm {
+    pub separator: Separator,
+    /// The indices of the columns with the latitude and the longitude; `None` if lines are what [`parse_place`] reads.
+    columns: Option<[usize; 2]>,
+    /// Whether the first line has the names of the columns.
+    pub has_header: bool,
+    is_json: bool,
+}
+
+impl TableForm {
+    /// The form of a table with the given first line. `columns` are the indices of the columns with the latitude and the
+    /// longitude, if they are known.
+    ///
+    /// # Errors
+    ///
+    /// The first line names columns, and none of them is a latitude or a longitude. The message says so.
+    pub(super) fn of(first: &str, columns: Option<[usize; 2]>) -> Result<Self, String> {
+        let first = first.trim_start_matches('\u{feff}');
+        let separator = Separator::of(first);
+        if first.trim_start().starts_with('{') && columns.is_none() {
+            return Ok(Self {
+                separator,
+                columns: None,
+                has_header: false,
+                is_json: true,
+            });
+        }
+        let fields = fields_of(first, separator)?;
+        let is_number = |field: &Cow<'_, str>| field.trim().parse::<f64>().is_ok();
+        let has_header = match columns {
+            Some(columns) => {
+                let mut found = columns.iter().filter_map(|column| fields.get(*column));
+                !found.any(is_number)
+            }
+            None => !fields.iter().any(is_number) && fields.len() > 1,
+        };
+        let named = |names: &[&str]| {
+            let is_named = |name: &str| {
+                let is_name = |field: &Cow<'_, str>| field.trim().eq_ignore_ascii_case(name);
+                fields.iter().position(is_name)
+            };
+            names.iter().find_map(|name| is_named(name))
+        };
+        let columns = match (columns, has_header) {
+            (None, true) => {
+                let found = named(&LAT_NAMES).zip(named(&LON_NAMES));
+                let (lat, lon) = found.ok_or(
+                    "no columns called lat and lon (or latitude and longitude, or y and x): --columns says which \
+                     columns they are",
+                )?;
+                Some([lat, lon])
+            }
+            (columns, _) => columns,
+        };
+        Ok(Self {
+            separator,
+            columns,
+            has_header,
+            is_json: false,
+        })
+    }
+
+    /// The separator of a table to which columns are appended.
+    ///
+    /// # Errors
+    ///
+    /// Lines are separated by spaces or are JSON. The message says so.
+    pub(super) fn csv_separator(&self) -> Result<u8, String> {
+        match (self.separator, self.is_json) {
+            (Separator::Byte(separator), false) => Ok(separator),
+            _ => Err("--csv needs columns with a comma, a semicolon or a tab between them".into()),
+        }
+    }
+
+    /// The place in a line.
+    pub(super) fn place_in(&self, line: &str) -> Result<Location, String> {
+        let Some(columns) = self.columns else {
+            return parse_place(line.trim_start_matches('\u{feff}'));
+        };
+        let fields = fields_of(line.trim_end_matches(['\n', '\r']), self.separator)?;
+        let field = |column: usize| {
+            let missing = || match fields.len() {
+                1 => "one column".to_owned(),
+                count => format!("{count} columns"),
+            };
+            let found = fields.get(column);
+            found.ok_or_else(|| format!("{}: there is no column {}", missing(), column + 1))
+        };
+        place(field(columns[0])?, field(columns[1])?)
+    }
+}
+
+/// The fields of a line, without their quotes.
+fn fields_of(line: &str, separator: Separator) -> Result<Vec<Cow<'_, str>>, String> {
+    let Separator::Byte(separator) = separator else {
+        return Ok(line.split_whitespace().map(Cow::Borrowed).collect());
+    };
+    if !line.contains('"') {
+        let fields = line.split(char::from(separator));
+        return Ok(fields.map(Cow::Borrowed).collect());
+    }
+    let mut reader = csv_core::ReaderBuilder::new().delimiter(separator).build();
+    let (mut text, mut ends) = (vec![0; line.len()], vec![0; line.len() + 1]);
+    let (first, _, mut len, mut count) = reader.read_record(line.as_bytes(), &mut text, &mut ends);
+    if first == csv_core::ReadRecordResult::InputEmpty {
+        // An empty input is the end of the table, at which a quote must not be open.
+        let rest = text.get_mut(len..).unwrap_or_default();
+        let rest_ends = ends.get_mut(count..).unwrap_or_default();
+        let (_, _, more, fields) = reader.read_record(&[], rest, rest_ends);
+        (len, count) = (len + more, count + fields);
+    }
+    if line.matches('"').count() % 2 == 1 {
+        return Err("a quote does not end in its line".into());
+    }
+    text.truncate(len);
+    let mut start = 0;
+    let fields = ends.iter().take(count).map(|end| {
+        let field = text.get(start..*end).unwrap_or_default();
+        start = *end;
+        Cow::Owned(String::from_utf8_lossy(field).into_owned())
+    });
+    Ok(fields.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(lat_e7: i32, lon_e7: i32) -> Option<Location> {
+        Location::new(lat_e7, lon_e7)
+    }
+
+    #[test]
+    fn columns_are_found_by_their_names_or_by_their_numbers() {
+        let place = at(494_100_000, 86_900_000);
+        for (first, line) in [
+            ("id,lat,lon", "7,49.41,8.69"),
+            ("LON;Latitude;name", "8.69;49.41;\"a;b\""),
+            ("name\tX\tY", "a b\t8.69\t49.41"),
+            ("\u{feff}y,x", "49.41,8.69"),
+            (
+                "\"lat\",\"note\",\"lng\"",
+                "\"49.41\",\"say \"\"no\"\"\",8.69",
+            ),
+            ("lat lon", "49.41   8.69"),
+        ] {
+            let form = TableForm::of(first, None).unwrap();
+            assert!(form.has_header, "{first}");
+            assert_eq!(form.place_in(line).ok(), place, "{first}");
+        }
+        for (first, columns, has_header) in [
+            ("7,x,8.69,49.41", [3, 2], false),
+            ("a,b,c,d", [3, 2], true),
+            ("49.41 8.69", [0, 1], false),
+        ] {
+            let form = TableForm::of(first, Some(columns)).unwrap();
+            assert_eq!(form.has_header, has_header, "{first}");
+            let line = if has_header { "7,x,8.69,49.41" } else { first };
+            assert_eq!(form.place_in(line).ok(), place, "{first}");
+        }
+    }
+
+    #[test]
+    fn lines_that_are_no_place_say_why() {
+        assert!(
+            TableForm::of("id,name", None)
+                .unwrap_err()
+                .contains("--columns")
+        );
+        let pair = TableForm::of("49.41,8.69", None).unwrap();
+        for (line, cause) in [
+            ("7,49.41,8.69", "3 columns"),
+            ("49.41", "expected a latitude and a longitude"),
+            ("", "expected a latitude and a longitude"),
+            ("north,east", "'"),
+        ] {
+            let message = pair.place_in(line).unwrap_err();
+            assert!(message.contains(cause), "{line}: {message}");
+        }
+        let named = TableForm::of("a,lat,lon", None).unwrap();
+        for (line, cause) in [
+            ("1,2", "2 columns: there is no column 3"),
+            ("\"1,2,3", "quote"),
+            ("1,north,3", "north"),
+            ("1,91,3", "91"),
+        ] {
+            let message = named.place_in(line).unwrap_err();
+            assert!(message.contains(cause), "{line}: {message}");
+        }
+    }
+}
