@@ -42,7 +42,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
 ///
 /// By default, glibc keeps up to 32 MiB of each heap once a block of that size has been freed, so that the memory of one
 /// phase of a command stays beside that of the next. Buffers that are used again and again are smaller.
-#[cfg(target_env = "gnu")]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn give_back_large_blocks() {
     const LARGE: libc::c_int = 4 << 20;
     const KEPT: libc::c_int = 16 << 20;
@@ -53,7 +53,7 @@ pub fn give_back_large_blocks() {
     }
 }
 
-#[cfg(not(target_env = "gnu"))]
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub const fn give_back_large_blocks() {}
 
 #[inline]

@@ -156,6 +156,11 @@ fn exchanged_latitude_and_longitude_are_told_where_that_would_help() {
         said.contains("line 3: ") && said.contains("2 lines"),
         "{said}"
     );
+    let (_, _, said) = geocode(&index, &[], "id,lat,lon\n1,6.0,46.0\n");
+    assert!(
+        said.contains("line 2: ") && said.contains("--columns 3,2"),
+        "{said}"
+    );
     let (_, _, said) = geocode(&index, &[], "46.0,6.0\n1,2\n89,6\n");
     assert_eq!(said, "");
     let single = |lat: &str, lon: &str| {

@@ -193,12 +193,12 @@ pub struct Args {
     jobs: usize,
 }
 
-fn warn_of_exchanged(summary: &geocode::Summary, columns: Option<[usize; 2]>) {
+fn warn_of_exchanged(summary: &geocode::Summary) {
     if summary.exchanged > 0 {
-        let [lat, lon] = columns.unwrap_or([0, 1]);
+        let [lat, lon] = summary.columns;
         complain(&format!(
             "pbfhogg: warning: line {}: this place is outside of the index, and inside with latitude and longitude \
-             exchanged ({} like it): the latitude comes first; if these lines have it second, use --columns {},{}\n",
+             exchanged ({} like it): --columns {},{} exchanges them\n",
             summary.first_exchanged,
             show::counted(summary.exchanged, "line"),
             lon + 1,
@@ -254,7 +254,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         _ => {
             let summary =
                 geocode::run(&options, std::io::stdin().lock(), std::io::stdout().lock())?;
-            warn_of_exchanged(&summary, args.columns);
+            warn_of_exchanged(&summary);
         }
     }
     Ok(Answer::Yes)

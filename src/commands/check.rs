@@ -19,7 +19,7 @@ use crate::osm::{KindSet, ObjectKind, id_from_rank};
 use crate::pbf::feature;
 use crate::runtime::Context;
 use blob_check::{Ends, Found, KindCheck, Order, Position};
-use contents::{ContentRules, Gathered};
+use contents::{ContentFindings, ContentRules};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -127,10 +127,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     for kind in ObjectKind::ALL {
         check.kind(kind, ctx)?;
     }
-    let gathered = check.contents.take();
+    let findings = check.contents.take();
     let mut summary = check.finish();
     if options.full {
-        let found = contents::check(&file, &plan, gathered, options.content_rules(), ctx)?;
+        let found = contents::check(&file, &plan, findings, options.content_rules(), ctx)?;
         summary.take_contents(found);
     }
     Ok(summary)
@@ -168,7 +168,7 @@ struct Check<'a> {
     /// are known.
     nested: Vec<usize>,
     /// The findings in contents, if these are checked with ids.
-    contents: Option<Gathered>,
+    contents: Option<ContentFindings>,
     summary: Summary,
 }
 
@@ -192,7 +192,7 @@ impl<'a> Check<'a> {
             ids: BTreeMap::new(),
             missing_members: Default::default(),
             nested: Vec::new(),
-            contents: options.reads_all().then(Gathered::default),
+            contents: options.reads_all().then(ContentFindings::default),
             summary: Summary {
                 index,
                 nodes: Some(0),

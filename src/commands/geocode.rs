@@ -109,6 +109,8 @@ pub struct Summary {
     pub exchanged: u64,
     /// The number of the first line with such a place, from 1 on; 0 if there is none.
     pub first_exchanged: u64,
+    /// The indices of the columns with the latitude and the longitude.
+    pub columns: [usize; 2],
 }
 
 /// Answers the question about one place. Also returns whether the place is outside of the box of the index, and would
@@ -189,6 +191,8 @@ pub fn run(options: &Options, input: impl Read, output: impl Write) -> Result<Su
         written.map_err(write_failed)?;
         for line in &answers.exchanged {
             let line = job.lines_before + *line as u64 + 1;
+            let columns = job.table.as_ref().and_then(|table| table.columns);
+            summary.columns = columns.unwrap_or([0, 1]);
             summary.exchanged += 1;
             summary.first_exchanged = match summary.first_exchanged {
                 0 => line,

@@ -5,35 +5,34 @@
 //! the leaf, which have a table of ends. Those with a key of [`KEYS`] come first, so that a search for one need not pass
 //! over names in all languages.
 
-use super::item::{BROKEN, KEYS, ORIGIN, RowItem, Shape, head, put_head};
-use super::lines::{for_each_point, put_lines};
+use super::item::{BROKEN, KEYS, ORIGIN, Shape, head};
+use super::lines::for_each_point;
 use super::metric::{Metric, crosses_ray, segment_distance};
 use super::ranking::{RANKED, Ranking};
 use crate::error::FormatError;
 use crate::geometry::{Edge, Extent, Point};
 use crate::osm::ObjectKind;
-use crate::pbf::wire::{Varints, put_varint};
-use rustc_hash::FxHashMap;
+use crate::pbf::wire::Varints;
 
 /// The number of bytes of the fixed part: latitude and longitude of the south-western corner, the position of the
 /// texts, the number of items, the shift of units, and the numbers of bytes of an end of an item and of an end of a
 /// text.
-const HEAD_LEN: usize = 4 + 4 + 4 + 4;
+pub(super) const HEAD_LEN: usize = 4 + 4 + 4 + 4;
 /// The number of bytes of the box of an item: south, west, north and east in units from the corner of the leaf.
-const UNITS_LEN: usize = 4;
+pub(super) const UNITS_LEN: usize = 4;
 /// The maximum number of items of a leaf.
 pub(super) const LEAF_ITEMS: usize = RANKED;
 
 /// Numbers of two bytes, or of four where the largest needs them.
 #[derive(Debug, Clone, Copy)]
-struct Numbers<'c> {
+pub(super) struct Numbers<'c> {
     bytes: &'c [u8],
     len: u8,
 }
 
 impl Numbers<'_> {
     /// The number of bytes of a number up to `largest`.
-    fn len_of(largest: usize) -> u8 {
+    pub(super) fn len_of(largest: usize) -> u8 {
         if largest <= usize::from(u16::MAX) {
             2
         } else {
@@ -42,7 +41,7 @@ impl Numbers<'_> {
     }
 
     /// Appends numbers.
-    fn put(out: &mut Vec<u8>, len: u8, numbers: impl IntoIterator<Item = usize>) {
+    pub(super) fn put(out: &mut Vec<u8>, len: u8, numbers: impl IntoIterator<Item = usize>) {
         for number in numbers {
             let bytes = (number as u32).to_le_bytes();
             out.extend_from_slice(bytes.get(..len.into()).unwrap_or(&bytes));
@@ -60,13 +59,13 @@ impl Numbers<'_> {
 
 /// The units of the boxes of a leaf: 2 to the power of `shift` times 1e-7 degree.
 #[derive(Debug, Clone, Copy)]
-struct Units {
-    base: Point,
-    shift: u8,
+pub(super) struct Units {
+    pub base: Point,
+    pub shift: u8,
 }
 
 impl Units {
-    fn of(extent: &Extent) -> Self {
+    pub(super) fn of(extent: &Extent) -> Self {
         let [south, west, north, east] = extent.edges().map(i64::from);
         let size = (north - south).max(east - west);
         let bits = i64::BITS - size.leading_zeros();
@@ -76,7 +75,7 @@ impl Units {
         }
     }
 
-    fn in_units(self, extent: &Extent) -> [u8; UNITS_LEN] {
+    pub(super) fn in_units(self, extent: &Extent) -> [u8; UNITS_LEN] {
         let [south, west, north, east] = extent.edges().map(i64::from);
         let [lat, lon] = [self.base.lat_e7, self.base.lon_e7].map(i64::from);
         [south - lat, west - lon, north - lat, east - lon].map(|from| (from >> self.shift) as u8)
@@ -96,116 +95,6 @@ impl Units {
             edge(lat_e7, i64::from(north) + 1),
             edge(lon_e7, i64::from(east) + 1),
         ])
-    }
-}
-
-/// Encodes leaves. Its memory is used again.
-#[derive(Debug)]
-pub(super) struct LeafEncoder<'r> {
-    numbers: FxHashMap<&'r str, u64>,
-    texts: Vec<&'r str>,
-    parts: LeafParts,
-}
-
-/// The parts of a leaf that is being encoded.
-#[derive(Debug, Default)]
-struct LeafParts {
-    boxes: Vec<u8>,
-    /// The ends of the items in `items`.
-    ends: Vec<usize>,
-    items: Vec<u8>,
-    /// The numbers of the keys and values of an item, and the same as varints.
-    tags: Vec<[u64; 2]>,
-    encoded_tags: Vec<u8>,
-}
-
-impl LeafParts {
-    fn clear(&mut self) {
-        self.boxes.clear();
-        self.ends.clear();
-        self.items.clear();
-    }
-}
-
-impl<'r> LeafEncoder<'r> {
-    pub(super) fn new() -> Self {
-        Self {
-            numbers: (0..).zip(KEYS).map(|(at, key)| (key, at)).collect(),
-            texts: Vec::new(),
-            parts: LeafParts::default(),
-        }
-    }
-
-    fn number(&mut self, text: &'r str) -> u64 {
-        let next = (KEYS.len() + self.texts.len()) as u64;
-        let number = *self.numbers.entry(text).or_insert(next);
-        if number == next {
-            self.texts.push(text);
-        }
-        number
-    }
-
-    /// Encodes up to [`LEAF_ITEMS`] items as a leaf. Each comes with its box. Also returns the
-    /// box around them; `None` without items.
-    pub(super) fn encode(&mut self, items: &[(&RowItem<'r>, Extent)]) -> Option<(Vec<u8>, Extent)> {
-        let extents = items.iter().map(|(_, extent)| *extent);
-        let extent = extents.reduce(|all, next| all.and(&next))?;
-        let units = Units::of(&extent);
-        let mut parts = std::mem::take(&mut self.parts);
-        parts.clear();
-        let LeafParts {
-            boxes,
-            ends,
-            items: body,
-            tags,
-            encoded_tags,
-        } = &mut parts;
-        for (row, extent) in items {
-            tags.clear();
-            let of_tags = row.tags.iter();
-            tags.extend(of_tags.map(|(key, value)| [self.number(key), self.number(value)]));
-            tags.sort_by_key(|[key, _]| (*key).min(KEYS.len() as u64));
-            encoded_tags.clear();
-            for number in tags.iter().flatten() {
-                put_varint(encoded_tags, *number);
-            }
-            let item = row.item();
-            put_head(body, item.kind, item.shape, item.id);
-            put_varint(body, encoded_tags.len() as u64);
-            body.extend_from_slice(encoded_tags);
-            put_lines(body, item.lines);
-            boxes.extend_from_slice(&units.in_units(extent));
-            ends.push(body.len());
-        }
-        let texts_len: usize = self.texts.iter().map(|text| text.len()).sum();
-        let [end_len, text_end_len] = [body.len(), texts_len].map(Numbers::len_of);
-        let texts_at = HEAD_LEN + boxes.len() + ends.len() * usize::from(end_len) + body.len();
-        let table_len = (self.texts.len() + 1) * usize::from(text_end_len);
-        let mut leaf = Vec::with_capacity(texts_at + table_len + texts_len);
-        leaf.extend_from_slice(&units.base.lat_e7.to_le_bytes());
-        leaf.extend_from_slice(&units.base.lon_e7.to_le_bytes());
-        leaf.extend_from_slice(&(texts_at as u32).to_le_bytes());
-        leaf.extend_from_slice(&[items.len() as u8, units.shift, end_len, text_end_len]);
-        leaf.extend_from_slice(boxes);
-        Numbers::put(&mut leaf, end_len, ends.iter().copied());
-        leaf.extend_from_slice(body);
-        self.parts = parts;
-        self.end_texts(text_end_len, &mut leaf);
-        Some((leaf, extent))
-    }
-
-    /// Writes the texts of a leaf, and forgets them: their number, the end of each, and the texts.
-    fn end_texts(&mut self, end_len: u8, leaf: &mut Vec<u8>) {
-        let mut end = 0;
-        let ends = self.texts.iter().map(|text| {
-            end += text.len();
-            end
-        });
-        Numbers::put(leaf, end_len, std::iter::once(self.texts.len()).chain(ends));
-        for text in self.texts.drain(..) {
-            leaf.extend_from_slice(text.as_bytes());
-            self.numbers.remove(text);
-        }
     }
 }
 
@@ -472,8 +361,9 @@ impl<'c> LeafItem<'c> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::leaf_encoder::LeafEncoder;
     use super::*;
-    use crate::geocode::item::{Item, Lines};
+    use crate::geocode::item::{Item, Lines, RowItem};
 
     fn point(lat_e7: i32, lon_e7: i32) -> Point {
         Point { lat_e7, lon_e7 }

@@ -20,6 +20,7 @@ mod item;
 mod json;
 mod layout;
 mod leaf;
+mod leaf_encoder;
 mod lines;
 mod map;
 mod metric;

@@ -1,6 +1,6 @@
 //! The check of one kind of objects in a blob.
 
-use super::contents::{ContentRules, InBlob};
+use super::contents::{BlobContents, ContentRules};
 use super::{Dangling, IdViolation, Outside};
 use crate::error::FormatError;
 use crate::index::IdSet;
@@ -43,7 +43,7 @@ pub(super) struct Found {
     /// The number of further nodes outside of the world.
     pub more_outside: u64,
     /// The findings in the contents, in the first check that reads the blob.
-    pub contents: Option<InBlob>,
+    pub contents: Option<BlobContents>,
 }
 
 /// Missing nodes and ways that are members of relations, in a few bytes each.
@@ -188,7 +188,7 @@ impl KindCheck {
         }
         let is_first = entry.kinds.first() == Some(self.kind);
         let rules = self.contents.filter(|_| is_first);
-        found.contents = rules.map(|rules| rules.look_into(entry, payload));
+        found.contents = rules.map(|rules| rules.check_payload(entry, payload));
         Ok(found)
     }
 

@@ -4,7 +4,7 @@
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, BlobReader, PbfFile};
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, BlobFlags, ContentFacts, ContentFault, content_faults, feature};
+use crate::pbf::{BlobEntry, ContentFacts, ContentFault, content_faults, feature};
 use crate::runtime::Context;
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ pub(super) struct Contents {
 }
 
 /// The findings in a blob.
-pub(super) struct InBlob {
+pub(super) struct BlobContents {
     number: u32,
     /// `None` if the objects cannot be decoded.
     facts: Option<ContentFacts>,
@@ -64,28 +64,28 @@ pub(super) struct ContentRules {
     pub max_listed: usize,
 }
 
-/// The findings in blobs, and what is known for the features of the file.
+/// The findings in the blobs of a file, and facts that are compared with the header.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct ContentFindings {
     contents: Contents,
     /// The numbers of the first blobs with deleted versions, and with locations in ways.
     deleted: Option<u32>,
     located: Option<u32>,
     has_refs: bool,
-    /// Whether a blob could not be decoded.
-    is_part: bool,
+    /// Whether the facts are incomplete, as a blob could not be decoded.
+    is_incomplete: bool,
 }
 
-impl Gathered {
+impl ContentFindings {
     /// Adds the findings in a blob.
-    pub(super) fn add(&mut self, found: InBlob, max_listed: usize) {
+    pub(super) fn add(&mut self, found: BlobContents, max_listed: usize) {
         let first = |all: &mut Option<u32>, is_here: bool| {
             if is_here {
                 *all = Some(all.map_or(found.number, |number| number.min(found.number)));
             }
         };
         match found.facts {
-            None => self.is_part = true,
+            None => self.is_incomplete = true,
             Some(facts) => {
                 first(&mut self.deleted, facts.has_deleted);
                 first(&mut self.located, facts.has_locations);
@@ -109,34 +109,34 @@ impl Gathered {
     }
 }
 
-/// Decodes all objects of the blobs in which `gathered` does not have the findings yet, if it has any, and compares what
-/// all blobs have with what the header declares.
+/// Compares what all blobs have with what the header declares. `findings` are those in all blobs with objects; `None` if
+/// no blob was checked yet: then all are decoded.
 pub(super) fn check(
     file: &PbfFile,
     plan: &BlobPlan,
-    gathered: Option<Gathered>,
+    findings: Option<ContentFindings>,
     rules: ContentRules,
     ctx: &Context,
 ) -> Result<Contents> {
     // A blob without objects is of no kind, and was not read for one.
-    let is_left = |entry: &&BlobEntry| gathered.is_none() || entry.kinds.is_empty();
+    let is_left = |entry: &&BlobEntry| findings.is_none() || entry.kinds.is_empty();
     let left: Vec<_> = plan.entries.iter().filter(is_left).collect();
-    let mut gathered = gathered.unwrap_or_default();
+    let mut findings = findings.unwrap_or_default();
     if !left.is_empty() {
         BlobPass::new("check contents", &file.input, ctx)
             .holding(2)
             .run(
                 left,
                 || (),
-                |reader, (), entry| in_damaged_blob(reader, entry, rules),
+                |reader, (), entry| decode_and_check(reader, entry, rules),
                 |found| {
-                    gathered.add(found, rules.max_listed);
+                    findings.add(found, rules.max_listed);
                     Ok(())
                 },
             )?;
     }
-    let false_features = false_features(file, plan, &gathered);
-    let mut contents = gathered.contents;
+    let false_features = false_features(file, plan, &findings);
+    let mut contents = findings.contents;
     contents.listed.sort_by_key(|fault| fault.blob);
     for (blob, what) in false_features {
         contents.count += 1;
@@ -153,8 +153,8 @@ pub(super) fn check(
 }
 
 impl ContentRules {
-    /// Decodes the objects of a blob.
-    pub(super) fn look_into(self, entry: &BlobEntry, payload: &[u8]) -> InBlob {
+    /// Checks the objects in the payload of a blob.
+    pub(super) fn check_payload(self, entry: &BlobEntry, payload: &[u8]) -> BlobContents {
         let (mut faults, mut more) = (Vec::new(), 0);
         let facts = content_faults(payload, |fault| {
             let kind = fault.object.map(|(kind, _)| kind);
@@ -166,7 +166,7 @@ impl ContentRules {
                 false => more += 1,
             }
         });
-        let mut found = InBlob {
+        let mut found = BlobContents {
             number: entry.number,
             facts: facts.as_ref().ok().copied(),
             faults,
@@ -188,15 +188,15 @@ fn damage(error: &FormatError) -> ContentFault {
     }
 }
 
-/// Decodes the objects of a blob, which may not have been decoded before.
-fn in_damaged_blob(
+/// Decodes a blob, and checks its objects. A blob that cannot be decoded has a fault.
+fn decode_and_check(
     reader: &mut BlobReader,
     entry: &BlobEntry,
     rules: ContentRules,
-) -> Result<InBlob> {
-    let decoded = reader.decode(entry, |payload| Ok(rules.look_into(entry, payload)));
+) -> Result<BlobContents> {
+    let decoded = reader.decode(entry, |payload| Ok(rules.check_payload(entry, payload)));
     match decoded {
-        Err(Error::Blob { source, .. }) => Ok(InBlob {
+        Err(Error::Blob { source, .. }) => Ok(BlobContents {
             number: entry.number,
             facts: None,
             faults: vec![damage(&source)],
@@ -210,20 +210,21 @@ fn in_damaged_blob(
 fn false_features(
     file: &PbfFile,
     plan: &BlobPlan,
-    gathered: &Gathered,
+    findings: &ContentFindings,
 ) -> Vec<(u32, &'static str)> {
     let declares = |feature| file.header.has(feature);
     let mut found = Vec::new();
-    if let Some(blob) = gathered.deleted.filter(|_| !declares(feature::HISTORY)) {
+    if let Some(blob) = findings.deleted.filter(|_| !declares(feature::HISTORY)) {
         let what =
             "there are deleted versions, and the header does not declare HistoricalInformation";
         found.push((blob, what));
     }
-    if let Some(blob) = gathered.located.filter(|_| !declares(feature::LOCATIONS)) {
+    if let Some(blob) = findings.located.filter(|_| !declares(feature::LOCATIONS)) {
         let what = "ways have locations, and the header does not declare LocationsOnWays";
         found.push((blob, what));
     }
-    let lacks_locations = gathered.has_refs && gathered.located.is_none() && !gathered.is_part;
+    let lacks_locations =
+        findings.has_refs && findings.located.is_none() && !findings.is_incomplete;
     if declares(feature::LOCATIONS) && lacks_locations {
         found.push((0, NO_WAY_HAS_LOCATIONS));
     }
@@ -237,12 +238,3 @@ fn false_features(
 /// The contradiction between a header and the ways of a file.
 pub(super) const NO_WAY_HAS_LOCATIONS: &str =
     "the header declares LocationsOnWays, and no way has the locations of its nodes";
-
-/// Whether there are ways with nodes, and none has locations, according to the entries of decoded blobs.
-pub(super) fn lacks_locations(plan: &BlobPlan) -> bool {
-    let has_nodes = |entry: &BlobEntry| {
-        let references = entry.statistics.as_ref().map(|counts| counts.references);
-        entry.kinds.single() == Some(ObjectKind::Way) && references.is_none_or(|count| count > 0)
-    };
-    !plan.any(BlobFlags::LOCATIONS) && plan.entries.iter().any(has_nodes)
-}

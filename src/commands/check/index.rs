@@ -1,6 +1,6 @@
 //! Checks whether all blobs of a file can be decoded, and whether its indexes describe them.
 
-use super::contents::{NO_WAY_HAS_LOCATIONS, lacks_locations};
+use super::contents::NO_WAY_HAS_LOCATIONS;
 use super::id_table::{IdRanges, IdsOfBlob};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, FrameHead, PbfFile};
@@ -347,4 +347,13 @@ impl<'f> IndexComparison<'f> {
             self.differs(&BlobEntry::default(), what);
         }
     }
+}
+
+/// Whether there are ways with nodes, and none has locations, according to the entries of decoded blobs.
+fn lacks_locations(plan: &BlobPlan) -> bool {
+    let has_nodes = |entry: &BlobEntry| {
+        let references = entry.statistics.as_ref().map(|counts| counts.references);
+        entry.kinds.single() == Some(ObjectKind::Way) && references.is_none_or(|count| count > 0)
+    };
+    !plan.any(BlobFlags::LOCATIONS) && plan.entries.iter().any(has_nodes)
 }

@@ -77,7 +77,7 @@ impl Separator {
 pub(super) struct TableForm {
     pub separator: Separator,
     /// The indices of the columns with the latitude and the longitude; `None` if lines are what [`parse_place`] reads.
-    columns: Option<[usize; 2]>,
+    pub columns: Option<[usize; 2]>,
     /// Whether the first line has the names of the columns.
     pub has_header: bool,
     is_json: bool,
@@ -191,8 +191,7 @@ fn fields_of(line: &str, separator: Separator) -> Result<Vec<Cow<'_, str>>, Stri
     text.truncate(len);
     let mut start = 0;
     let fields = ends.iter().take(count).map(|end| {
-        let field = text.get(start..*end).unwrap_or_default();
-        start = *end;
+        let field = &text[std::mem::replace(&mut start, *end)..*end];
         Cow::Owned(String::from_utf8_lossy(field).into_owned())
     });
     Ok(fields.collect())

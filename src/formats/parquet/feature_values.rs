@@ -10,12 +10,12 @@ use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind};
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
 
-/// The number of bytes of rows from which on further rows are left for the next time.
-const ENOUGH_BYTES: usize = 1 << 20;
-/// The number of rows that are read at a time: few enough for their values to stay in a cache of the processor.
-const ENOUGH_ROWS: usize = 4096;
+/// The length in bytes at which a batch of rows ends.
+const BATCH_BYTES: usize = 1 << 20;
+/// The number of rows at which a batch ends: few enough for its values to stay in a cache of the processor.
+const BATCH_ROWS: usize = 4096;
 
-/// The number of bytes of tags of a row from which on they are counted first.
+/// The tags of a row that have more bytes are counted first, so that memory is reserved for exactly as many.
 const MANY_TAGS: usize = 64 << 10;
 
 /// The values of all columns for some rows, and facts about the rows.
@@ -84,7 +84,7 @@ impl<'k> FeatureValues<'k> {
         *facts = TableFacts::default();
     }
 
-    /// Replaces the values by those of the next rows: as many as are encoded at a time. The rows must be parts of
+    /// Replaces the values by those of the next batch of rows. The rows must be parts of
     /// `bytes`, whose memory the values share.
     pub(super) fn read<'r>(
         &mut self,
@@ -95,8 +95,8 @@ impl<'k> FeatureValues<'k> {
         let kind = |kind: ObjectKind| ByteArray::from(Bytes::from_static(kind.name().as_bytes()));
         let (mut wkb, mut ends) = (Vec::new(), Vec::new());
         let mut len = 0;
-        while len < ENOUGH_BYTES
-            && ends.len() < ENOUGH_ROWS
+        while len < BATCH_BYTES
+            && ends.len() < BATCH_ROWS
             && let Some(row) = rows.next()
         {
             len += row.len();

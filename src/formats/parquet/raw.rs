@@ -13,8 +13,9 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use std::ops::Range;
 
-/// The number of values, with those in lists, from which on further rows are encoded later.
-const ENOUGH_PARTS: usize = 16_384;
+/// The number of values, with those in lists, at which a batch of rows ends: few enough to stay in a cache of the
+/// processor.
+const BATCH_VALUES: usize = 16_384;
 
 /// A table of objects.
 pub(crate) struct ObjectTable {
@@ -105,7 +106,7 @@ impl ObjectTable {
         self.form.encode(|columns| {
             let mut rest = rows.rows.as_slice();
             while !rest.is_empty() {
-                let (next, later) = rest.split_at(enough(rest));
+                let (next, later) = rest.split_at(batch_len(rest));
                 lists.put(next, columns)?;
                 rest = later;
             }
@@ -114,13 +115,13 @@ impl ObjectTable {
     }
 }
 
-/// The number of rows that are encoded at a time: few enough for their values to stay in a cache of the processor.
-fn enough(rows: &[ObjectRow]) -> usize {
+/// The number of rows of the next batch.
+fn batch_len(rows: &[ObjectRow]) -> usize {
     let mut parts = 0;
     let is_before_end = |row: &&ObjectRow| {
         let before = parts;
         parts += 1 + row.tags.len() + row.refs.len() + row.members.len();
-        before < ENOUGH_PARTS
+        before < BATCH_VALUES
     };
     rows.iter().take_while(is_before_end).count()
 }
@@ -142,7 +143,7 @@ impl Lists {
     /// Encodes the values of some rows.
     fn put(&self, rows: &[ObjectRow], columns: &mut GroupEncoder<'_>) -> Result<()> {
         columns.int64(&Values::of(rows, |row, values| values.values.push(row.id)))?;
-        let tags_of = |row: &ObjectRow| self.tags.get(row.tags.clone()).unwrap_or_default();
+        let tags_of = |row: &ObjectRow| &self.tags[row.tags.clone()];
         columns.bytes(&Values::of(rows, |row, values| {
             values.push_list(tags_of(row).iter().map(|(key, _)| self.text(key)));
         }))?;
@@ -156,11 +157,10 @@ impl Lists {
             values.push_optional(row.location.map(|(_, lon)| lon));
         }))?;
         columns.int64(&Values::of(rows, |row, values| {
-            let refs = self.refs.get(row.refs.clone()).unwrap_or_default();
+            let refs = &self.refs[row.refs.clone()];
             values.push_list(refs.iter().copied());
         }))?;
-        let members_of =
-            |row: &ObjectRow| self.members.get(row.members.clone()).unwrap_or_default();
+        let members_of = |row: &ObjectRow| &self.members[row.members.clone()];
         let kind = |kind: ObjectKind| ByteArray::from(Bytes::from_static(kind.name().as_bytes()));
         columns.bytes(&Values::of(rows, |row, values| {
             values.push_list(members_of(row).iter().map(|member| kind(member.0)));

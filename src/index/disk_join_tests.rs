@@ -1,0 +1,96 @@
+//! Tests of joins on disk.
+
+use super::super::location_store::{NodeBatch, StoreForm};
+use super::*;
+
+#[test]
+fn space_is_given_back_up_to_the_first_list_that_was_not_read() {
+    let mut read = ReadLists::default();
+    let ends = [3, 1, 0, 5, 2, 4].map(|list| read.note(list));
+    assert_eq!(ends, [0, 0, 2, 2, 4, 6]);
+}
+
+#[test]
+fn every_list_finds_its_places_however_many_ranges_there_are() {
+    let ctx = Context::new(2);
+    let location = |id: i64| match id % 7 {
+        0 => None,
+        _ => Location::new(id as i32, (id >> 3) as i32),
+    };
+    let known: Vec<i64> = (-50..200_000)
+        .chain([1 << 40, i64::MIN, i64::MAX])
+        .collect();
+    let mut lists: Vec<Vec<i64>> = (0..300)
+        .map(|list: i64| {
+            (0..list * 5)
+                .map(|at| (list * 7919 + at * at) % 210_000)
+                .collect()
+        })
+        .collect();
+    lists[3] = vec![-1, -50, -51, 0, i64::MIN, i64::MAX, 1 << 40, i64::MIN + 1];
+    let folder = tempfile::tempdir().unwrap();
+    for cuts in [
+        vec![],
+        vec![1],
+        vec![0, 1, 70_000, 70_001, 199_000, 1 << 41],
+    ] {
+        let starts: Vec<u64> = std::iter::once(0)
+            .chain(cuts.into_iter().map(id_rank))
+            .collect();
+        let mut starts = starts;
+        starts.dedup();
+        let mut join = DiskJoin::new(starts.clone(), folder.path()).unwrap();
+        for list in &lists {
+            let splitter = join.splitter();
+            let mut split = splitter.begin();
+            let (one, two) = list.split_at(list.len() / 3);
+            split.add(one);
+            split.add(two);
+            let split = split.finish();
+            join.push(&split).unwrap();
+        }
+        for (at, start) in starts.iter().enumerate() {
+            let end = starts.get(at + 1);
+            let in_range = |id: &&i64| {
+                let rank = id_rank(**id);
+                rank >= *start && end.is_none_or(|end| rank < *end)
+            };
+            let (mut store, mut nodes) = (
+                LocationStore::new(StoreForm::Sparse, 0),
+                NodeBatch::default(),
+            );
+            known
+                .iter()
+                .filter(in_range)
+                .for_each(|id| nodes.push(*id, location(*id)));
+            store.add(&nodes);
+            store.close();
+            join.resolve_next(&store, &ctx).unwrap();
+        }
+        for (number, list) in lists.iter().enumerate() {
+            let mut found = Vec::new();
+            let mut read = join.read(number).unwrap();
+            let (one, two) = list.split_at(list.len() / 2);
+            read.next(one, &mut found).unwrap();
+            read.next(two, &mut found).unwrap();
+            read.end().unwrap();
+            let expected = |id: &i64| {
+                if known.contains(id) {
+                    location(*id)
+                } else {
+                    None
+                }
+            };
+            if number < 30 {
+                assert_eq!(found, list.iter().map(expected).collect::<Vec<_>>());
+            }
+        }
+        let mut other = lists[8].clone();
+        other.pop();
+        let mut read = join.read(8).unwrap();
+        let known = read.next(&other, &mut Vec::new());
+        assert!(known.and_then(|()| read.end()).is_err());
+        assert!(join.peak_bytes() > 0);
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
