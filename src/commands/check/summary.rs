@@ -21,30 +21,33 @@ pub struct Summary {
     /// checked, and in a spatial layout.
     pub out_of_order: Option<u64>,
     /// The number of objects whose id occurred before; `None` if ids were not checked, or if the file is not in order
-    /// and [`Options::full`] is not set.
+    /// and [`Options::full`](super::Options::full) is not set.
     pub duplicates: Option<u64>,
     /// The number of objects directly after an object with the same id; `None` if ids were not checked, or if
     /// `duplicates` is set.
     pub duplicates_in_a_row: Option<u64>,
     /// The number of nodes outside of the world; `None` if places were not checked.
     pub outside: Option<u64>,
-    /// The number of faults in the contents; `None` without [`Options::full`].
+    /// The number of faults in the contents; `None` without [`Options::full`](super::Options::full).
     pub faults: Option<u64>,
     /// The number of strings, in all blobs together, with control characters or other characters that XML 1.0 does not
-    /// know. Each of their uses is a fault. `None` without [`Options::full`].
+    /// know. Each of their uses is a fault. `None` without [`Options::full`](super::Options::full).
     pub inexpressible: Option<u64>,
     /// The result of the check of indexes; `None` if they were not checked.
     pub index: Option<IndexCheck>,
     /// The numbers of references to missing objects; `None` if references were not checked.
     pub missing: Option<Missing>,
-    /// The first ids that are out of order or occur again, in file order, at most [`Options::max_listed`].
+    /// The first ids that are out of order or occur again, in file order, at most
+    /// [`Options::max_listed`](super::Options::max_listed).
     pub listed_ids: Vec<IdViolation>,
-    /// The first references to missing objects, at most [`Options::max_listed`]: those of ways, then of relations to
+    /// The first references to missing objects, at most [`Options::max_listed`](super::Options::max_listed): those of
+    /// ways, then of relations to
     /// nodes and ways, then of relations to relations, each in file order.
     pub listed_refs: Vec<Dangling>,
-    /// The first nodes outside of the world, in file order, at most [`Options::max_listed`].
+    /// The first nodes outside of the world, in file order, at most
+    /// [`Options::max_listed`](super::Options::max_listed).
     pub listed_outside: Vec<Outside>,
-    /// The first faults in the contents, in file order, at most [`Options::max_listed`].
+    /// The first faults in the contents, in file order, at most [`Options::max_listed`](super::Options::max_listed).
     pub listed_faults: Vec<Fault>,
 }
 
