@@ -166,6 +166,14 @@ impl<'a> Delta<'a> {
         Ok(self.last)
     }
 
+    /// Fails if the column is not made of whole varints, or if a sum overflows.
+    pub(super) fn check_coordinates(mut self) -> Result<(), FormatError> {
+        while !self.is_done() {
+            self.read_coordinate()?;
+        }
+        Ok(())
+    }
+
     /// Fills `values` with the next values. Sums wrap around; the end of the column is an error.
     #[inline]
     pub(crate) fn fill(&mut self, values: &mut [i64]) -> Result<(), FormatError> {

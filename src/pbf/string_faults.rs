@@ -3,7 +3,7 @@
 //! or text that was cut within a character, in there.
 
 use super::block::Block;
-use super::element::Element;
+use super::contents::ContentFacts;
 use super::object::{Object, ObjectBody};
 use super::outline::{BlockOutline, NOT_UTF8, StringTable, check_string_count};
 use super::schema::string_table;
@@ -71,44 +71,24 @@ fn named(payload: &[u8], error: FormatError) -> FormatError {
     }
 }
 
-/// Facts about the objects of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ContentFacts {
-    /// The number of strings with characters that XML 1.0 does not know.
-    pub inexpressible: u64,
-    /// Whether there are deleted versions.
-    pub has_deleted: bool,
-    /// Whether there are ways with nodes, and ways with the locations of their nodes.
-    pub has_refs: bool,
-    pub has_locations: bool,
-}
-
-/// Decodes all objects of the block in `payload`, and calls `take` with each string that is not UTF-8 or has characters
+/// Checks all objects of the block in `payload`, and calls `take` with each string that is not UTF-8 or has characters
 /// that XML 1.0 does not know, once for each use. Fails if the objects cannot be decoded for another reason.
 pub(crate) fn content_faults(
     payload: &[u8],
     take: impl FnMut(ContentFault),
 ) -> Result<ContentFacts, FormatError> {
     let outline = BlockOutline::parse(payload)?;
-    let table = RawStrings::parse(outline.string_table)?;
-    let faults: Vec<_> = table.faults().collect();
-    let block = Block::parse_bare(payload)?.with_strings(table.replaced(&faults));
+    let RawStrings { texts, faults } = RawStrings::parse(outline.string_table)?;
+    let block = Block::parse_bare(payload)?;
+    let inexpressible = faults.iter().filter(|fault| fault.is_utf8).count() as u64;
+    let block = block.with_strings(with_escaped(texts, &faults));
     if !faults.is_empty() {
         string_uses(&block, &faults, take)?;
     }
-    let mut facts = ContentFacts {
-        inexpressible: faults.iter().filter(|fault| fault.is_utf8).count() as u64,
-        ..ContentFacts::default()
-    };
-    block.try_for_each(|element| {
-        facts.has_deleted |= !element.info().visible;
-        if let Element::Way(way) = element {
-            facts.has_refs |= way.refs().next().is_some();
-            facts.has_locations |= way.nano_locations().next().is_some();
-        }
-        Ok::<(), FormatError>(())
-    })?;
-    Ok(facts)
+    Ok(ContentFacts {
+        inexpressible,
+        ..block.check_contents()?
+    })
 }
 
 /// Calls `take` with each use of the strings that have faults, and with those that are not used.
@@ -162,8 +142,11 @@ fn string_uses(
     Ok(())
 }
 
-/// The strings of a block as they are stored.
-struct RawStrings<'a>(Vec<&'a [u8]>);
+/// The strings of a block as they are stored. Those that are not UTF-8 are empty in `texts`.
+struct RawStrings<'a> {
+    texts: Vec<&'a str>,
+    faults: Vec<StringFault>,
+}
 
 /// A string that is not UTF-8, or has characters that XML 1.0 does not know.
 struct StringFault {
@@ -177,44 +160,34 @@ struct StringFault {
 
 impl<'a> RawStrings<'a> {
     fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
-        let (mut strings, mut fields) = (Vec::new(), Fields::new(message));
+        let mut texts = Vec::with_capacity(message.len() / 12);
+        let (mut faults, mut fields) = (Vec::new(), Fields::new(message));
         while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
-            if field.number == string_table::S {
-                strings.push(field.bytes()?);
-                check_string_count(strings.len())?;
+            if field.number != string_table::S {
+                continue;
             }
+            let bytes = field.bytes()?;
+            let text = std::str::from_utf8(bytes).ok();
+            if text.is_none_or(is_inexpressible) {
+                faults.push(StringFault {
+                    index: texts.len(),
+                    is_utf8: text.is_some(),
+                    text: escaped(bytes),
+                });
+            }
+            texts.push(text.unwrap_or_default());
+            check_string_count(texts.len())?;
         }
-        Ok(Self(strings))
+        Ok(Self { texts, faults })
     }
+}
 
-    fn faults(&self) -> impl Iterator<Item = StringFault> {
-        let strings = self.0.iter().enumerate();
-        strings.filter_map(|(index, bytes)| {
-            let is_utf8 = std::str::from_utf8(bytes).is_ok();
-            let is_fault = !is_utf8 || is_inexpressible(bytes);
-            is_fault.then(|| StringFault {
-                index,
-                is_utf8,
-                text: escaped(bytes),
-            })
-        })
+/// The table of some strings, in which those with faults have their escaped text.
+fn with_escaped<'a>(mut texts: Vec<&'a str>, faults: &'a [StringFault]) -> StringTable<'a> {
+    for fault in faults {
+        texts[fault.index] = &fault.text;
     }
-
-    /// The table of the strings, in which `faults` have their escaped text.
-    fn replaced<'b>(&self, faults: &'b [StringFault]) -> StringTable<'b>
-    where
-        'a: 'b,
-    {
-        let mut faults = faults.iter().peekable();
-        let strings = self.0.iter().enumerate().map(|(index, bytes)| {
-            let fault = faults.next_if(|fault| fault.index == index);
-            match fault {
-                Some(fault) => fault.text.as_str(),
-                None => std::str::from_utf8(bytes).unwrap_or_default(),
-            }
-        });
-        StringTable::of(strings.collect())
-    }
+    StringTable::of(texts)
 }
 
 impl StringFault {
@@ -229,13 +202,16 @@ impl StringFault {
 }
 
 /// Whether a text has control characters or other characters that XML 1.0 does not know.
-fn is_inexpressible(bytes: &[u8]) -> bool {
-    let is_control = |byte: &u8| *byte < b' ' && !b"\t\n\r".contains(byte);
-    let noncharacters = [b"\xef\xbf\xbe", b"\xef\xbf\xbf"];
-    bytes.iter().any(is_control)
-        || noncharacters
-            .iter()
-            .any(|char| memchr::memmem::find(bytes, *char).is_some())
+fn is_inexpressible(text: &str) -> bool {
+    // Bytes of control characters are those of no other character.
+    let is_control = |byte: u8| is_unknown_to_xml(char::from(byte));
+    text.bytes().any(is_control) || (!text.is_ascii() && text.chars().any(is_unknown_to_xml))
+}
+
+/// Whether XML 1.0 does not know a character.
+const fn is_unknown_to_xml(char: char) -> bool {
+    matches!(char, '\0'..=' ' | '\u{fffe}' | '\u{ffff}')
+        && !matches!(char, '\t' | '\n' | '\r' | ' ')
 }
 
 /// Text with the bytes that are not UTF-8 as `\xNN`, and with control characters escaped. Long text is cut.
@@ -257,7 +233,7 @@ fn escaped(bytes: &[u8]) -> String {
     }
     let start: String = text.chars().take(SHOWN).collect();
     let at = match std::str::from_utf8(bytes) {
-        Ok(_) => (0..bytes.len()).find(|at| is_inexpressible(&bytes[*at..bytes.len().min(at + 3)])),
+        Ok(text) => text.find(is_unknown_to_xml),
         Err(error) => Some(error.valid_up_to()),
     };
     let at = at.unwrap_or(0);

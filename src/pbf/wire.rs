@@ -6,7 +6,7 @@
 mod packed;
 
 use crate::error::FormatError;
-pub use packed::{Packed, Varints, check_varints, count_varints};
+pub use packed::{Packed, Varints, are_short_varints, check_varints, count_varints};
 
 /// Longest encoding of a 64-bit varint, in bytes.
 pub const MAX_VARINT_LEN: usize = 10;
@@ -300,6 +300,34 @@ pub const fn varint_len(value: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_varints_are_whole_wherever_they_are_read_as_whole() {
+        let reads = |run: &[u8]| {
+            let mut pos = 0;
+            while pos < run.len() {
+                read_varint(run, &mut pos)?;
+            }
+            Ok::<(), FormatError>(())
+        };
+        // Bytes before, continuation bits in a row, a last byte, bytes behind.
+        for before in 0..10 {
+            for (long, last, behind) in (0..14)
+                .flat_map(|long| [0, 1, 2, 0x7f, 0x80].map(|last| (long, last)))
+                .flat_map(|(long, last)| (0..10).map(move |behind| (long, last, behind)))
+            {
+                let run = [
+                    &vec![1; before][..],
+                    &vec![0x81; long],
+                    &[last],
+                    &vec![2; behind],
+                ];
+                let run = run.concat();
+                assert_eq!(check_varints(&run).is_ok(), reads(&run).is_ok(), "{run:?}");
+            }
+        }
+        assert!(check_varints(&[]).is_ok());
+    }
 
     #[test]
     fn varints_survive_a_round_trip() {

@@ -74,11 +74,29 @@ pub fn count_varints(run: &[u8]) -> usize {
 
 /// Checks that `run` consists of whole varints that fit 64 bits.
 pub fn check_varints(run: &[u8]) -> Result<(), FormatError> {
+    if are_short_varints(run) {
+        return Ok(());
+    }
     let mut pos = 0;
     while pos < run.len() {
         read_varint(run, &mut pos)?;
     }
     Ok(())
+}
+
+/// Whether `run` consists of whole varints of at most seven bytes, which are less than 2^49. May be `false` where some
+/// have six or seven.
+#[inline]
+pub fn are_short_varints(run: &[u8]) -> bool {
+    // A longer varint has seven continuation bits in a row. Six of them are in a window, or they end with the last byte
+    // but one.
+    const SIX: u64 = CONTINUATION_BITS >> 16;
+    let mut windows = (0..run.len()).step_by(2).map_while(|pos| word_at(run, pos));
+    let continues = |byte: &u8| *byte >= 0x80;
+    let is_whole = !run.last().is_some_and(continues);
+    let is_long_at_end =
+        || matches!(run.last_chunk::<8>(), Some([most @ .., _]) if most.iter().all(continues));
+    is_whole && windows.all(|word| word & SIX != SIX) && !is_long_at_end()
 }
 
 /// The error for a run that ends within eight bytes of a number.
