@@ -44,14 +44,12 @@ fn places_of(path: &PathBuf, count: usize) -> Vec<Location> {
             seen += 1;
             let mut moved = |e7: i32| e7 + dice.below(9000) as i32 - 4500;
             let place = Location::new(moved(location.lat_e7()), moved(location.lon_e7()));
-            match places.len() < count {
-                true => places.extend(place),
-                // Each node has the same chance to be among those that are drawn.
-                false => {
-                    let at = dice.below(seen) as usize;
-                    if let (Some(slot), Some(place)) = (places.get_mut(at), place) {
-                        *slot = place;
-                    }
+            if places.len() < count {
+                places.extend(place)
+            } else {
+                let at = dice.below(seen) as usize;
+                if let (Some(slot), Some(place)) = (places.get_mut(at), place) {
+                    *slot = place;
                 }
             }
         })

@@ -9,12 +9,13 @@ fn main() -> pbfhogg::Result<()> {
     };
     let mut writer = ElementWriter::create(output)?;
     let reader = ElementReader::from_path(input)?.kinds(KindSet::of(ObjectKind::Way));
-    reader.try_for_each(
-        |element| match element.tags().any(|(key, _)| key == wanted) {
-            true => writer.write_element(&element),
-            false => Ok(()),
-        },
-    )?;
+    reader.try_for_each(|element| {
+        if element.tags().any(|(key, _)| key == wanted) {
+            writer.write_element(&element)
+        } else {
+            Ok(())
+        }
+    })?;
     let written = writer.finish()?;
     println!("{} ways", written.objects.unwrap_or_default());
     Ok(())

@@ -506,9 +506,10 @@ fn random_day(dice: &mut Dice, version: i64) -> String {
         let late = (version - dice.below(3)).max(1);
         let node_version = if id % 5 == 0 { late } else { version };
         // Members of relations keep a tag, and so do nodes that are not in the way with all nodes.
-        let tags = match id % 5 == 0 || id >= 60 || dice.below(4) == 0 {
-            true => "<tag k='a' v='c'/>",
-            false => "",
+        let tags = if id % 5 == 0 || id >= 60 || dice.below(4) == 0 {
+            "<tag k='a' v='c'/>"
+        } else {
+            ""
         };
         let (lat, lon) = (dice.below(80), dice.below(90));
         let nodes: String = (0..dice.below(6))

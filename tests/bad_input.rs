@@ -238,9 +238,10 @@ fn a_file_cut_at_any_byte_is_refused_or_ends_between_two_blobs() {
                 let (outcome, ran) = trial.run(command);
                 // Without a table of contents, a file cut between two blobs cannot be recognised as incomplete.
                 let is_whole = name == "plain" && ends.contains(&cut);
-                let expected = match is_whole {
-                    true => Outcome::Taken,
-                    false => Outcome::Refused,
+                let expected = if is_whole {
+                    Outcome::Taken
+                } else {
+                    Outcome::Refused
                 };
                 if outcome != expected {
                     wrong.push(format!("{name}, {cut}: {command}: {ran}"));

@@ -130,9 +130,10 @@ impl Tree {
     fn module_of(&self, path: &[String], depth: usize) -> String {
         let mut module = String::new();
         for (at, name) in path.iter().enumerate() {
-            let inner = match module.is_empty() {
-                true => name.clone(),
-                false => format!("{module}::{name}"),
+            let inner = if module.is_empty() {
+                name.clone()
+            } else {
+                format!("{module}::{name}")
             };
             if self.code.contains_key(&inner) {
                 module = inner;

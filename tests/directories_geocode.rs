@@ -72,12 +72,13 @@ fn an_index_is_old_or_new_when_a_build_is_killed() {
             moment(number, takes),
             Signal::KILL,
         );
-        let end = match index.exists() {
-            true => ["11 ", "21 "].iter().position(|number| {
+        let end = if index.exists() {
+            ["11 ", "21 "].iter().position(|number| {
                 let answer = asked(&index) + " ";
                 answer.contains(&format!("Main {number}")) || answer.contains(number)
-            }),
-            false => Some(2),
+            })
+        } else {
+            Some(2)
         };
         let end = end.unwrap_or_else(|| panic!("{number}: {}", asked(&index)));
         assert!(
@@ -207,9 +208,10 @@ fn a_build_that_fails_or_is_ended_leaves_no_directory() {
             moment(number, takes),
             signal,
         );
-        match index.exists() {
-            true => assert_clean(&index, &number.to_string()),
-            false => assert!(names(index.parent().unwrap()).is_empty()),
+        if index.exists() {
+            assert_clean(&index, &number.to_string())
+        } else {
+            assert!(names(index.parent().unwrap()).is_empty())
         }
         let _ = fs::remove_dir_all(&index);
     }

@@ -152,13 +152,14 @@ fn holds(name: &str) {
     let path = document(name);
     let text = std::fs::read_to_string(&path).unwrap();
     let (written, differences) = check(&text);
-    match is_written() {
-        true => std::fs::write(path, written).unwrap(),
-        false => assert!(
+    if is_written() {
+        std::fs::write(path, written).unwrap()
+    } else {
+        assert!(
             differences.is_empty(),
             "{name}:\n{}",
             differences.join("\n")
-        ),
+        )
     }
 }
 
@@ -237,12 +238,13 @@ fn the_reference_of_commands_is_their_help() {
         common.join("\n\n")
     );
     let path = document("commands.md");
-    match is_written() {
-        true => std::fs::write(path, text).unwrap(),
-        false => assert!(
+    if is_written() {
+        std::fs::write(path, text).unwrap()
+    } else {
+        assert!(
             std::fs::read_to_string(path).unwrap() == text,
             "reference/commands.md is not what the help says: PBFHOGG_WRITE_DOCUMENTS=1 writes it"
-        ),
+        )
     }
 }
 

@@ -65,12 +65,13 @@ fn with_short_numbers(line: &str) -> String {
         let end = number.find(|char| !is_digit(char)).unwrap_or(number.len());
         let (number, behind) = number.split_at(end);
         out.push_str(before);
-        match number.len() > 15 {
-            true => out.push_str(&format!(
+        if number.len() > 15 {
+            out.push_str(&format!(
                 "{:?}",
                 number.parse::<f64>().unwrap().mul_add(1e7, 0.0).round() / 1e7
-            )),
-            false => out.push_str(number),
+            ))
+        } else {
+            out.push_str(number)
         }
         rest = behind;
     }

@@ -414,9 +414,10 @@ fn pbf_has_the_form_that_its_options_say() {
             let spec = format!("pbf,{options}");
             // The objects that osmium reads are those that it reads in its own file of this form.
             let theirs = dir.path().join("theirs.osm.pbf");
-            let keep = match options.contains("locations_on_ways") {
-                true => spec.clone(),
-                false => format!("{spec},locations_on_ways=true"),
+            let keep = if options.contains("locations_on_ways") {
+                spec.clone()
+            } else {
+                format!("{spec},locations_on_ways=true")
             };
             let made = ask_osmium(&[&"cat", &input, &"-O", &"-f", &keep, &"-o", &theirs]);
             assert_eq!(made.status, 0, "{made:?}");

@@ -655,9 +655,12 @@ fn line_of_object(object: &Object) -> String {
         Kind::Way => ('w', false),
         Kind::Relation => ('r', false),
     };
-    let degrees = |nano: i64| match has_location {
-        true => format!("{:.7}", (nano / 100) as f64 / 1e7),
-        false => "-".to_owned(),
+    let degrees = |nano: i64| {
+        if has_location {
+            format!("{:.7}", (nano / 100) as f64 / 1e7)
+        } else {
+            "-".to_owned()
+        }
     };
     let optional = |value: Option<String>| value.unwrap_or("-".to_owned());
     let columns = [

@@ -100,9 +100,10 @@ fn a_block_that_is_read_in_parts_gives_what_a_small_one_gives() {
             args.extend([&"-j" as Arg, &"2", &"-q", &"-O", &"-o", &output]);
             // Some of the nodes that getid looks for are missing.
             assert!(ask(&args).status <= 1, "{command}");
-            match is_text {
-                true => std::fs::read_to_string(&output).unwrap(),
-                false => lines(&output),
+            if is_text {
+                std::fs::read_to_string(&output).unwrap()
+            } else {
+                lines(&output)
             }
         });
         assert!(!made[0].is_empty() && made[0] == made[1], "{command}");

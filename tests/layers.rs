@@ -31,9 +31,10 @@ fn layer_of(name: &str) -> Option<usize> {
 fn source_files(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => source_files(&path, found),
-            false => found.push(path),
+        if path.is_dir() {
+            source_files(&path, found)
+        } else {
+            found.push(path)
         }
     }
 }

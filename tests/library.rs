@@ -209,15 +209,17 @@ fn what_the_writer_writes_is_valid_sorted_and_indexed() {
             }
             let output = dir.path().join(format!("out-{sorts}.osm.pbf"));
             let options = OutputOptions::file(&output).overwrite();
-            let mut writer = match sorts {
-                true => ElementWriter::sorting(options, Context::new(2)).unwrap(),
-                false => ElementWriter::new(options, Context::new(2)).unwrap(),
+            let mut writer = if sorts {
+                ElementWriter::sorting(options, Context::new(2)).unwrap()
+            } else {
+                ElementWriter::new(options, Context::new(2)).unwrap()
             };
             let reader = ElementReader::from_path(&path).unwrap();
             // Relations first where the writer sorts.
-            let kinds = match sorts {
-                true => [ObjectKind::Relation, ObjectKind::Node, ObjectKind::Way].map(KindSet::of),
-                false => [KindSet::ALL, KindSet::EMPTY, KindSet::EMPTY],
+            let kinds = if sorts {
+                [ObjectKind::Relation, ObjectKind::Node, ObjectKind::Way].map(KindSet::of)
+            } else {
+                [KindSet::ALL, KindSet::EMPTY, KindSet::EMPTY]
             };
             let mut reader = Some(reader);
             for kinds in kinds {

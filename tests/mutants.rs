@@ -189,9 +189,10 @@ fn complaint(command: &str, dir: &Path) -> Result<i32, String> {
         Some(2) => "",
         _ => "a signal or a panic",
     };
-    let fault = match start.elapsed() > MOST_TIME {
-        true => "too much time",
-        false => fault,
+    let fault = if start.elapsed() > MOST_TIME {
+        "too much time"
+    } else {
+        fault
     };
     match fault {
         "" => Ok(ended.status.code().unwrap_or_default()),

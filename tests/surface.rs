@@ -188,14 +188,11 @@ fn copy_directory(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => {
-                std::fs::create_dir(&target).unwrap();
-                copy_directory(&entry.path(), &target);
-            }
-            false => {
-                std::fs::copy(entry.path(), target).unwrap();
-            }
+        if entry.file_type().unwrap().is_dir() {
+            std::fs::create_dir(&target).unwrap();
+            copy_directory(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
         }
     }
 }
@@ -287,11 +284,10 @@ fn comparable(text: &str) -> String {
         if !in_buffers && !is_buffer {
             let section = line.trim().trim_matches(['<', '>']);
             let is_end = |last: &String| last.trim() == format!("</{section}>");
-            match lines.last().is_some_and(is_end) {
-                true => {
-                    lines.pop();
-                }
-                false => lines.push(generator_replaced(line)),
+            if lines.last().is_some_and(is_end) {
+                lines.pop();
+            } else {
+                lines.push(generator_replaced(line))
             }
         }
         in_buffers &= !line.contains('}');

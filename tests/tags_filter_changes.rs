@@ -60,14 +60,17 @@ fn expected(all: &[Object], kept: &HashSet<Key>) -> Vec<Object> {
 
 /// Objects for comparison. Of deletions, only the properties that a written deletion has are left.
 fn comparable(objects: Vec<Object>) -> Vec<Object> {
-    let plain = |object: Object| match object.visible {
-        true => object,
-        false => Object {
-            visible: false,
-            version: object.version,
-            timestamp: object.timestamp,
-            ..Object::new(object.kind, object.id)
-        },
+    let plain = |object: Object| {
+        if object.visible {
+            object
+        } else {
+            Object {
+                visible: false,
+                version: object.version,
+                timestamp: object.timestamp,
+                ..Object::new(object.kind, object.id)
+            }
+        }
     };
     objects.into_iter().map(plain).collect()
 }

@@ -79,9 +79,10 @@ fn meeting(a: &Segment, b: &Segment) -> Meeting {
             let ends = [b.first, b.second];
             if is_on_line(b.first) && is_on_line(b.second) {
                 // On one line: the second begins at the end of the first, or they overlap.
-                match b.first == a.second {
-                    true => Meeting::Allowed,
-                    false => Meeting::Overlap,
+                if b.first == a.second {
+                    Meeting::Allowed
+                } else {
+                    Meeting::Overlap
                 }
             } else if ends.contains(&a.first) || ends.contains(&a.second) {
                 Meeting::Allowed

@@ -47,9 +47,12 @@ impl Corners {
         }
         let other = |end: &End| {
             let segment = segments.list.get(end.segment as usize);
-            segment.map_or(end.point, |segment| match end.is_first {
-                true => segment.second,
-                false => segment.first,
+            segment.map_or(end.point, |segment| {
+                if end.is_first {
+                    segment.second
+                } else {
+                    segment.first
+                }
             })
         };
         ends.sort_unstable_by(|a, b| {

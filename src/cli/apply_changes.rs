@@ -61,13 +61,15 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
-    let output = match args.in_place {
-        true => args.write.in_place(&args.base)?,
-        false => args.write.output(args.output.as_deref())?,
+    let output = if args.in_place {
+        args.write.in_place(&args.base)?
+    } else {
+        args.write.output(args.output.as_deref())?
     };
-    let output = match args.locations_on_ways {
-        true => output.with_way_locations(),
-        false => output,
+    let output = if args.locations_on_ways {
+        output.with_way_locations()
+    } else {
+        output
     };
     let is_named_history = names_history(&args.base)
         && (args.output.as_deref().is_some_and(names_history) || args.write.is_history_format());
@@ -86,9 +88,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         output,
         locations_on_ways: args
             .locations_on_ways
-            .then_some(match args.keep_untagged_nodes {
-                true => UntaggedNodes::Keep,
-                false => UntaggedNodes::AsBase,
+            .then_some(if args.keep_untagged_nodes {
+                UntaggedNodes::Keep
+            } else {
+                UntaggedNodes::AsBase
             }),
         locates_base: Conventions::current().locates_base,
     };
@@ -129,9 +132,10 @@ fn warn(summary: &Summary, ctx: &Context) {
 }
 
 fn add_to_history(args: &Args, options: &apply_changes::Options, ctx: &Context) -> Result<Answer> {
-    let same_version = match args.redact || Conventions::current().redacts_history {
-        true => SameVersion::Redact,
-        false => SameVersion::KeepBase,
+    let same_version = if args.redact || Conventions::current().redacts_history {
+        SameVersion::Redact
+    } else {
+        SameVersion::KeepBase
     };
     let mut options = options.clone();
     if Conventions::current().is_plain_by_default

@@ -171,9 +171,10 @@ fn put_dangling(out: &mut String, summary: &Summary) {
 fn put_ids(out: &mut String, summary: &Summary) {
     for violation in &summary.listed_ids {
         let letter = violation.kind.letter();
-        let problem = match violation.duplicate {
-            true => "occurs again",
-            false => "is out of order",
+        let problem = if violation.duplicate {
+            "occurs again"
+        } else {
+            "is out of order"
         };
         let (id, blob) = (violation.id, violation.blob);
         let _ = writeln!(out, "  {letter}{id} in blob {blob} {problem}");
@@ -310,9 +311,10 @@ fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
             ),
         };
     }
-    let remedy = match index.spatial_layout {
-        true => "`pbfhogg sort`, then `pbfhogg repack --layout hilbert`, make the file anew",
-        false => "`pbfhogg cat --force` makes a new index",
+    let remedy = if index.spatial_layout {
+        "`pbfhogg sort`, then `pbfhogg repack --layout hilbert`, make the file anew"
+    } else {
+        "`pbfhogg cat --force` makes a new index"
     };
     let _ = match (index.damaged, index.differences) {
         (0, 0) if index.blobs == 0 => writeln!(out, "index: no blobs to compare"),

@@ -205,9 +205,10 @@ pub fn choose(mut args: Vec<OsString>) -> Vec<OsString> {
     if is_word && !is_link {
         args.remove(1);
     }
-    let conventions: &Conventions = match is_link || is_word {
-        true => &OSMIUM,
-        false => &PBFHOGG,
+    let conventions: &Conventions = if is_link || is_word {
+        &OSMIUM
+    } else {
+        &PBFHOGG
     };
     let _ = CURRENT.set(conventions);
     let command = args.get(1).and_then(|word| word.to_str());

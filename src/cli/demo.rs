@@ -77,9 +77,10 @@ pub fn run(args: &Args) -> Result<Answer> {
 /// The URL of a file with an absolute path.
 fn file_url(path: &Path) -> String {
     let path = path.display();
-    match cfg!(windows) {
-        true => format!("file:///{}", path.to_string().replace('\\', "/")),
-        false => format!("file://{path}"),
+    if cfg!(windows) {
+        format!("file:///{}", path.to_string().replace('\\', "/"))
+    } else {
+        format!("file://{path}")
     }
 }
 

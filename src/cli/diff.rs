@@ -129,9 +129,12 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
         Some(path) => page::write(&options, text_target(path, args.overwrite), &ctx)?,
         None => {
             let summary = diff::run(&options, &ctx);
-            summary.map_err(|error| match is_osc {
-                true => derive_error(args, error.into()),
-                false => error.into(),
+            summary.map_err(|error| {
+                if is_osc {
+                    derive_error(args, error.into())
+                } else {
+                    error.into()
+                }
             })?
         }
     };
@@ -141,10 +144,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     } else if args.osmium_summary {
         complain(&format!("Summary: {}\n", counts(&summary.total())));
     }
-    let stdout = match silent || !to_stdout {
-        true => Stdout::Free,
-        false => Stdout::Taken,
-    };
+    let stdout = Stdout::free_if(silent || !to_stdout);
     args.run.report(&ctx, &summary, stdout, || {
         let total = summary.total();
         let written = args.html.as_ref().unwrap_or(&args.output);
@@ -252,21 +252,23 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
     if to_stdout && spec.is_some_and(FormatSpec::is_compressed) {
         bail!("standard output is not compressed: use -f osc, and pipe it through a compressor");
     }
-    match is_osc {
-        true => Ok(Format::Osc(deletions(args)?)),
-        false => Ok(Format::Text {
+    if is_osc {
+        Ok(Format::Osc(deletions(args)?))
+    } else {
+        Ok(Format::Text {
             common,
             details: args.run.verbose,
-        }),
+        })
     }
 }
 
 /// The options of a change file.
 fn deletions(args: &Args) -> Result<Deletions> {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH);
-    let timestamp = match args.update_timestamp {
-        true => Some(now()?.as_secs() as i64),
-        false => None,
+    let timestamp = if args.update_timestamp {
+        Some(now()?.as_secs() as i64)
+    } else {
+        None
     };
     Ok(Deletions {
         increment_version: args.increment_version,

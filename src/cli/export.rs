@@ -157,9 +157,10 @@ pub fn run(args: &Args) -> Result<Answer> {
 
 /// The rules for objects that no configuration speaks about.
 fn default_rules() -> FeatureRules {
-    match Conventions::current().exports_twice {
-        true => FeatureRules::both(),
-        false => FeatureRules::default(),
+    if Conventions::current().exports_twice {
+        FeatureRules::both()
+    } else {
+        FeatureRules::default()
     }
 }
 

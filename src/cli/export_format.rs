@@ -58,9 +58,10 @@ pub struct FormatArgs {
 impl FormatArgs {
     /// The format of an output with the given path.
     pub fn format(&self, path: &Path, config: &Config) -> Result<ExportFormat> {
-        match self.raw || self.is_geoparquet(path) {
-            true => self.tables(path),
-            false => self.text(path, config),
+        if self.raw || self.is_geoparquet(path) {
+            self.tables(path)
+        } else {
+            self.text(path, config)
         }
     }
 

@@ -250,9 +250,10 @@ const fn yes(is: bool) -> &'static str {
 }
 
 fn boxed(bbox: &Bbox) -> String {
-    match bbox.is_empty() {
-        true => "(undefined)".into(),
-        false => format!("({bbox})"),
+    if bbox.is_empty() {
+        "(undefined)".into()
+    } else {
+        format!("({bbox})")
     }
 }
 

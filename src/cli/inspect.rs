@@ -161,9 +161,10 @@ fn unknown_key(summary: &Summary, key: &str) -> Option<String> {
         .map(String::as_str)
         .take(5)
         .collect();
-    let hint = match near.is_empty() {
-        true => "`pbfhogg inspect --help` lists them".to_owned(),
-        false => format!("did you mean {}?", near.join(", ")),
+    let hint = if near.is_empty() {
+        "`pbfhogg inspect --help` lists them".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(", "))
     };
     Some(format!("'{key}' is not a key of --get; {hint}"))
 }

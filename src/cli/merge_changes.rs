@@ -75,12 +75,13 @@ pub fn run(args: &Args) -> Result<Answer> {
             })
         }
         _ => {
-            let dedupe = match args.simplify {
-                true => Dedupe::LastChange(LastChange {
+            let dedupe = if args.simplify {
+                Dedupe::LastChange(LastChange {
                     of_extracts: args.of_extracts,
                     unversioned: Conventions::current().unversioned_changes,
-                }),
-                false => Dedupe::KeepAll,
+                })
+            } else {
+                Dedupe::KeepAll
             };
             let options = sort::Options::new(args.inputs.clone(), output)
                 .dedupe(dedupe)

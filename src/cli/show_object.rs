@@ -101,9 +101,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         Some(text) => Format::Text(text),
     };
     let ctx = args.run.context();
-    let pager = match args.no_pager || !std::io::stdout().is_terminal() {
-        true => None,
-        false => Pager::start(),
+    let pager = if args.no_pager || !std::io::stdout().is_terminal() {
+        None
+    } else {
+        Pager::start()
     };
     let target = pager.as_ref().map_or(OutputTarget::Stdout, Pager::target);
     let output = OutputOptions::new(target)

@@ -51,9 +51,10 @@ pub fn run(args: &Args, merge: bool) -> Result<Answer> {
     let options = sort::Options {
         inputs: args.inputs.clone(),
         output: args.output.options()?,
-        dedupe: match merge {
-            true => Conventions::current().merged_versions,
-            false => Dedupe::KeepAll,
+        dedupe: if merge {
+            Conventions::current().merged_versions
+        } else {
+            Dedupe::KeepAll
         },
         changesets: Conventions::current().sorts_changesets || (merge && args.inputs.len() == 1),
     };

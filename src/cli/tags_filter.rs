@@ -90,9 +90,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         invert: args.invert_match,
         omit_referenced: args.omit_referenced,
         remove_tags: args.remove_tags,
-        output: match is_osc {
-            true => args.output.change_file()?,
-            false => args.output.options()?,
+        output: if is_osc {
+            args.output.change_file()?
+        } else {
+            args.output.options()?
         },
     };
     if options.expressions.is_empty() && !Conventions::current().filters_changes_as_data {

@@ -80,9 +80,10 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
             let own = found
                 .and_then(|found| found.get_about())
                 .map(ToString::to_string);
-            let about = match about.is_empty() {
-                true => own.unwrap_or_default(),
-                false => (*about).to_owned(),
+            let about = if about.is_empty() {
+                own.unwrap_or_default()
+            } else {
+                (*about).to_owned()
             };
             let _ = writeln!(list, "  {name:<23} {about}");
         }
@@ -104,9 +105,10 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
 /// help or the version to print.
 pub fn mistake(error: &clap::Error) -> Option<String> {
     let command = command_of(error);
-    let help = match command.is_empty() {
-        true => "see `pbfhogg --help`".to_owned(),
-        false => format!("see `pbfhogg {command} --help`"),
+    let help = if command.is_empty() {
+        "see `pbfhogg --help`".to_owned()
+    } else {
+        format!("see `pbfhogg {command} --help`")
     };
     let argument = context(error, ContextKind::InvalidArg).unwrap_or_default();
     Some(match error.kind() {
@@ -221,15 +223,13 @@ fn command_of(error: &clap::Error) -> String {
         .take_while(is_name)
         .filter(|word| !word.starts_with('-'))
         .collect();
-    match words.is_empty() {
-        false => words.join(" "),
-        // Some errors contain no usage. The first argument of the program is the command then.
-        true => {
-            let typed = std::env::args().nth(1);
-            typed
-                .filter(|name| !name.starts_with('-'))
-                .unwrap_or_default()
-        }
+    if !words.is_empty() {
+        words.join(" ")
+    } else {
+        let typed = std::env::args().nth(1);
+        typed
+            .filter(|name| !name.starts_with('-'))
+            .unwrap_or_default()
     }
 }
 

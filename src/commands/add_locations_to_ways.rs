@@ -272,10 +272,10 @@ impl<'f> Job<'f> {
         writer.put_changesets(Place::Before, &self.options.output)?;
         let locations =
             locator.locate(|nodes, store| self.write_nodes(&mut writer, nodes, store))?;
-        let items = match locator.passes_nodes() {
-            true => self.rest().collect(),
-            // The locations are read, but the nodes are not written.
-            false => self.nodes().chain(self.rest()).collect(),
+        let items = if locator.passes_nodes() {
+            self.rest().collect()
+        } else {
+            self.nodes().chain(self.rest()).collect()
         };
         self.write_ways(&mut writer, items, &locations)?;
         writer.put_changesets(Place::Behind, &self.options.output)?;
@@ -331,14 +331,16 @@ impl<'f> Job<'f> {
     fn rest(&self) -> impl Iterator<Item = FilterItem> + '_ {
         self.parts.rest.iter().map(|entry| {
             let drops = self.members.is_some() && entry.kinds.contains(ObjectKind::Node);
-            let decision = match drops {
-                true => BlobDecision::Visit,
-                false => BlobDecision::Copy,
+            let decision = if drops {
+                BlobDecision::Visit
+            } else {
+                BlobDecision::Copy
             };
             let item = FilterItem::new(*entry, decision);
-            match entry.kinds.contains(ObjectKind::Way) {
-                true => item.transformed(),
-                false => item,
+            if entry.kinds.contains(ObjectKind::Way) {
+                item.transformed()
+            } else {
+                item
             }
         })
     }
@@ -427,9 +429,10 @@ fn finish(writer: FilteredWriter<'_>) -> Result<WriteSummary> {
 
 fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     let mut header = file.header.clone();
-    header.set_locations(Some(match options.keep_untagged_nodes {
-        true => feature::ALL_NODES,
-        false => feature::NEEDED_NODES,
+    header.set_locations(Some(if options.keep_untagged_nodes {
+        feature::ALL_NODES
+    } else {
+        feature::NEEDED_NODES
     }));
     if !options.keep_untagged_nodes && !options.keep_member_nodes {
         header.set_optional(feature::NEEDED_NODES, false);

@@ -288,9 +288,10 @@ fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
             wide = [left.min(lon), right.max(lon), top.max(lat), bottom.min(lat)];
         }
     }
-    match header.bbox_nano.replace(wide) == Some(wide) {
-        true => HeaderBox::Kept,
-        false => HeaderBox::Widened,
+    if header.bbox_nano.replace(wide) == Some(wide) {
+        HeaderBox::Kept
+    } else {
+        HeaderBox::Widened
     }
 }
 
@@ -328,12 +329,13 @@ fn carry_on(header: &mut HeaderBlock, changes: &[ChangeState], options: &Options
     if let Some(change) = left_out.first()
         && !options.output.header.sets_replication()
     {
-        let (kept, cause) = match data.state.is_unknown() {
-            true => (
+        let (kept, cause) = if data.state.is_unknown() {
+            (
                 "gets no replication state".to_owned(),
                 "it has none to which it could belong",
-            ),
-            false => (format!("keeps {}", data.state), "it does not continue it"),
+            )
+        } else {
+            (format!("keeps {}", data.state), "it does not continue it")
         };
         let more = match left_out.len() {
             1 => String::new(),

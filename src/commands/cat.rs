@@ -122,9 +122,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             note_left_out(file, ctx);
         }
         put_changesets(file, Place::Before, options, &mut sink, ctx)?;
-        match options.clean.is_empty() {
-            true => copy(file, options, &mut sink, ctx)?,
-            false => write_clean(file, options, &mut sink, ctx)?,
+        if options.clean.is_empty() {
+            copy(file, options, &mut sink, ctx)?
+        } else {
+            write_clean(file, options, &mut sink, ctx)?
         }
         put_changesets(file, Place::Behind, options, &mut sink, ctx)?;
     }
@@ -143,9 +144,10 @@ fn put_changesets(
     sink: &mut Sink,
     ctx: &Context,
 ) -> Result<()> {
-    match options.changesets {
-        true => put(file, place, &options.output, sink, ctx),
-        false => Ok(()),
+    if options.changesets {
+        put(file, place, &options.output, sink, ctx)
+    } else {
+        Ok(())
     }
 }
 

@@ -98,9 +98,10 @@ pub(super) fn write(
             objects += 1;
             comments += changeset.comments.len();
             text.put(changeset);
-            match text.len() > CHUNK {
-                true => file.add_text(&text.take()),
-                false => Ok(()),
+            if text.len() > CHUNK {
+                file.add_text(&text.take())
+            } else {
+                Ok(())
             }
         })?;
         if has_objects && are_alone {

@@ -97,17 +97,19 @@ setters!(Options {
 ///   checked, a damaged blob is a finding; a damaged length or header of a blob is an error in any case.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // One phase per kind, and one for indexes.
-    let by_kind = match options.ids || options.refs || options.places {
-        true => 3,
-        false => 0,
+    let by_kind = if options.ids || options.refs || options.places {
+        3
+    } else {
+        0
     };
     ctx.expect_phases(
         by_kind + u64::from(options.index) + u64::from(options.full && !options.reads_all()),
     );
     let file = input::open(&options.input, ctx)?;
-    let index = match options.index {
-        true => Some(index::check_index(&file, options.max_listed, ctx)?),
-        false => None,
+    let index = if options.index {
+        Some(index::check_index(&file, options.max_listed, ctx)?)
+    } else {
+        None
     };
     let nothing_else = by_kind == 0 && !options.full;
     if index.is_some() && nothing_else {
@@ -376,9 +378,10 @@ impl Check<'_> {
 
     /// The number of ids that occur again, or that are out of order.
     fn violations(&mut self, are_duplicates: bool) -> &mut u64 {
-        let counter = match are_duplicates {
-            true => &mut self.summary.duplicates,
-            false => &mut self.summary.out_of_order,
+        let counter = if are_duplicates {
+            &mut self.summary.duplicates
+        } else {
+            &mut self.summary.out_of_order
         };
         counter.get_or_insert(0)
     }

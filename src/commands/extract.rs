@@ -329,9 +329,12 @@ impl Pass<'_> {
     ) -> Result<(Option<RegionMembers<'i>>, Vec<Option<OpenOutput>>)> {
         std::thread::scope(|scope| {
             let targets = self.extracts.iter().map(|extract| extract.output.clone());
-            let open = |target: OutputTarget| match target.is_stream() {
-                true => Ok(None),
-                false => OpenOutput::open(target, ctx).map(Some),
+            let open = |target: OutputTarget| {
+                if target.is_stream() {
+                    Ok(None)
+                } else {
+                    OpenOutput::open(target, ctx).map(Some)
+                }
             };
             let opening = scope.spawn(move || targets.map(open).collect());
             let mut outputs = Vec::new();

@@ -140,9 +140,10 @@ fn of_objects(
     ctx: &Context,
 ) -> Result<(HeaderBlock, Option<Facts>)> {
     let file = input::to_pbf(input, format, crate::pbf::Compression::Lz4, ctx)?;
-    let data = match options.extended {
-        true => Some(look(&file, options, ctx)?),
-        false => None,
+    let data = if options.extended {
+        Some(look(&file, options, ctx)?)
+    } else {
+        None
     };
     let data = match (data, &file.changesets, format) {
         (Some(mut facts), Some(changesets), Some(format)) => {
@@ -159,9 +160,10 @@ fn of_objects(
 
 /// Looks at all objects of the kinds that are asked for.
 fn look(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Facts> {
-    let needs = match options.kinds == KindSet::ALL {
-        true => PlanNeeds::Frames,
-        false => PlanNeeds::Ranges,
+    let needs = if options.kinds == KindSet::ALL {
+        PlanNeeds::Frames
+    } else {
+        PlanNeeds::Ranges
     };
     let plan = BlobPlan::open(file, needs, ctx)?;
     let has = |kinds: KindSet| {

@@ -352,9 +352,10 @@ impl Job<'_> {
 
 /// Appends the answer to a line that is no place.
 fn put_error(line: &mut Vec<u8>, options: &Options, error: &str) {
-    let text = match options.is_json {
-        true => serde_json::json!({ "error": error }).to_string(),
-        false => format!("error: {error}"),
+    let text = if options.is_json {
+        serde_json::json!({ "error": error }).to_string()
+    } else {
+        format!("error: {error}")
     };
     line.extend_from_slice(text.as_bytes());
 }

@@ -129,32 +129,33 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 /// # Ok::<(), pbfhogg::Error>(())
 /// ```
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    if options.invert && (options.add_referenced || options.add_parents) {
+    let (children, parents) = (options.add_referenced, options.add_parents);
+    if options.invert && (children || parents) {
         let cause = "--add-referenced and --add-parents cannot be combined with --invert: they add to the objects \
                      that are kept";
         return Err(Error::Usage(cause.into()));
     }
-    let (children, parents) = (options.add_referenced, options.add_parents);
-    ctx.expect_phases(1 + if children { 2 } else { 0 } + if parents { 3 } else { 0 });
+    ctx.expect_phases(1 + 2 * u64::from(children) + 3 * u64::from(parents));
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     // A blob without an index is visited in the single pass. Following references takes several passes, which choose
     // blobs by kind and id range.
-    let needs = match children || parents {
-        true => PlanNeeds::Ranges,
-        false => PlanNeeds::Frames,
+    let follows = children || parents;
+    let needs = if follows {
+        PlanNeeds::Ranges
+    } else {
+        PlanNeeds::Frames
     };
     let plan = BlobPlan::open(&file, needs, ctx)?;
-    let mut added = match children {
-        true => referenced(&file, &plan, &wanted, None, ctx)?,
-        false => IdSets::default(),
-    };
-    let referring = match parents {
-        true => referring(&file, &plan, &wanted, ctx)?,
-        false => IdSets::default(),
-    };
-    added.extend(referring.ids());
+    let (mut added, mut parent_ids) = (IdSets::default(), IdSets::default());
+    if children {
+        added = referenced(&file, &plan, &wanted, None, ctx)?;
+    }
+    if parents {
+        parent_ids = referring(&file, &plan, &wanted, ctx)?;
+    }
+    added.extend(parent_ids.ids());
     let (header, output_options) = (file.header.clone(), &options.output);
     let job = FilterJob::with_output("get objects", &file, plan, output, header, output_options);
     let sets = [&wanted, &added];
@@ -163,7 +164,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         options,
         wanted: &wanted,
         added: &added,
-        referring: &referring,
+        referring: &parent_ids,
     };
     let mut found = IdSets::default();
     let kept = write_selected(
@@ -217,9 +218,10 @@ impl Rule<'_> {
         block: &Block<'_>,
         selection: &mut Selection,
     ) -> Result<Vec<ObjectId>, FormatError> {
-        let only_referenced = match self.options.remove_tags {
-            true => Selected::Untagged,
-            false => Selected::Whole,
+        let only_referenced = if self.options.remove_tags {
+            Selected::Untagged
+        } else {
+            Selected::Whole
         };
         let mut found = Vec::new();
         select_by_id(block, selection, |kind, id| {

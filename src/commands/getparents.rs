@@ -82,10 +82,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let decision = |entry: &BlobEntry| {
         let has_parents = !entry.kinds.intersection(parents).is_empty();
         let has_self = options.add_self && wanted.may_meet(entry);
-        match has_parents || has_self {
-            true => BlobDecision::Visit,
-            false => BlobDecision::Drop,
-        }
+        BlobDecision::visit_if(has_parents || has_self)
     };
     let (header, output_options) = (file.header.clone(), &options.output);
     let job = FilterJob::with_output("get parents", &file, plan, output, header, output_options);

@@ -325,10 +325,10 @@ pub fn index_kind(options: &Options, ctx: &Context) -> Result<IndexKind> {
 }
 
 fn index_of(file: &PbfFile) -> Result<IndexKind> {
-    match input::is_text(file) {
-        // `file` is then the temporary PBF, which has a table of contents, but the text itself has no index.
-        true => Ok(IndexKind::None),
-        false => IndexKind::of(file),
+    if input::is_text(file) {
+        Ok(IndexKind::None)
+    } else {
+        IndexKind::of(file)
     }
 }
 
@@ -350,9 +350,10 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let by_blobs = options.concern_single_blobs();
-    let file = match by_blobs {
-        false => input::open_for_summary(&options.input, ctx)?,
-        true => input::open(&options.input, ctx)?,
+    let file = if !by_blobs {
+        input::open_for_summary(&options.input, ctx)?
+    } else {
+        input::open(&options.input, ctx)?
     };
     let summary = file.summary.as_deref().filter(|_| !by_blobs);
     let of_summary = summary.and_then(|summary| Some((summary, Contents::of_summary(summary)?)));
@@ -367,9 +368,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         }
         None => {
             // A file that was opened for a summary that does not tell everything.
-            let file = match file.summary.is_some() && file.toc.is_none() {
-                true => PbfFile::of_input(file.input.clone(), ctx)?,
-                false => file,
+            let file = if file.summary.is_some() && file.toc.is_none() {
+                PbfFile::of_input(file.input.clone(), ctx)?
+            } else {
+                file
             };
             let (plan, census) = look_at_blobs(&file, options.statistics, ctx)?;
             let spans = IdSpans::read(&file, &plan, ctx)?;
@@ -441,9 +443,10 @@ fn report(
         node_statistics: asked.nodes.then_some(census.nodes),
         way_locations: asked.locations.then_some(census.locations),
         anomalies: asked.anomalies.then_some(census.anomalies),
-        compression: match options.compression && !input::is_text(file) {
-            true => Some(compression::look_at(file, sample()?, ctx)?),
-            false => None,
+        compression: if options.compression && !input::is_text(file) {
+            Some(compression::look_at(file, sample()?, ctx)?)
+        } else {
+            None
         },
         charts: None,
         id_ranges: None,
@@ -453,15 +456,12 @@ fn report(
 
 /// Finds out what the blobs of a file have, and collects the requested statistics.
 fn look_at_blobs(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
-    match asked.any() {
-        true => {
-            ctx.expect_phases(1);
-            take_census(file, asked, ctx)
-        }
-        false => {
-            let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
-            Ok((plan, Census::default()))
-        }
+    if asked.any() {
+        ctx.expect_phases(1);
+        take_census(file, asked, ctx)
+    } else {
+        let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
+        Ok((plan, Census::default()))
     }
 }
 
@@ -485,9 +485,12 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
         .run(
             plan.entries,
             || (),
-            |reader, (), entry| match asked.is_answered(&entry) {
-                true => Ok((entry, asked.answers(&entry))),
-                false => look_at_objects(reader, entry, asked, level.load(Ordering::Relaxed)),
+            |reader, (), entry| {
+                if asked.is_answered(&entry) {
+                    Ok((entry, asked.answers(&entry)))
+                } else {
+                    look_at_objects(reader, entry, asked, level.load(Ordering::Relaxed))
+                }
             },
             |(entry, found)| {
                 entries.push(entry);
@@ -521,9 +524,10 @@ fn look_at_objects(
                 census.extended = ExtendedCounts::of_blob(&entry, counts, repeated);
             }
         }
-        match asked.visits(&entry) {
-            true => census.add_block(asked, &entry, &Block::parse(payload)?),
-            false => Ok(()),
+        if asked.visits(&entry) {
+            census.add_block(asked, &entry, &Block::parse(payload)?)
+        } else {
+            Ok(())
         }
     })?;
     Ok((entry, census))

@@ -88,16 +88,15 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     check_room_for(&plan, &options.index)?;
-    let (target, output) = match exists {
-        true => (open(&options.index, true)?, None),
-        false => {
-            let path = options.index.clone();
-            let (output, target) = Output::create(OutputTarget::File {
-                path,
-                overwrite: false,
-            })?;
-            (target, Some(output))
-        }
+    let (target, output) = if exists {
+        (open(&options.index, true)?, None)
+    } else {
+        let path = options.index.clone();
+        let (output, target) = Output::create(OutputTarget::File {
+            path,
+            overwrite: false,
+        })?;
+        (target, Some(output))
     };
     let mut index = IndexWriter::new(target).map_err(failed)?;
     let mut summary = Summary::default();

@@ -108,9 +108,10 @@ impl Summary {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The output is created before the inputs are read, so that a wrong path fails at once.
     let merged = MergedOutput::create(options, ctx)?;
-    match options.simplify {
-        true => simplify(options, merged, ctx),
-        false => pass_through(options, merged, ctx),
+    if options.simplify {
+        simplify(options, merged, ctx)
+    } else {
+        pass_through(options, merged, ctx)
     }
 }
 
@@ -198,9 +199,10 @@ fn pass_through(options: &Options, mut merged: MergedOutput, ctx: &Context) -> R
 fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Result<Summary> {
     let changes = {
         let _phase = ctx.phase("read changes", 0);
-        let same_time = match options.of_extracts {
-            true => SameTime::Existing,
-            false => SameTime::LastRead,
+        let same_time = if options.of_extracts {
+            SameTime::Existing
+        } else {
+            SameTime::LastRead
         };
         read_changes(&options.inputs, same_time, ctx)?
     };

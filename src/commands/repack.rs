@@ -145,9 +145,10 @@ impl WorkItem for RepackItem {
     }
 
     fn held_bytes(&self) -> u64 {
-        match self.is_read {
-            true => self.input_bytes() * 4,
-            false => 0,
+        if self.is_read {
+            self.input_bytes() * 4
+        } else {
+            0
         }
     }
 }
@@ -248,9 +249,10 @@ fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem>
         let next = entries.peek().and_then(|next| next.kinds.first());
         let is_full = count == elements || (count < elements && next != Some(kind));
         let is_known = entry.flags.has(BlobFlags::HASHED);
-        let position = match before == Some(0) && is_full && is_known {
-            true => Position::Fits,
-            false => Position::After(before),
+        let position = if before == Some(0) && is_full && is_known {
+            Position::Fits
+        } else {
+            Position::After(before)
         };
         pending = match position {
             Position::Fits => None,

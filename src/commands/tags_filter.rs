@@ -126,9 +126,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
-    let mut summary = match options.omit_referenced {
-        true => filter.write_matching(&file, output, options, ctx),
-        false => filter.write_with_referenced(&file, output, options, ctx),
+    let mut summary = if options.omit_referenced {
+        filter.write_matching(&file, output, options, ctx)
+    } else {
+        filter.write_with_referenced(&file, output, options, ctx)
     }?;
     let has_strings = filter.has_strings.into_inner();
     summary.has_keys = has_strings.then(|| filter.has_keys.into_inner());
@@ -224,16 +225,14 @@ impl Filter {
         // versions that match, so it is used only if no object has several versions.
         let nodes = Some(nodes).filter(|_| once);
         let added = referenced(file, &plan, &matched, nodes, ctx)?;
-        let only_referenced = match options.remove_tags {
-            true => Selected::Untagged,
-            false => Selected::Whole,
+        let only_referenced = if options.remove_tags {
+            Selected::Untagged
+        } else {
+            Selected::Whole
         };
         let sets = [&matched, &added];
         let search = search_for(&sets, file, ctx)?;
-        let decision = |entry: &BlobEntry| match search.may_find_in(entry) {
-            true => BlobDecision::Visit,
-            false => BlobDecision::Drop,
-        };
+        let decision = |entry: &BlobEntry| BlobDecision::visit_if(search.may_find_in(entry));
         // Counts the referenced objects that are in the file. If an object may occur more than once, the ids of the
         // referenced objects are collected instead.
         let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {

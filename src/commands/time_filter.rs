@@ -83,9 +83,10 @@ impl When {
             return BlobDecision::Visit;
         };
         // A version without a timestamp has the time 0.
-        let first = match statistics.with_timestamp == entry.count {
-            true => i64::from(statistics.first_timestamp),
-            false => 0,
+        let first = if statistics.with_timestamp == entry.count {
+            i64::from(statistics.first_timestamp)
+        } else {
+            0
         };
         let last = i64::from(statistics.last_timestamp);
         let (none, all) = match self {
@@ -198,9 +199,10 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     let job = FilterJob {
         // The objects of a snapshot are all visible, so the attribute `visible` is removed. A file without history does
         // not have the attribute.
-        clean: match is_history && is_snapshot {
-            true => InfoFields::VISIBLE,
-            false => InfoFields::NONE,
+        clean: if is_history && is_snapshot {
+            InfoFields::VISIBLE
+        } else {
+            InfoFields::NONE
         },
         ..FilterJob::with_output(
             "filter by time",

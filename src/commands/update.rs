@@ -182,9 +182,10 @@ pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Resul
         state: start,
         is_server_behind,
     } = position.start(options, &ladder, ctx)?;
-    let legs = match is_server_behind {
-        true => Vec::new(),
-        false => ladder.legs(start, options.end)?,
+    let legs = if is_server_behind {
+        Vec::new()
+    } else {
+        ladder.legs(start, options.end)?
     };
     let summary = Summary {
         is_server_behind,

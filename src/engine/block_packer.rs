@@ -292,13 +292,12 @@ impl EncodeWorker {
         let internal = |error: FormatError| Error::Internal(error.to_string());
         let (encoder, without) = (&mut self.encoder, self.options.without);
         let mut add = |payload: &[u8], range: Range<usize>| {
-            let payload = match without.is_empty() {
-                true => payload,
-                false => {
-                    self.cleaned.clear();
-                    clean_block(payload, without, &mut self.cleaned)?;
-                    &self.cleaned
-                }
+            let payload = if without.is_empty() {
+                payload
+            } else {
+                self.cleaned.clear();
+                clean_block(payload, without, &mut self.cleaned)?;
+                &self.cleaned
             };
             add_objects(encoder, payload, range)
         };

@@ -48,9 +48,10 @@ pub(crate) fn put(
     let mut buffer = ChangesetText::new(&options);
     read_changesets(text, format, |changeset| {
         buffer.put(changeset);
-        match buffer.len() > CHUNK {
-            true => sink.add_text(&buffer.take()),
-            false => Ok(()),
+        if buffer.len() > CHUNK {
+            sink.add_text(&buffer.take())
+        } else {
+            Ok(())
         }
     })?;
     sink.add_text(&buffer.take())

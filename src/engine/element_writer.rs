@@ -127,9 +127,10 @@ impl ElementWriter {
         self.holds_deleted |= !object.info.visible;
         let added = self.builder.add(object);
         added.map_err(|error| invalid(&self.path, &error))?;
-        match self.builder.has_blocks() {
-            true => self.flush(),
-            false => Ok(()),
+        if self.builder.has_blocks() {
+            self.flush()
+        } else {
+            Ok(())
         }
     }
 

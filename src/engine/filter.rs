@@ -31,6 +31,13 @@ pub(crate) enum BlobDecision {
     Visit,
 }
 
+impl BlobDecision {
+    /// [`Visit`](Self::Visit) if objects may be kept, else [`Drop`](Self::Drop).
+    pub(crate) const fn visit_if(may_be_kept: bool) -> Self {
+        if may_be_kept { Self::Visit } else { Self::Drop }
+    }
+}
+
 /// A blob to be filtered, and the decisions about it for all outputs.
 #[derive(Debug, Clone)]
 pub(crate) struct FilterItem {
@@ -86,9 +93,10 @@ impl WorkItem for FilterItem {
     }
 
     fn held_bytes(&self) -> u64 {
-        match self.is_decoded() {
-            true => self.entry.input_bytes() * 4,
-            false => 0,
+        if self.is_decoded() {
+            self.entry.input_bytes() * 4
+        } else {
+            0
         }
     }
 }
@@ -206,14 +214,12 @@ pub(crate) fn write_outputs<T: Send>(
     let transform: Option<Transform<'_>> = if cleans { Some(&clean) } else { None };
     let entries = job.plan.entries.into_iter();
     let items = entries.map(|entry| {
-        let item = match entry.is_indexed() {
-            true => decide(&entry),
-            false => FilterItem::new(entry, BlobDecision::Visit),
+        let item = if entry.is_indexed() {
+            decide(&entry)
+        } else {
+            FilterItem::new(entry, BlobDecision::Visit)
         };
-        match cleans {
-            true => item.transformed(),
-            false => item,
-        }
+        if cleans { item.transformed() } else { item }
     });
     let items: Vec<FilterItem> = items.collect();
     let outputs = 0..job.outputs.len() as u32;
@@ -286,9 +292,10 @@ impl<'f> FilteredWriter<'f> {
         let (count, encoders) = (outputs.len(), Encoders::new(write, ctx));
         // If an output takes blobs as they are, workers compress them.
         let mut formats = outputs.iter().map(|output| output.format);
-        let format = match formats.all(|format| format != Format::Pbf) {
-            true => outputs.first().map_or(Format::Pbf, |output| output.format),
-            false => Format::Pbf,
+        let format = if formats.all(|format| format != Format::Pbf) {
+            outputs.first().map_or(Format::Pbf, |output| output.format)
+        } else {
+            Format::Pbf
         };
         let sinks = outputs.into_iter().zip(size_hints).map(|(output, hint)| {
             let hint = SizeHint {
@@ -330,9 +337,12 @@ impl<'f> FilteredWriter<'f> {
         BlobPass::new(pass.name, input, ctx).run(
             items,
             || FilterWorker::new(&pass, encoding),
-            |reader, worker, item| match item.is_decoded() {
-                true => worker.filter(reader, &item, &select),
-                false => Ok((item.copies(), None)),
+            |reader, worker, item| {
+                if item.is_decoded() {
+                    worker.filter(reader, &item, &select)
+                } else {
+                    Ok((item.copies(), None))
+                }
             },
             |(outcomes, noted)| {
                 noted.into_iter().for_each(&mut note);

@@ -145,9 +145,10 @@ pub(crate) fn in_order(
     scratch: &Path,
     ctx: &Context,
 ) -> Result<(PbfFile, BlobPlan)> {
-    let needs = match file.header.has(feature::SORTED) {
-        true => PlanNeeds::Ranges,
-        false => PlanNeeds::Order,
+    let needs = if file.header.has(feature::SORTED) {
+        PlanNeeds::Ranges
+    } else {
+        PlanNeeds::Order
     };
     let plan = BlobPlan::open(&file, needs, ctx)?;
     if plan.is_sorted() != Some(false) {

@@ -106,9 +106,10 @@ impl Format {
     /// How workers encode blobs for an output in this format with the options `write`. Blobs that the output decodes
     /// again, because it is text or changes the form of objects, are not compressed.
     pub(crate) fn encoding(self, write: WriteOptions) -> WriteOptions {
-        match self == Self::Pbf && !write.changes_objects() {
-            true => write,
-            false => WriteOptions {
+        if self == Self::Pbf && !write.changes_objects() {
+            write
+        } else {
+            WriteOptions {
                 compression: Compression::None,
                 is_compression_explicit: false,
                 recompress: false,
@@ -116,7 +117,7 @@ impl Format {
                 blob_index: false,
                 is_decoded_again: true,
                 ..write
-            },
+            }
         }
     }
 }

@@ -29,9 +29,12 @@ pub(crate) fn referenced(
     let have_nodes = nodes_of_wanted.is_some();
     let mut nodes = std::mem::take(found.of_mut(ObjectKind::Node));
     let (wanted_ways, more_ways) = (wanted.of(ObjectKind::Way), found.of(ObjectKind::Way));
-    let is_looked_at = |way: i64| match wanted_ways.contains(way) {
-        true => !have_nodes,
-        false => more_ways.contains(way),
+    let is_looked_at = |way: i64| {
+        if wanted_ways.contains(way) {
+            !have_nodes
+        } else {
+            more_ways.contains(way)
+        }
     };
     if !more_ways.is_empty() || (!have_nodes && !wanted_ways.is_empty()) {
         let is_met = |kind, first, last| {

@@ -96,9 +96,10 @@ impl<'a> Scan<'a> {
                     }
                 });
                 reader.decode_unless_decided(entry, is_dropped, |payload, _| {
-                    let block = match with_strings {
-                        true => Block::parse(payload)?,
-                        false => Block::parse_bare(payload)?,
+                    let block = if with_strings {
+                        Block::parse(payload)?
+                    } else {
+                        Block::parse_bare(payload)?
                     };
                     find(entry, &block).map(Some)
                 })

@@ -105,9 +105,10 @@ impl Sink {
             BlobOutcome::Drop => Ok(()),
             BlobOutcome::Copy(entry) => match &mut self.output {
                 SinkOutput::Pbf(packer) => {
-                    match packer.changes_objects() || packer.recompresses() {
-                        true => self.summary.blobs_rewritten += 1,
-                        false => self.summary.blobs_copied += 1,
+                    if packer.changes_objects() || packer.recompresses() {
+                        self.summary.blobs_rewritten += 1
+                    } else {
+                        self.summary.blobs_copied += 1
                     }
                     packer.copy(input, entry)
                 }

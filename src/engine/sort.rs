@@ -223,17 +223,16 @@ fn copy_while_sorted(
     ctx: &Context,
 ) -> Result<Attempt> {
     // Bytes written to a stream cannot be withdrawn, and text takes long: both are written once the order is known.
-    let mut sink = match job.output.is_streamed() {
-        true => None,
-        false => {
-            let mut size_hint = copy_size_hint(file);
-            if !file.toc.as_ref().is_some_and(|toc| toc.flags.sorted) {
-                // The order is not verified. If the file turns out to be unsorted, nothing is copied, so it is too
-                // early to fail for lack of space.
-                size_hint.copied = 0;
-            }
-            Some(Sink::create(&job.output, header.clone(), size_hint, ctx)?)
+    let mut sink = if job.output.is_streamed() {
+        None
+    } else {
+        let mut size_hint = copy_size_hint(file);
+        if !file.toc.as_ref().is_some_and(|toc| toc.flags.sorted) {
+            // The order is not verified. If the file turns out to be unsorted, nothing is copied, so it is too
+            // early to fail for lack of space.
+            size_hint.copied = 0;
         }
+        Some(Sink::create(&job.output, header.clone(), size_hint, ctx)?)
     };
     let mut last: Option<TypeThenId> = None;
     let mut entries = Vec::new();
@@ -286,10 +285,13 @@ fn write_steps(
             (Sources::new(inputs, ctx), encoder)
         },
         |(sources, encoder), step| match step {
-            MergeStep::Copy(source) => match rules.locations.may_change(&source.entry) {
-                false => Ok((source.file, BlobOutcome::Copy(source.entry))),
-                true => change_locations(sources, encoder, source, rules),
-            },
+            MergeStep::Copy(source) => {
+                if !rules.locations.may_change(&source.entry) {
+                    Ok((source.file, BlobOutcome::Copy(source.entry)))
+                } else {
+                    change_locations(sources, encoder, source, rules)
+                }
+            }
             MergeStep::Merge(shard) => {
                 let frames = merge_shard(sources, encoder, &shard, rules)?;
                 Ok((0, BlobOutcome::Frames(frames)))

@@ -171,9 +171,10 @@ impl TextSink {
     pub(crate) fn block(&mut self, block: EncodedBlock) -> Result<()> {
         self.bytes += block.payload.len();
         self.blocks.push(block);
-        match self.bytes >= BLOCKS {
-            true => self.end_block(),
-            false => Ok(()),
+        if self.bytes >= BLOCKS {
+            self.end_block()
+        } else {
+            Ok(())
         }
     }
 

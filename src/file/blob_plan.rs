@@ -175,9 +175,10 @@ impl BlobPlan {
             let indexdata = head.indexdata.filter(|_| needs != PlanNeeds::Rescan);
             let known = indexdata.and_then(|bytes| decode_blob_index(&bytes, &mut entry));
             let is_enough = known.is_some() && needs.are_met_by(&entry);
-            match needs == PlanNeeds::Frames || is_enough {
-                true => PlanItem::Known(entry),
-                false => PlanItem::Scan(entry),
+            if needs == PlanNeeds::Frames || is_enough {
+                PlanItem::Known(entry)
+            } else {
+                PlanItem::Scan(entry)
             }
         };
         let is_walk = |head: Result<FrameHead>| {

@@ -94,9 +94,10 @@ impl BlobReader {
     ) -> Result<Option<&[u8]>> {
         read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
         let blob = blob_in_frame(&self.frame, entry).map_err(|source| self.error(entry, source))?;
-        match is_wanted(blob.encoding) {
-            true => self.decompress(entry).map(Some),
-            false => Ok(None),
+        if is_wanted(blob.encoding) {
+            self.decompress(entry).map(Some)
+        } else {
+            Ok(None)
         }
     }
 
@@ -151,11 +152,10 @@ impl BlobReader {
         entry: &BlobEntry,
         work: impl FnOnce(&[u8], Option<Segmented<'_>>) -> Result<R, FormatError>,
     ) -> Result<R> {
-        match entry.kinds == KindSet::of(ObjectKind::Node) {
-            true => {
-                self.decode_in_segments(entry, |payload, segments| work(payload, segments.found()))
-            }
-            false => self.decode(entry, |payload| work(payload, None)),
+        if entry.kinds == KindSet::of(ObjectKind::Node) {
+            self.decode_in_segments(entry, |payload, segments| work(payload, segments.found()))
+        } else {
+            self.decode(entry, |payload| work(payload, None))
         }
     }
 

@@ -354,9 +354,10 @@ impl ElementReader {
         visit: &mut impl FnMut(Element<'_>) -> Option<B>,
     ) -> Result<Option<B>, FormatError> {
         let stopped = Block::parse(payload)?.try_for_each(|element| {
-            let found = match self.selects(&element) {
-                true => visit(element),
-                false => None,
+            let found = if self.selects(&element) {
+                visit(element)
+            } else {
+                None
             };
             found.map_or(Ok(()), |found| Err(Stop::Found(found)))
         });

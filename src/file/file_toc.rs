@@ -250,9 +250,10 @@ impl PbfFile {
     /// begins, or before a table of ids. Otherwise sets [`toc_problem`](PbfFile::toc_problem).
     fn take_toc(&mut self, toc: Toc, start: u64) {
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
-        let fits = match toc.flags.id_table {
-            true => end < start,
-            false => end == start,
+        let fits = if toc.flags.id_table {
+            end < start
+        } else {
+            end == start
         };
         if !fits || toc.data_end != end || !toc.entries.iter().all(is_possible) {
             self.toc_problem = Some("the table of contents does not fit the file".into());

@@ -37,9 +37,10 @@ impl HeaderPrefetch {
     pub(super) fn start(input: &Input, range: Range<u64>) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let len = range.end.saturating_sub(range.start);
-        let parts = match len >= MIN_LEN && !input.is_direct() {
-            true => 1..PARTS,
-            false => 0..0,
+        let parts = if len >= MIN_LEN && !input.is_direct() {
+            1..PARTS
+        } else {
+            0..0
         };
         let part = |part: u64| range.start + len / PARTS * part;
         let threads = parts.map_while(|index| {

@@ -54,9 +54,10 @@ impl WriteOptions {
     /// Fails if the output decodes blobs again and a string of the block in `payload` is not UTF-8. Commands that edit a
     /// block without reading its strings call this while the object and the blob are known.
     pub(crate) fn check_strings(&self, payload: &[u8]) -> Result<(), FormatError> {
-        match self.is_decoded_again {
-            true => check_strings(payload),
-            false => Ok(()),
+        if self.is_decoded_again {
+            check_strings(payload)
+        } else {
+            Ok(())
         }
     }
 
@@ -453,9 +454,10 @@ impl PbfWriter {
         self.verify_copies()?;
         self.declare_features();
         self.written.sorted = self.order.verdict() == Some(true);
-        let (toc, summary) = match self.options.toc {
-            true => self.write_toc()?,
-            false => (None, None),
+        let (toc, summary) = if self.options.toc {
+            self.write_toc()?
+        } else {
+            (None, None)
         };
         self.written.indexed = self.options.toc;
         self.written.bytes = self.position;

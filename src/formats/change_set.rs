@@ -274,9 +274,10 @@ impl ChangeSet {
 
     /// The location that a change gives its node; `None` for a deletion, and for a location outside of the world.
     pub(crate) fn location(change: &Change) -> Option<Location> {
-        match change.is_deletion() {
-            true => None,
-            false => change.location.filter(|location| location.is_on_earth()),
+        if change.is_deletion() {
+            None
+        } else {
+            change.location.filter(|location| location.is_on_earth())
         }
     }
 
@@ -473,9 +474,10 @@ fn check_lens(strings: &StringPool, lens: [usize; 3]) -> Result<(), String> {
     if strings.text_len() > u32::MAX as usize {
         return Err("more than 4 GB of distinct text".to_owned());
     }
-    match lens.iter().all(|len| *len <= u32::MAX as usize) {
-        true => Ok(()),
-        false => Err("more tags, refs or members than 32 bits can count".to_owned()),
+    if lens.iter().all(|len| *len <= u32::MAX as usize) {
+        Ok(())
+    } else {
+        Err("more tags, refs or members than 32 bits can count".to_owned())
     }
 }
 

@@ -50,12 +50,13 @@ impl DocumentHeader {
             previous: Replication::default(),
             replication_url: header.replication_url.clone(),
             generator: header.writing_program.clone(),
-            text: match header.text.boxes.is_empty() {
-                false => header.text.clone(),
-                true => TextFacts {
+            text: if !header.text.boxes.is_empty() {
+                header.text.clone()
+            } else {
+                TextFacts {
                     boxes: header.bbox().into_iter().collect(),
                     ..header.text.clone()
-                },
+                }
             },
         }
     }

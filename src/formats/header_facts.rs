@@ -39,8 +39,9 @@ pub(crate) fn header_options(header: &HeaderBlock) -> Vec<(String, String)> {
 /// Whether a header says that there can be several versions of an object. Of the text formats, change files alone say
 /// so.
 pub(crate) fn declares_history(header: &HeaderBlock) -> bool {
-    match header.is_converted {
-        true => header.text.is_change,
-        false => header.has(feature::HISTORY),
+    if header.is_converted {
+        header.text.is_change
+    } else {
+        header.has(feature::HISTORY)
     }
 }

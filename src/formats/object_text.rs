@@ -79,9 +79,10 @@ impl ObjectChunk {
 impl ObjectText {
     /// An empty buffer for text in the given form. `is_history` says whether the objects are those of a history file.
     pub(crate) fn new(options: &TextOptions, is_history: bool) -> Self {
-        let visibility = options.visibility.unwrap_or(match is_history {
-            true => Visibility::All,
-            false => Visibility::Deleted,
+        let visibility = options.visibility.unwrap_or(if is_history {
+            Visibility::All
+        } else {
+            Visibility::Deleted
         });
         Self {
             buffer: match options.format {

@@ -299,9 +299,10 @@ impl XmlCutter {
 
     fn element(&mut self, name: &[u8], is_empty: bool) {
         let is_change = self.format == TextFormat::OsmChange;
-        let is_among_objects = match is_change {
-            true => self.depth == 2 && self.section.is_some(),
-            false => self.depth == 1,
+        let is_among_objects = if is_change {
+            self.depth == 2 && self.section.is_some()
+        } else {
+            self.depth == 1
         };
         if is_among_objects
             && matches!(name, b"node" | b"way" | b"relation" | b"changeset")

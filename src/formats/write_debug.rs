@@ -22,9 +22,10 @@ pub(super) fn debug_prologue(
     paint.put(&mut text, BOLD, "header\n");
     text.push_str("  ");
     paint.put(&mut text, CYAN, "multiple object versions");
-    text.push_str(match declares_history(header) {
-        true => ": yes\n  ",
-        false => ": no\n  ",
+    text.push_str(if declares_history(header) {
+        ": yes\n  "
+    } else {
+        ": no\n  "
     });
     paint.put(&mut text, CYAN, "bounding boxes");
     text.push_str(": \n");
@@ -200,9 +201,10 @@ impl DebugText {
         paint.put(text, color, object.kind().name());
         text.push(' ');
         put_number(text, object.id);
-        match is_visible {
-            true => text.push_str(" visible\n"),
-            false => paint.put(text, RED, " deleted\n"),
+        if is_visible {
+            text.push_str(" visible\n")
+        } else {
+            paint.put(text, RED, " deleted\n")
         }
     }
 

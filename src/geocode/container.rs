@@ -241,9 +241,10 @@ impl Container {
         let end = self.checksums.start.min(start + BLOCK_LEN);
         let bytes = self.file.bytes().get(start..end).unwrap_or_default();
         let expected = number(self.file.bytes(), self.checksums.start + block * 8);
-        match expected == Some(XxHash3_64::oneshot(bytes)) {
-            true => Ok(()),
-            false => Err(self.damaged(&format!("bytes {start} to {end}"))),
+        if expected == Some(XxHash3_64::oneshot(bytes)) {
+            Ok(())
+        } else {
+            Err(self.damaged(&format!("bytes {start} to {end}")))
         }
     }
 

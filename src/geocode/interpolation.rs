@@ -63,9 +63,10 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
         _ => false,
     })?;
     let [from, to] = pair else { return None };
-    let part = match to.at > from.at {
-        true => (best.1 - from.at) / (to.at - from.at),
-        false => 0.0,
+    let part = if to.at > from.at {
+        (best.1 - from.at) / (to.at - from.at)
+    } else {
+        0.0
     };
     between(
         from.number,

@@ -272,17 +272,17 @@ impl<'c> LeafItem<'c> {
         let (mut last, mut is_inside) = ((ORIGIN, [0.0; 2]), false);
         for_each_point(self.lines, |point, is_first| {
             let next = metric.project(point);
-            let distance = match is_first {
-                true => next[0] * next[0] + next[1] * next[1],
-                false => {
-                    let (from, to) = (last.0, point);
-                    is_inside ^= is_area
-                        && match metric.is_polar() {
-                            false => Edge { from, to }.crosses_ray_east_of(place),
-                            true => crosses_ray(last.1, next),
-                        };
-                    segment_distance(last.1, next)
-                }
+            let distance = if is_first {
+                next[0] * next[0] + next[1] * next[1]
+            } else {
+                let (from, to) = (last.0, point);
+                is_inside ^= is_area
+                    && if !metric.is_polar() {
+                        Edge { from, to }.crosses_ray_east_of(place)
+                    } else {
+                        crosses_ray(last.1, next)
+                    };
+                segment_distance(last.1, next)
             };
             nearest = nearest.min(distance);
             last = (point, next);

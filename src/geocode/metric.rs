@@ -90,12 +90,13 @@ impl Metric {
     pub(crate) fn project(&self, point: Point) -> [f64; 2] {
         let u = f64::from(point.lon_e7) - self.lon_e7;
         let v = f64::from(point.lat_e7) - self.lat_e7;
-        match self.is_polar {
-            false => [
+        if !self.is_polar {
+            [
                 u * (self.metres - self.decrease * v),
                 v * (RADIUS * RADIANS),
-            ],
-            true => self.on_sphere(u * RADIANS, f64::from(point.lat_e7) * RADIANS),
+            ]
+        } else {
+            self.on_sphere(u * RADIANS, f64::from(point.lat_e7) * RADIANS)
         }
     }
 

@@ -43,9 +43,12 @@ fn cut(middles: &mut [Middle], groups: &mut Vec<Vec<usize>>) {
     let is_tall = north - south > (east - west) * narrow;
     // All groups but those at the end of a half are full.
     let half = middles.len().div_ceil(LEAF_ITEMS) / 2 * LEAF_ITEMS;
-    middles.select_nth_unstable_by_key(half, |(middle, number)| match is_tall {
-        true => (middle.lat_e7, middle.lon_e7, *number),
-        false => (middle.lon_e7, middle.lat_e7, *number),
+    middles.select_nth_unstable_by_key(half, |(middle, number)| {
+        if is_tall {
+            (middle.lat_e7, middle.lon_e7, *number)
+        } else {
+            (middle.lon_e7, middle.lat_e7, *number)
+        }
     });
     let (low, high) = middles.split_at_mut(half);
     cut(low, groups);

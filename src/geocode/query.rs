@@ -35,9 +35,10 @@ impl<'i> Near<'i> {
     ) -> Result<Self> {
         let damaged = |error| index.damaged(&error);
         Ok(Self {
-            extent: match options.has_boxes {
-                true => Some(found.item.extent().map_err(damaged)?),
-                false => None,
+            extent: if options.has_boxes {
+                Some(found.item.extent().map_err(damaged)?)
+            } else {
+                None
             },
             tags: found.item.tags().map_err(damaged)?,
             found,

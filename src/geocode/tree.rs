@@ -233,9 +233,10 @@ impl Tree {
             start += nodes * node_len;
             children = if nodes > 1 { nodes } else { 0 };
         }
-        match container.section_len(section + NODES) == start {
-            true => Ok(Self { section, levels }),
-            false => Err(damaged()),
+        if container.section_len(section + NODES) == start {
+            Ok(Self { section, levels })
+        } else {
+            Err(damaged())
         }
     }
 

@@ -434,9 +434,10 @@ impl Scratch {
     fn append(&mut self, part: &[u8]) -> std::io::Result<()> {
         self.buffer.extend_from_slice(part);
         self.ends.push(self.len() + part.len() as u64);
-        match self.buffer.len() < BUFFER_LEN {
-            true => Ok(()),
-            false => self.flush(),
+        if self.buffer.len() < BUFFER_LEN {
+            Ok(())
+        } else {
+            self.flush()
         }
     }
 
@@ -481,9 +482,10 @@ impl Scratch {
         let len = (span.end - span.start) as usize;
         out.resize(start + len, 0);
         let part = out.get_mut(start..).unwrap_or_default();
-        match system::read_at(&self.file, part, span.start)? == len {
-            true => Ok(()),
-            false => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        if system::read_at(&self.file, part, span.start)? == len {
+            Ok(())
+        } else {
+            Err(std::io::ErrorKind::UnexpectedEof.into())
         }
     }
 

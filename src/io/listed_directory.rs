@@ -32,9 +32,10 @@ impl ListedDirectory {
         staging::clear(&real, |directory| {
             let _ = fs::remove_dir_all(directory);
         });
-        let staging = match real.is_dir() {
-            true => None,
-            false => Some(Staging::begin(root, &real)?),
+        let staging = if real.is_dir() {
+            None
+        } else {
+            Some(Staging::begin(root, &real)?)
         };
         Ok(Self {
             root: root.to_owned(),

@@ -389,12 +389,11 @@ impl Output {
                 let put_in_place = unfinished::end(Some(&name), completed, || {
                     system::admit(Call::Rename, 0)?;
                     check()?;
-                    match overwrite {
-                        true => replace(temp, &real_path),
-                        false => {
-                            let persisted = temp.persist_noclobber(&real_path);
-                            persisted.map(|_| ()).map_err(|error| error.error)
-                        }
+                    if overwrite {
+                        replace(temp, &real_path)
+                    } else {
+                        let persisted = temp.persist_noclobber(&real_path);
+                        persisted.map(|_| ()).map_err(|error| error.error)
                     }
                 });
                 let put_in_place = put_in_place.and_then(|()| directory.flush(flush));

@@ -258,9 +258,10 @@ fn call(
 fn refusal(response: &Response<Body>) -> Failure {
     let status = response.status();
     let cause = format!("the server answered with status {status}");
-    match web::may_pass(status.as_u16()) {
-        true => Failure::Transient(cause),
-        false => Failure::Permanent(cause),
+    if web::may_pass(status.as_u16()) {
+        Failure::Transient(cause)
+    } else {
+        Failure::Permanent(cause)
     }
 }
 

@@ -36,9 +36,10 @@ impl Replaced {
             _lock: lock,
         };
         let is_read = |read: FileIdentity| read == identity;
-        match input::identities_at(path).into_iter().all(is_read) {
-            true => Ok(Some(replaced)),
-            false => Err(Error::file(path, CHANGED)),
+        if input::identities_at(path).into_iter().all(is_read) {
+            Ok(Some(replaced))
+        } else {
+            Err(Error::file(path, CHANGED))
         }
     }
 

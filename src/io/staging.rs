@@ -46,12 +46,13 @@ impl Staging {
     /// Makes a staging directory for the directory `root`: beside it, or in it if it cannot be renamed.
     fn of(root: &Path) -> io::Result<Self> {
         let within = root.join(root.file_name().unwrap_or_default());
-        match root.is_dir() && !can_be_renamed(root) {
-            true => Self::named_as(&within),
-            false => match Self::named_as(root) {
+        if root.is_dir() && !can_be_renamed(root) {
+            Self::named_as(&within)
+        } else {
+            match Self::named_as(root) {
                 Err(error) if root.is_dir() && is_denied(&error) => Self::named_as(&within),
                 result => result,
-            },
+            }
         }
     }
 

@@ -75,9 +75,10 @@ impl StreamOutput {
 
     /// Flushes the file to disk.
     fn flush(&self) -> Result<()> {
-        let flushed = match self.is_stream {
-            true => Ok(()),
-            false => system::sync(&self.file),
+        let flushed = if self.is_stream {
+            Ok(())
+        } else {
+            system::sync(&self.file)
         };
         flushed.map_err(|error| Error::io(self.path(), "cannot flush to disk", error))
     }

@@ -63,9 +63,10 @@ impl ObjectExpression {
             _ => (KindSet::ALL, false, text),
         };
         let (tag, metadata) = split(rest).map_err(bad)?;
-        let tags = match tag.trim().is_empty() && !metadata.is_empty() {
-            true => Vec::new(),
-            false => parse(tag).map_err(bad)?,
+        let tags = if tag.trim().is_empty() && !metadata.is_empty() {
+            Vec::new()
+        } else {
+            parse(tag).map_err(bad)?
         };
         let mut tags = tags.into_iter();
         Ok(Self {

@@ -262,9 +262,10 @@ impl<'a> RawNodes<'a> {
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<Option<RawNode<'a>>, FormatError> {
         if self.left == 0 {
-            return match self.keys_vals.is_done() {
-                true => Ok(None),
-                false => Err(tags_of_nobody()),
+            return if self.keys_vals.is_done() {
+                Ok(None)
+            } else {
+                Err(tags_of_nobody())
             };
         }
         self.left -= 1;
@@ -299,9 +300,10 @@ impl<'a> RawNodes<'a> {
             timestamp: self.timestamps.read_or_zero()?,
             changeset: self.changesets.read_or_zero()?,
             uid: self.uids.read_or_zero()?,
-            user_sid: match self.user_sids.is_done() {
-                true => None,
-                false => Some(string_id(self.user_sids.read()? as u64)?),
+            user_sid: if self.user_sids.is_done() {
+                None
+            } else {
+                Some(string_id(self.user_sids.read()? as u64)?)
             },
             visible,
         })
@@ -373,9 +375,10 @@ pub(super) fn check_tags(
         facts.largest_string = facts.largest_string.max(key).max(keys_vals.read()?);
     }
     // Some writers omit the last 0.
-    match ended + usize::from(is_open) <= nodes {
-        true => Ok(facts),
-        false => Err(tags_of_nobody()),
+    if ended + usize::from(is_open) <= nodes {
+        Ok(facts)
+    } else {
+        Err(tags_of_nobody())
     }
 }
 

@@ -181,16 +181,12 @@ impl BlobEntry {
         };
         let differs = |flag| self.flags.has(flag) != found.flags.has(flag);
         let scanned = self.flags.has(BlobFlags::SCANNED);
-        let box_differs = match scanned {
-            // A blob does not say where its relations are.
-            true => self.kinds.contains(ObjectKind::Node) && self.bbox != found.bbox,
-            // Other programs may round coordinates between two units differently: a difference of 1e-7 degree is
-            // accepted.
-            false => {
-                let alike = self.bbox.widened(1).encloses(&found.bbox)
-                    && found.bbox.widened(1).encloses(&self.bbox);
-                !self.bbox.is_empty() && !alike
-            }
+        let box_differs = if scanned {
+            self.kinds.contains(ObjectKind::Node) && self.bbox != found.bbox
+        } else {
+            let alike = self.bbox.widened(1).encloses(&found.bbox)
+                && found.bbox.widened(1).encloses(&self.bbox);
+            !self.bbox.is_empty() && !alike
         };
         differ(
             self.payload_len != 0 && self.payload_len != found.payload_len,

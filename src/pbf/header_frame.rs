@@ -92,11 +92,12 @@ fn stored_frame(payload: &[u8], frame_len: usize) -> Result<Vec<u8>, FormatError
     };
     let mut frame = Vec::with_capacity(frame_len);
     encode_frame(&mut frame, BlobKind::Header, None, &blob)?;
-    match frame.len() == frame_len {
-        true => Ok(frame),
-        false => Err(FormatError::new(
+    if frame.len() == frame_len {
+        Ok(frame)
+    } else {
+        Err(FormatError::new(
             "the header could not be fitted to the room reserved for it",
-        )),
+        ))
     }
 }
 

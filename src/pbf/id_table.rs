@@ -348,9 +348,10 @@ impl IdSection {
                 blobs: &blobs,
             })?;
         }
-        match last == self.last {
-            true => Ok(()),
-            false => Err(damaged()),
+        if last == self.last {
+            Ok(())
+        } else {
+            Err(damaged())
         }
     }
 }

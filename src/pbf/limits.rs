@@ -21,19 +21,21 @@ pub(super) fn check_parts(
     id: i64,
 ) -> Result<(), FormatError> {
     // A value takes a byte or more.
-    match parts.len() <= MAX_PARTS * each {
-        true => Ok(()),
-        false => check_many(count_varints(parts) / each, name, kind, id),
+    if parts.len() <= MAX_PARTS * each {
+        Ok(())
+    } else {
+        check_many(count_varints(parts) / each, name, kind, id)
     }
 }
 
 #[cold]
 fn check_many(count: usize, name: &str, kind: ObjectKind, id: i64) -> Result<(), FormatError> {
-    match count <= MAX_PARTS {
-        true => Ok(()),
-        false => Err(FormatError::with(format!(
+    if count <= MAX_PARTS {
+        Ok(())
+    } else {
+        Err(FormatError::with(format!(
             "{kind} {id} has {count} {name}: more than 2,000,000 of an object are not held in memory; leave it out with \
-             `pbfhogg removeid`"
-        ))),
+         `pbfhogg removeid`"
+        )))
     }
 }

@@ -38,18 +38,20 @@ impl LiteralEncoder {
     /// Writes `bytes` to the start of `out` as a block that is not marked as the last, and returns its length in bits.
     /// `None` if `out` is too short, or if sequences repeat in `bytes`, so that matches are likely to be shorter.
     pub(super) fn encode(&mut self, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
-        match self.repeats.are_in(bytes) {
-            true => None,
-            false => self.encode_with(bytes, run_len(bytes), out),
+        if self.repeats.are_in(bytes) {
+            None
+        } else {
+            self.encode_with(bytes, run_len(bytes), out)
         }
     }
 
     /// As [`encode`](Self::encode), if nearly all bytes are in runs. `None` if they are not.
     pub(super) fn encode_runs(&mut self, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
         let run_len = run_len(bytes);
-        match bytes.len() - run_len < bytes.len() / MIN_SHARE_OF_RUNS {
-            true => self.encode_with(bytes, run_len, out),
-            false => None,
+        if bytes.len() - run_len < bytes.len() / MIN_SHARE_OF_RUNS {
+            self.encode_with(bytes, run_len, out)
+        } else {
+            None
         }
     }
 
@@ -59,9 +61,10 @@ impl LiteralEncoder {
         if has_runs {
             self.find_runs(bytes);
         }
-        let counts = match has_runs {
-            true => count_tokens(&self.tokens),
-            false => count_bytes(bytes),
+        let counts = if has_runs {
+            count_tokens(&self.tokens)
+        } else {
+            count_bytes(bytes)
         };
         let used = counts.iter().rposition(|count| *count > 0)? + 1;
         let mut lens = [0; SYMBOLS + DISTANCES.len()];
@@ -79,9 +82,10 @@ impl LiteralEncoder {
             count: 0,
         };
         self.put_header(lens.get(..used + DISTANCES.len())?, &mut out)?;
-        match has_runs {
-            true => put_tokens(&self.tokens, &codes, &mut out)?,
-            false => put_literals(bytes, &codes, &mut out)?,
+        if has_runs {
+            put_tokens(&self.tokens, &codes, &mut out)?
+        } else {
+            put_literals(bytes, &codes, &mut out)?
         }
         out.put_code(codes[END_OF_BLOCK]);
         out.finish()

@@ -107,9 +107,10 @@ impl Block<'_> {
                     Tags::beside(&self.strings, &node.keys, &node.values)?
                 }
             };
-            let info = match needs_info {
-                true => Info::resolve(&info.read()?, &self.units, &self.strings)?,
-                false => Info::EMPTY,
+            let info = if needs_info {
+                Info::resolve(&info.read()?, &self.units, &self.strings)?
+            } else {
+                Info::EMPTY
             };
             visit(id, location, Some((tags, info)))
         })
@@ -201,9 +202,10 @@ impl Block<'_> {
                     let node = NodeMessage::parse(bytes)?;
                     let is_visible = node.info.visible != Some(false);
                     let stored = is_visible.then_some((node.lat, node.lon));
-                    let tags = match node.keys.is_empty() {
-                        true => NodeTags::None,
-                        false => NodeTags::Message(&node),
+                    let tags = if node.keys.is_empty() {
+                        NodeTags::None
+                    } else {
+                        NodeTags::Message(&node)
                     };
                     visit(node.id, stored, tags, NodeInfo::Message(node.info))?;
                 }
@@ -242,12 +244,13 @@ impl Block<'_> {
             for ((&id, &lat), &lon) in ids.iter().zip(lats).zip(lons).take(count) {
                 let is_visible = visible.is_done() || visible.read()? != 0;
                 let stored = is_visible.then_some((lat, lon));
-                let tags = match TAGS {
-                    true => match next_tag_run(&mut tags)? {
+                let tags = if TAGS {
+                    match next_tag_run(&mut tags)? {
                         [] => NodeTags::None,
                         run => NodeTags::Run(run),
-                    },
-                    false => NodeTags::None,
+                    }
+                } else {
+                    NodeTags::None
                 };
                 visit(id, stored, tags, NodeInfo::Dense(&mut infos, index))?;
                 index += 1;

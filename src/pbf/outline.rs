@@ -15,11 +15,12 @@ const MAX_STRINGS: usize = 1 << 22;
 
 /// Fails if `count`, the number of strings in a table, exceeds [`MAX_STRINGS`].
 pub(super) fn check_string_count(count: usize) -> Result<(), FormatError> {
-    match count > MAX_STRINGS {
-        true => Err(FormatError::with(format!(
+    if count > MAX_STRINGS {
+        Err(FormatError::with(format!(
             "a string table of more than {MAX_STRINGS} strings"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 

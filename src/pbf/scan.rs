@@ -234,10 +234,7 @@ impl Strings {
                 count += u64::from(self.is_name(index as u64)) * times as u64;
             })?;
         }
-        match overflows {
-            true => Err(OVERFLOW),
-            false => Ok(count),
-        }
+        if overflows { Err(OVERFLOW) } else { Ok(count) }
     }
 }
 
@@ -386,8 +383,9 @@ fn extremes(deltas: Varints<'_>) -> Result<[i64; 2], FormatError> {
     let (mut min, mut max) = (i64::MAX, i64::MIN);
     let overflows =
         deltas.for_each_sum(|value, _| (min, max) = (min.min(value), max.max(value)))?;
-    match overflows {
-        true => Err(OVERFLOW),
-        false => Ok([min, max]),
+    if overflows {
+        Err(OVERFLOW)
+    } else {
+        Ok([min, max])
     }
 }

@@ -224,9 +224,10 @@ mod tests {
 
     fn decode(frames: &[u8], start: u64) -> Result<Vec<u8>, FormatError> {
         let mut reader = TocReader::default();
-        match reader.add(frames)? == frames.len() {
-            true => reader.finish(start),
-            false => Err(damaged()),
+        if reader.add(frames)? == frames.len() {
+            reader.finish(start)
+        } else {
+            Err(damaged())
         }
     }
 

@@ -96,9 +96,10 @@ impl Block<'_> {
         // Other programs may round coordinates between two units differently: a difference of 1e-7 degree is accepted.
         let is_verified = entry.flags.has(BlobFlags::VERIFIED);
         let found = &bounds.bbox;
-        match is_verified || found.is_empty() || entry.bbox.widened(1).encloses(found) {
-            true => Ok(!bounds.leaves_out),
-            false => Err(stale_index("nodes lie outside of the box")),
+        if is_verified || found.is_empty() || entry.bbox.widened(1).encloses(found) {
+            Ok(!bounds.leaves_out)
+        } else {
+            Err(stale_index("nodes lie outside of the box"))
         }
     }
 }

@@ -47,9 +47,10 @@ fn assembled(owner: &str, ways: &[(i64, Vec<AreaNode>)]) -> Result<Vec<Polygon>,
     let assembly = assemble(&ways, OpenRings::Refuse);
     if let Some(problem) = assembly.problems.iter().find(|one| one.kind.is_error()) {
         let text = problem.to_string();
-        return Err(match text.starts_with(owner) {
-            true => text,
-            false => format!("{owner}: {text}"),
+        return Err(if text.starts_with(owner) {
+            text
+        } else {
+            format!("{owner}: {text}")
         });
     }
     let mut count = 0;

@@ -44,9 +44,10 @@ fn polygon<'a>(
     while let Some((line, name)) = lines.next().filter(|(_, name)| *name != "END") {
         *sections += 1;
         let section = section(*sections, name, line, lines)?;
-        match name.starts_with('!') {
-            true => holes.push(section),
-            false => outers.push(section),
+        if name.starts_with('!') {
+            holes.push(section)
+        } else {
+            outers.push(section)
         }
     }
     Ok((outers, holes))

@@ -84,9 +84,10 @@ fn may_be_kept(name: &str, bytes: &[u8]) -> bool {
             .windows(words.len())
             .any(|part| part == words.as_bytes())
     };
-    let is_known = match name.ends_with(".gz") {
-        true => bytes.starts_with(&[0x1f, 0x8b]),
-        false => bytes.starts_with(b"#") || has("sequenceNumber") || has("timestamp"),
+    let is_known = if name.ends_with(".gz") {
+        bytes.starts_with(&[0x1f, 0x8b])
+    } else {
+        bytes.starts_with(b"#") || has("sequenceNumber") || has("timestamp")
     };
     is_known || bytes.iter().all(|byte| *byte == 0)
 }

@@ -35,9 +35,10 @@ impl Credentials {
         let text = text.map_err(|error| Error::io(path, "cannot read", error))?;
         let token = text.trim();
         let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
-        match is_token {
-            true => Ok(token.to_owned()),
-            false => Err(Error::file(path, "this is no file with a token")),
+        if is_token {
+            Ok(token.to_owned())
+        } else {
+            Err(Error::file(path, "this is no file with a token"))
         }
     }
 }
@@ -174,9 +175,10 @@ impl AnyFiles {
 
 impl Transport for AnyFiles {
     fn open(&self, url: &str, start: u64) -> Result<BodyRange, Fault> {
-        match url.starts_with("http://") || url.starts_with("https://") {
-            true => self.web.open(url, start),
-            false => LocalFiles.open(url, start),
+        if url.starts_with("http://") || url.starts_with("https://") {
+            self.web.open(url, start)
+        } else {
+            LocalFiles.open(url, start)
         }
     }
 }

@@ -42,9 +42,10 @@ impl<'s> Ladder<'s> {
             Ok((server, newest))
         });
         let rungs: Vec<_> = rungs.collect::<Result<_>>()?;
-        match rungs.is_empty() {
-            true => Err(Error::Usage("there is no replication server".into())),
-            false => Ok(Self { rungs }),
+        if rungs.is_empty() {
+            Err(Error::Usage("there is no replication server".into()))
+        } else {
+            Ok(Self { rungs })
         }
     }
 
@@ -81,9 +82,10 @@ impl<'s> Ladder<'s> {
             .split_last()
             .ok_or(Error::Internal("no rung".into()))?;
         for (server, newest) in coarser {
-            let newest = match newest.timestamp <= last.timestamp {
-                true => *newest,
-                false => state_of(server, *newest, last.timestamp)?,
+            let newest = if newest.timestamp <= last.timestamp {
+                *newest
+            } else {
+                state_of(server, *newest, last.timestamp)?
             };
             if newest.timestamp <= at.timestamp {
                 continue;
@@ -105,9 +107,10 @@ impl<'s> Ladder<'s> {
             (at, is_between) = (newest, true);
         }
         let (server, newest) = finest;
-        let first = match is_between {
-            true => state_of(server, *newest, at.timestamp)?.sequence,
-            false => start.sequence,
+        let first = if is_between {
+            state_of(server, *newest, at.timestamp)?.sequence
+        } else {
+            start.sequence
         };
         legs.push(Leg {
             server,

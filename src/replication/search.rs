@@ -53,15 +53,12 @@ struct Search {
 impl Search {
     /// Takes a state into account.
     fn narrow(&mut self, state: State, target: i64) {
-        match state.timestamp <= target {
-            true => {
-                self.lower = Some(state);
-                self.left.start = state.sequence + 1;
-            }
-            false => {
-                self.upper = state;
-                self.left.end = state.sequence;
-            }
+        if state.timestamp <= target {
+            self.lower = Some(state);
+            self.left.start = state.sequence + 1;
+        } else {
+            self.upper = state;
+            self.left.end = state.sequence;
         }
     }
 

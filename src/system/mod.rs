@@ -109,9 +109,10 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result
 
 /// Fills `buffer` with the bytes at `offset`. Fails if the file ends before.
 pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-    match read_at(file, buffer, offset)? == buffer.len() {
-        true => Ok(()),
-        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    if read_at(file, buffer, offset)? == buffer.len() {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
     }
 }
 

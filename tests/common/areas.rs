@@ -135,13 +135,13 @@ pub fn assemble_slowly(ways: &[Vec<Spot>]) -> Result<Polygons, Refusal> {
 
 /// The simple rings of segments, with the inside on the left.
 fn rings_of(segments: &[[Spot; 2]]) -> Vec<Vec<Spot>> {
-    let directed =
-        segments.iter().map(
-            |[from, to]| match is_inside(segments, left_of([*from, *to])) {
-                true => [*from, *to],
-                false => [*to, *from],
-            },
-        );
+    let directed = segments.iter().map(|[from, to]| {
+        if is_inside(segments, left_of([*from, *to])) {
+            [*from, *to]
+        } else {
+            [*to, *from]
+        }
+    });
     let mut left: Vec<[Spot; 2]> = directed.collect();
     let mut rings = Vec::new();
     while let Some(first) = left.pop() {

@@ -304,9 +304,12 @@ fn nodes(add: Add) {
         info(Message::new().packed_deltas(5, &[1, -1])),
     );
     let overflow = |number| {
-        let column = |own: u32, usual: &[i64]| match own == number {
-            true => Message::new().packed_sint(own, &[i64::MAX, i64::MAX]),
-            false => Message::new().packed_deltas(own, usual),
+        let column = |own: u32, usual: &[i64]| {
+            if own == number {
+                Message::new().packed_sint(own, &[i64::MAX, i64::MAX])
+            } else {
+                Message::new().packed_deltas(own, usual)
+            }
         };
         let columns = [column(1, &[4, 5]), column(8, &[1, 2]), column(9, &[1, 2])];
         columns.map(|column| column.to_bytes()).concat()

@@ -45,9 +45,10 @@ pub fn expected(old: &[Object], new: &[Object], same: Sameness) -> Vec<String> {
         [Some(old), Some(new)] => {
             let sign = if same(old, new) { ' ' } else { '*' };
             let line = format!("{sign}{} v{}", name_of(old), version(old));
-            match version(old) == version(new) {
-                true => line,
-                false => format!("{line} v{}", version(new)),
+            if version(old) == version(new) {
+                line
+            } else {
+                format!("{line} v{}", version(new))
             }
         }
         [Some(old), None] => format!("-{} v{}", name_of(old), version(old)),

@@ -402,9 +402,10 @@ impl TemporaryFile {
         let memory = Path::new("/dev/shm");
         let mut builder = tempfile::Builder::new();
         builder.suffix(suffix);
-        let file = match memory.is_dir() {
-            true => builder.tempfile_in(memory),
-            false => builder.tempfile(),
+        let file = if memory.is_dir() {
+            builder.tempfile_in(memory)
+        } else {
+            builder.tempfile()
         };
         let mut file = file.expect("a temporary file");
         file.write_all(bytes)
@@ -610,9 +611,10 @@ fn drawn_id(from: &mut Unstructured<'_>) -> arbitrary::Result<i64> {
 }
 
 fn drawn_string(from: &mut Unstructured<'_>) -> arbitrary::Result<String> {
-    match from.arbitrary()? {
-        true => Ok((*from.choose(&["", "a", "name", "ü", "\u{1f427}\n%"])?).to_owned()),
-        false => <&str>::arbitrary(from).map(str::to_owned),
+    if from.arbitrary()? {
+        Ok((*from.choose(&["", "a", "name", "ü", "\u{1f427}\n%"])?).to_owned())
+    } else {
+        <&str>::arbitrary(from).map(str::to_owned)
     }
 }
 

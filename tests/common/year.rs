@@ -191,9 +191,10 @@ pub fn time_of(sequence: i64, step: i64) -> i64 {
 /// The last sequence number of a step whose state is not newer than a time after the start.
 pub fn newest_before(time: i64, step: i64) -> i64 {
     let sequence = time / step;
-    match time_of(sequence, step) > time {
-        true => sequence - 1,
-        false => sequence,
+    if time_of(sequence, step) > time {
+        sequence - 1
+    } else {
+        sequence
     }
 }
 

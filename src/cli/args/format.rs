@@ -164,10 +164,7 @@ impl FormatSpec {
             name if is_o5m(name) => return Err(ONLY_READ.into()),
             name => Some(FormatKind::parse(name).ok_or_else(|| {
                 let known = "expected pbf, osm, osh, osc, opl or debug; all but the first also with .gz, .bz2 or .zst";
-                match is_exported(name) {
-                    true => format!("{known}; only `pbfhogg export` writes {name}"),
-                    false => known.to_owned(),
-                }
+                if is_exported(name) { format!("{known}; only `pbfhogg export` writes {name}") } else { known.to_owned() }
             })?),
         };
         let mut options = Vec::new();
@@ -208,15 +205,17 @@ impl FormatSpec {
             match name.as_str() {
                 "add_metadata" => text.without = parse_metadata(value)?,
                 "locations_on_ways" => {
-                    text.way_locations = match flag()? {
-                        true => WayLocations::Always,
-                        false => WayLocations::Never,
+                    text.way_locations = if flag()? {
+                        WayLocations::Always
+                    } else {
+                        WayLocations::Never
                     }
                 }
                 "force_visible_flag" => {
-                    text.visibility = Some(match flag()? || is_history {
-                        true => Visibility::All,
-                        false => Visibility::Never,
+                    text.visibility = Some(if flag()? || is_history {
+                        Visibility::All
+                    } else {
+                        Visibility::Never
                     });
                 }
                 "color" | "use_color" => text.debug.colors = flag()?,
@@ -246,9 +245,10 @@ impl FormatSpec {
             && Conventions::current().is_plain_by_default
         {
             write.way_locations = BlobLocations::DropDeclared;
-            write.history = match is_history {
-                true => BlobHistory::Declare,
-                false => BlobHistory::Drop,
+            write.history = if is_history {
+                BlobHistory::Declare
+            } else {
+                BlobHistory::Drop
             };
         }
         let value_of = |wanted: &str| {
@@ -260,9 +260,10 @@ impl FormatSpec {
             write.without = parse_metadata(value)?;
         }
         if let Some(value) = value_of("locations_on_ways") {
-            write.way_locations = match parse_flag("locations_on_ways", value)? {
-                true => BlobLocations::Keep,
-                false => BlobLocations::Drop,
+            write.way_locations = if parse_flag("locations_on_ways", value)? {
+                BlobLocations::Keep
+            } else {
+                BlobLocations::Drop
             };
         }
         if let Some(value) = value_of("pbf_dense_nodes") {

@@ -91,9 +91,10 @@ impl ChangesetKindArgs {
             KindOrChangeset::Object(kind) => Some(*kind),
             KindOrChangeset::Changeset => None,
         });
-        match self.kinds.is_empty() {
-            true => KindSet::ALL,
-            false => kinds.collect(),
+        if self.kinds.is_empty() {
+            KindSet::ALL
+        } else {
+            kinds.collect()
         }
     }
 
@@ -123,9 +124,10 @@ impl ExpressionArgs {
 
     /// Parses the expressions, those in files first. An error in a file names the file and the line.
     pub fn parse(&self) -> Result<Vec<ObjectExpression>> {
-        let parse = match Conventions::current().only_tag_expressions {
-            true => ObjectExpression::parse_tag,
-            false => ObjectExpression::parse,
+        let parse = if Conventions::current().only_tag_expressions {
+            ObjectExpression::parse_tag
+        } else {
+            ObjectExpression::parse
         };
         let mut expressions = Vec::new();
         for path in &self.expression_files {

@@ -57,9 +57,10 @@ impl OutputArgs {
 
     /// The options of an output of changes: a change file if standard output is written without --output-format.
     pub fn changes(&self) -> Result<OutputOptions> {
-        match Conventions::current().needs_format {
-            true => self.options(),
-            false => self.options_or(&FormatSpec::changes()),
+        if Conventions::current().needs_format {
+            self.options()
+        } else {
+            self.options_or(&FormatSpec::changes())
         }
     }
 }
@@ -278,20 +279,22 @@ impl HeaderBox {
 /// Parses a header field. A field that is not known changes nothing where the conventions say so.
 fn parse_header(text: &str) -> Result<HeaderOption, String> {
     let option = HeaderOption::parse(text);
-    match Conventions::current().ignores_unknown_options {
-        true => Ok(option.unwrap_or(HeaderOption::Keep(KeptField::Order))),
-        false => option,
+    if Conventions::current().ignores_unknown_options {
+        Ok(option.unwrap_or(HeaderOption::Keep(KeptField::Order)))
+    } else {
+        option
     }
 }
 
 /// Makes the target of an output in a text format from a path on the command line; `-` is standard output.
 pub fn text_target(path: &Path, overwrite: bool) -> OutputTarget {
-    match is_stdout(path) {
-        true => OutputTarget::Stdout,
-        false => OutputTarget::File {
+    if is_stdout(path) {
+        OutputTarget::Stdout
+    } else {
+        OutputTarget::File {
             path: path.to_owned(),
             overwrite,
-        },
+        }
     }
 }
 

@@ -161,11 +161,10 @@ impl<'a> Editor<'a> {
                 let frames = self.encoder.finish();
                 let frames = frames.map_err(|error| Error::Internal(error.to_string()))?;
                 let entries = blobs.iter().map(|(entry, _)| entry);
-                let applied = match any_changes {
-                    true => Applied::Joined(frames, blobs.len() as u64),
-                    false => {
-                        Applied::Blobs(entries.map(|entry| BlobOutcome::Copy(*entry)).collect())
-                    }
+                let applied = if any_changes {
+                    Applied::Joined(frames, blobs.len() as u64)
+                } else {
+                    Applied::Blobs(entries.map(|entry| BlobOutcome::Copy(*entry)).collect())
                 };
                 Ok((applied, all))
             }
@@ -315,11 +314,11 @@ impl Edit<'_> {
         if script.edits.is_unchanged() && !strips {
             // New locations change none of the facts in the entry of a blob of ways.
             let is_ways = self.entry.kinds == KindSet::from_iter([ObjectKind::Way]);
-            match is_ways {
-                true => self
-                    .encoder
-                    .add_edited_with_entry(payload, segments, self.entry)?,
-                false => self.encoder.add_edited(payload, segments)?,
+            if is_ways {
+                self.encoder
+                    .add_edited_with_entry(payload, segments, self.entry)?
+            } else {
+                self.encoder.add_edited(payload, segments)?
             }
         } else if !grown
             && payload.len() <= MAX_SPLICED
@@ -525,9 +524,10 @@ impl<'c> Script<'c> {
 
     /// Keeps the next object of the block, or removes it if `is_omitted`.
     fn stay(&mut self, is_omitted: bool) {
-        match is_omitted {
-            true => self.edits.remove(),
-            false => self.edits.keep(),
+        if is_omitted {
+            self.edits.remove()
+        } else {
+            self.edits.keep()
         }
     }
 

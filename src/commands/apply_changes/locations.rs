@@ -128,9 +128,12 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
         entries.filter(|entry| entry.kinds.contains(ObjectKind::Way))
     };
     // Per-blob indexes do not record locations: for their blobs, the header decides.
-    let is_without = |entry: &&BlobEntry| match entry.flags.has(BlobFlags::SCANNED) {
-        true => !entry.flags.has(BlobFlags::LOCATIONS),
-        false => !file.header.has(feature::LOCATIONS),
+    let is_without = |entry: &&BlobEntry| {
+        if entry.flags.has(BlobFlags::SCANNED) {
+            !entry.flags.has(BlobFlags::LOCATIONS)
+        } else {
+            !file.header.has(feature::LOCATIONS)
+        }
     };
     let (without, all) = (with_ways().filter(is_without).count(), with_ways().count());
     let path = file.input.path();
@@ -404,9 +407,10 @@ impl Replaced {
         })?;
         block.for_each_member(|relation, kind, id| {
             if kind == ObjectKind::Node {
-                match replaced.contains(&relation) {
-                    true => self.gone.push(id),
-                    false => self.kept.push(id),
+                if replaced.contains(&relation) {
+                    self.gone.push(id)
+                } else {
+                    self.kept.push(id)
                 }
             }
         })

@@ -180,9 +180,10 @@ impl KindCheck {
                     lat: lat as f64 / 1e9,
                     lon: lon as f64 / 1e9,
                 };
-                match found.outside.len() < self.max_listed {
-                    true => found.outside.push(outside),
-                    false => found.more_outside += 1,
+                if found.outside.len() < self.max_listed {
+                    found.outside.push(outside)
+                } else {
+                    found.more_outside += 1
                 }
             })?;
         }
@@ -255,9 +256,10 @@ impl KindCheck {
                     duplicate,
                 };
                 let position = (self.kind, found.count - 1, duplicate);
-                match found.violations.len() < self.max_listed {
-                    true => found.violations.push((position, violation)),
-                    false => found.more_violations[usize::from(duplicate)] += 1,
+                if found.violations.len() < self.max_listed {
+                    found.violations.push((position, violation))
+                } else {
+                    found.more_violations[usize::from(duplicate)] += 1
                 }
             }
             let (first, first_version) = found.ends.map_or((key, version), |ends| (ends.0, ends.2));
@@ -283,9 +285,10 @@ impl KindCheck {
             if kind == ObjectKind::Relation {
                 found.has_nested = true;
             } else if !sets[kind as usize].contains(id) && missing[kind as usize].insert(id) {
-                match found.dangling.len() < self.max_listed {
-                    true => found.dangling.push(member(relation, kind, id)),
-                    false => found.more_members.push(relation, kind, id),
+                if found.dangling.len() < self.max_listed {
+                    found.dangling.push(member(relation, kind, id))
+                } else {
+                    found.more_members.push(relation, kind, id)
                 }
             }
         })
@@ -330,9 +333,10 @@ impl KindCheck {
     }
 
     fn add_dangling(&self, dangling: Dangling, found: &mut Found) {
-        match found.dangling.len() < self.max_listed {
-            true => found.dangling.push(dangling),
-            false => found.more_dangling += 1,
+        if found.dangling.len() < self.max_listed {
+            found.dangling.push(dangling)
+        } else {
+            found.more_dangling += 1
         }
     }
 }

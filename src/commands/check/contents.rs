@@ -161,9 +161,10 @@ impl ContentRules {
             if kind.is_some_and(|kind| !self.kinds.contains(kind)) {
                 return;
             }
-            match faults.len() < self.max_listed {
-                true => faults.push(fault),
-                false => more += 1,
+            if faults.len() < self.max_listed {
+                faults.push(fault)
+            } else {
+                more += 1
             }
         });
         let mut found = BlobContents {

@@ -56,9 +56,10 @@ fn send_text(text: String, chunks: &ChunkSender<Found>) -> Result<(), FormatErro
         send(piece.to_owned())?;
         rest = others;
     }
-    match rest.len() == text.len() {
-        true => send(text),
-        false => send(rest.to_owned()),
+    if rest.len() == text.len() {
+        send(text)
+    } else {
+        send(rest.to_owned())
     }
 }
 
@@ -341,10 +342,13 @@ impl<'c, 'a> Pair<'c, 'a> {
             return Ok(());
         };
         let report = match (old, new) {
-            (Some(old), Some(new)) => match self.are_same(old, new)? {
-                true => Report::Same,
-                false => Report::Different,
-            },
+            (Some(old), Some(new)) => {
+                if self.are_same(old, new)? {
+                    Report::Same
+                } else {
+                    Report::Different
+                }
+            }
             (Some(_), None) => Report::Left,
             _ => Report::Right,
         };
@@ -479,24 +483,21 @@ impl<'c, 'a> Pair<'c, 'a> {
                     info.version = info.version.map(|version| version.saturating_add(1));
                 }
                 info.timestamp = deletions.timestamp.or(info.timestamp);
-                match deletions.keep_details {
-                    true => self.osc.put(ChangeAction::Delete, object),
-                    false => {
-                        let id = ObjectId {
-                            kind: object.kind(),
-                            id: object.id,
-                        };
-                        self.osc
-                            .put_deletion(id, object.info.version, object.info.timestamp);
-                    }
+                if deletions.keep_details {
+                    self.osc.put(ChangeAction::Delete, object)
+                } else {
+                    let (kind, id, info) = (object.kind(), object.id, &object.info);
+                    self.osc
+                        .put_deletion(ObjectId { kind, id }, info.version, info.timestamp);
                 }
             }
             (Report::Right, _, Some(new)) => {
                 self.new.fill(&new.object, new.block)?;
                 self.found.summary.inexact += u64::from(!self.new.is_exact);
-                let action = match deletions.creates_version_1 {
-                    true => ChangeAction::of(&self.new.object),
-                    false => ChangeAction::Create,
+                let action = if deletions.creates_version_1 {
+                    ChangeAction::of(&self.new.object)
+                } else {
+                    ChangeAction::Create
                 };
                 self.osc.put(action, &self.new.object);
             }
@@ -511,9 +512,10 @@ impl<'c, 'a> Pair<'c, 'a> {
                 let goes_back = is_known && age(&self.new) < age(&self.old);
                 self.found.summary.going_back += u64::from(goes_back);
                 self.found.summary.inexact += u64::from(!self.new.is_exact);
-                let action = match deletions.creates_version_1 {
-                    true => ChangeAction::of(&self.new.object),
-                    false => ChangeAction::Modify,
+                let action = if deletions.creates_version_1 {
+                    ChangeAction::of(&self.new.object)
+                } else {
+                    ChangeAction::Modify
                 };
                 self.osc.put(action, &self.new.object);
             }

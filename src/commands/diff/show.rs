@@ -159,9 +159,12 @@ fn list<T>(steps: &[T], shown: impl Fn(&T) -> String) -> Vec<String> {
 
 /// The text with control characters escaped.
 fn printable(text: &str) -> String {
-    let escape = |char: char| match char.is_control() {
-        true => char.escape_default().collect::<String>(),
-        false => char.to_string(),
+    let escape = |char: char| {
+        if char.is_control() {
+            char.escape_default().collect::<String>()
+        } else {
+            char.to_string()
+        }
     };
     text.chars().map(escape).collect()
 }

@@ -244,9 +244,10 @@ impl Visitor for Builder {
         if !self.problems.is_empty() && (is_end || self.problems.len() >= PROBLEMS) {
             return Ok(Some(Found::Problems(std::mem::take(&mut self.problems))));
         }
-        match is_end {
-            true => Ok(self.tally.take().map(Found::Tally)),
-            false => Ok(None),
+        if is_end {
+            Ok(self.tally.take().map(Found::Tally))
+        } else {
+            Ok(None)
         }
     }
 
@@ -338,9 +339,10 @@ impl Builder {
         tags: &mut TagList<'_>,
     ) {
         let is_closed = locations.len() > 1 && locations.first() == locations.last();
-        let (is_line, is_area) = match is_closed {
-            true => self.shared.rules.of_closed_way(tags),
-            false => (true, false),
+        let (is_line, is_area) = if is_closed {
+            self.shared.rules.of_closed_way(tags)
+        } else {
+            (true, false)
         };
         let types = self.shared.types;
         let (is_line, is_area) = (is_line && types.lines, is_area && types.areas);

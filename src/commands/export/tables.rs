@@ -74,13 +74,14 @@ impl TableSink {
         let directory = options.temp_dir.clone();
         let directory = directory.unwrap_or_else(|| target.scratch_directory());
         Ok(Self {
-            output: match tables.is_partitioned {
-                true => TableOutput::Directory(OutputDirectory::create(
+            output: if tables.is_partitioned {
+                TableOutput::Directory(OutputDirectory::create(
                     target.path(),
                     target.may_overwrite(),
                     is_part,
-                )?),
-                false => TableOutput::File(OpenOutput::open(target.clone(), ctx)?),
+                )?)
+            } else {
+                TableOutput::File(OpenOutput::open(target.clone(), ctx)?)
             },
             rows: Arc::new(TableRows {
                 options: tables.clone(),

@@ -136,9 +136,10 @@ impl<'a> RegionMembers<'a> {
         }
         selection.evict_incomplete();
         selection.join();
-        match selection.bytes() > limits.ids {
-            true => Ok(None),
-            false => Ok(Some(selection)),
+        if selection.bytes() > limits.ids {
+            Ok(None)
+        } else {
+            Ok(Some(selection))
         }
     }
 
@@ -230,9 +231,10 @@ impl<'a> RegionMembers<'a> {
     /// Whether a blob contains only nodes, and its bounding box covers all of them.
     fn has_all_in_its_box(&self, entry: &BlobEntry) -> bool {
         let has_box = entry.kinds.single() == Some(ObjectKind::Node) && !entry.bbox.is_empty();
-        let may_be_nowhere = match entry.flags.has(BlobFlags::SCANNED) {
-            true => entry.flags.has(BlobFlags::DELETED),
-            false => !self.boxes_cover_all_nodes,
+        let may_be_nowhere = if entry.flags.has(BlobFlags::SCANNED) {
+            entry.flags.has(BlobFlags::DELETED)
+        } else {
+            !self.boxes_cover_all_nodes
         };
         has_box && !may_be_nowhere
     }
@@ -433,10 +435,7 @@ impl<'a> RegionMembers<'a> {
             && (is_near || self.may_have_member(entry));
         let relations = has(ObjectKind::Relation) && meets(entry, &self.relations) && is_near;
         let is_visited = nodes || ways || relations;
-        let decision = match is_visited {
-            true => BlobDecision::Visit,
-            false => BlobDecision::Drop,
-        };
+        let decision = BlobDecision::visit_if(is_visited);
         FilterItem::new(*entry, decision)
     }
 

@@ -104,9 +104,10 @@ impl<'a> Subject<'a> {
                 let mut areas = answer.areas.iter();
                 let is_area =
                     areas.any(|area| (area.object_kind, area.id) == (source.kind, source.id));
-                let types = match is_area {
-                    true => ["boundary", "administrative", kind],
-                    false => ["place", kind, kind],
+                let types = if is_area {
+                    ["boundary", "administrative", kind]
+                } else {
+                    ["place", kind, kind]
                 };
                 Some(Self::object(&source, types, rank, name))
             });

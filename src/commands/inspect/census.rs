@@ -48,9 +48,10 @@ impl Statistics {
     /// The requested statistics of a blob whose entry has all of them.
     pub(super) fn answers(self, entry: &BlobEntry) -> Census {
         Census {
-            extended: match self.extended {
-                true => ExtendedCounts::of_entry(entry),
-                false => ExtendedCounts::default(),
+            extended: if self.extended {
+                ExtendedCounts::of_entry(entry)
+            } else {
+                ExtendedCounts::default()
             },
             ..Census::default()
         }

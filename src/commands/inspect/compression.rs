@@ -148,11 +148,12 @@ fn zlib_level(
     let mut exact: Option<LevelGuess> = None;
     for level in own {
         let mut compressor = Compressor::new(Compression::Zlib(level));
-        let segmented = match in_segments {
-            true => compressor
+        let segmented = if in_segments {
+            compressor
                 .compress_in_segments(payload, None)
-                .map(<[u8]>::len),
-            false => None,
+                .map(<[u8]>::len)
+        } else {
+            None
         };
         let found = match segmented {
             Some(found) => found,

@@ -101,9 +101,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
                 is_here |= wanted.contains(object.kind, object.id()?);
                 Ok(())
             })?;
-            match is_here {
-                true => shown_objects(block.payload(), &wanted),
-                false => Ok(Vec::new()),
+            if is_here {
+                shown_objects(block.payload(), &wanted)
+            } else {
+                Ok(Vec::new())
             }
         },
         |found| objects.extend(found),

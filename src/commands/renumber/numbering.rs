@@ -80,9 +80,10 @@ impl Numbering {
 
     /// The new id with the given number.
     pub(super) const fn counted(&self, number: u64) -> i64 {
-        match self.start < 0 {
-            true => self.start.wrapping_sub(number as i64),
-            false => self.start.wrapping_add(number as i64),
+        if self.start < 0 {
+            self.start.wrapping_sub(number as i64)
+        } else {
+            self.start.wrapping_add(number as i64)
         }
     }
 
@@ -103,9 +104,10 @@ impl Numbering {
 
     /// Whether `id` is the new id of an old id that has a number.
     pub(super) fn is_new_id(&self, id: i64) -> bool {
-        let number = match self.start < 0 {
-            true => self.start.checked_sub(id),
-            false => id.checked_sub(self.start),
+        let number = if self.start < 0 {
+            self.start.checked_sub(id)
+        } else {
+            id.checked_sub(self.start)
         };
         number.is_some_and(|number| (0..self.len() as i64).contains(&number))
     }
@@ -148,9 +150,10 @@ impl Numbering {
     /// Fails if the last of `ids` consecutive new ids, beginning with the first new id, does not fit into an `i64`.
     pub(super) fn check(&self, ids: u64) -> Result<()> {
         let more = ids.saturating_sub(1);
-        let last = match self.start < 0 {
-            true => self.start.checked_sub_unsigned(more),
-            false => self.start.checked_add_unsigned(more),
+        let last = if self.start < 0 {
+            self.start.checked_sub_unsigned(more)
+        } else {
+            self.start.checked_add_unsigned(more)
         };
         match last {
             Some(_) => Ok(()),

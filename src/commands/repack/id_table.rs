@@ -43,9 +43,10 @@ pub(super) struct IdRows {
 /// The first object of a blob of the input, and places that divide a blob of very many objects as several blobs would.
 fn first_keys(entry: &BlobEntry) -> impl Iterator<Item = TypeThenId> {
     let first = entry.first_key();
-    let parts = match entry.count <= MAX_OBJECTS {
-        true => 0,
-        false => u64::from(entry.count / OBJECTS_OF_A_PART),
+    let parts = if entry.count <= MAX_OBJECTS {
+        0
+    } else {
+        u64::from(entry.count / OBJECTS_OF_A_PART)
     };
     let ends = first.zip(entry.last_key());
     let ends = ends.filter(|(first, last)| first.0 == last.0);
@@ -130,9 +131,10 @@ impl IdRows {
                         builder.add(kind, rank, blob).map_err(failed)?;
                     }
                     let frames = builder.take_frames();
-                    match frames.is_empty() {
-                        true => Ok(()),
-                        false => writer.put_id_table(&frames),
+                    if frames.is_empty() {
+                        Ok(())
+                    } else {
+                        writer.put_id_table(&frames)
                     }
                 },
             )?;

@@ -383,10 +383,10 @@ impl BlobLimits {
     /// The limits of blobs of a kind at a level, if full blobs of nodes have `elements` objects.
     fn new(kind: ObjectKind, level: u64, elements: usize) -> Self {
         let parts = PARTS_OF_A_BLOB[kind as usize];
-        let (objects, beside_gap) = match level == NOWHERE {
-            // Blobs of what is nowhere are always read, so that few are better.
-            true => (elements, usize::MAX),
-            false => (elements / parts, elements / parts / PARTS_AT_GAPS),
+        let (objects, beside_gap) = if level == NOWHERE {
+            (elements, usize::MAX)
+        } else {
+            (elements / parts, elements / parts / PARTS_AT_GAPS)
         };
         Self {
             objects: objects.max(1),

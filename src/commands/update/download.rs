@@ -164,9 +164,10 @@ impl<'d> Downloader<'d> {
         is_finest: bool,
         before: State,
     ) -> Result<State> {
-        let timestamp = match last == leg.end.sequence {
-            true => Some(leg.end.timestamp),
-            false => leg.server.time_of(last)?,
+        let timestamp = if last == leg.end.sequence {
+            Some(leg.end.timestamp)
+        } else {
+            leg.server.time_of(last)?
         };
         let timestamp = timestamp.map(|time| time.max(before.timestamp));
         if is_finest {

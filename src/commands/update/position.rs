@@ -76,10 +76,10 @@ impl Position {
             (None, Some(timestamp)) => at_time(ladder, timestamp),
             (None, None) => {
                 let published = newest_object(&options.file, ctx)?.saturating_sub(PUBLICATION);
-                match published > newest.timestamp {
-                    true => at_time(ladder, published),
-                    // The time is that of the server: the file has its data at least.
-                    false => Ok(ladder.state_at(published)?.into()),
+                if published > newest.timestamp {
+                    at_time(ladder, published)
+                } else {
+                    Ok(ladder.state_at(published)?.into())
                 }
             }
         }

@@ -150,9 +150,10 @@ fn split_outputs(
         if item.copied_to.contains(&output.output) {
             continue;
         }
-        match is_whole && output.kept == count && !output.strips_tags {
-            true => whole.push(output.output),
-            false => partial.push(output),
+        if is_whole && output.kept == count && !output.strips_tags {
+            whole.push(output.output)
+        } else {
+            partial.push(output)
         }
     }
     (whole, partial)
@@ -210,13 +211,12 @@ impl Rewriter {
     ) -> Result<(), FormatError> {
         let mut small = Vec::new();
         for output in outputs {
-            match self.spliced(source, &output)? {
-                true => {
-                    self.encoder.add_edited(&self.spliced, source.segments)?;
-                    let frames = self.encoder.finish()?;
-                    outcomes.push((output.output, BlobOutcome::Frames(frames)));
-                }
-                false => small.push(output),
+            if self.spliced(source, &output)? {
+                self.encoder.add_edited(&self.spliced, source.segments)?;
+                let frames = self.encoder.finish()?;
+                outcomes.push((output.output, BlobOutcome::Frames(frames)));
+            } else {
+                small.push(output)
             }
         }
         if small.is_empty() {

@@ -94,9 +94,10 @@ impl Selected {
 impl<V: Visitor> Visit<'_, V> {
     /// The objects that are visited: those that the visitor selects, or none.
     fn select(&self, is_visited: bool, block: &Block<'_>) -> Result<Selected, FormatError> {
-        let selected = match is_visited {
-            true => self.visitor.select(block)?,
-            false => Some(Vec::new()),
+        let selected = if is_visited {
+            self.visitor.select(block)?
+        } else {
+            Some(Vec::new())
         };
         Ok(Selected(selected.map(Vec::into_iter)))
     }
@@ -159,17 +160,19 @@ impl<V: Visitor> Visit<'_, V> {
                 Ok(())
             })?;
         }
-        match is_located {
-            true => self.send_nodes(&mut batch),
-            false => Ok(()),
+        if is_located {
+            self.send_nodes(&mut batch)
+        } else {
+            Ok(())
         }
     }
 
     /// Sends the locations of nodes if they are many.
     fn send_many(&self, batch: &mut NodeBatch) -> Result<(), FormatError> {
-        match batch.len() < NODES {
-            true => Ok(()),
-            false => self.send_nodes(batch),
+        if batch.len() < NODES {
+            Ok(())
+        } else {
+            self.send_nodes(batch)
         }
     }
 

@@ -144,9 +144,10 @@ impl<'a> GeometryPass<'a> {
         ctx: &'a Context,
     ) -> Result<Self> {
         let has_locations = locations_in_ways || file.header.has(feature::LOCATIONS);
-        let plan = match has_locations {
-            true => BlobPlan::of_kinds(file, ctx)?,
-            false => BlobPlan::open(file, PlanNeeds::Ranges, ctx)?,
+        let plan = if has_locations {
+            BlobPlan::of_kinds(file, ctx)?
+        } else {
+            BlobPlan::open(file, PlanNeeds::Ranges, ctx)?
         };
         plan.check_current(file, ctx)?;
         if plan.is_history(file, ctx) {
@@ -181,19 +182,17 @@ impl<'a> GeometryPass<'a> {
                 + 2 * u64::from(visits.areas)
                 + u64::from(visits.ways || visits.areas),
         );
-        let wanted = match visits.areas {
-            true => self.member_ways(areas)?,
-            false => Arc::default(),
+        let wanted = if visits.areas {
+            self.member_ways(areas)?
+        } else {
+            Arc::default()
         };
-        let (locations, index_type) = match looks_up {
-            true => {
-                let (locations, index_type) = self.locate(&init, &mut take)?;
-                (Some(Arc::new(locations)), Some(index_type))
-            }
-            false => {
-                self.nodes(self.of_kind(ObjectKind::Node), None, &init, &mut take)?;
-                (None, None)
-            }
+        let (locations, index_type) = if looks_up {
+            let (locations, index_type) = self.locate(&init, &mut take)?;
+            (Some(Arc::new(locations)), Some(index_type))
+        } else {
+            self.nodes(self.of_kind(ObjectKind::Node), None, &init, &mut take)?;
+            (None, None)
         };
         if !visits.ways && wanted.set().is_empty() {
             return Ok(index_type);

@@ -29,9 +29,12 @@ impl KeptVersions {
         if self == Self::All || one.key != two.key {
             return Ok(Choice::Both);
         }
-        let second_if = |is_second| match is_second {
-            true => Choice::Second,
-            false => Choice::First,
+        let second_if = |is_second| {
+            if is_second {
+                Choice::Second
+            } else {
+                Choice::First
+            }
         };
         Ok(match self {
             Self::All => Choice::Both,
@@ -74,9 +77,10 @@ impl LastChange {
         let [age, age_before] = [rank(age), rank(age_before)];
         let is_tie = age == age_before;
         let [is_gone, was_gone] = infos.map(|info| info.is_deleted);
-        Ok(match is_tie && is_gone != was_gone {
-            true => was_gone,
-            false => age.supersedes(age_before, self.unversioned),
+        Ok(if is_tie && is_gone != was_gone {
+            was_gone
+        } else {
+            age.supersedes(age_before, self.unversioned)
         })
     }
 }

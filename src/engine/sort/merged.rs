@@ -41,9 +41,10 @@ enum Stream<'a> {
 impl<'a> Stream<'a> {
     /// The objects of a block. Those before `from` may be left out.
     fn new(block: &'a Block<'a>, source: &Source, from: Option<TypeThenId>) -> Self {
-        match source.entry.flags.has(BlobFlags::SORTED) {
-            true => Self::InOrder(Box::new(block.cursor())),
-            false => Self::Sorted(Portions::new(block, from)),
+        if source.entry.flags.has(BlobFlags::SORTED) {
+            Self::InOrder(Box::new(block.cursor()))
+        } else {
+            Self::Sorted(Portions::new(block, from))
         }
     }
 

@@ -73,17 +73,18 @@ impl NodeParts {
         let count = entries.iter().take_while(is_nodes).count();
         let (nodes, rest) = entries.split_at(count);
         let has_nodes = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Node);
-        match rest.iter().any(has_nodes) {
-            true => Self {
+        if rest.iter().any(has_nodes) {
+            Self {
                 nodes: Vec::new(),
                 is_mixed: true,
                 rest: entries.to_vec(),
-            },
-            false => Self {
+            }
+        } else {
+            Self {
                 nodes: nodes.to_vec(),
                 rest: rest.to_vec(),
                 is_mixed: false,
-            },
+            }
         }
     }
 
@@ -181,15 +182,15 @@ impl<'f> WayLocator<'f> {
     ) -> Result<WayLocations> {
         let every_rank = 0..=u64::MAX;
         let (file, plan, ctx) = (self.file, self.plan, self.ctx);
-        let mut store = match form == StoreForm::Dense || self.parts.is_in_order() {
-            true => LocationStore::new(form, count(self.parts.with_nodes())),
-            // A sparse store for nodes in any order needs their ids in advance: they determine the index of each
-            // location.
-            false => LocationStore::of_ids(node_ids(file, plan, &every_rank, ctx)?),
+        let mut store = if form == StoreForm::Dense || self.parts.is_in_order() {
+            LocationStore::new(form, count(self.parts.with_nodes()))
+        } else {
+            LocationStore::of_ids(node_ids(file, plan, &every_rank, ctx)?)
         };
-        match self.parts.is_mixed {
-            true => read_locations(file, plan, &every_rank, &mut store, ctx)?,
-            false => read(&self.parts.nodes, &mut store)?,
+        if self.parts.is_mixed {
+            read_locations(file, plan, &every_rank, &mut store, ctx)?
+        } else {
+            read(&self.parts.nodes, &mut store)?
         }
         store.close();
         Ok(WayLocations::InMemory(store))

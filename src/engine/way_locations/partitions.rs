@@ -21,9 +21,10 @@ pub(super) struct Partitions {
 impl Partitions {
     /// Cuts the ids into ranges whose locations take about `limit` bytes each.
     pub(super) fn plan(parts: &NodeParts, limit: u64) -> Self {
-        match parts.is_in_order() {
-            true => Self::of_blobs(&parts.nodes, limit),
-            false => Self::of_ranges(parts, limit),
+        if parts.is_in_order() {
+            Self::of_blobs(&parts.nodes, limit)
+        } else {
+            Self::of_ranges(parts, limit)
         }
     }
 

@@ -40,10 +40,7 @@ impl NewestChanges {
         if self.set.memory() >= self.limit {
             self.set.sort_and_keep_newest(self.same_time, ctx);
             // Few objects with several changes are left to the end: most files have none.
-            let factor = match self.set.remove_unused() {
-                true => 2,
-                false => 4,
-            };
+            let factor = if self.set.remove_unused() { 2 } else { 4 };
             self.limit = self.min.max(self.set.memory() * factor);
         }
         Ok(())

@@ -154,9 +154,10 @@ fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attrib
         Attribute::User => put_string(text, feature.info.user.unwrap_or("")),
         Attribute::WayNodes => {
             let nodes = feature.way_nodes.unwrap_or_default();
-            match nodes.is_empty() {
-                true => text.push_str("[]"),
-                false => put_array(text, nodes, |text, id| put_number(text, *id)),
+            if nodes.is_empty() {
+                text.push_str("[]")
+            } else {
+                put_array(text, nodes, |text, id| put_number(text, *id))
             }
         }
         _ => put_number(text, feature.number(attribute)),

@@ -97,9 +97,10 @@ fn put_hstore(text: &mut TextBuffer, tags: &[(&str, &str)]) {
 /// Appends a string of an hstore in quotes, escaped for hstore, and then for `COPY`.
 fn put_quoted(text: &mut TextBuffer, string: &str) {
     text.push('"');
-    match string.contains(['"', '\\']) {
-        false => put_escaped(text, string),
-        true => put_escaped(text, &string.replace('\\', "\\\\").replace('"', "\\\"")),
+    if !string.contains(['"', '\\']) {
+        put_escaped(text, string)
+    } else {
+        put_escaped(text, &string.replace('\\', "\\\\").replace('"', "\\\""))
     }
     text.push('"');
 }

@@ -109,9 +109,10 @@ impl O5mChunks {
     /// An error at an offset in the buffer.
     fn error_at(&self, at: usize, cause: &str) -> Error {
         let place = self.before + at as u64;
-        let of = match self.is_compressed {
-            true => " of the decompressed data",
-            false => "",
+        let of = if self.is_compressed {
+            " of the decompressed data"
+        } else {
+            ""
         };
         Error::file(&self.path, format!("byte {place}{of}: {cause}"))
     }

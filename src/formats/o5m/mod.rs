@@ -45,9 +45,10 @@ pub(super) fn chunks_of(
         TextFormat::OsmChange => starts_as_changes(input)?,
         TextFormat::Osm | TextFormat::Opl | TextFormat::Debug => false,
     };
-    match is_o5m {
-        true => O5mChunks::new(input, ctx).map(Some),
-        false => Ok(None),
+    if is_o5m {
+        O5mChunks::new(input, ctx).map(Some)
+    } else {
+        Ok(None)
     }
 }
 

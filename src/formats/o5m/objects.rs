@@ -120,9 +120,10 @@ impl State {
             let delta = reader.signed()?;
             let is_near = (-(1 << 33)..1 << 33).contains(&delta);
             *last = last.wrapping_add(delta as i32);
-            match is_near && (-limit..=limit).contains(last) {
-                true => Ok(*last),
-                false => Err(Fault::new(at, "a coordinate that is not on earth")),
+            if is_near && (-limit..=limit).contains(last) {
+                Ok(*last)
+            } else {
+                Err(Fault::new(at, "a coordinate that is not on earth"))
             }
         };
         let lon = next(&mut self.last.lon, 1_800_000_000)?;

@@ -102,9 +102,10 @@ pub(super) fn unsigned(bytes: &[u8]) -> Varint {
             return Varint::Number(number, place + 1);
         }
     }
-    match bytes.len() < 10 {
-        true => Varint::Incomplete,
-        false => Varint::TooLong,
+    if bytes.len() < 10 {
+        Varint::Incomplete
+    } else {
+        Varint::TooLong
     }
 }
 

@@ -125,9 +125,10 @@ impl FeatureTable {
     /// A table with the given options. `info` is the metadata that objects have.
     pub(crate) fn new(options: &GeoParquetOptions, info: InfoColumns) -> Result<Self> {
         use PhysicalType::{BYTE_ARRAY, FLOAT, INT32, INT64};
-        let info = match options.has_metadata {
-            true => info,
-            false => InfoColumns::default(),
+        let info = if options.has_metadata {
+            info
+        } else {
+            InfoColumns::default()
         };
         let (required, optional) = (Repetition::REQUIRED, Repetition::OPTIONAL);
         let text = Some(LogicalType::String);

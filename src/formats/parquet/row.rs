@@ -85,9 +85,10 @@ pub(super) fn extent_of(geometry: &Geometry<'_>) -> Option<Extent> {
 /// have files of their own.
 pub(crate) fn sort_key(geometry: &Geometry<'_>, is_partitioned: bool) -> u64 {
     let position = extent_of(geometry).map_or(0, |extent| extent.curve_position(CURVE_BITS));
-    let partition = match is_partitioned {
-        true => GeometryType::of(geometry) as u64,
-        false => 0,
+    let partition = if is_partitioned {
+        GeometryType::of(geometry) as u64
+    } else {
+        0
     };
     partition << CURVE_BITS | position
 }
@@ -176,9 +177,10 @@ impl<'a> FeatureRow<'a> {
         let [kind, id @ .., geometry, flags] = *head;
         let present = InfoColumns(flags);
         let mut values = Varints::new(rest);
-        let version = match present.has(InfoColumns::VERSION) {
-            true => Some(values.read()? as i32),
-            false => None,
+        let version = if present.has(InfoColumns::VERSION) {
+            Some(values.read()? as i32)
+        } else {
+            None
         };
         let mut row = Self {
             kind: ObjectKind::from_number(kind.into()).ok_or(BROKEN)?,
@@ -252,17 +254,19 @@ impl<'a> Iterator for StoredTags<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        match self.0.is_empty() {
-            true => None,
-            false => Some((take_text(&mut self.0).ok()?, take_text(&mut self.0).ok()?)),
+        if self.0.is_empty() {
+            None
+        } else {
+            Some((take_text(&mut self.0).ok()?, take_text(&mut self.0).ok()?))
         }
     }
 }
 
 fn read_if(is_present: bool, values: &mut Varints<'_>) -> Result<Option<i64>, FormatError> {
-    match is_present {
-        true => values.read_sint().map(Some),
-        false => Ok(None),
+    if is_present {
+        values.read_sint().map(Some)
+    } else {
+        Ok(None)
     }
 }
 

@@ -55,9 +55,10 @@ impl<'s> RowPortions<'s> {
                 if let Some((end_key, end_row)) = &end
                     && at >= (*end_key, end_row.as_slice())
                 {
-                    return match key > *end_key {
-                        true => ControlFlow::Break(()),
-                        false => ControlFlow::Continue(()),
+                    return if key > *end_key {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
                     };
                 }
                 held.push(key, |out| out.extend_from_slice(row));

@@ -143,9 +143,10 @@ fn next_row(rows: &[u8], at: &mut usize) -> Result<(u64, Range<usize>), FormatEr
     let len = read_varint(rows, at)? as usize;
     let row = *at..*at + len;
     *at = row.end;
-    match row.end <= rows.len() {
-        true => Ok((key, row)),
-        false => Err(FormatError::new("a row ends behind its block")),
+    if row.end <= rows.len() {
+        Ok((key, row))
+    } else {
+        Err(FormatError::new("a row ends behind its block"))
     }
 }
 

@@ -168,9 +168,10 @@ impl<E: Executor> Backend for Chunked<E> {
                 Some(Segment::Bytes(gathered)) => gathered.extend_from_slice(part),
                 _ => {
                     // Most chunks have a single segment: allocate its buffer with the size of the chunk.
-                    let len = match self.current.segments.is_empty() {
-                        true => self.room(),
-                        false => part.len(),
+                    let len = if self.current.segments.is_empty() {
+                        self.room()
+                    } else {
+                        part.len()
                     };
                     let mut gathered = Vec::with_capacity(len);
                     gathered.extend_from_slice(part);

@@ -37,9 +37,10 @@ impl EditScript {
     pub(crate) fn keeping(objects: impl IntoIterator<Item = bool>) -> Self {
         let mut script = Self::default();
         for stays in objects {
-            match stays {
-                true => script.keep(),
-                false => script.remove(),
+            if stays {
+                script.keep()
+            } else {
+                script.remove()
             }
         }
         script

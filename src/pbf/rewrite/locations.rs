@@ -159,9 +159,10 @@ pub(crate) fn relocate_ways(
             locations.push(new.unwrap_or(*old));
         }
         relocated.ways += u64::from(moves);
-        match moves || !is_same_scale {
-            true => ways.push((number, start..locations.len())),
-            false => locations.truncate(start),
+        if moves || !is_same_scale {
+            ways.push((number, start..locations.len()))
+        } else {
+            locations.truncate(start)
         }
     })?;
     if relocated.ways > 0 {
@@ -177,12 +178,13 @@ pub(crate) fn relocate_ways(
 /// The units for the locations in ways: those of the block if it has nodes or measures in 1e-7 degree without offset,
 /// otherwise units of 1e-7 degree, which express every location.
 fn scale_of_ways(block: &Block<'_>) -> BlockUnits {
-    match block.has(ObjectKind::Node) || block.units.is_decimicro() {
-        true => block.units,
-        false => BlockUnits {
+    if block.has(ObjectKind::Node) || block.units.is_decimicro() {
+        block.units
+    } else {
+        BlockUnits {
             date_granularity: block.units.date_granularity,
             ..BlockUnits::default()
-        },
+        }
     }
 }
 
@@ -273,9 +275,10 @@ impl CoordinateRuns {
         let is_decimicro = units.is_decimicro();
         for location in locations {
             let (lat_e7, lon_e7) = Location::stored_e7(*location);
-            let (lat, lon) = match is_decimicro {
-                true => (i64::from(lat_e7), i64::from(lon_e7)),
-                false => raw_location(units, *location).ok_or_else(|| inexact(units))?,
+            let (lat, lon) = if is_decimicro {
+                (i64::from(lat_e7), i64::from(lon_e7))
+            } else {
+                raw_location(units, *location).ok_or_else(|| inexact(units))?
             };
             put_sint(&mut self.lats, lat.wrapping_sub(last_lat));
             put_sint(&mut self.lons, lon.wrapping_sub(last_lon));

@@ -79,9 +79,10 @@ impl SegmentEncoder {
         old: Option<Segmented<'_>>,
         out: &mut Vec<u8>,
     ) -> Option<()> {
-        let sources = match self.parts.is_empty() {
-            true => self.deflate_evenly(payload, old)?,
-            false => self.deflate_columns(payload, old)?,
+        let sources = if self.parts.is_empty() {
+            self.deflate_evenly(payload, old)?
+        } else {
+            self.deflate_columns(payload, old)?
         };
         self.put(payload, sources, out)
     }

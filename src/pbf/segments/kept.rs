@@ -57,15 +57,14 @@ impl Search<'_> {
         let rest = self.payload.get(self.done..)?;
         // Mostly nothing has been inserted or removed since the part before, or since the beginning.
         let usual = old_start - self.old_done;
-        let at = match rest.get(usual..).is_some_and(|rest| rest.starts_with(part)) {
-            true => usual,
-            false => {
-                let within = rest.get(..rest.len().min(usual + part.len() + Self::SLACK))?;
-                let needle = part.get(..Self::NEEDLE)?;
-                memmem::find_iter(within, needle)
-                    .take(Self::PLACES)
-                    .find(|at| rest.get(*at..).is_some_and(|rest| rest.starts_with(part)))?
-            }
+        let at = if rest.get(usual..).is_some_and(|rest| rest.starts_with(part)) {
+            usual
+        } else {
+            let within = rest.get(..rest.len().min(usual + part.len() + Self::SLACK))?;
+            let needle = part.get(..Self::NEEDLE)?;
+            memmem::find_iter(within, needle)
+                .take(Self::PLACES)
+                .find(|at| rest.get(*at..).is_some_and(|rest| rest.starts_with(part)))?
         };
         let at = self.done + at;
         (self.done, self.old_done) = (at + part.len(), old_start + part.len());

@@ -180,9 +180,10 @@ impl<'a> Column<'a> {
 
     /// Fails unless all values were read.
     pub(super) fn end(&self) -> Result<(), FormatError> {
-        match self.repeats == 0 && self.bytes.is_done() {
-            true => Ok(()),
-            false => Err(FormatError::new("a column is too long")),
+        if self.repeats == 0 && self.bytes.is_done() {
+            Ok(())
+        } else {
+            Err(FormatError::new("a column is too long"))
         }
     }
 }

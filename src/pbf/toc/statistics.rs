@@ -131,9 +131,10 @@ impl<'a> StatisticsColumns<'a> {
         let with = |share| from_share(count, share).ok_or_else(range);
         let tagged = tagged.number()?;
         let [references, most_references] = &mut self.references;
-        let [references, most_references] = match has_references(kinds) {
-            true => [references.number()?, most_references.number()?],
-            false => [0, 0],
+        let [references, most_references] = if has_references(kinds) {
+            [references.number()?, most_references.number()?]
+        } else {
+            [0, 0]
         };
         Ok(Some(ObjectStatistics {
             first_timestamp: first.number()?,

@@ -48,9 +48,10 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
         if goes(item, Wrong::SourcePanic) {
             panic_at(item);
         }
-        match goes(item, Wrong::Source) {
-            true => Err(failure(item)),
-            false => Ok(item),
+        if goes(item, Wrong::Source) {
+            Err(failure(item))
+        } else {
+            Ok(item)
         }
     });
     let result: Result<()> = parallel_classify_phase(
@@ -67,9 +68,10 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
             if goes(item, Wrong::WorkPanic) {
                 panic_at(item);
             }
-            match goes(item, Wrong::Work) {
-                true => Err(failure(item)),
-                false => Ok(item),
+            if goes(item, Wrong::Work) {
+                Err(failure(item))
+            } else {
+                Ok(item)
             }
         },
         |item| {
@@ -128,9 +130,10 @@ fn whatever_the_order_of_threads_results_come_in_order_and_the_first_error_wins(
         let (jobs, budget) = (dice.gen_range(1..5), dice.gen_range(1..6));
         run(items, jobs, budget, &wrong);
     };
-    let rounds = match std::env::var("PBFHOGG_LONG").is_ok_and(|value| value == "1") {
-        true => 200_000,
-        false => 3_000,
+    let rounds = if std::env::var("PBFHOGG_LONG").is_ok_and(|value| value == "1") {
+        200_000
+    } else {
+        3_000
     };
     shuttle::check_random_with_seed(draw, 1, rounds);
     shuttle::check_pct(draw, rounds / 3, 3);

@@ -106,10 +106,13 @@ impl RegionMembers<'_> {
             kept.push(index - 1);
             let completed = match strategy {
                 Strategy::Smart { tags, .. } if !types.has_any_of(tags, &object)? => EMPTY_SET,
-                Strategy::Smart { min_percent, .. } => match types.has(&object)? {
-                    true => direct,
-                    false => self.mostly_kept(&object, direct, members, *min_percent)?,
-                },
+                Strategy::Smart { min_percent, .. } => {
+                    if types.has(&object)? {
+                        direct
+                    } else {
+                        self.mostly_kept(&object, direct, members, *min_percent)?
+                    }
+                }
                 Strategy::Simple | Strategy::CompleteWays { .. } => EMPTY_SET,
             };
             if completed != EMPTY_SET {
