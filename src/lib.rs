@@ -56,6 +56,7 @@ pub mod area;
 #[doc(hidden)]
 pub mod cli;
 pub mod commands;
+mod deflate;
 mod engine;
 mod error;
 #[doc(hidden)]

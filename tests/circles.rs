@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A path, by its segments.
 type Path = Vec<String>;
 
-/// The source by modules: `pbf::block` has the code of `pbf/block.rs`.
+/// The source by modules: `io::input` has the code of `io/input.rs`.
 struct Tree {
     code: BTreeMap<String, String>,
     /// The names that a module passes on, and the paths that they stand for.

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, from the lowest to the highest. `reference/pipeline.md` has a diagram of them.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "error",
+    "deflate",
     "osm",
     "pbf",
     "system",

@@ -7,13 +7,13 @@
 use super::locations::put_way;
 use crate::error::FormatError;
 use crate::osm::Location;
-use crate::pbf::block_encoder::{DenseColumns, InfoColumn};
-use crate::pbf::dense::{DenseNodes, next_tag_run};
-use crate::pbf::frame::MAX_PAYLOAD_LEN;
-use crate::pbf::messages::{Head, RawInfo, encode_relation, encode_way};
-use crate::pbf::object::{Object, ObjectBody, put_deltas, raw_location};
-use crate::pbf::outline::{BlockOutline, BlockUnits, Group, Message, StringTable};
-use crate::pbf::schema::{primitive_block, primitive_group, string_table};
+use crate::pbf::block::dense::{DenseNodes, next_tag_run};
+use crate::pbf::block::messages::{Head, RawInfo, encode_relation, encode_way};
+use crate::pbf::block::object::{Object, ObjectBody, put_deltas, raw_location};
+use crate::pbf::block::outline::{BlockOutline, BlockUnits, Group, Message, StringTable};
+use crate::pbf::encode::encoder::{DenseColumns, InfoColumn};
+use crate::pbf::frame::blob::MAX_PAYLOAD_LEN;
+use crate::pbf::wire::schema::{primitive_block, primitive_group, string_table};
 use crate::pbf::wire::{Fields, Varints, put_bytes_field, put_sint, put_varint};
 use rustc_hash::FxHashMap;
 

@@ -2,10 +2,12 @@
 
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
-use crate::pbf::dense::{Delta, put_no_tags};
-use crate::pbf::messages::{RelationMessage, WayRefs, object_id};
-use crate::pbf::object::put_deltas;
-use crate::pbf::schema::{dense_nodes, object, primitive_block, primitive_group, relation, way};
+use crate::pbf::block::dense::{Delta, put_no_tags};
+use crate::pbf::block::messages::{RelationMessage, WayRefs, object_id};
+use crate::pbf::block::object::put_deltas;
+use crate::pbf::wire::schema::{
+    dense_nodes, object, primitive_block, primitive_group, relation, way,
+};
 use crate::pbf::wire::{
     Fields, Packed, put_bytes_field, put_sint, put_sint_field, put_varint_field,
 };

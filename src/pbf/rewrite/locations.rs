@@ -2,12 +2,12 @@
 
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::block::{Block, PART_LEN};
-use crate::pbf::dense::Delta;
-use crate::pbf::messages::WayRefs;
-use crate::pbf::object::raw_location;
-use crate::pbf::outline::BlockUnits;
-use crate::pbf::schema::{primitive_block, primitive_group, way};
+use crate::pbf::block::dense::Delta;
+use crate::pbf::block::messages::WayRefs;
+use crate::pbf::block::object::raw_location;
+use crate::pbf::block::outline::BlockUnits;
+use crate::pbf::block::parsed::{Block, PART_LEN};
+use crate::pbf::wire::schema::{primitive_block, primitive_group, way};
 use crate::pbf::wire::{Fields, put_bytes_head, put_packed_field, put_sint, varint_len};
 
 /// The node references of ways of a block.

@@ -1,10 +1,10 @@
 //! Removing metadata from a block on the wire. All other fields are copied.
 
 use crate::error::FormatError;
-use crate::pbf::block_encoder::InfoColumn;
-use crate::pbf::dense::{DenseNodes, put_no_tags};
-use crate::pbf::outline::{Group, Message, StringTable};
-use crate::pbf::schema::{
+use crate::pbf::block::dense::{DenseNodes, put_no_tags};
+use crate::pbf::block::outline::{Group, Message, StringTable};
+use crate::pbf::encode::encoder::InfoColumn;
+use crate::pbf::wire::schema::{
     dense_nodes, info, object, primitive_block, primitive_group, relation, string_table,
 };
 use crate::pbf::wire::{Fields, Packed, put_bytes_field, put_packed_field, put_varint_field};

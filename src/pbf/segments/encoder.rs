@@ -2,9 +2,9 @@
 
 use super::kept::kept;
 use super::{END, HEADER_LEN, MARKER, SEGMENT_LEN, Segment, Segmented};
-use crate::pbf::columns::{Part, Values, parts_of};
-use crate::pbf::deflate_end::{DeflateEnd, EndFinder};
-use crate::pbf::literal_block::LiteralEncoder;
+use crate::deflate::end::{DeflateEnd, EndFinder};
+use crate::deflate::literals::LiteralEncoder;
+use crate::pbf::segments::columns::{Part, Values, parts_of};
 use libdeflater::CompressionLvl;
 use std::ops::Range;
 

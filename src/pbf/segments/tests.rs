@@ -2,7 +2,7 @@
 
 use super::kept::MIN_SEGMENT_LEN;
 use super::*;
-use crate::pbf::columns::parts_of;
+use crate::pbf::segments::columns::parts_of;
 use crate::pbf::wire::put_bytes_field;
 use libdeflater::CompressionLvl;
 

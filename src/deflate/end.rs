@@ -1,0 +1,488 @@
+//! The end of a deflate stream (RFC 1951) in bits, and the header of its last block.
+//!
+//! libdeflate makes whole streams only. To continue one behind its last block, one has to know where this block begins
+//! and where it ends. [`EndFinder::find`] walks over the codes of a stream without decompressing it.
+
+use super::huffman::{END_OF_BLOCK, LENGTH_ORDER};
+
+const LITERAL_SYMBOLS: usize = 288;
+const DISTANCE_SYMBOLS: usize = 32;
+/// The maximum length of a code in bits.
+const MAX_CODE: usize = 15;
+/// The bits with which the tables of literals and distances are indexed. Longer codes are decoded bit by bit.
+const INDEX_BITS: u32 = 11;
+const TABLE: usize = 1 << INDEX_BITS;
+/// As [`TABLE`], for the lengths of codes.
+const LENGTH_TABLE: usize = 1 << 7;
+
+/// Where the last block of a deflate stream begins and ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DeflateEnd {
+    /// The index of the bit that marks the last block.
+    pub last_block: usize,
+    /// The number of bits up to the end of the last block.
+    pub bits: usize,
+}
+
+/// Entries of the tables. An entry has the number of bits that it skips, with extra bits, in its lowest six bits, then
+/// [`STOP`], then whether the next code is that of a distance, and the length of its code above [`CODE_SHIFT`].
+mod entry {
+    use super::{END_OF_BLOCK, INDEX_BITS, TABLE};
+
+    /// Marks an entry for codes that are decoded bit by bit: the end of a block, and codes that are too long. Such an
+    /// entry skips nothing and leads to its own table.
+    pub const STOP: u16 = 1 << 6;
+    /// Leads to the table of distances. As an entry it skips nothing.
+    pub const DISTANCE: u16 = 1 << 7;
+    const SKIPPED: u16 = 63;
+    const CODE_SHIFT: u32 = 8;
+    /// The maximum numbers of bits that entries skip. Two distances and the literals between them have 57 bits.
+    const MOST_OF_LITERALS: u32 = 13;
+    const MOST_OF_DISTANCE: u32 = 22;
+
+    /// The number of bits that an entry skips.
+    pub const fn skipped(entry: u16) -> u32 {
+        (entry & SKIPPED) as u32
+    }
+
+    /// The offset of the table for the next code. That of distances follows that of literals.
+    pub const fn next_table(entry: u16) -> usize {
+        (entry & DISTANCE) as usize * (TABLE / DISTANCE as usize)
+    }
+
+    const fn code_len(entry: u16) -> u32 {
+        entry as u32 >> CODE_SHIFT
+    }
+
+    const fn make(skipped: u32, next: u16, code_len: u32) -> u16 {
+        skipped as u16 | next | (code_len << CODE_SHIFT) as u16
+    }
+
+    /// The number of extra bits of a symbol for a length or a literal. Lengths: 257 to 264 and 285 have none.
+    pub const fn literal_extra(symbol: usize) -> u32 {
+        match symbol {
+            265..285 => (symbol as u32 - 261) / 4,
+            _ => 0,
+        }
+    }
+
+    /// The number of extra bits of a symbol for a distance.
+    pub const fn distance_extra(symbol: usize) -> u32 {
+        (symbol as u32 / 2).saturating_sub(1)
+    }
+
+    pub fn literal(symbol: usize, len: u32) -> u16 {
+        let skipped = len + literal_extra(symbol);
+        match symbol {
+            END_OF_BLOCK => STOP,
+            _ if skipped > MOST_OF_LITERALS => STOP,
+            0..END_OF_BLOCK => make(skipped, 0, len),
+            _ => make(skipped, DISTANCE, len),
+        }
+    }
+
+    pub fn distance(symbol: usize, len: u32) -> u16 {
+        match len + distance_extra(symbol) {
+            skipped if skipped > MOST_OF_DISTANCE => STOP | DISTANCE,
+            skipped => make(skipped, 0, len),
+        }
+    }
+
+    /// The entry of `first` and of the code after it; `None` if an index does not hold both.
+    pub fn join(first: u16, second: u16) -> Option<u16> {
+        let bits = skipped(first) + skipped(second);
+        let fits = skipped(first) + code_len(second) <= INDEX_BITS;
+        let are_known = (first | second) & STOP == 0 && first & DISTANCE == 0;
+        (are_known && fits && bits <= MOST_OF_LITERALS).then(|| make(bits, second & DISTANCE, 0))
+    }
+}
+
+/// A canonical prefix code.
+#[derive(Default)]
+struct Code {
+    /// The number of codes of each length.
+    counts: [u16; MAX_CODE + 1],
+    /// The symbols in the order of their codes.
+    symbols: Vec<u16>,
+}
+
+impl Code {
+    /// Sets the lengths of the codes. `None` if they are longer than a code can be.
+    fn set(&mut self, lengths: &[u8]) -> Option<()> {
+        self.counts = [0; MAX_CODE + 1];
+        for &len in lengths {
+            *self.counts.get_mut(usize::from(len))? += 1;
+        }
+        let mut next = [0usize; MAX_CODE + 2];
+        for len in 1..=MAX_CODE {
+            next[len + 1] = next[len] + usize::from(self.counts[len]);
+        }
+        self.symbols.clear();
+        self.symbols.resize(next[MAX_CODE + 1], 0);
+        for (symbol, &len) in lengths.iter().enumerate().filter(|(_, len)| **len > 0) {
+            let at = &mut next[usize::from(len)];
+            *self.symbols.get_mut(*at)? = symbol as u16;
+            *at += 1;
+        }
+        Some(())
+    }
+
+    /// Writes the entries of all codes that are not longer than the index of a table, whose length is a power of two.
+    fn fill(&self, table: &mut [u16], entry: impl Fn(usize, u32) -> u16) -> Option<()> {
+        let (mut code, mut start) = (0u32, 0);
+        for len in 1..=table.len().trailing_zeros().min(MAX_CODE as u32) {
+            code <<= 1;
+            let end = start + usize::from(self.counts[len as usize]);
+            for &symbol in self.symbols.get(start..end)? {
+                let entry = entry(usize::from(symbol), len);
+                let first = code.reverse_bits() >> (32 - len);
+                let same = table.get_mut(first as usize..)?.iter_mut();
+                same.step_by(1 << len).for_each(|to| *to = entry);
+                code += 1;
+            }
+            start = end;
+        }
+        Some(())
+    }
+
+    /// The number of zeros at the end of the code of a symbol; `None` if the code is all zeros, or if the symbol has no
+    /// code.
+    fn trailing_zeros(&self, symbol: usize) -> Option<u32> {
+        let index = self.symbols.iter().position(|&of| of as usize == symbol)?;
+        let (mut code, mut first) = (0, 0);
+        for count in self.counts.get(1..)? {
+            let count = usize::from(*count);
+            if index < first + count {
+                code += index - first;
+                return (code > 0).then_some(code.trailing_zeros());
+            }
+            first += count;
+            code = (code + count) << 1;
+        }
+        None
+    }
+
+    /// The symbol with whose code `bits` begin, and the length of the code.
+    fn decode(&self, bits: u64) -> Option<(usize, u32)> {
+        let (mut code, mut first, mut index) = (0i32, 0i32, 0i32);
+        for len in 1..=MAX_CODE {
+            code |= (bits >> (len - 1) & 1) as i32;
+            let count = i32::from(self.counts[len]);
+            if code - count < first {
+                let symbol = self.symbols.get((index + (code - first)) as usize)?;
+                return Some((usize::from(*symbol), len as u32));
+            }
+            index += count;
+            first = (first + count) << 1;
+            code <<= 1;
+        }
+        None
+    }
+}
+
+/// The codes of a block, and the tables made of them.
+struct Tables {
+    literals: Code,
+    distances: Code,
+    lengths: Code,
+    /// Entries of single literals and lengths.
+    singles: Box<[u16; TABLE]>,
+    /// Entries of runs of literals, with the length behind them, and of distances.
+    table: Box<[u16; 2 * TABLE]>,
+    length_table: [u16; LENGTH_TABLE],
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self {
+            literals: Code::default(),
+            distances: Code::default(),
+            lengths: Code::default(),
+            singles: Box::new([0; TABLE]),
+            table: Box::new([0; 2 * TABLE]),
+            length_table: [0; LENGTH_TABLE],
+        }
+    }
+}
+
+impl Tables {
+    /// Takes the fixed codes.
+    fn set_fixed(&mut self) -> Option<()> {
+        let mut lengths = [8u8; LITERAL_SYMBOLS];
+        lengths[144..256].fill(9);
+        lengths[256..280].fill(7);
+        self.literals.set(&lengths)?;
+        self.distances.set(&[5; 30])
+    }
+
+    /// Reads the codes of a block.
+    fn read(&mut self, bits: &mut Bits<'_>) -> Option<()> {
+        let literals = bits.take(5)? as usize + 257;
+        let distances = bits.take(5)? as usize + 1;
+        let count = bits.take(4)? as usize + 4;
+        let mut of_lengths = [0u8; 19];
+        for &symbol in LENGTH_ORDER.get(..count)? {
+            of_lengths[symbol] = bits.take(3)? as u8;
+        }
+        self.lengths.set(&of_lengths)?;
+        // The length of a code is at most 7 bits. An incomplete code leaves zeros.
+        self.length_table.fill(0);
+        self.lengths.fill(&mut self.length_table, |symbol, len| {
+            len as u16 | (symbol as u16) << 8
+        })?;
+        let mut lengths = [0u8; LITERAL_SYMBOLS + DISTANCE_SYMBOLS + 138];
+        let mut at = 0;
+        while at < literals + distances {
+            let entry = self.length_table[bits.peek() as usize % LENGTH_TABLE];
+            if entry == 0 {
+                return None;
+            }
+            bits.position += (entry & 0xff) as usize;
+            let (len, count) = match entry >> 8 {
+                16 => (
+                    *lengths.get(at.checked_sub(1)?)?,
+                    3 + bits.take(2)? as usize,
+                ),
+                17 => (0, 3 + bits.take(3)? as usize),
+                18 => (0, 11 + bits.take(7)? as usize),
+                len => (len as u8, 1),
+            };
+            lengths.get_mut(at..at + count)?.fill(len);
+            at += count;
+        }
+        self.literals.set(lengths.get(..literals)?)?;
+        self.distances
+            .set(lengths.get(literals..literals + distances)?)
+    }
+
+    /// Makes the table from the codes.
+    fn build(&mut self) -> Option<()> {
+        let (literals, distances) = self.table.split_at_mut(TABLE);
+        distances.fill(entry::STOP | entry::DISTANCE);
+        self.distances.fill(distances, entry::distance)?;
+        self.singles.fill(entry::STOP);
+        self.literals.fill(&mut self.singles[..], entry::literal)?;
+        for (index, joined) in literals.iter_mut().enumerate() {
+            *joined = self.singles[index];
+            // Bits above the index are zeros, and codes that have them do not fit.
+            while let Some(longer) = entry::join(
+                *joined,
+                self.singles[index >> entry::skipped(*joined).min(INDEX_BITS)],
+            ) {
+                *joined = longer;
+            }
+        }
+        Some(())
+    }
+}
+
+/// Finds the ends of deflate streams. Its tables are reused.
+#[derive(Default)]
+pub(crate) struct EndFinder([Tables; 2]);
+
+impl EndFinder {
+    /// Appends the ends of `streams`, each of which ends in its last byte, to `ends`. `None` if one of them is damaged or
+    /// incomplete.
+    ///
+    /// The last block is not walked over: its last code is known, and zeros fill its last byte. Two streams are walked
+    /// at a time, since each code has to wait for the one before it.
+    pub(crate) fn find(&mut self, streams: &[&[u8]], ends: &mut Vec<DeflateEnd>) -> Option<()> {
+        let start = ends.len();
+        let unknown = DeflateEnd {
+            last_block: 0,
+            bits: 0,
+        };
+        ends.resize(start + streams.len(), unknown);
+        let ends = ends.get_mut(start..)?;
+        let mut queue = streams.iter().enumerate();
+        let [first, second] = &mut self.0;
+        let mut lanes = [Lane::new(first), Lane::new(second)];
+        let mut ended = lanes.each_mut().map(|lane| lane.fill(&mut queue, ends));
+        while ended == [Some(false); 2] {
+            let [first, second] = &mut lanes;
+            while (first.entry | second.entry) & entry::STOP == 0 {
+                first.advance();
+                second.advance();
+            }
+            ended = lanes.each_mut().map(|lane| lane.resume(&mut queue, ends));
+        }
+        for (lane, ended) in lanes.iter_mut().zip(ended) {
+            let mut ended = ended?;
+            while !ended {
+                while lane.entry & entry::STOP == 0 {
+                    lane.advance();
+                }
+                ended = lane.resume(&mut queue, ends)?;
+            }
+        }
+        Some(())
+    }
+}
+
+/// A walk over streams, one after the other.
+struct Lane<'t, 'd> {
+    tables: &'t mut Tables,
+    bits: Bits<'d>,
+    /// The index of the stream.
+    number: usize,
+    /// The entry of the last code. It says which table is the next.
+    entry: u16,
+    /// The index of the first bit of the block.
+    block: usize,
+    is_last_block: bool,
+}
+
+type Streams<'s, 'd> = std::iter::Enumerate<std::slice::Iter<'s, &'d [u8]>>;
+
+impl<'t, 'd> Lane<'t, 'd> {
+    const fn new(tables: &'t mut Tables) -> Self {
+        Self {
+            tables,
+            bits: Bits::new(&[]),
+            number: 0,
+            entry: entry::STOP,
+            block: 0,
+            is_last_block: false,
+        }
+    }
+
+    /// Begins the next stream. Returns whether there is none.
+    fn fill(&mut self, queue: &mut Streams<'_, 'd>, ends: &mut [DeflateEnd]) -> Option<bool> {
+        for (number, stream) in queue {
+            self.number = number;
+            self.bits = Bits::new(stream);
+            self.is_last_block = false;
+            if !self.next_block(ends)? {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    /// Reads the headers of blocks up to that of the next one with codes. Returns whether the stream has ended; its end
+    /// is then in `ends`.
+    fn next_block(&mut self, ends: &mut [DeflateEnd]) -> Option<bool> {
+        loop {
+            if self.bits.position > self.bits.data.len() * 8 {
+                return None;
+            }
+            if self.is_last_block {
+                *ends.get_mut(self.number)? = DeflateEnd {
+                    last_block: self.block,
+                    bits: self.bits.position,
+                };
+                return Some(true);
+            }
+            self.block = self.bits.position;
+            let head = self.bits.take(3)?;
+            self.is_last_block = head & 1 != 0;
+            self.entry = 0;
+            match head >> 1 {
+                0 => {
+                    let start = self.bits.position.div_ceil(8);
+                    let len = self.bits.data.get(start..start + 2)?;
+                    let len = usize::from(u16::from_le_bytes([len[0], len[1]]));
+                    self.bits.position = (start + 4 + len) * 8;
+                    continue;
+                }
+                1 => self.tables.set_fixed()?,
+                2 => self.tables.read(&mut self.bits)?,
+                _ => return None,
+            }
+            if self.is_last_block
+                && let Some(zeros) = self.tables.literals.trailing_zeros(END_OF_BLOCK)
+            {
+                self.bits.position = self.bits.last_one()? + 1 + zeros as usize;
+                continue;
+            }
+            self.tables.build()?;
+            return Some(false);
+        }
+    }
+
+    /// Walks over three entries, or up to the next that stops.
+    #[inline(always)]
+    fn advance(&mut self) {
+        let mut buffer = self.bits.peek();
+        for _ in 0..3 {
+            let index = entry::next_table(self.entry) | (buffer as usize % TABLE);
+            self.entry = self.tables.table[index % (2 * TABLE)];
+            buffer >>= entry::skipped(self.entry);
+            self.bits.position += entry::skipped(self.entry) as usize;
+        }
+        if self.bits.position > self.bits.data.len() * 8 {
+            self.entry = entry::STOP;
+        }
+    }
+
+    /// Decodes the code at which the walk stopped, if it did, and begins the next block or stream behind it. Returns
+    /// whether there is no next stream.
+    fn resume(&mut self, queue: &mut Streams<'_, 'd>, ends: &mut [DeflateEnd]) -> Option<bool> {
+        if self.entry & entry::STOP == 0 {
+            return Some(false);
+        }
+        if self.bits.position > self.bits.data.len() * 8 {
+            return None;
+        }
+        let buffer = self.bits.peek();
+        if self.entry & entry::DISTANCE != 0 {
+            let (symbol, len) = self.tables.distances.decode(buffer)?;
+            self.bits.position += (len + entry::distance_extra(symbol)) as usize;
+            self.entry = 0;
+            return Some(false);
+        }
+        let (symbol, len) = self.tables.literals.decode(buffer)?;
+        self.bits.position += (len + entry::literal_extra(symbol)) as usize;
+        self.entry = match symbol {
+            END_OF_BLOCK if self.next_block(ends)? => return self.fill(queue, ends),
+            0..=END_OF_BLOCK => 0,
+            _ => entry::DISTANCE,
+        };
+        Some(false)
+    }
+}
+
+/// Bits of a stream, from a position.
+struct Bits<'d> {
+    data: &'d [u8],
+    position: usize,
+}
+
+impl<'d> Bits<'d> {
+    const fn new(data: &'d [u8]) -> Self {
+        Self { data, position: 0 }
+    }
+
+    /// At least 57 bits from the position; zeros behind the end.
+    fn peek(&self) -> u64 {
+        let byte = self.position / 8;
+        let word = match self
+            .data
+            .get(byte..)
+            .and_then(|rest| rest.first_chunk::<8>())
+        {
+            Some(bytes) => u64::from_le_bytes(*bytes),
+            None => {
+                let mut bytes = [0; 8];
+                let rest = self.data.get(byte..).unwrap_or_default();
+                for (to, from) in bytes.iter_mut().zip(rest) {
+                    *to = *from;
+                }
+                u64::from_le_bytes(bytes)
+            }
+        };
+        word >> (self.position % 8)
+    }
+
+    /// The index of the last bit that is set.
+    fn last_one(&self) -> Option<usize> {
+        let byte = self.data.iter().rposition(|byte| *byte != 0)?;
+        Some(byte * 8 + self.data[byte].ilog2() as usize)
+    }
+
+    fn take(&mut self, count: u32) -> Option<u32> {
+        let bits = self.peek() & ((1 << count) - 1);
+        self.position += count as usize;
+        (self.position <= self.data.len() * 8).then_some(bits as u32)
+    }
+}

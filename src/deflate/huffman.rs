@@ -1,0 +1,183 @@
+//! The Huffman codes of deflate (RFC 1951).
+
+/// The symbol that ends a block.
+pub(crate) const END_OF_BLOCK: usize = 256;
+/// The order in which the code lengths of the code length alphabet are stored.
+pub(crate) const LENGTH_ORDER: [usize; 19] = [
+    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
+];
+/// The maximum length of a code that [`Tree`] makes, in bits. Inflating programs look up codes of this length at once;
+/// deflate allows 15.
+pub(crate) const MAX_CODE: usize = 11;
+
+/// A code with its first bit in the lowest bit, and above [`CODE_SHIFT`] its length in bits.
+pub(crate) type Code = u32;
+const CODE_SHIFT: u32 = 16;
+
+/// Sets the canonical codes of the given lengths.
+pub(crate) fn set_codes(lens: &[u8], codes: &mut [Code]) {
+    let mut next = 0u32;
+    for len in 1..=MAX_CODE as u8 {
+        next <<= 1;
+        for (code, _) in codes.iter_mut().zip(lens).filter(|(_, of)| **of == len) {
+            let reversed = next.reverse_bits() >> (u32::BITS - u32::from(len));
+            *code = reversed | u32::from(len) << CODE_SHIFT;
+            next += 1;
+        }
+    }
+}
+
+/// The length of a code in bits.
+#[inline(always)]
+pub(crate) const fn code_len(code: Code) -> u32 {
+    code >> CODE_SHIFT
+}
+
+/// Huffman's algorithm, with a limit for the lengths of codes. Its memory is reused.
+#[derive(Default)]
+pub(crate) struct Tree {
+    /// The symbols that occur: how often each does, and which it is. The rarest comes first.
+    leaves: Vec<(u32, u16)>,
+    /// The weights of the inner nodes, in ascending order.
+    inner: Vec<u32>,
+    /// The inner node above each leaf, and above each inner node.
+    above_leaf: Vec<u16>,
+    above_inner: Vec<u16>,
+}
+
+impl Tree {
+    /// Sets the lengths of the codes of symbols, from how often they occur. `most` is the maximum length; `lens` is as
+    /// long as `counts`, and all zeros.
+    pub(crate) fn lengths(&mut self, counts: &[u32], most: usize, lens: &mut [u8]) {
+        self.leaves.clear();
+        let occurring = (0u16..).zip(counts).filter(|(_, count)| **count > 0);
+        self.leaves
+            .extend(occurring.map(|(symbol, &count)| (count, symbol)));
+        self.leaves.sort_unstable();
+        if self.leaves.len() < 2 {
+            // A code of one symbol is not complete. The first two symbols get codes, or this one and the first.
+            let only = self.leaves.first().map_or(1, |leaf| usize::from(leaf.1));
+            for symbol in [0, only.max(1)] {
+                if let Some(len) = lens.get_mut(symbol) {
+                    *len = 1;
+                }
+            }
+            return;
+        }
+        self.join();
+        let mut at_depth = self.count_depths(most);
+        // The rarest symbols get the longest codes.
+        let mut depth = most;
+        for &(_, symbol) in &self.leaves {
+            while at_depth.get(depth) == Some(&0) {
+                depth -= 1;
+            }
+            if let (Some(left), Some(len)) =
+                (at_depth.get_mut(depth), lens.get_mut(usize::from(symbol)))
+            {
+                *left -= 1;
+                *len = depth as u8;
+            }
+        }
+    }
+
+    /// Makes the inner nodes, each of the two lightest nodes that have none above them.
+    fn join(&mut self) {
+        self.inner.clear();
+        self.above_leaf.clear();
+        self.above_inner.clear();
+        let mut leaves = self.leaves.iter().map(|leaf| leaf.0).peekable();
+        for number in 0..self.leaves.len().saturating_sub(1) {
+            let mut weight = 0;
+            for _ in 0..2 {
+                let inner = self.inner.get(self.above_inner.len()).copied();
+                match (leaves.peek(), inner) {
+                    (Some(&leaf), inner) if inner.is_none_or(|inner| leaf <= inner) => {
+                        leaves.next();
+                        self.above_leaf.push(number as u16);
+                        weight += leaf;
+                    }
+                    (_, inner) => {
+                        self.above_inner.push(number as u16);
+                        weight += inner.unwrap_or(0);
+                    }
+                }
+            }
+            self.inner.push(weight);
+        }
+    }
+
+    /// The number of leaves at each depth, none of which is deeper than `most`.
+    fn count_depths(&mut self, most: usize) -> [u32; MAX_CODE + 1] {
+        let mut at_depth = [0u32; MAX_CODE + 1];
+        // The weights have been used; the depths take their place.
+        let depths = &mut self.inner;
+        if let Some(root) = depths.last_mut() {
+            *root = 0;
+        }
+        for number in (0..self.above_inner.len()).rev() {
+            depths[number] = depths[usize::from(self.above_inner[number])] + 1;
+        }
+        for above in &self.above_leaf {
+            let depth = depths[usize::from(*above)] as usize + 1;
+            at_depth[depth.min(most)] += 1;
+        }
+        // Leaves that were lifted take more codes than there are. For each of them, a leaf goes one deeper, and takes
+        // one from the deepest along as its sibling.
+        let total = |at_depth: &[u32; MAX_CODE + 1]| -> u32 {
+            (1..=most)
+                .map(|depth| at_depth[depth] << (most - depth))
+                .sum()
+        };
+        for _ in (1 << most)..total(&at_depth) {
+            if let Some(depth) = (1..most).rev().find(|depth| at_depth[*depth] > 0) {
+                at_depth[depth] -= 1;
+                at_depth[depth + 1] += 2;
+                at_depth[most] -= 1;
+            }
+        }
+        at_depth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pseudo-random numbers.
+    fn noise(seed: u64) -> impl FnMut() -> u64 {
+        let mut state = seed | 1;
+        move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        }
+    }
+
+    #[test]
+    fn codes_are_complete_and_as_short_as_possible() {
+        let lengths = |counts: &[u32], most| {
+            let mut lens = vec![0; counts.len()];
+            Tree::default().lengths(counts, most, &mut lens);
+            lens
+        };
+        assert_eq!(lengths(&[5, 0, 1, 1, 3], 11), [1, 0, 3, 3, 2]);
+        assert_eq!(lengths(&[1, 1, 1, 1], 11), [2, 2, 2, 2]);
+        assert_eq!(lengths(&[0, 7], 11), [1, 1]);
+        assert_eq!(lengths(&[7, 0], 11), [1, 1]);
+        let mut next = noise(3);
+        for most in [7, 11] {
+            for symbols in [2, 3, 19, 100] {
+                for _ in 0..50 {
+                    let counts: Vec<u32> = (0..symbols)
+                        .map(|_| 1 + (next() % (1 << (next() % 30))) as u32 % 10_000_000)
+                        .collect();
+                    let lens = lengths(&counts, most);
+                    let sum: f64 = lens.iter().map(|len| 0.5f64.powi(i32::from(*len))).sum();
+                    assert!((sum - 1.0).abs() < 1e-9, "{counts:?} {lens:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! zlib data that stores its payload uncompressed, so that the length of the data and the offsets in it depend on the
+//! length of the payload only.
+
+/// The maximum number of bytes in a stored block of a deflate stream.
+const BLOCK_LEN: usize = 65_535;
+/// The length of the checksum at the end of zlib data, in bytes.
+pub(crate) const CHECKSUM_LEN: usize = 4;
+
+/// zlib data (RFC 1950) that stores `payload` uncompressed. The last `last_len` bytes, at most 65,535, are contiguous,
+/// directly before the checksum.
+pub(crate) fn zlib_stored(payload: &[u8], last_len: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(zlib_stored_len(payload.len()) + 5);
+    out.extend_from_slice(&[0x78, 0x01]);
+    let (body, last) = payload.split_at(payload.len().saturating_sub(last_len));
+    // A stream has at least one block.
+    let empty = payload.is_empty().then_some(payload);
+    let mut blocks = body
+        .chunks(BLOCK_LEN)
+        .chain(last.chunks(BLOCK_LEN))
+        .chain(empty)
+        .peekable();
+    while let Some(block) = blocks.next() {
+        let len = block.len() as u16;
+        out.push(u8::from(blocks.peek().is_none()));
+        out.extend_from_slice(&len.to_le_bytes());
+        out.extend_from_slice(&(!len).to_le_bytes());
+        out.extend_from_slice(block);
+    }
+    out.extend_from_slice(&adler32(payload).to_be_bytes());
+    out
+}
+
+/// The length in bytes of the [`zlib_stored`] data of a payload of `payload_len` bytes with `last_len` 0.
+pub(crate) fn zlib_stored_len(payload_len: usize) -> usize {
+    2 + payload_len.div_ceil(BLOCK_LEN).max(1) * 5 + payload_len + CHECKSUM_LEN
+}
+
+/// The Adler-32 checksum of `bytes`.
+fn adler32(bytes: &[u8]) -> u32 {
+    const MODULUS: u32 = 65_521;
+    let (mut a, mut b) = (1u32, 0u32);
+    // 5552 is the maximum number of bytes after which the sums still fit 32 bits.
+    for chunk in bytes.chunks(5552) {
+        for &byte in chunk {
+            a += u32::from(byte);
+            b += a;
+        }
+        a %= MODULUS;
+        b %= MODULUS;
+    }
+    b << 16 | a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_inflates_and_ends_with_its_last_bytes() {
+        for len in [0, 1, 100, 65_535, 65_536, 200_000] {
+            let payload: Vec<u8> = (0..len).map(|at| (at * 31 / 7) as u8).collect();
+            for last_len in [0, 1, 60].map(|last_len: usize| last_len.min(len)) {
+                let zlib = zlib_stored(&payload, last_len);
+                let mut out = vec![0; len];
+                let found = libdeflater::Decompressor::new().zlib_decompress(&zlib, &mut out);
+                assert_eq!((found.unwrap(), &out), (len, &payload));
+                let last = &zlib[..zlib.len() - CHECKSUM_LEN];
+                assert!(last.ends_with(&payload[len - last_len..]));
+                if last_len == 0 {
+                    assert_eq!(zlib.len(), zlib_stored_len(len));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! DenseNodes: many nodes, column by column, delta coded (osmformat.proto).
+
+use super::messages::{RawInfo, string_id};
+use crate::error::FormatError;
+use crate::pbf::wire::schema::{dense_nodes, info};
+use crate::pbf::wire::{Fields, put_packed_field};
+use crate::pbf::wire::{Packed, Varints};
+
+/// The columns of a DenseNodes message. Column lengths are checked; values are not decoded yet.
+#[derive(Debug, Clone, Default)]
+pub struct DenseNodes<'a> {
+    pub(crate) ids: Packed<'a>,
+    pub(crate) lats: Packed<'a>,
+    pub(crate) lons: Packed<'a>,
+    pub(crate) keys_vals: Packed<'a>,
+    pub(crate) info: DenseInfo<'a>,
+    len: usize,
+}
+
+/// The columns of a DenseInfo message; an absent column is empty.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DenseInfo<'a> {
+    pub versions: Packed<'a>,
+    pub timestamps: Packed<'a>,
+    pub changesets: Packed<'a>,
+    pub uids: Packed<'a>,
+    pub user_sids: Packed<'a>,
+    pub visible: Packed<'a>,
+}
+
+impl<'a> DenseInfo<'a> {
+    fn add(&mut self, message: &'a [u8]) -> Result<(), FormatError> {
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("DenseInfo"))? {
+            match field.number {
+                info::VERSION => self.versions.add(&field)?,
+                info::TIMESTAMP => self.timestamps.add(&field)?,
+                info::CHANGESET => self.changesets.add(&field)?,
+                info::UID => self.uids.add(&field)?,
+                info::USER_SID => self.user_sids.add(&field)?,
+                info::VISIBLE => self.visible.add(&field)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn columns(&self) -> [(&Packed<'a>, &'static str); 6] {
+        [
+            (&self.versions, "versions"),
+            (&self.timestamps, "timestamps"),
+            (&self.changesets, "changesets"),
+            (&self.uids, "uids"),
+            (&self.user_sids, "user names"),
+            (&self.visible, "visible flags"),
+        ]
+    }
+}
+
+impl<'a> DenseNodes<'a> {
+    /// Finds the columns. Fails if a column has another length than the column of ids. The tags and absent columns of
+    /// metadata are not checked.
+    pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+        let mut dense = Self::default();
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("DenseNodes"))? {
+            match field.number {
+                dense_nodes::ID => dense.ids.add(&field)?,
+                dense_nodes::DENSEINFO => dense.info.add(field.bytes()?)?,
+                dense_nodes::LAT => dense.lats.add(&field)?,
+                dense_nodes::LON => dense.lons.add(&field)?,
+                dense_nodes::KEYS_VALS => dense.keys_vals.add(&field)?,
+                _ => {}
+            }
+        }
+        dense.len = dense.ids.count();
+        dense.check_lengths()?;
+        Ok(dense)
+    }
+
+    fn check_lengths(&self) -> Result<(), FormatError> {
+        let needed = [(&self.lats, "latitudes"), (&self.lons, "longitudes")];
+        let optional = self
+            .info
+            .columns()
+            .into_iter()
+            .filter(|(column, _)| !column.is_empty());
+        for (column, name) in needed.into_iter().chain(optional) {
+            let count = column.count();
+            if count != self.len {
+                return Err(FormatError::with(format!(
+                    "DenseNodes: {} ids but {count} {name}",
+                    self.len
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of nodes.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the message has no nodes.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// A cursor for the metadata of some nodes.
+    pub(in crate::pbf) fn infos(&self) -> InfoCursor<'_> {
+        InfoCursor {
+            nodes: self.raw_nodes(),
+            next: 0,
+        }
+    }
+
+    /// The nodes in order, with the block's string ids and units.
+    pub(crate) fn raw_nodes(&self) -> RawNodes<'_> {
+        RawNodes {
+            left: self.len,
+            ids: Delta::new(&self.ids),
+            lats: Delta::new(&self.lats),
+            lons: Delta::new(&self.lons),
+            keys_vals: self.keys_vals.values(),
+            versions: self.info.versions.values(),
+            timestamps: Delta::new(&self.info.timestamps),
+            changesets: Delta::new(&self.info.changesets),
+            uids: Delta::new(&self.info.uids),
+            user_sids: Delta::new(&self.info.user_sids),
+            visible: self.info.visible.values(),
+        }
+    }
+}
+
+/// The number of values of a column that are decoded at a time.
+pub(super) const STRIDE: usize = 256;
+
+/// Reads the values of a delta-coded column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delta<'a> {
+    deltas: Varints<'a>,
+    last: i64,
+}
+
+impl<'a> Delta<'a> {
+    pub(crate) fn new(column: &'a Packed<'_>) -> Self {
+        Self {
+            deltas: column.values(),
+            last: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn read(&mut self) -> Result<i64, FormatError> {
+        // Wraps around: the delta between ids at opposite ends of their range does not fit 64 bits otherwise.
+        self.last = self.last.wrapping_add(self.deltas.read_sint()?);
+        Ok(self.last)
+    }
+
+    /// Reads the next value, a coordinate. Fails if the sum overflows.
+    #[inline(always)]
+    fn read_coordinate(&mut self) -> Result<i64, FormatError> {
+        let sum = self.last.checked_add(self.deltas.read_sint()?);
+        self.last = sum.ok_or(OVERFLOW)?;
+        Ok(self.last)
+    }
+
+    /// Fails if the column is not made of whole varints, or if a sum overflows.
+    pub(super) fn check_coordinates(mut self) -> Result<(), FormatError> {
+        while !self.is_done() {
+            self.read_coordinate()?;
+        }
+        Ok(())
+    }
+
+    /// Fills `values` with the next values. Sums wrap around; the end of the column is an error.
+    #[inline]
+    pub(crate) fn fill(&mut self, values: &mut [i64]) -> Result<(), FormatError> {
+        self.last = self.deltas.fill_sums(values, self.last)?;
+        Ok(())
+    }
+
+    /// Appends all remaining values to `values`.
+    #[inline]
+    pub(crate) fn push_all(mut self, values: &mut Vec<i64>) -> Result<(), FormatError> {
+        while !self.is_done() {
+            values.push(self.read()?);
+        }
+        Ok(())
+    }
+
+    /// Appends the next values to `values`, at most `most`.
+    #[inline]
+    pub(crate) fn push_some(
+        &mut self,
+        most: usize,
+        values: &mut Vec<i64>,
+    ) -> Result<(), FormatError> {
+        for _ in 0..most {
+            if self.is_done() {
+                break;
+            }
+            values.push(self.read()?);
+        }
+        Ok(())
+    }
+
+    /// Skips `count` values; all of an absent column.
+    fn skip(&mut self, count: usize) -> Result<(), FormatError> {
+        if !self.is_done() {
+            self.last = self.last.wrapping_add(self.deltas.sum_sints(count)?);
+        }
+        Ok(())
+    }
+
+    /// Whether every value was read.
+    pub(crate) const fn is_done(&self) -> bool {
+        self.deltas.is_done()
+    }
+
+    /// The next value; 0 if none is left, as in an absent column.
+    #[inline(always)]
+    pub(crate) fn read_or_zero(&mut self) -> Result<i64, FormatError> {
+        if self.is_done() { Ok(0) } else { self.read() }
+    }
+}
+
+/// One dense node, with the units and string ids of its block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawNode<'a> {
+    pub id: i64,
+    pub lat: i64,
+    pub lon: i64,
+    /// The string ids of the tags, keys and values alternating, without the closing 0.
+    pub keys_vals: &'a [u8],
+    pub info: RawInfo,
+}
+
+/// Walks all columns of a DenseNodes message together.
+#[derive(Debug, Clone)]
+pub(crate) struct RawNodes<'a> {
+    left: usize,
+    ids: Delta<'a>,
+    lats: Delta<'a>,
+    lons: Delta<'a>,
+    keys_vals: Varints<'a>,
+    versions: Varints<'a>,
+    timestamps: Delta<'a>,
+    changesets: Delta<'a>,
+    uids: Delta<'a>,
+    user_sids: Delta<'a>,
+    visible: Varints<'a>,
+}
+
+/// The error for a delta-coded column with a value that does not fit 64 bits.
+pub(in crate::pbf) const OVERFLOW: FormatError =
+    FormatError::new("DenseNodes: a delta-coded column overflows");
+
+impl<'a> RawNodes<'a> {
+    // Forced, so that the caller builds the large value in place.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Result<Option<RawNode<'a>>, FormatError> {
+        if self.left == 0 {
+            return if self.keys_vals.is_done() {
+                Ok(None)
+            } else {
+                Err(tags_of_nobody())
+            };
+        }
+        self.left -= 1;
+        Ok(Some(RawNode {
+            id: self.ids.read()?,
+            lat: self.lats.read_coordinate()?,
+            lon: self.lons.read_coordinate()?,
+            keys_vals: next_tag_run(&mut self.keys_vals)?,
+            info: self.info()?,
+        }))
+    }
+
+    /// Skips the remaining nodes.
+    pub(in crate::pbf) fn end(&mut self) {
+        (self.left, self.keys_vals) = (0, Varints::new(&[]));
+    }
+
+    #[inline(always)]
+    fn info(&mut self) -> Result<RawInfo, FormatError> {
+        let version = if self.versions.is_done() {
+            0
+        } else {
+            self.versions.read()? as i32
+        };
+        let visible = if self.visible.is_done() {
+            None
+        } else {
+            Some(self.visible.read()? != 0)
+        };
+        Ok(RawInfo {
+            version: i64::from(version),
+            timestamp: self.timestamps.read_or_zero()?,
+            changeset: self.changesets.read_or_zero()?,
+            uid: self.uids.read_or_zero()?,
+            user_sid: if self.user_sids.is_done() {
+                None
+            } else {
+                Some(string_id(self.user_sids.read()? as u64)?)
+            },
+            visible,
+        })
+    }
+}
+
+/// Reads the metadata of some nodes of a DenseNodes message. Columns are added up between them, which is several times as
+/// fast as reading each value.
+#[derive(Debug, Clone)]
+pub(in crate::pbf) struct InfoCursor<'a> {
+    nodes: RawNodes<'a>,
+    /// The index of the next node.
+    next: usize,
+}
+
+impl InfoCursor<'_> {
+    /// The metadata of the node at `index`, which must be larger than that of the last call.
+    pub(in crate::pbf) fn at(&mut self, index: usize) -> Result<RawInfo, FormatError> {
+        let skipped = index.saturating_sub(self.next);
+        self.next = index + 1;
+        let nodes = &mut self.nodes;
+        for column in [&mut nodes.versions, &mut nodes.visible] {
+            if !column.is_done() {
+                column.skip(skipped)?;
+            }
+        }
+        for column in [
+            &mut nodes.timestamps,
+            &mut nodes.changesets,
+            &mut nodes.uids,
+            &mut nodes.user_sids,
+        ] {
+            column.skip(skipped)?;
+        }
+        nodes.info()
+    }
+}
+
+/// Facts about the tags of dense nodes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::pbf) struct TagFacts {
+    /// The largest string id.
+    pub largest_string: u64,
+    /// The number of nodes with tags.
+    pub tagged: u64,
+    /// The number of tags.
+    pub tags: u64,
+}
+
+/// Facts about the tags in `keys_vals`. Fails if a key has no value, or if there are tags for more than `nodes` nodes.
+pub(in crate::pbf) fn check_tags(
+    mut keys_vals: Varints<'_>,
+    nodes: usize,
+) -> Result<TagFacts, FormatError> {
+    let (mut facts, mut ended, mut is_open) = (TagFacts::default(), 0, false);
+    while !keys_vals.is_done() {
+        let key = keys_vals.read()?;
+        if key == 0 {
+            ended += 1;
+            is_open = false;
+            continue;
+        }
+        if keys_vals.is_done() {
+            return Err(key_without_value());
+        }
+        facts.tagged += u64::from(!is_open);
+        facts.tags += 1;
+        is_open = true;
+        facts.largest_string = facts.largest_string.max(key).max(keys_vals.read()?);
+    }
+    // Some writers omit the last 0.
+    if ended + usize::from(is_open) <= nodes {
+        Ok(facts)
+    } else {
+        Err(tags_of_nobody())
+    }
+}
+
+fn key_without_value() -> FormatError {
+    FormatError::new("DenseNodes: keys_vals: a key without value")
+}
+
+fn tags_of_nobody() -> FormatError {
+    FormatError::new("DenseNodes: keys_vals of more nodes than there are")
+}
+
+/// Appends the field `keys_vals` for nodes without tags. The format allows to omit the field, but some readers then
+/// lose the nodes.
+pub(in crate::pbf) fn put_no_tags(nodes: usize, out: &mut Vec<u8>) {
+    put_packed_field(out, dense_nodes::KEYS_VALS, &vec![0; nodes]);
+}
+
+/// The next node's part of `keys_vals`, without the closing 0. Empty at the end of the run: the run may be absent if no
+/// node has tags, and some writers omit the last 0.
+#[inline]
+pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> Result<&'a [u8], FormatError> {
+    let (rest, start) = (keys_vals.rest(), keys_vals.position());
+    // Most nodes have no tags.
+    if rest.first() == Some(&0) {
+        keys_vals.read()?;
+        return Ok(&[]);
+    }
+    while !keys_vals.is_done() {
+        let end = keys_vals.position() - start;
+        if keys_vals.read()? == 0 {
+            return Ok(rest.get(..end).unwrap_or_default());
+        }
+        if keys_vals.is_done() {
+            return Err(key_without_value());
+        }
+        keys_vals.read()?;
+    }
+    Ok(rest)
+}

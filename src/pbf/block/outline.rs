@@ -1,0 +1,305 @@
+//! The outline of a PrimitiveBlock (osmformat.proto): its string table, its units, and the undecoded messages of its
+//! groups.
+
+use crate::error::FormatError;
+use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind};
+use crate::pbf::wire::Fields;
+use crate::pbf::wire::schema::{primitive_block, primitive_group, string_table};
+
+/// The strings of one block. Index 0 is the delimiter between the tags of dense nodes, an empty string.
+#[derive(Debug, Clone, Default)]
+pub struct StringTable<'a>(Vec<&'a str>);
+
+/// The maximum number of strings in a block. It limits memory: a string takes 16 bytes even if it is empty.
+const MAX_STRINGS: usize = 1 << 22;
+
+/// Fails if `count`, the number of strings in a table, exceeds [`MAX_STRINGS`].
+pub(in crate::pbf) fn check_string_count(count: usize) -> Result<(), FormatError> {
+    if count > MAX_STRINGS {
+        Err(FormatError::with(format!(
+            "a string table of more than {MAX_STRINGS} strings"
+        )))
+    } else {
+        Ok(())
+    }
+}
+
+/// The end of the error message for a string that is not UTF-8.
+pub(super) const NOT_UTF8: &str = "is not UTF-8";
+
+impl<'a> StringTable<'a> {
+    /// Reads a StringTable message. Fails if a string is not UTF-8, or if there are more than 2^22 strings.
+    pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+        let mut strings = Vec::with_capacity(message.len() / 12);
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
+            if field.number == string_table::S {
+                let text = std::str::from_utf8(field.bytes()?).map_err(|_| {
+                    FormatError::with(format!("string {} {NOT_UTF8}", strings.len()))
+                })?;
+                strings.push(text);
+                check_string_count(strings.len())?;
+            }
+        }
+        Ok(Self(strings))
+    }
+
+    /// A table of some strings.
+    pub(in crate::pbf) const fn of(strings: Vec<&'a str>) -> Self {
+        Self(strings)
+    }
+
+    /// The string at `index`. Fails if the index is out of range.
+    #[inline]
+    pub fn get(&self, index: u64) -> Result<&'a str, FormatError> {
+        usize::try_from(index)
+            .ok()
+            .and_then(|index| self.0.get(index).copied())
+            .ok_or_else(|| self.out_of_range(index))
+    }
+
+    fn out_of_range(&self, index: u64) -> FormatError {
+        string_out_of_range(index, self.0.len() as u64)
+    }
+
+    /// Fails if `index` is out of range.
+    #[inline]
+    pub fn check(&self, index: u64) -> Result<(), FormatError> {
+        if index < self.0.len() as u64 {
+            Ok(())
+        } else {
+            Err(self.out_of_range(index))
+        }
+    }
+
+    /// The indexes of the strings that equal one of `wanted`.
+    pub fn indexes_of(&self, wanted: &[&str]) -> Vec<u64> {
+        let strings = (0..).zip(&self.0);
+        let found = strings.filter(|(_, text)| wanted.contains(*text));
+        found.map(|(index, _)| index).collect()
+    }
+
+    /// The number of strings.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the table has no strings.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The strings in order.
+    pub fn iter(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+/// The error for the string index `index`, which a table of `count` strings does not have.
+pub(in crate::pbf) fn string_out_of_range(index: u64, count: u64) -> FormatError {
+    FormatError::with(format!(
+        "string index {index} is out of range (the table has {count} strings)"
+    ))
+}
+
+/// The units in which a block stores coordinates and times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockUnits {
+    /// Nanodegrees per unit of latitude and longitude.
+    pub granularity: i64,
+    /// Nanodegrees added to every latitude.
+    pub lat_offset: i64,
+    /// Nanodegrees added to every longitude.
+    pub lon_offset: i64,
+    /// Milliseconds per unit of time.
+    pub date_granularity: i64,
+}
+
+impl Default for BlockUnits {
+    fn default() -> Self {
+        Self {
+            granularity: 100,
+            lat_offset: 0,
+            lon_offset: 0,
+            date_granularity: 1000,
+        }
+    }
+}
+
+impl BlockUnits {
+    /// Whether a [`Location`](crate::osm::Location) can express all coordinates exactly.
+    pub(crate) const fn are_exact_e7(&self) -> bool {
+        self.granularity % 100 == 0 && self.lat_offset % 100 == 0 && self.lon_offset % 100 == 0
+    }
+
+    /// A stored latitude in nanodegrees. Wraps around on overflow.
+    #[inline]
+    pub const fn nano_lat(&self, value: i64) -> i64 {
+        self.lat_offset
+            .wrapping_add(self.granularity.wrapping_mul(value))
+    }
+
+    /// A stored longitude in nanodegrees. Wraps around on overflow.
+    #[inline]
+    pub const fn nano_lon(&self, value: i64) -> i64 {
+        self.lon_offset
+            .wrapping_add(self.granularity.wrapping_mul(value))
+    }
+
+    /// Stored coordinates as a location, truncated to units of 1e-7 degree; `None` if the location is undefined or does
+    /// not fit 32 bits.
+    #[inline]
+    pub(crate) fn location(&self, lat: i64, lon: i64) -> Option<Location> {
+        let (mut lat, mut lon) = (lat, lon);
+        if !self.is_decimicro() {
+            lat = self.nano_lat(lat) / NANO_PER_DECIMICRO;
+            lon = self.nano_lon(lon) / NANO_PER_DECIMICRO;
+        }
+        match (i32::try_from(lat), i32::try_from(lon)) {
+            (Ok(lat), Ok(lon)) => Location::new(lat, lon),
+            _ => None,
+        }
+    }
+
+    /// Whether latitude and longitude are stored in units of 1e-7 degree, without an offset.
+    #[inline]
+    pub(crate) const fn is_decimicro(&self) -> bool {
+        self.granularity == 100 && self.lat_offset == 0 && self.lon_offset == 0
+    }
+
+    /// Whether these are the default units, which new blocks have.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// A stored time in seconds since 1970, rounded down.
+    #[inline]
+    pub const fn seconds(&self, value: i64) -> i64 {
+        if self.date_granularity == 1000 {
+            value
+        } else {
+            value.wrapping_mul(self.date_granularity).div_euclid(1000)
+        }
+    }
+}
+
+/// One message of a PrimitiveGroup, undecoded.
+#[derive(Debug, Clone, Copy)]
+pub enum Message<'a> {
+    /// A node that has a message of its own.
+    Node(&'a [u8]),
+    /// DenseNodes: many nodes, stored column by column.
+    Dense(&'a [u8]),
+    /// A way.
+    Way(&'a [u8]),
+    /// A relation.
+    Relation(&'a [u8]),
+    /// A changeset, or a field that this crate does not know. It is kept if the block is copied, and otherwise ignored.
+    Other,
+}
+
+impl Message<'_> {
+    /// The kind of the objects in the message; `None` for [`Other`](Self::Other).
+    pub const fn kind(&self) -> Option<ObjectKind> {
+        match self {
+            Self::Node(_) | Self::Dense(_) => Some(ObjectKind::Node),
+            Self::Way(_) => Some(ObjectKind::Way),
+            Self::Relation(_) => Some(ObjectKind::Relation),
+            Self::Other => None,
+        }
+    }
+}
+
+/// The content of a PrimitiveGroup message, undecoded.
+#[derive(Debug, Clone, Copy)]
+pub struct Group<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Group<'a> {
+    /// Calls `visit` with each message of the group, in order.
+    pub fn try_for_each<E: From<FormatError>>(
+        &self,
+        mut visit: impl FnMut(Message<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut fields = Fields::new(self.0);
+        while let Some(field) = fields
+            .next()
+            .map_err(|error| error.within("PrimitiveGroup"))?
+        {
+            visit(match field.number {
+                primitive_group::NODES => Message::Node(field.bytes()?),
+                primitive_group::DENSE => Message::Dense(field.bytes()?),
+                primitive_group::WAYS => Message::Way(field.bytes()?),
+                primitive_group::RELATIONS => Message::Relation(field.bytes()?),
+                _ => Message::Other,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The outline of a PrimitiveBlock: its units, and its other parts as undecoded bytes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BlockOutline<'a> {
+    pub string_table: &'a [u8],
+    pub groups: Vec<Group<'a>>,
+    pub units: BlockUnits,
+    /// Every field except the string table and the groups, encoded, in the order of the payload.
+    pub other_fields: Vec<&'a [u8]>,
+}
+
+impl<'a> BlockOutline<'a> {
+    pub(crate) fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
+        let (mut block, mut has_strings) = (Self::default(), false);
+        let mut fields = Fields::new(payload);
+        while let Some(field) = fields
+            .next()
+            .map_err(|error| error.within("PrimitiveBlock"))?
+        {
+            match field.number {
+                primitive_block::STRINGTABLE if std::mem::replace(&mut has_strings, true) => {
+                    return Err(FormatError::new("a block with several string tables"));
+                }
+                primitive_block::STRINGTABLE => block.string_table = field.bytes()?,
+                primitive_block::PRIMITIVEGROUP => match field.bytes()? {
+                    [] => {}
+                    group => block.groups.push(Group(group)),
+                },
+                number => {
+                    block.other_fields.push(field.raw);
+                    match number {
+                        primitive_block::GRANULARITY => {
+                            block.units.granularity = positive(field.varint()?, "granularity")?
+                        }
+                        primitive_block::DATE_GRANULARITY => {
+                            block.units.date_granularity =
+                                positive(field.varint()?, "date_granularity")?
+                        }
+                        primitive_block::LAT_OFFSET => {
+                            block.units.lat_offset = field.varint()? as i64
+                        }
+                        primitive_block::LON_OFFSET => {
+                            block.units.lon_offset = field.varint()? as i64
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Ok(block)
+    }
+}
+
+fn positive(value: u64, name: &str) -> Result<i64, FormatError> {
+    match i32::try_from(value) {
+        Ok(value) if value > 0 => Ok(i64::from(value)),
+        _ => Err(FormatError::with(format!(
+            "{name} {} is not a positive number",
+            value as i64
+        ))),
+    }
+}
+
+/// `value / divisor`; `None` if there is a remainder.
+pub(crate) fn exact_quotient(value: i64, divisor: i64) -> Option<i64> {
+    (value % divisor == 0).then(|| value / divisor)
+}

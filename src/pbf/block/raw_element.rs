@@ -1,0 +1,221 @@
+//! The elements of a block as the block stores them, for merging and patching.
+
+use super::dense::{RawNode, RawNodes};
+use super::element_view::ElementView;
+use super::keys::VersionInfo;
+use super::message_list::{BlockMessage, Messages};
+use super::messages::{NodeMessage, ObjectOutline, RawInfo, WayMessage, object_id};
+use super::outline::{BlockUnits, exact_quotient};
+use super::parsed::Block;
+use crate::error::FormatError;
+use crate::osm::{ObjectKind, TypeThenId, id_rank, is_exact_e7};
+
+/// One object of a block, with the block's units and string ids.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawElement<'a> {
+    /// The sort key in canonical order.
+    pub key: TypeThenId,
+    /// The version; 0 if the object has none.
+    pub version: i64,
+    pub(in crate::pbf) form: RawForm<'a>,
+    pub(in crate::pbf) tagged: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(in crate::pbf) enum RawForm<'a> {
+    Dense(RawNode<'a>),
+    Message(&'a [u8]),
+}
+
+impl<'a> RawElement<'a> {
+    /// The object and the units of its coordinates and times: the default units if possible, otherwise `units`, those
+    /// of its block. A dense node is converted if the default units express it exactly. Any other object is not
+    /// changed; a way without coordinates counts as having the default units if the unit of time is the default one.
+    pub(crate) fn in_default_units(
+        mut self,
+        units: &BlockUnits,
+    ) -> Result<(Self, BlockUnits), FormatError> {
+        let default = BlockUnits::default();
+        if units.is_default() {
+            return Ok((self, default));
+        }
+        let rescaled = match &mut self.form {
+            RawForm::Dense(node) => rescale(node, units),
+            RawForm::Message(message) => {
+                let scaled = self.key.0 == ObjectKind::Node
+                    || units.date_granularity != default.date_granularity
+                    || ObjectOutline::parse(message)?.has_locations;
+                !scaled
+            }
+        };
+        Ok((self, if rescaled { default } else { *units }))
+    }
+
+    /// The metadata, in the block's units.
+    pub(crate) fn info(&self) -> Result<RawInfo, FormatError> {
+        match &self.form {
+            RawForm::Dense(node) => Ok(node.info),
+            RawForm::Message(message) => RawInfo::parse(ObjectOutline::parse(message)?.info),
+        }
+    }
+
+    /// Version, time and deletion, the time in the block's units.
+    pub(crate) fn version_info(&self) -> Result<VersionInfo, FormatError> {
+        let info = self.info()?;
+        Ok(VersionInfo {
+            version: info.version,
+            timestamp: info.timestamp,
+            is_deleted: info.visible == Some(false),
+        })
+    }
+
+    /// Latitude and longitude of a node in the block's units; `None` for ways and relations.
+    pub(crate) fn location(&self) -> Result<Option<(i64, i64)>, FormatError> {
+        match (&self.form, self.key.0) {
+            (RawForm::Dense(node), _) => Ok(Some((node.lat, node.lon))),
+            (RawForm::Message(message), ObjectKind::Node) => {
+                let node = NodeMessage::parse(message)?;
+                Ok(Some((node.lat, node.lon)))
+            }
+            (RawForm::Message(_), _) => Ok(None),
+        }
+    }
+
+    /// Latitude and longitude of a node in nanodegrees; `None` for ways and relations.
+    pub(crate) fn nano_location(
+        &self,
+        units: &BlockUnits,
+    ) -> Result<Option<(i64, i64)>, FormatError> {
+        let location = self.location()?;
+        Ok(location.map(|(lat, lon)| (units.nano_lat(lat), units.nano_lon(lon))))
+    }
+
+    /// Whether a [`Location`](crate::osm::Location) can express the coordinates of this element exactly. True for ways
+    /// and relations; locations in ways are not checked.
+    pub(crate) fn has_exact_location(&self, units: &BlockUnits) -> Result<bool, FormatError> {
+        let location = self.nano_location(units)?;
+        Ok(location.is_none_or(|(lat, lon)| is_exact_e7(lat) && is_exact_e7(lon)))
+    }
+
+    /// Whether two elements are stored identically, except for the ids of dense nodes, which are not compared. The
+    /// result is meaningful only if the blocks [share a string table](super::parsed::Block::shares_string_table). Even
+    /// then, `false` does not mean that the objects differ.
+    pub(crate) fn is_bitwise_equal(&self, other: &Self) -> bool {
+        match (&self.form, &other.form) {
+            (RawForm::Dense(one), RawForm::Dense(two)) => {
+                one.info == two.info
+                    && (one.lat, one.lon) == (two.lat, two.lon)
+                    && one.keys_vals == two.keys_vals
+            }
+            (RawForm::Message(one), RawForm::Message(two)) => one == two,
+            _ => false,
+        }
+    }
+
+    /// Whether this is a node of a DenseNodes message.
+    pub(crate) const fn is_dense(&self) -> bool {
+        matches!(self.form, RawForm::Dense(_))
+    }
+
+    /// The number of refs of a way, and the number of locations stored for these, which is the same or 0. Both are 0
+    /// for nodes and relations.
+    pub(crate) fn count_refs(&self) -> Result<(usize, usize), FormatError> {
+        match (&self.form, self.key.0) {
+            (RawForm::Message(message), ObjectKind::Way) => {
+                let way = WayMessage::parse(message)?;
+                way.check()?;
+                Ok((way.refs.count(), way.lats.count()))
+            }
+            _ => Ok((0, 0)),
+        }
+    }
+
+    /// The object as an [`ElementView`], which has the tags even after [`without_tags`](Self::without_tags).
+    pub(crate) const fn view(&self) -> ElementView<'a> {
+        match self.form {
+            RawForm::Dense(node) => ElementView::dense(node.id, node.keys_vals),
+            RawForm::Message(message) => ElementView::message(self.key.0, message),
+        }
+    }
+
+    /// The object without its tags: encoders omit them.
+    pub(crate) fn without_tags(self) -> Self {
+        Self {
+            tagged: false,
+            ..self
+        }
+    }
+}
+
+/// Converts a node to the default units. Returns `false` and changes nothing if the conversion is not exact.
+fn rescale(node: &mut RawNode<'_>, units: &BlockUnits) -> bool {
+    let default = BlockUnits::default();
+    let lat = exact_quotient(units.nano_lat(node.lat), default.granularity);
+    let lon = exact_quotient(units.nano_lon(node.lon), default.granularity);
+    let time = node.info.timestamp.checked_mul(units.date_granularity);
+    let time = time.and_then(|millis| exact_quotient(millis, default.date_granularity));
+    match (lat, lon, time) {
+        (Some(lat), Some(lon), Some(time)) => {
+            (node.lat, node.lon, node.info.timestamp) = (lat, lon, time);
+            true
+        }
+        _ => false,
+    }
+}
+
+impl Block<'_> {
+    /// The objects in file order.
+    pub(crate) fn cursor(&self) -> RawElements<'_> {
+        RawElements::new(self.messages())
+    }
+}
+
+/// Walks the objects of a [`Block`].
+#[derive(Debug)]
+pub(crate) struct RawElements<'a> {
+    messages: Messages<'a>,
+    dense: Option<RawNodes<'a>>,
+}
+
+impl<'a> RawElements<'a> {
+    pub(in crate::pbf) fn new(messages: Messages<'a>) -> Self {
+        Self {
+            messages,
+            dense: None,
+        }
+    }
+
+    /// The next object in file order; `None` after the last one.
+    pub(crate) fn next(&mut self) -> Result<Option<RawElement<'a>>, FormatError> {
+        loop {
+            if let Some(nodes) = &mut self.dense {
+                if let Some(node) = nodes.next()? {
+                    return Ok(Some(RawElement {
+                        key: (ObjectKind::Node, id_rank(node.id)),
+                        version: node.info.version,
+                        form: RawForm::Dense(node),
+                        tagged: true,
+                    }));
+                }
+                self.dense = None;
+            }
+            match self.messages.next() {
+                None => return Ok(None),
+                Some(BlockMessage::Dense(dense)) => self.dense = Some(dense.raw_nodes()),
+                Some(BlockMessage::Single(kind, message)) => {
+                    return single(kind, message).map(Some);
+                }
+            }
+        }
+    }
+}
+
+fn single(kind: ObjectKind, message: &[u8]) -> Result<RawElement<'_>, FormatError> {
+    let version = RawInfo::version_in(ObjectOutline::parse(message)?.info)?;
+    Ok(RawElement {
+        key: (kind, id_rank(object_id(message, kind)?)),
+        version,
+        form: RawForm::Message(message),
+        tagged: true,
+    })
+}

@@ -1,0 +1,256 @@
+//! Blocks with their strings, and faults of strings: those that are not UTF-8, or have characters that XML does not know,
+//! and the objects that use them. The protobuf type of strings is `bytes`, and some writers put text of another encoding,
+//! or text that was cut within a character, in there.
+
+use super::contents::ContentFacts;
+use super::object::{Object, ObjectBody};
+use super::outline::{BlockOutline, NOT_UTF8, StringTable, check_string_count};
+use super::parsed::Block;
+use crate::error::FormatError;
+use crate::osm::ObjectKind;
+use crate::pbf::wire::Fields;
+use crate::pbf::wire::schema::string_table;
+use std::fmt::Write;
+
+impl<'a> Block<'a> {
+    /// Finds the strings and the messages of an uncompressed payload.
+    ///
+    /// # Errors
+    ///
+    /// The payload is not a PrimitiveBlock, a string is not UTF-8, or the columns of dense nodes differ in length.
+    pub fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
+        let block = Self::parse_bare(payload)?;
+        let strings = StringTable::parse(block.string_table);
+        Ok(block.with_strings(strings.map_err(|error| named(payload, error))?))
+    }
+}
+
+/// The number of characters of a string that a message shows.
+const SHOWN: usize = 60;
+
+/// A fault in the contents of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ContentFault {
+    /// The kind and the id of the object; `None` if the fault concerns no single object.
+    pub object: Option<(ObjectKind, i64)>,
+    /// The fault, as text.
+    pub what: String,
+    /// Whether the block can be read all the same.
+    pub is_readable: bool,
+}
+
+/// Fails if a string of the block in `payload` is not UTF-8, and names an object that uses the string.
+pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
+    let outline = BlockOutline::parse(payload)?;
+    match StringTable::parse(outline.string_table) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(named(payload, error)),
+    }
+}
+
+/// The error of a string table that cannot be parsed, with the first object that uses the string concerned, if there is
+/// one.
+#[cold]
+fn named(payload: &[u8], error: FormatError) -> FormatError {
+    // A table that is too long is not read again.
+    if !error.to_string().ends_with(NOT_UTF8) {
+        return error;
+    }
+    let mut first = None;
+    let checked = content_faults(payload, |fault| {
+        if !fault.is_readable {
+            first.get_or_insert(fault);
+        }
+    });
+    match (checked, first) {
+        (_, Some(fault)) => match fault.object {
+            Some((kind, id)) => FormatError::with(format!("{error}: {kind} {id}: {}", fault.what)),
+            None => FormatError::with(format!("{error}: {}", fault.what)),
+        },
+        _ => error,
+    }
+}
+
+/// Checks all objects of the block in `payload`, and calls `take` with each string that is not UTF-8 or has characters
+/// that XML 1.0 does not know, once for each use. Fails if the objects cannot be decoded for another reason.
+pub(crate) fn content_faults(
+    payload: &[u8],
+    take: impl FnMut(ContentFault),
+) -> Result<ContentFacts, FormatError> {
+    let outline = BlockOutline::parse(payload)?;
+    let RawStrings { texts, faults } = RawStrings::parse(outline.string_table)?;
+    let block = Block::parse_bare(payload)?;
+    let inexpressible = faults.iter().filter(|fault| fault.is_utf8).count() as u64;
+    let block = block.with_strings(with_escaped(texts, &faults));
+    if !faults.is_empty() {
+        string_uses(&block, &faults, take)?;
+    }
+    Ok(ContentFacts {
+        inexpressible,
+        ..block.check_contents()?
+    })
+}
+
+/// Calls `take` with each use of the strings that have faults, and with those that are not used.
+fn string_uses(
+    block: &Block<'_>,
+    faults: &[StringFault],
+    mut take: impl FnMut(ContentFault),
+) -> Result<(), FormatError> {
+    let mut used = vec![false; faults.len()];
+    // A string is found again by its address.
+    let fault_of = |text: &str| {
+        let is_same = |fault: &StringFault| std::ptr::eq(fault.text.as_ptr(), text.as_ptr());
+        faults.iter().position(is_same)
+    };
+    let (mut cursor, mut object, mut info) = (block.cursor(), Object::default(), None);
+    while let Some(element) = cursor.next()? {
+        object.fill_next(&element, block, &mut info)?;
+        let mut report = |text: &str, place: &dyn Fn() -> String| {
+            if let Some(fault) = fault_of(text) {
+                used[fault] = true;
+                take(ContentFault {
+                    object: Some((object.kind(), object.id)),
+                    what: format!("{} {}: {text}", place(), faults[fault].what()),
+                    is_readable: faults[fault].is_utf8,
+                });
+            }
+        };
+        for (key, value) in object.tags.iter() {
+            report(key, &|| "the key of a tag".into());
+            report(value, &|| format!("the value of the tag \"{key}\""));
+        }
+        if let ObjectBody::Relation { members } = &object.body {
+            for member in members.iter() {
+                let (letter, id) = (member.kind.letter(), member.id);
+                report(member.role, &|| format!("the role of member {letter}{id}"));
+            }
+        }
+        report(object.info.user.unwrap_or_default(), &|| {
+            "the name of the user".into()
+        });
+    }
+    let unused = faults.iter().zip(&used).filter(|(_, used)| !**used);
+    for (fault, _) in unused {
+        let (index, what, text) = (fault.index, fault.what(), &fault.text);
+        take(ContentFault {
+            object: None,
+            what: format!("string {index}, which no object uses, {what}: {text}"),
+            is_readable: fault.is_utf8,
+        });
+    }
+    Ok(())
+}
+
+/// The strings of a block as they are stored. Those that are not UTF-8 are empty in `texts`.
+struct RawStrings<'a> {
+    texts: Vec<&'a str>,
+    faults: Vec<StringFault>,
+}
+
+/// A string that is not UTF-8, or has characters that XML 1.0 does not know.
+struct StringFault {
+    /// The index of the string.
+    index: usize,
+    /// Whether the string is UTF-8.
+    is_utf8: bool,
+    /// The string with its other bytes escaped, as `caf\xe9`.
+    text: String,
+}
+
+impl<'a> RawStrings<'a> {
+    fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+        let mut texts = Vec::with_capacity(message.len() / 12);
+        let (mut faults, mut fields) = (Vec::new(), Fields::new(message));
+        while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
+            if field.number != string_table::S {
+                continue;
+            }
+            let bytes = field.bytes()?;
+            let text = std::str::from_utf8(bytes).ok();
+            if text.is_none_or(is_inexpressible) {
+                faults.push(StringFault {
+                    index: texts.len(),
+                    is_utf8: text.is_some(),
+                    text: escaped(bytes),
+                });
+            }
+            texts.push(text.unwrap_or_default());
+            check_string_count(texts.len())?;
+        }
+        Ok(Self { texts, faults })
+    }
+}
+
+/// The table of some strings, in which those with faults have their escaped text.
+fn with_escaped<'a>(mut texts: Vec<&'a str>, faults: &'a [StringFault]) -> StringTable<'a> {
+    for fault in faults {
+        texts[fault.index] = &fault.text;
+    }
+    StringTable::of(texts)
+}
+
+impl StringFault {
+    /// The predicate of the message.
+    const fn what(&self) -> &'static str {
+        if self.is_utf8 {
+            "has characters that XML does not know"
+        } else {
+            NOT_UTF8
+        }
+    }
+}
+
+/// Whether a text has control characters or other characters that XML 1.0 does not know.
+fn is_inexpressible(text: &str) -> bool {
+    // Bytes of control characters are those of no other character.
+    let is_control = |byte: u8| is_unknown_to_xml(char::from(byte));
+    text.bytes().any(is_control) || (!text.is_ascii() && text.chars().any(is_unknown_to_xml))
+}
+
+/// Whether XML 1.0 does not know a character.
+const fn is_unknown_to_xml(char: char) -> bool {
+    matches!(char, '\0'..=' ' | '\u{fffe}' | '\u{ffff}')
+        && !matches!(char, '\t' | '\n' | '\r' | ' ')
+}
+
+/// Text with the bytes that are not UTF-8 as `\xNN`, and with control characters escaped. Long text is cut.
+fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text.extend(chunk.valid().chars().flat_map(|char| match char {
+            '\\' => vec!['\\'],
+            char if char.is_control() => char.escape_default().collect(),
+            char => vec![char],
+        }));
+        for byte in chunk.invalid() {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    // A part that is cut off may have the fault: then the first byte of it is named.
+    if text.chars().count() <= SHOWN {
+        return text;
+    }
+    let start: String = text.chars().take(SHOWN).collect();
+    let at = match std::str::from_utf8(bytes) {
+        Ok(text) => text.find(is_unknown_to_xml),
+        Err(error) => Some(error.valid_up_to()),
+    };
+    let at = at.unwrap_or(0);
+    let byte = bytes.get(at).copied().unwrap_or_default();
+    format!("{start}… (byte {at} is \\x{byte:02x})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_not_text_are_escaped_and_long_text_is_cut() {
+        assert_eq!(escaped(b"caf\xe9 \xf0\x9f"), "caf\\xe9 \\xf0\\x9f");
+        assert_eq!(escaped(b"a\nb\xff"), "a\\nb\\xff");
+        let long = [&[b'a'; 70][..], b"\xfe"].concat();
+        let wanted = format!("{}… (byte 70 is \\xfe)", "a".repeat(60));
+        assert_eq!(escaped(&long), wanted);
+    }
+}

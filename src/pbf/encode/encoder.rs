@@ -1,0 +1,587 @@
+//! Encoding objects of one kind as a PrimitiveBlock with one group and a string table ordered by use.
+
+use super::intern::{Interner, SourceStrings};
+use crate::error::FormatError;
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::block::dense::RawNode;
+use crate::pbf::block::limits::check_parts;
+use crate::pbf::block::messages::{
+    Head, NodeMessage, RawInfo, RelationMessage, WayMessage, encode_node, encode_relation,
+    encode_way,
+};
+use crate::pbf::block::object::{Object, ObjectBody, put_deltas, raw_location};
+use crate::pbf::block::outline::BlockUnits;
+use crate::pbf::block::raw_element::{RawElement, RawForm};
+use crate::pbf::wire::schema::{dense_nodes, info, primitive_block, primitive_group};
+use crate::pbf::wire::{Packed, Varints};
+use crate::pbf::wire::{put_bytes_field, put_packed_field, put_varint, put_varint_field};
+use std::ops::Range;
+
+/// The number of objects in a full block. Nearly all programs write blocks of this size.
+pub const TARGET_ELEMENTS: usize = 8000;
+/// The payload length in bytes, as estimated before encoding, at which a block is full whatever its number of objects.
+pub const TARGET_PAYLOAD: usize = 4 * 1024 * 1024;
+
+/// Encodes objects as PrimitiveBlocks. When [`must_finish_before`](Self::must_finish_before) returns `true`, the caller
+/// must end the block by [`finish`](Self::finish) before it adds the next object.
+#[derive(Debug, Default)]
+pub struct BlockEncoder {
+    units: BlockUnits,
+    kind: Option<ObjectKind>,
+    drop_locations: bool,
+    plain_nodes: bool,
+    /// The maximum number of objects per block; 0 for [`TARGET_ELEMENTS`].
+    most: usize,
+    interner: Interner,
+    objects: Vec<PendingObject>,
+    lats: Vec<i64>,
+    lons: Vec<i64>,
+    /// The provisional string ids of all tags; keys and values alternate.
+    tags: Vec<u32>,
+    /// The provisional string ids of the roles of all members.
+    roles: Vec<u32>,
+    /// The packed runs of all ways (refs, latitudes, longitudes) and relations (ids and kinds of members).
+    runs: Vec<u8>,
+}
+
+/// An object of the block. String ids are provisional, ranges are indices into the vectors of the encoder.
+#[derive(Debug)]
+struct PendingObject {
+    id: i64,
+    info: RawInfo,
+    tags: Range<usize>,
+    roles: Range<usize>,
+    runs: [Range<usize>; 3],
+}
+
+impl BlockEncoder {
+    /// The number of objects in the block so far.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether the block has no objects yet.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    fn payload_estimate(&self) -> usize {
+        let ids = self.objects.len() * 24 + self.tags.len() * 2 + self.roles.len() * 2;
+        ids + self.runs.len() + self.interner.text_len()
+    }
+
+    /// Whether the block must be finished before an object of `kind` is added: it has another kind, or is full.
+    pub fn must_finish_before(&self, kind: ObjectKind) -> bool {
+        !self.is_empty()
+            && (self.kind != Some(kind)
+                || self.len() >= self.most()
+                || self.payload_estimate() >= TARGET_PAYLOAD)
+    }
+
+    /// Whether objects of a block with `units` can be added without converting them.
+    pub(crate) fn accepts_units(&self, units: &BlockUnits) -> bool {
+        self.is_empty() || self.units == *units
+    }
+
+    /// Sets the maximum number of objects per block; 0 for [`TARGET_ELEMENTS`].
+    pub(crate) const fn set_max_objects(&mut self, most: usize) {
+        self.most = most;
+    }
+
+    const fn most(&self) -> usize {
+        match self.most {
+            0 => TARGET_ELEMENTS,
+            most => most,
+        }
+    }
+
+    /// Omits the coordinates of all ways that are added from now on.
+    pub(crate) fn drop_locations(&mut self) {
+        self.drop_locations = true;
+    }
+
+    /// Writes nodes as messages of their own, instead of DenseNodes.
+    pub(crate) fn write_plain_nodes(&mut self) {
+        self.plain_nodes = true;
+    }
+
+    /// Sets the units of the block, which must be empty.
+    pub(crate) fn set_units(&mut self, units: &BlockUnits) {
+        debug_assert!(self.is_empty());
+        self.units = *units;
+    }
+
+    /// Adds an object. A block without objects gets the default units. The locations of a way are written only if there
+    /// is one for each node. Fails if the units cannot express a time or location exactly.
+    pub fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
+        if self.is_empty() {
+            self.units = BlockUnits::default();
+        }
+        let user_sid = self.interner.add_or_empty(object.info.user.unwrap_or(""));
+        let inexact =
+            || FormatError::with(format!("{} {}: inexact units", object.kind(), object.id));
+        let info = object.raw_info(&self.units, user_sid).ok_or_else(inexact)?;
+        let tags_start = self.tags.len();
+        for (key, value) in &object.tags {
+            self.tags.push(self.interner.add(key));
+            self.tags.push(self.interner.add(value));
+        }
+        let mut head = self.head(object.kind(), object.id, info, tags_start);
+        match &object.body {
+            ObjectBody::Node { location } => {
+                let (lat, lon) = raw_location(&self.units, *location).ok_or_else(inexact)?;
+                self.lats.push(lat);
+                self.lons.push(lon);
+            }
+            ObjectBody::Way { refs, locations } => {
+                let located = !self.drop_locations && locations.len() == refs.len();
+                let locations: &[_] = if located { locations } else { &[] };
+                let raw = |location: &Option<Location>| raw_location(&self.units, *location);
+                let raw: Option<Vec<_>> = locations.iter().map(raw).collect();
+                let raw = raw.ok_or_else(inexact)?;
+                let (lats, lons) = (raw.iter().map(|at| at.0), raw.iter().map(|at| at.1));
+                head.runs = [
+                    self.add_run(|run| put_deltas(run, refs.iter().copied())),
+                    self.add_run(|run| put_deltas(run, lats)),
+                    self.add_run(|run| put_deltas(run, lons)),
+                ];
+            }
+            ObjectBody::Relation { members } => {
+                for member in members {
+                    self.roles.push(self.interner.add_or_empty(member.role));
+                }
+                head.roles.end = self.roles.len();
+                let ids = members.iter().map(|member| member.id);
+                head.runs[0] = self.add_run(|run| put_deltas(run, ids));
+                let kinds = members.iter().map(|member| member.kind.number());
+                head.runs[1] = self.add_run(|run| run.extend(kinds));
+            }
+        }
+        self.objects.push(head);
+        Ok(())
+    }
+
+    fn head(
+        &mut self,
+        kind: ObjectKind,
+        id: i64,
+        info: RawInfo,
+        tags_start: usize,
+    ) -> PendingObject {
+        self.kind = Some(kind);
+        let (roles, runs) = (self.roles.len(), self.runs.len());
+        PendingObject {
+            id,
+            info,
+            tags: tags_start..self.tags.len(),
+            roles: roles..roles,
+            runs: [runs..runs, runs..runs, runs..runs],
+        }
+    }
+
+    fn add_run(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
+        let start = self.runs.len();
+        write(&mut self.runs);
+        start..self.runs.len()
+    }
+
+    fn push_node(&mut self, id: i64, info: RawInfo, tags_start: usize, (lat, lon): (i64, i64)) {
+        let head = self.head(ObjectKind::Node, id, info, tags_start);
+        self.lats.push(lat);
+        self.lons.push(lon);
+        self.objects.push(head);
+    }
+
+    /// Adds an object of a block with the same units and the strings `source`.
+    pub(crate) fn add_raw(
+        &mut self,
+        object: &RawElement<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        let tagged = object.tagged;
+        match (object.form, object.key.0) {
+            (RawForm::Dense(mut node), _) => {
+                if !tagged {
+                    node.keys_vals = &[];
+                }
+                self.add_raw_node(&node, source)
+            }
+            (RawForm::Message(bytes), ObjectKind::Node) => {
+                let mut node = NodeMessage::parse(bytes)?;
+                drop_unless(tagged, &mut node.keys, &mut node.values);
+                self.add_node_message(&node, source)
+            }
+            (RawForm::Message(bytes), ObjectKind::Way) => {
+                let mut way = WayMessage::parse(bytes)?;
+                drop_unless(tagged, &mut way.keys, &mut way.values);
+                self.add_way_message(&way, source)
+            }
+            (RawForm::Message(bytes), ObjectKind::Relation) => {
+                let mut relation = RelationMessage::parse(bytes)?;
+                drop_unless(tagged, &mut relation.keys, &mut relation.values);
+                self.add_relation_message(&relation, source)
+            }
+        }
+    }
+
+    /// Adds a dense node from a block with the same units and the strings `source`.
+    pub(crate) fn add_raw_node(
+        &mut self,
+        node: &RawNode<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        check_parts(node.keys_vals, 2, "tags", ObjectKind::Node, node.id)?;
+        let tags_start = self.tags.len();
+        let mut ids = Varints::new(node.keys_vals);
+        while !ids.is_done() {
+            self.tags.push(source.id(ids.read()?, &mut self.interner)?);
+        }
+        let info = self.copy_info(node.info, source)?;
+        self.push_node(node.id, info, tags_start, (node.lat, node.lon));
+        Ok(())
+    }
+
+    /// Adds a node that has a message of its own, from a block with the same units and the strings `source`.
+    pub(crate) fn add_node_message(
+        &mut self,
+        node: &NodeMessage<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        node.check_size()?;
+        let tags_start = self.copy_tags(&node.keys, &node.values, source)?;
+        let info = self.copy_info(node.info, source)?;
+        self.push_node(node.id, info, tags_start, (node.lat, node.lon));
+        Ok(())
+    }
+
+    /// Adds a way from a block with the same units and the strings `source`.
+    pub(crate) fn add_way_message(
+        &mut self,
+        way: &WayMessage<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        way.check()?;
+        way.check_size()?;
+        let tags_start = self.copy_tags(&way.keys, &way.values, source)?;
+        let info = RawInfo::parse_optional(way.info)?;
+        let info = self.copy_info(info, source)?;
+        let mut head = self.head(ObjectKind::Way, way.id, info, tags_start);
+        let located = !self.drop_locations;
+        head.runs = [
+            (&way.refs, true),
+            (&way.lats, located),
+            (&way.lons, located),
+        ]
+        .map(|(run, kept)| {
+            self.add_run(|runs| {
+                if kept {
+                    runs.extend_from_slice(run.as_bytes())
+                }
+            })
+        });
+        self.objects.push(head);
+        Ok(())
+    }
+
+    /// Adds a relation from a block with the same units and the strings `source`.
+    pub(crate) fn add_relation_message(
+        &mut self,
+        relation: &RelationMessage<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        relation.check(usize::MAX)?;
+        relation.check_size()?;
+        let tags_start = self.copy_tags(&relation.keys, &relation.values, source)?;
+        let info = RawInfo::parse_optional(relation.info)?;
+        let info = self.copy_info(info, source)?;
+        let mut head = self.head(ObjectKind::Relation, relation.id, info, tags_start);
+        let mut roles = relation.roles.values();
+        while !roles.is_done() {
+            let role = source.id_or_empty(roles.read()?, &mut self.interner)?;
+            self.roles.push(role);
+        }
+        head.roles.end = self.roles.len();
+        for (index, run) in [&relation.member_ids, &relation.member_kinds]
+            .into_iter()
+            .enumerate()
+        {
+            head.runs[index] = self.add_run(|runs| runs.extend_from_slice(run.as_bytes()));
+        }
+        self.objects.push(head);
+        Ok(())
+    }
+
+    /// Appends the tags of a message to `tags`, and returns the index in `tags` of the first one.
+    fn copy_tags(
+        &mut self,
+        keys: &Packed<'_>,
+        values: &Packed<'_>,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<usize, FormatError> {
+        let start = self.tags.len();
+        let (mut key_ids, mut value_ids) = (keys.values(), values.values());
+        while !key_ids.is_done() {
+            self.tags
+                .push(source.id(key_ids.read()?, &mut self.interner)?);
+            self.tags
+                .push(source.id(value_ids.read()?, &mut self.interner)?);
+        }
+        if value_ids.is_done() {
+            Ok(start)
+        } else {
+            Err(FormatError::new("the numbers of keys and values differ"))
+        }
+    }
+
+    fn copy_info(
+        &mut self,
+        info: RawInfo,
+        source: &mut SourceStrings<'_>,
+    ) -> Result<RawInfo, FormatError> {
+        let user_sid = match info.user_sid {
+            Some(id) => Some(source.id_or_empty(u64::from(id), &mut self.interner)?),
+            None => None,
+        };
+        Ok(RawInfo {
+            user_sid: user_sid.filter(|id| *id > 0),
+            ..info
+        })
+    }
+
+    /// Appends the payload of the block to `out` and begins a new block.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        let mut table = Vec::with_capacity(self.interner.text_len() * 2);
+        let final_ids = self.interner.finish(&mut table);
+        let to_final = |id: &mut u32| *id = final_ids.get(*id as usize).copied().unwrap_or(0);
+        self.tags.iter_mut().for_each(to_final);
+        self.roles.iter_mut().for_each(to_final);
+        let infos = self.objects.iter_mut().map(|object| &mut object.info);
+        infos
+            .filter_map(|info| info.user_sid.as_mut())
+            .for_each(to_final);
+        let mut group = Vec::with_capacity(self.runs.len() + self.objects.len() * 24);
+        match self.kind {
+            Some(ObjectKind::Node) if self.plain_nodes => self.encode_nodes(&mut group),
+            Some(ObjectKind::Node) => self.encode_dense(&mut group),
+            Some(kind) => self.encode_messages(kind, &mut group),
+            None => {}
+        }
+        put_bytes_field(out, primitive_block::STRINGTABLE, &table);
+        put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group);
+        put_units(out, &self.units);
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        self.kind = None;
+        self.objects.clear();
+        self.lats.clear();
+        self.lons.clear();
+        self.tags.clear();
+        self.roles.clear();
+        self.runs.clear();
+    }
+
+    fn encode_messages(&self, kind: ObjectKind, group: &mut Vec<u8>) {
+        let (mut message, mut scratch) = (Vec::new(), Vec::new());
+        for object in &self.objects {
+            let tags = self.tags.get(object.tags.clone()).unwrap_or_default();
+            let head = Head {
+                id: object.id,
+                tags,
+                info: object.info,
+            };
+            let runs = object
+                .runs
+                .clone()
+                .map(|range| self.runs.get(range).unwrap_or_default());
+            message.clear();
+            if kind == ObjectKind::Way {
+                encode_way(&mut message, &mut scratch, &head, runs);
+                put_bytes_field(group, primitive_group::WAYS, &message);
+            } else {
+                let roles = self.roles.get(object.roles.clone()).unwrap_or_default();
+                encode_relation(&mut message, &mut scratch, &head, roles, [runs[0], runs[1]]);
+                put_bytes_field(group, primitive_group::RELATIONS, &message);
+            }
+        }
+    }
+
+    fn encode_nodes(&self, group: &mut Vec<u8>) {
+        let (mut message, mut scratch) = (Vec::new(), Vec::new());
+        let locations = self.lats.iter().zip(&self.lons);
+        for (object, (lat, lon)) in self.objects.iter().zip(locations) {
+            let head = Head {
+                id: object.id,
+                tags: self.tags.get(object.tags.clone()).unwrap_or_default(),
+                info: object.info,
+            };
+            message.clear();
+            encode_node(&mut message, &mut scratch, &head, [*lat, *lon]);
+            put_bytes_field(group, primitive_group::NODES, &message);
+        }
+    }
+
+    fn encode_dense(&self, group: &mut Vec<u8>) {
+        let mut columns = DenseColumns::default();
+        put_deltas(
+            &mut columns.ids,
+            self.objects.iter().map(|object| object.id),
+        );
+        put_deltas(&mut columns.lats, self.lats.iter().copied());
+        put_deltas(&mut columns.lons, self.lons.iter().copied());
+        // The column of tags could be omitted if no node has tags, but some readers then lose the nodes.
+        for object in &self.objects {
+            let tags = self.tags.get(object.tags.clone()).unwrap_or_default();
+            tags.iter()
+                .for_each(|&id| put_varint(&mut columns.keys_vals, u64::from(id)));
+            columns.keys_vals.push(0);
+        }
+        let infos = || self.objects.iter().map(|object| &object.info);
+        let differs =
+            |column: &InfoColumn| infos().any(|info| column.value(info) != column.absent());
+        let needed: Vec<_> = InfoColumn::ALL.into_iter().filter(differs).collect();
+        for column in InfoColumn::written(&needed) {
+            column.encode(infos().map(|info| column.value(info)), columns.info(column));
+        }
+        let mut message = Vec::new();
+        columns.encode(&mut message);
+        put_bytes_field(group, primitive_group::DENSE, &message);
+    }
+}
+
+/// Appends the fields of those units that differ from the default.
+fn put_units(out: &mut Vec<u8>, units: &BlockUnits) {
+    let default = BlockUnits::default();
+    let fields = [
+        (
+            primitive_block::GRANULARITY,
+            units.granularity,
+            default.granularity,
+        ),
+        (
+            primitive_block::DATE_GRANULARITY,
+            units.date_granularity,
+            default.date_granularity,
+        ),
+        (
+            primitive_block::LAT_OFFSET,
+            units.lat_offset,
+            default.lat_offset,
+        ),
+        (
+            primitive_block::LON_OFFSET,
+            units.lon_offset,
+            default.lon_offset,
+        ),
+    ];
+    for (number, value, default) in fields {
+        if value != default {
+            put_varint_field(out, number, value as u64);
+        }
+    }
+}
+
+/// A column of DenseInfo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InfoColumn {
+    Version,
+    Timestamp,
+    Changeset,
+    Uid,
+    User,
+    Visible,
+}
+
+impl InfoColumn {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Version,
+        Self::Timestamp,
+        Self::Changeset,
+        Self::Uid,
+        Self::User,
+        Self::Visible,
+    ];
+
+    /// The columns to write if the columns `needed` have values. Some readers expect metadata to be complete or
+    /// missing: if any column is needed, all are written, but `visible` only if it is needed itself.
+    pub(crate) fn written(needed: &[Self]) -> impl Iterator<Item = Self> + '_ {
+        let wanted = |column: &Self| match column {
+            Self::Visible => needed.contains(column),
+            _ => !needed.is_empty(),
+        };
+        Self::ALL.into_iter().filter(wanted)
+    }
+
+    /// Whether the values are delta coded and zigzag coded, not plain varints.
+    pub(crate) const fn is_delta(self) -> bool {
+        !matches!(self, Self::Version | Self::Visible)
+    }
+
+    /// The value that a missing column stands for.
+    pub(crate) const fn absent(self) -> i64 {
+        matches!(self, Self::Visible) as i64
+    }
+
+    /// The value of the attribute in `info`, as this column stores it.
+    pub(crate) fn value(self, info: &RawInfo) -> i64 {
+        match self {
+            Self::Version => info.version,
+            Self::Timestamp => info.timestamp,
+            Self::Changeset => info.changeset,
+            Self::Uid => info.uid,
+            Self::User => i64::from(info.user_sid.unwrap_or(0)),
+            Self::Visible => i64::from(info.visible != Some(false)),
+        }
+    }
+
+    /// Appends values in the coding of this column.
+    pub(crate) fn encode(self, values: impl Iterator<Item = i64>, out: &mut Vec<u8>) {
+        if self.is_delta() {
+            put_deltas(out, values);
+        } else {
+            values.for_each(|value| put_varint(out, value as u64));
+        }
+    }
+}
+
+/// The encoded columns of a DenseNodes message.
+#[derive(Debug, Default)]
+pub(crate) struct DenseColumns {
+    pub ids: Vec<u8>,
+    pub lats: Vec<u8>,
+    pub lons: Vec<u8>,
+    pub keys_vals: Vec<u8>,
+    info: [Vec<u8>; 6],
+}
+
+impl DenseColumns {
+    pub(crate) fn info(&mut self, column: InfoColumn) -> &mut Vec<u8> {
+        &mut self.info[column as usize]
+    }
+
+    /// The length of all columns in bytes.
+    pub(crate) fn len(&self) -> usize {
+        let plain = [&self.ids, &self.lats, &self.lons, &self.keys_vals];
+        plain.into_iter().chain(&self.info).map(Vec::len).sum()
+    }
+
+    /// Appends the DenseNodes message. Empty columns are omitted.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        put_packed_field(out, dense_nodes::ID, &self.ids);
+        let mut info = Vec::new();
+        for (column, number) in self.info.iter().zip(info::VERSION..) {
+            put_packed_field(&mut info, number, column);
+        }
+        put_packed_field(out, dense_nodes::DENSEINFO, &info);
+        put_packed_field(out, dense_nodes::LAT, &self.lats);
+        put_packed_field(out, dense_nodes::LON, &self.lons);
+        put_packed_field(out, dense_nodes::KEYS_VALS, &self.keys_vals);
+    }
+}
+
+fn drop_unless(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {
+    if !tagged {
+        (*keys, *values) = (Packed::default(), Packed::default());
+    }
+}

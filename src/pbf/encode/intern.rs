@@ -1,0 +1,151 @@
+//! Interning: collecting the strings of a new block.
+
+use crate::error::FormatError;
+use crate::osm::StringPool;
+use crate::pbf::block::outline::StringTable;
+use crate::pbf::wire::put_bytes_field;
+use crate::pbf::wire::schema::string_table;
+
+/// Collects the distinct strings of a block and the number of uses of each.
+///
+/// The ids that it returns are provisional: [`Interner::finish`] orders the table by use, so that the most frequent
+/// strings get the shortest ids, and returns the final id for each provisional one.
+#[derive(Debug, Default)]
+pub struct Interner {
+    pool: StringPool,
+    uses: Vec<u32>,
+    /// The number of finished tables, by which [`SourceStrings`] recognizes ids of earlier tables.
+    epoch: u32,
+}
+
+impl Interner {
+    /// The provisional id of a string, 1 or larger. Counts one use.
+    pub fn add(&mut self, text: &str) -> u32 {
+        let id = self.pool.add(text);
+        if self.uses.len() < self.pool.len() {
+            self.uses.push(0);
+        }
+        self.count(id);
+        id + 1
+    }
+
+    /// The provisional id of a role or user, which is 0 for an empty string. Counts one use of other strings.
+    pub fn add_or_empty(&mut self, text: &str) -> u32 {
+        if text.is_empty() { 0 } else { self.add(text) }
+    }
+
+    fn count(&mut self, id: u32) {
+        if let Some(uses) = self.uses.get_mut(id as usize) {
+            *uses += 1;
+        }
+    }
+
+    /// The length of the distinct strings so far, in bytes.
+    pub fn text_len(&self) -> usize {
+        self.pool.text_len()
+    }
+
+    /// Appends the StringTable message, ordered by use, and begins a new table. Returns the final string id for each
+    /// provisional id.
+    pub fn finish(&mut self, out: &mut Vec<u8>) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.pool.len() as u32).collect();
+        let uses = |id: &u32| self.uses.get(*id as usize).copied().unwrap_or(0);
+        // The sort is stable: strings with the same number of uses stay in the order of first appearance.
+        order.sort_by_key(|id| std::cmp::Reverse(uses(id)));
+        let mut final_ids = vec![0; self.pool.len() + 1];
+        put_bytes_field(out, string_table::S, b"");
+        for (index, &id) in order.iter().enumerate() {
+            put_bytes_field(out, string_table::S, self.pool.get(id).as_bytes());
+            if let Some(final_id) = final_ids.get_mut(id as usize + 1) {
+                *final_id = index as u32 + 1;
+            }
+        }
+        self.pool.clear();
+        self.uses.clear();
+        self.epoch = self.epoch.wrapping_add(1);
+        final_ids
+    }
+}
+
+/// The strings of a source block and their provisional ids in an [`Interner`]. Each string is hashed once per table,
+/// not once per use.
+#[derive(Debug)]
+pub struct SourceStrings<'a> {
+    strings: &'a StringTable<'a>,
+    /// For each string the epoch plus one and its provisional id in that epoch; 0 if it has none yet.
+    known: Vec<(u32, u32)>,
+}
+
+impl<'a> SourceStrings<'a> {
+    /// Strings without provisional ids.
+    pub fn new(strings: &'a StringTable<'a>) -> Self {
+        Self {
+            known: vec![(0, 0); strings.len()],
+            strings,
+        }
+    }
+
+    /// The provisional id of the string at `index`. Counts one use. Fails if the index is out of range.
+    #[inline]
+    pub fn id(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
+        let text = self.strings.get(index)?;
+        let epoch = interner.epoch.wrapping_add(1);
+        match self.known.get_mut(index as usize) {
+            Some(&mut (known, id)) if known == epoch => {
+                interner.count(id.wrapping_sub(1));
+                Ok(id)
+            }
+            Some(slot) => {
+                *slot = (epoch, interner.add(text));
+                Ok(slot.1)
+            }
+            None => Ok(interner.add(text)),
+        }
+    }
+
+    /// The provisional id of a role or user: as [`id`](Self::id), but 0 for an empty string.
+    pub fn id_or_empty(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
+        match self.strings.get(index) {
+            Ok("") => Ok(0),
+            Ok(_) => self.id(index, interner),
+            // Index 0 means "no role" or "no user" even in a block without strings.
+            Err(_) if index == 0 => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_ordered_by_use_and_ids_follow() {
+        let mut interner = Interner::default();
+        let (rare, often) = (interner.add("rare"), interner.add("often"));
+        assert_eq!(interner.add("often"), often);
+        assert_eq!(interner.add_or_empty(""), 0);
+        let mut table = Vec::new();
+        let ids = interner.finish(&mut table);
+        assert_eq!((ids[often as usize], ids[rare as usize]), (1, 2));
+        let table = StringTable::parse(&table).unwrap();
+        assert_eq!(table.iter().collect::<Vec<_>>(), ["", "often", "rare"]);
+    }
+
+    #[test]
+    fn a_source_remembers_ids_only_within_one_table() {
+        let mut message = Vec::new();
+        ["", "a", "b"]
+            .iter()
+            .for_each(|text| put_bytes_field(&mut message, 1, text.as_bytes()));
+        let strings = StringTable::parse(&message).unwrap();
+        let mut source = SourceStrings::new(&strings);
+        let mut interner = Interner::default();
+        assert_eq!(source.id(2, &mut interner), Ok(1));
+        assert_eq!(source.id(1, &mut interner), Ok(2));
+        assert_eq!(source.id(2, &mut interner), Ok(1));
+        interner.finish(&mut Vec::new());
+        assert_eq!(source.id(1, &mut interner), Ok(1));
+        assert!(source.id(3, &mut interner).is_err());
+    }
+}

@@ -1,0 +1,193 @@
+//! Encoding objects as compressed frames, for content that cannot be copied.
+
+use super::blob::Blob;
+use super::codec::{Compression, Compressor, Decompressor};
+use crate::error::{FormatError, Result};
+use crate::pbf::block::object::Object;
+use crate::pbf::block::outline::BlockUnits;
+use crate::pbf::block::raw_element::RawElement;
+use crate::pbf::encode::builder::BlockBuilder;
+use crate::pbf::encode::intern::SourceStrings;
+use crate::pbf::segments::Segmented;
+use crate::pbf::table::blob_index::encode_blob_index;
+use crate::pbf::table::entry::{BlobEntry, BlobFlags};
+use crate::pbf::table::scan::scan_payload;
+use twox_hash::XxHash3_64;
+
+/// A compressed frame and its entry.
+#[derive(Debug, Clone)]
+pub struct EncodedFrame {
+    /// The whole frame.
+    pub bytes: Vec<u8>,
+    /// The entry of the frame, without offset and `number`, which are not known yet.
+    pub entry: BlobEntry,
+}
+
+impl EncodedFrame {
+    /// The uncompressed payload.
+    pub(crate) fn payload<'a>(
+        &'a self,
+        decompressor: &'a mut Decompressor,
+    ) -> Result<&'a [u8], FormatError> {
+        let body = self.bytes.get(self.entry.header_len as usize..);
+        decompressor.payload(&Blob::parse(body.unwrap_or_default())?)
+    }
+}
+
+/// Encodes objects as frames. A new block begins when the kind or the units change, or when a block is full. Each
+/// worker has its own encoder.
+#[derive(Debug)]
+pub struct FrameEncoder {
+    builder: BlockBuilder,
+    compressor: Compressor,
+    blob_index: bool,
+    frames: Vec<EncodedFrame>,
+}
+
+impl FrameEncoder {
+    /// An encoder without objects. With `blob_index`, the BlobHeader of every blob that can have a per-blob index has
+    /// one.
+    pub fn new(compression: Compression, blob_index: bool) -> Self {
+        Self {
+            builder: BlockBuilder::default(),
+            compressor: Compressor::new(compression),
+            blob_index,
+            frames: Vec::new(),
+        }
+    }
+
+    /// Omits the coordinates of all ways that are added from now on.
+    pub fn drop_locations(&mut self) {
+        self.builder.drop_locations();
+    }
+
+    /// Writes nodes that are added from now on as messages of their own, instead of DenseNodes.
+    pub(crate) fn write_plain_nodes(&mut self) {
+        self.builder.write_plain_nodes();
+    }
+
+    /// Sets the maximum number of objects per block; 0 for [`TARGET_ELEMENTS`](crate::pbf::TARGET_ELEMENTS).
+    pub(crate) fn set_max_objects(&mut self, most: usize) {
+        self.builder.set_max_objects(most);
+    }
+
+    /// Adds an object.
+    pub fn add(&mut self, object: &Object<'_>) -> Result<(), FormatError> {
+        self.builder.add(object)?;
+        self.compress()
+    }
+
+    /// Adds an object from a block with the given units and strings.
+    pub(crate) fn add_raw(
+        &mut self,
+        object: &RawElement<'_>,
+        units: &BlockUnits,
+        strings: &mut SourceStrings<'_>,
+    ) -> Result<(), FormatError> {
+        self.builder.add_raw(object, units, strings)?;
+        self.compress()
+    }
+
+    /// Ends the current block if it has objects.
+    pub fn end_block(&mut self) -> Result<(), FormatError> {
+        self.builder.end_block();
+        self.compress()
+    }
+
+    /// Compresses the blocks that were ended into frames.
+    fn compress(&mut self) -> Result<(), FormatError> {
+        if !self.builder.has_blocks() {
+            return Ok(());
+        }
+        for part in self.builder.take_blocks() {
+            self.add_payload(&part.payload)?;
+            self.builder.reuse(part.payload);
+        }
+        Ok(())
+    }
+
+    /// Adds the payload of a whole block as a frame. Fails if the payload is damaged.
+    pub fn add_payload(&mut self, payload: &[u8]) -> Result<(), FormatError> {
+        self.add_edited(payload, None)
+    }
+
+    /// As [`add_payload`](Self::add_payload), for the payload of a block that was edited. Segments of the old blob that
+    /// occur in the payload are copied.
+    pub(crate) fn add_edited(
+        &mut self,
+        payload: &[u8],
+        old: Option<Segmented<'_>>,
+    ) -> Result<(), FormatError> {
+        let mut entry = BlobEntry::default();
+        scan_payload(payload, &mut entry)?;
+        self.add_known(payload, old, entry)
+    }
+
+    /// Adds the payload of a whole block as a frame with the facts of `entry`, which are not checked: kinds, number,
+    /// ids, order, bounding box and flags. Length and hash are computed. An entry without hash may lack other facts,
+    /// too: the payload is then scanned instead.
+    pub(crate) fn add_payload_with_entry(
+        &mut self,
+        payload: &[u8],
+        entry: &BlobEntry,
+    ) -> Result<(), FormatError> {
+        self.add_edited_with_entry(payload, None, entry)
+    }
+
+    /// As [`add_payload_with_entry`](Self::add_payload_with_entry), for the payload of a block that was edited. Segments
+    /// of the old blob that occur in the payload are copied.
+    pub(crate) fn add_edited_with_entry(
+        &mut self,
+        payload: &[u8],
+        old: Option<Segmented<'_>>,
+        entry: &BlobEntry,
+    ) -> Result<(), FormatError> {
+        if !entry.flags.has(BlobFlags::HASHED) {
+            return self.add_edited(payload, old);
+        }
+        let entry = BlobEntry {
+            payload_len: payload.len() as u32,
+            hash: XxHash3_64::oneshot(payload),
+            ..*entry
+        };
+        self.add_known(payload, old, entry)
+    }
+
+    fn add_known(
+        &mut self,
+        payload: &[u8],
+        old: Option<Segmented<'_>>,
+        mut entry: BlobEntry,
+    ) -> Result<(), FormatError> {
+        let index = if self.blob_index {
+            encode_blob_index(&entry)
+        } else {
+            None
+        };
+        let index = index.as_ref().map(<[u8; _]>::as_slice);
+        let mut bytes = Vec::with_capacity(payload.len() / 2 + 64);
+        self.compressor
+            .frame_in_segments(index, payload, old, &mut bytes)?;
+        entry.frame_len = bytes.len() as u32;
+        entry.header_len = frame_header_len(&bytes);
+        self.frames.push(EncodedFrame { bytes, entry });
+        Ok(())
+    }
+
+    /// Takes the frames made since the last call, in order. The current block is not ended.
+    pub fn take_frames(&mut self) -> Vec<EncodedFrame> {
+        std::mem::take(&mut self.frames)
+    }
+
+    /// Ends the current block and takes the frames made since the last call.
+    pub fn finish(&mut self) -> Result<Vec<EncodedFrame>, FormatError> {
+        self.end_block()?;
+        Ok(self.take_frames())
+    }
+}
+
+/// Length of the prefix and the BlobHeader of a frame, in bytes.
+fn frame_header_len(frame: &[u8]) -> u32 {
+    let prefix = frame.first_chunk::<4>().copied().unwrap_or_default();
+    4 + u32::from_be_bytes(prefix)
+}

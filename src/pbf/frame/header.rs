@@ -1,0 +1,338 @@
+//! HeaderBlock: the features, bounding box and replication state that a file declares (osmformat.proto).
+
+use crate::error::FormatError;
+use crate::osm::{Bbox, ceil_e7, floor_e7, nano_of_e7};
+use crate::pbf::wire::schema::header_block;
+use crate::pbf::wire::{Fields, put_bytes_field, put_sint_field, put_varint_field, zigzag_decode};
+
+/// Names of features in `required_features` and `optional_features`.
+pub mod feature {
+    /// Required by every file.
+    pub const SCHEMA: &str = "OsmSchema-V0.6";
+    /// Required if nodes are stored as dense nodes.
+    pub const DENSE_NODES: &str = "DenseNodes";
+    /// Required if the file has deleted objects or several versions of an object.
+    pub const HISTORY: &str = "HistoricalInformation";
+    /// Optional: objects are in canonical order.
+    pub const SORTED: &str = "Sort.Type_then_ID";
+    /// Optional: ways carry the coordinates of their nodes.
+    pub const LOCATIONS: &str = "LocationsOnWays";
+    /// Optional, used by this program only, together with [`LOCATIONS`]: no nodes of ways were omitted when locations
+    /// were added.
+    pub const ALL_NODES: &str = "pbfhogg.AllNodes";
+    /// Optional, used by this program only, together with [`LOCATIONS`]: nodes without tags were omitted, except
+    /// members of relations.
+    pub const NEEDED_NODES: &str = "pbfhogg.NeededNodes";
+}
+
+/// The required features that this crate can read.
+pub const REQUIRED_FEATURES_KNOWN: [&str; 3] =
+    [feature::SCHEMA, feature::DENSE_NODES, feature::HISTORY];
+
+/// The field with the table of contents (version 1) or with the pointer to it (version 2).
+pub(super) const TOC_FIELD: u32 = 1001;
+/// The field with the zeros that pad the header to its reserved length.
+pub(super) const PADDING_FIELD: u32 = 1002;
+/// The field with the summary of the table of contents.
+pub(super) const SUMMARY_FIELD: u32 = 1003;
+
+/// The fields of a HeaderBlock about the table of contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TocFields<'a> {
+    /// The table itself (version 1), or the pointer to it (version 2).
+    pub toc: Option<&'a [u8]>,
+    /// The summary of the table.
+    pub summary: Option<&'a [u8]>,
+}
+
+/// A HeaderBlock. Fields that this crate does not know are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeaderBlock {
+    /// Field 1: left, right, top, bottom in nanodegrees.
+    pub bbox_nano: Option<[i64; 4]>,
+    /// Field 4: the features that a reader must know to read the file.
+    pub required_features: Vec<String>,
+    /// Field 5: the features that a reader may use.
+    pub optional_features: Vec<String>,
+    /// Field 16: the name of the program that wrote the file.
+    pub writing_program: Option<String>,
+    /// Field 17: the source of the data.
+    pub source: Option<String>,
+    /// Field 32: the time of the replication state, in seconds since 1970.
+    pub replication_timestamp: Option<i64>,
+    /// Field 33: the sequence number of the replication state.
+    pub replication_sequence: Option<i64>,
+    /// Field 34: the base URL of the replication server.
+    pub replication_url: Option<String>,
+    /// The facts of the header of a text that PBF cannot store. Text outputs get them.
+    pub(crate) text: TextFacts,
+    /// Whether this is the header of a temporary file that a text input was converted to.
+    pub(crate) is_converted: bool,
+    /// All other fields, encoded, except the table of contents and the padding.
+    unknown: Vec<u8>,
+}
+
+/// The facts of the header of a text that PBF cannot store.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct TextFacts {
+    /// The boxes, of which a text may have several. PBF stores the box around all of them.
+    pub boxes: Vec<Bbox>,
+    /// The attribute `upload` of the root element, which the editor JOSM reads.
+    pub josm_upload: Option<String>,
+    /// The attribute `version` of the root element.
+    pub version: Option<String>,
+    /// Whether the text is a change file.
+    pub is_change: bool,
+}
+
+/// A field about replication: some writers put -1 for what they do not know.
+fn not_negative(value: u64) -> Option<i64> {
+    i64::try_from(value).ok()
+}
+
+impl HeaderBlock {
+    /// Reads a HeaderBlock, and finds its fields about the table of contents.
+    ///
+    /// Fails on a required feature that this crate does not know.
+    pub fn parse(message: &[u8]) -> Result<(Self, TocFields<'_>), FormatError> {
+        let (mut header, mut about_toc) = (Self::default(), TocFields::default());
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next().map_err(|error| error.within("HeaderBlock"))? {
+            match field.number {
+                header_block::BBOX => header.bbox_nano = Some(parse_bbox(field.bytes()?)?),
+                header_block::REQUIRED_FEATURES => {
+                    header.required_features.push(field.text()?.to_owned())
+                }
+                header_block::OPTIONAL_FEATURES => {
+                    header.optional_features.push(field.text()?.to_owned())
+                }
+                header_block::WRITINGPROGRAM => {
+                    header.writing_program = Some(field.text()?.to_owned())
+                }
+                header_block::SOURCE => header.source = Some(field.text()?.to_owned()),
+                header_block::REPLICATION_TIMESTAMP => {
+                    header.replication_timestamp = not_negative(field.varint()?)
+                }
+                header_block::REPLICATION_SEQUENCE_NUMBER => {
+                    header.replication_sequence = not_negative(field.varint()?)
+                }
+                header_block::REPLICATION_BASE_URL => {
+                    header.replication_url = Some(field.text()?.to_owned())
+                }
+                TOC_FIELD => about_toc.toc = Some(field.bytes()?),
+                SUMMARY_FIELD => about_toc.summary = Some(field.bytes()?),
+                PADDING_FIELD => {}
+                _ => header.unknown.extend_from_slice(field.raw),
+            }
+        }
+        header.check_required_features()?;
+        Ok((header, about_toc))
+    }
+
+    fn check_required_features(&self) -> Result<(), FormatError> {
+        let known = |name: &str| REQUIRED_FEATURES_KNOWN.contains(&name);
+        match self.required_features.iter().find(|name| !known(name)) {
+            None => Ok(()),
+            Some(name) => Err(FormatError::with(format!(
+                "the file requires the feature \"{name}\", which this program does not know"
+            ))),
+        }
+    }
+
+    /// Appends the message, without a table of contents and without padding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        if let Some([left, right, top, bottom]) = self.bbox_nano {
+            let mut bbox = Vec::new();
+            for (number, value) in [(1, left), (2, right), (3, top), (4, bottom)] {
+                put_sint_field(&mut bbox, number, value);
+            }
+            put_bytes_field(out, header_block::BBOX, &bbox);
+        }
+        let texts = [
+            (header_block::REQUIRED_FEATURES, &self.required_features),
+            (header_block::OPTIONAL_FEATURES, &self.optional_features),
+        ];
+        for (number, names) in texts {
+            names
+                .iter()
+                .for_each(|name| put_bytes_field(out, number, name.as_bytes()));
+        }
+        for (number, text) in [
+            (header_block::WRITINGPROGRAM, &self.writing_program),
+            (header_block::SOURCE, &self.source),
+        ] {
+            if let Some(text) = text {
+                put_bytes_field(out, number, text.as_bytes());
+            }
+        }
+        for (number, value) in [
+            (
+                header_block::REPLICATION_TIMESTAMP,
+                self.replication_timestamp,
+            ),
+            (
+                header_block::REPLICATION_SEQUENCE_NUMBER,
+                self.replication_sequence,
+            ),
+        ] {
+            if let Some(value) = value {
+                put_varint_field(out, number, value as u64);
+            }
+        }
+        if let Some(url) = &self.replication_url {
+            put_bytes_field(out, header_block::REPLICATION_BASE_URL, url.as_bytes());
+        }
+        out.extend_from_slice(&self.unknown);
+    }
+
+    /// Whether `name` is declared as an optional or required feature.
+    pub fn has(&self, name: &str) -> bool {
+        self.required_features
+            .iter()
+            .chain(&self.optional_features)
+            .any(|found| found == name)
+    }
+
+    /// Declares that ways have locations, and the feature `nodes`, [`feature::ALL_NODES`] or [`feature::NEEDED_NODES`].
+    /// With `None`, removes these declarations.
+    pub(crate) fn set_locations(&mut self, nodes: Option<&str>) {
+        self.set_optional(feature::LOCATIONS, nodes.is_some());
+        for kind in [feature::ALL_NODES, feature::NEEDED_NODES] {
+            self.set_optional(kind, nodes == Some(kind));
+        }
+    }
+
+    /// Declares the optional feature `name`, or removes the declaration.
+    pub fn set_optional(&mut self, name: &str, declared: bool) {
+        set_declared(&mut self.optional_features, name, declared);
+    }
+
+    /// Declares the required feature `name`, or removes the declaration.
+    pub fn set_required(&mut self, name: &str, declared: bool) {
+        set_declared(&mut self.required_features, name, declared);
+    }
+
+    /// The bounding box in decimicro degrees (1e-7 degree), rounded outwards; `None` if the header has none or an edge
+    /// exceeds 32 bits.
+    pub fn bbox(&self) -> Option<Bbox> {
+        let [left, right, top, bottom] = self.bbox_nano?;
+        let down = |nano| i32::try_from(floor_e7(nano)).ok();
+        let up = |nano| i32::try_from(ceil_e7(nano)).ok();
+        Some(Bbox {
+            min_lat_e7: down(bottom)?,
+            max_lat_e7: up(top)?,
+            min_lon_e7: down(left)?,
+            max_lon_e7: up(right)?,
+        })
+    }
+
+    /// Sets the bounding box.
+    pub fn set_bbox(&mut self, bbox: Option<Bbox>) {
+        self.text.boxes.clear();
+        self.bbox_nano = bbox.map(|bbox| {
+            let Bbox {
+                min_lat_e7,
+                max_lat_e7,
+                min_lon_e7,
+                max_lon_e7,
+            } = bbox;
+            [min_lon_e7, max_lon_e7, max_lat_e7, min_lat_e7].map(nano_of_e7)
+        });
+    }
+}
+
+fn set_declared(names: &mut Vec<String>, name: &str, declared: bool) {
+    if !declared {
+        names.retain(|found| found != name);
+    } else if !names.iter().any(|found| found == name) {
+        names.push(name.to_owned());
+    }
+}
+
+/// The edges of a HeaderBBox in nanodegrees: left, right, top, bottom. Fails if one lies outside ±360 degrees.
+fn parse_bbox(message: &[u8]) -> Result<[i64; 4], FormatError> {
+    let mut edges = [0; 4];
+    let mut fields = Fields::new(message);
+    while let Some(field) = fields.next().map_err(|error| error.within("HeaderBBox"))? {
+        if let Some(edge) = edges.get_mut((field.number as usize).wrapping_sub(1)) {
+            *edge = zigzag_decode(field.varint()?);
+        }
+    }
+    if edges
+        .iter()
+        .any(|edge| edge.unsigned_abs() > 360_000_000_000)
+    {
+        return Err(FormatError::new(
+            "HeaderBBox: an edge lies outside ±360 degrees",
+        ));
+    }
+    Ok(edges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_survives_a_round_trip_with_what_it_does_not_know() {
+        let mut header = HeaderBlock {
+            bbox_nano: Some([-1, 2, 3, -4]),
+            required_features: vec![feature::SCHEMA.into()],
+            optional_features: vec!["Custom".into()],
+            writing_program: Some("x".into()),
+            replication_sequence: Some(7),
+            ..HeaderBlock::default()
+        };
+        put_bytes_field(&mut header.unknown, 77, b"kept");
+        let mut message = Vec::new();
+        header.encode(&mut message);
+        put_bytes_field(&mut message, TOC_FIELD, b"table");
+        put_bytes_field(&mut message, PADDING_FIELD, &[0; 9]);
+        put_bytes_field(&mut message, SUMMARY_FIELD, b"sum");
+        let about_toc = TocFields {
+            toc: Some(b"table"),
+            summary: Some(b"sum"),
+        };
+        assert_eq!(HeaderBlock::parse(&message).unwrap(), (header, about_toc));
+    }
+
+    #[test]
+    fn a_negative_state_is_none() {
+        let header = HeaderBlock {
+            replication_sequence: Some(-1),
+            replication_timestamp: Some(-1),
+            ..HeaderBlock::default()
+        };
+        let mut message = Vec::new();
+        header.encode(&mut message);
+        let (read, _) = HeaderBlock::parse(&message).unwrap();
+        assert!(message.len() > 20 && read == HeaderBlock::default());
+    }
+
+    #[test]
+    fn an_unknown_required_feature_is_named() {
+        let mut message = Vec::new();
+        put_bytes_field(&mut message, 4, b"Teleport-V2");
+        assert!(
+            HeaderBlock::parse(&message)
+                .unwrap_err()
+                .to_string()
+                .contains("Teleport-V2")
+        );
+    }
+
+    #[test]
+    fn the_box_in_decimicro_degrees_is_rounded_outwards() {
+        let header = HeaderBlock {
+            bbox_nano: Some([-150, 150, 250, 50]),
+            ..Default::default()
+        };
+        let expected = Bbox {
+            min_lat_e7: 0,
+            max_lat_e7: 3,
+            min_lon_e7: -2,
+            max_lon_e7: 2,
+        };
+        assert_eq!(header.bbox(), Some(expected));
+    }
+}

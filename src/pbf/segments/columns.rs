@@ -1,0 +1,210 @@
+//! The parts of a block of DenseNodes that are compressed one by one.
+//!
+//! Columns have little in common: one Huffman code for the ids, coordinates and times of a block is a code for none of
+//! them, and no match leads from one column to another (`notes/codec.md` has the measurements).
+
+use crate::error::FormatError;
+use crate::pbf::wire::schema::{dense_nodes, info, primitive_block, primitive_group};
+use crate::pbf::wire::{Field, Fields};
+use std::ops::{ControlFlow, Range};
+
+/// A shorter part is joined with the next one.
+const MIN_PART_LEN: usize = 512;
+/// A longer column is cut into parts of about equal length.
+const MAX_COLUMN_LEN: usize = 64 << 10;
+
+/// A part of a payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    pub range: Range<usize>,
+    pub values: Values,
+}
+
+/// How the bytes of a part repeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Values {
+    /// A column in which sequences of bytes rarely repeat, but for runs of a byte: ids, versions and coordinates.
+    Singular,
+    /// Another column.
+    Repeating,
+    /// Anything but a column.
+    Any,
+}
+
+/// Lists the parts of a payload, which cover it. There are none if the payload has no DenseNodes, or is damaged.
+pub(super) fn parts_of(payload: &[u8], parts: &mut Vec<Part>) {
+    parts.clear();
+    let mut walk = Walk {
+        parts,
+        last_end: 0,
+        has_columns: false,
+    };
+    if walk.block(payload).is_err() || !walk.has_columns {
+        parts.clear();
+        return;
+    }
+    let end = walk.last_end;
+    if end < payload.len()
+        && let Some(last) = parts.last_mut()
+    {
+        last.range.end = payload.len();
+    }
+}
+
+struct Walk<'p> {
+    parts: &'p mut Vec<Part>,
+    /// The end of the last part.
+    last_end: usize,
+    has_columns: bool,
+}
+
+impl Walk<'_> {
+    fn block(&mut self, payload: &[u8]) -> Result<ControlFlow<()>, FormatError> {
+        each_field(payload, 0, |field, range| {
+            if field.number == primitive_block::PRIMITIVEGROUP {
+                let _ = self.group(field.bytes()?, range.end)?;
+            }
+            self.end_part(range.end, Values::Any);
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    fn group(&mut self, group: &[u8], end: usize) -> Result<ControlFlow<()>, FormatError> {
+        each_field(group, end - group.len(), |field, range| {
+            // A group has objects of one kind. Other groups have a field for each object, which are not walked.
+            if field.number != primitive_group::DENSE {
+                return Ok(ControlFlow::Break(()));
+            }
+            self.has_columns = true;
+            self.dense_nodes(field.bytes()?, range.end)
+        })
+    }
+
+    fn dense_nodes(&mut self, message: &[u8], end: usize) -> Result<ControlFlow<()>, FormatError> {
+        each_field(message, end - message.len(), |field, range| {
+            match field.number {
+                dense_nodes::DENSEINFO => {
+                    let info = field.bytes()?;
+                    return each_field(info, range.end - info.len(), |field, range| {
+                        let values = match field.number {
+                            info::VERSION | info::VISIBLE => Values::Singular,
+                            _ => Values::Repeating,
+                        };
+                        self.end_part(range.end, values);
+                        Ok(ControlFlow::Continue(()))
+                    });
+                }
+                dense_nodes::ID | dense_nodes::LAT | dense_nodes::LON => {
+                    self.end_part(range.end, Values::Singular);
+                }
+                _ => self.end_part(range.end, Values::Repeating),
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// Ends the current part at an offset of the payload, if it is long enough.
+    fn end_part(&mut self, end: usize, values: Values) {
+        let len = end - self.last_end;
+        if len < MIN_PART_LEN {
+            return;
+        }
+        let most = match values {
+            Values::Any => len,
+            Values::Singular | Values::Repeating => len.div_ceil(len.div_ceil(MAX_COLUMN_LEN)),
+        };
+        while self.last_end < end {
+            let part_end = end.min(self.last_end + most);
+            self.parts.push(Part {
+                range: self.last_end..part_end,
+                values,
+            });
+            self.last_end = part_end;
+        }
+    }
+}
+
+/// Calls `visit` with each field of a message and the range of the field in the payload, until it breaks. `start` is the
+/// offset of the message in the payload.
+fn each_field(
+    message: &[u8],
+    start: usize,
+    mut visit: impl FnMut(&Field<'_>, Range<usize>) -> Result<ControlFlow<()>, FormatError>,
+) -> Result<ControlFlow<()>, FormatError> {
+    let (mut fields, mut at) = (Fields::new(message), start);
+    while let Some(field) = fields.next()? {
+        let end = at + field.raw.len();
+        if visit(&field, at..end)?.is_break() {
+            break;
+        }
+        at = end;
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pbf::wire::put_bytes_field;
+
+    fn message(fields: &[(u32, Vec<u8>)]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (number, bytes) in fields {
+            put_bytes_field(&mut out, *number, bytes);
+        }
+        out
+    }
+
+    fn parts(payload: &[u8]) -> Vec<Part> {
+        let mut parts = Vec::new();
+        parts_of(payload, &mut parts);
+        parts
+    }
+
+    #[test]
+    fn columns_are_parts_that_cover_the_payload() {
+        let info = message(&[(1, vec![1; 1_000]), (2, vec![2; 3_000]), (3, vec![3; 10])]);
+        let dense = message(&[
+            (1, vec![0; 2_000]),
+            (5, info),
+            (8, vec![4; 100_000]),
+            (9, vec![5; 600]),
+            (10, vec![0; 8]),
+        ]);
+        let group = message(&[(2, dense)]);
+        let strings = message(&[(1, vec![b'a'; 700])]);
+        let mut block = message(&[(1, strings), (2, group)]);
+        block.extend([17 << 3, 1, 100]);
+        let parts = parts(&block);
+        let lens: Vec<_> = parts.iter().map(|part| part.range.len()).collect();
+        // The tags and lengths of messages are with the first column in them.
+        let expected = [706, 2_003 + 8, 1_003 + 3, 3_003, 50_008, 50_008, 603 + 13];
+        assert_eq!(lens, expected);
+        let values: Vec<_> = parts.iter().map(|part| part.values).collect();
+        use Values::{Any, Repeating, Singular};
+        let expected = [
+            Any, Singular, Singular, Repeating, Singular, Singular, Singular,
+        ];
+        assert_eq!(values, expected);
+        let mut end = 0;
+        for part in &parts {
+            assert_eq!(part.range.start, end);
+            end = part.range.end;
+        }
+        assert_eq!(end, block.len());
+        // A truncated payload has none.
+        assert!(self::parts(&block[..block.len() - 1]).is_empty());
+    }
+
+    #[test]
+    fn blocks_without_columns_have_no_parts() {
+        let way = message(&[(8, vec![1; 2_000])]);
+        let dense = message(&[(1, vec![0; 2_000])]);
+        let ways = message(&[(3, way)]);
+        assert!(parts(&message(&[(1, vec![0; 4_000]), (2, ways.clone())])).is_empty());
+        // Ways behind nodes are a part.
+        let mixed = message(&[(2, message(&[(2, dense)])), (2, ways)]);
+        assert_eq!(parts(&mixed).len(), 2);
+        assert!(parts(b"").is_empty());
+    }
+}

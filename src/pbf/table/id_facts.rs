@@ -1,0 +1,119 @@
+//! Facts about the ids in a block: their number and range for each kind, and their order.
+
+use super::entry::{BlobEntry, BlobFlags};
+use crate::error::FormatError;
+use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank, id_rank};
+use crate::pbf::wire::Varints;
+
+/// The number, range and order of the ids added so far.
+#[derive(Debug)]
+pub(super) struct IdFacts {
+    kinds: [Ids; 3],
+    last: Option<TypeThenId>,
+    /// The version of the last object, which is compared if the next object has the same id.
+    last_version: i64,
+    sorted: bool,
+    strict: bool,
+    /// The number of objects that directly follow an object of the same kind and id.
+    repeated: u64,
+}
+
+/// The number of ids of one kind, and their range as ranks in canonical order.
+#[derive(Debug, Clone, Copy)]
+struct Ids {
+    count: u32,
+    min: u64,
+    max: u64,
+}
+
+impl Default for IdFacts {
+    fn default() -> Self {
+        let none = Ids {
+            count: 0,
+            min: u64::MAX,
+            max: 0,
+        };
+        Self {
+            kinds: [none; 3],
+            last: None,
+            last_version: 0,
+            sorted: true,
+            strict: true,
+            repeated: 0,
+        }
+    }
+}
+
+impl IdFacts {
+    /// Adds the next object.
+    pub(in crate::pbf) fn add(&mut self, kind: ObjectKind, id: i64, version: i64) {
+        let key = (kind, id_rank(id));
+        self.count(kind, 1, [key.1; 2]);
+        match self.last.replace(key) {
+            Some(last) if last > key => (self.sorted, self.strict) = (false, false),
+            Some(last) if last == key => {
+                self.strict = false;
+                self.repeated += 1;
+                self.sorted &= self.last_version <= version;
+            }
+            _ => {}
+        }
+        self.last_version = version;
+    }
+
+    /// Adds a column of node ids, at least one, if they are positive, ascending and after all ids added before, as in
+    /// nearly all blocks. Otherwise returns `false` and adds nothing. `last_version` returns the version of the last
+    /// node.
+    pub(super) fn add_ascending(
+        &mut self,
+        mut deltas: Varints<'_>,
+        last_version: impl FnOnce() -> Result<i64, FormatError>,
+    ) -> Result<bool, FormatError> {
+        let first = deltas.read_sint()?;
+        let (mut last, mut ascending, mut count) = (first, first > 0, 1);
+        while !deltas.is_done() {
+            let delta = deltas.read_sint()?;
+            let (next, overflow) = last.overflowing_add(delta);
+            ascending &= delta > 0 && !overflow;
+            last = next;
+            count += 1;
+        }
+        let [first, last] = [first, last].map(|id| (ObjectKind::Node, id_rank(id)));
+        if !ascending || self.last.is_some_and(|before| before >= first) {
+            return Ok(false);
+        }
+        self.count(ObjectKind::Node, count, [first.1, last.1]);
+        self.last = Some(last);
+        self.last_version = last_version()?;
+        Ok(true)
+    }
+
+    fn count(&mut self, kind: ObjectKind, count: u32, [min, max]: [u64; 2]) {
+        let ids = &mut self.kinds[kind as usize];
+        ids.count += count;
+        ids.min = ids.min.min(min);
+        ids.max = ids.max.max(max);
+    }
+
+    /// The number of objects that directly follow an object of the same kind and id.
+    pub(in crate::pbf) const fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// Sets the kinds, the number of objects, the id range and the order flags of `entry`.
+    pub(in crate::pbf) fn fill(&self, entry: &mut BlobEntry) {
+        let of = |kind: ObjectKind| &self.kinds[kind as usize];
+        let found = ObjectKind::ALL
+            .into_iter()
+            .filter(|kind| of(*kind).count > 0);
+        entry.kinds = found.collect::<KindSet>();
+        entry.count = self.kinds.iter().map(|ids| ids.count).sum();
+        let id = |kind: Option<ObjectKind>, rank: fn(&Ids) -> u64| {
+            kind.map_or(0, |kind| id_from_rank(rank(of(kind))))
+        };
+        entry.min_id = id(entry.kinds.first(), |ids| ids.min);
+        entry.max_id = id(entry.kinds.last(), |ids| ids.max);
+        entry.flags.set(BlobFlags::SORTED, self.sorted);
+        entry.flags.set(BlobFlags::UNIQUE_IDS, self.strict);
+    }
+}

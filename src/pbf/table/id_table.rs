@@ -1,0 +1,488 @@
+//! The table of ids of a file whose blobs are not in the order of their ids: the blobs that have some of the ids of a
+//! range, for each of many small ranges.
+//!
+//! The table is stored in blobs of strings before the table of contents: sections of many ranges, and after them a
+//! directory of the sections. `reference/format.md` has the layout.
+
+use super::entry::BlobEntry;
+use super::strings_blob::{STRING_LEN, data_blob, put_strings_frame, read_strings};
+use super::toc::MAGIC;
+use crate::deflate::stored::CHECKSUM_LEN;
+use crate::error::FormatError;
+use crate::osm::ObjectKind;
+use crate::pbf::frame::blob::{MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN};
+use crate::pbf::wire::{Varints, put_varint};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::ops::Range;
+use twox_hash::XxHash3_64;
+
+/// The string that marks a blob as a section of a table of ids.
+const SECTION_TITLE: &str = "HOGG table of ids";
+/// The string that marks a blob as the directory of a table of ids.
+const DIRECTORY_TITLE: &str = "HOGG table of ids, directory";
+/// The version of tables of ids, which is part of their directory.
+const VERSION: u8 = 1;
+/// The text before the length of the directory's frame in its last string.
+const TRAILER_TITLE: &str = "HOGG directory of ids, bytes: ";
+/// The number of decimal digits of the length in the last string.
+const LEN_DIGITS: usize = 10;
+/// The length of the last string in bytes. Only the checksum of its blob follows it.
+const TRAILER_LEN: usize = TRAILER_TITLE.len() + LEN_DIGITS;
+/// The number of bytes at the end of a table that [`IdDirectory::frame_len`] needs.
+pub const ID_TABLE_TAIL_LEN: usize = TRAILER_LEN + CHECKSUM_LEN;
+
+/// The maximum length in bytes of a frame of a table.
+pub const MAX_TABLE_FRAME_LEN: u64 = (MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN) as u64;
+
+/// A section that has this many bytes is complete. Its frame is a third longer.
+const SECTION_LEN: usize = 24 << 10;
+/// A range of nodes, ways or relations ends when it has this many ids for each of its blobs. This limits the length of the
+/// table: a number of a blob takes one to three bytes.
+const IDS_PER_BLOB: [u32; 3] = [32, 8, 2];
+/// The length of the head of a range, in numbers of blobs.
+const HEAD: u32 = 2;
+
+/// A number that depends on the kinds and ids of the blobs of a file: a table with another number belongs to another
+/// file.
+pub fn id_fingerprint(entries: &[BlobEntry]) -> u64 {
+    let mut bytes = Vec::with_capacity(entries.len() * 21);
+    for entry in entries {
+        bytes.push(entry.kinds.bits());
+        bytes.extend_from_slice(&entry.count.to_le_bytes());
+        bytes.extend_from_slice(&entry.min_id.to_le_bytes());
+        bytes.extend_from_slice(&entry.max_id.to_le_bytes());
+    }
+    XxHash3_64::oneshot(&bytes)
+}
+
+/// Makes a table of ids from the ids of all objects, in canonical order.
+#[derive(Debug, Default)]
+pub struct IdTableBuilder {
+    /// The frames that are complete.
+    frames: Vec<u8>,
+    sections: Vec<IdSection>,
+    /// The length of all sections in bytes.
+    len: u64,
+    range: OpenRange,
+    section: OpenSection,
+}
+
+/// The range of ids that is being made.
+#[derive(Debug, Default)]
+struct OpenRange {
+    kind: Option<ObjectKind>,
+    /// The ranks of the first and the last id.
+    ends: (u64, u64),
+    ids: u32,
+    /// The blobs that have some of the ids, in the order in which they were met.
+    blobs: Vec<u32>,
+    /// The number of the last range that has the blob, for each blob.
+    last_range: Vec<u32>,
+    number: u32,
+}
+
+/// The section that is being made.
+#[derive(Debug, Default)]
+struct OpenSection {
+    bytes: Vec<u8>,
+    /// The rank of the first id.
+    first: u64,
+    /// The rank of the last id.
+    last: u64,
+}
+
+impl IdTableBuilder {
+    /// Adds an object by its kind and the rank of its id. `blob` is the number of its blob among the data blobs of the
+    /// file, from 0.
+    pub fn add(&mut self, kind: ObjectKind, rank: u64, blob: u32) -> Result<(), FormatError> {
+        if self.range.kind != Some(kind) {
+            self.end_section()?;
+            self.range.kind = Some(kind);
+        }
+        if self.range.add(rank, blob, IDS_PER_BLOB[kind as usize]) {
+            self.end_range();
+            if self.section.bytes.len() >= SECTION_LEN {
+                self.end_section()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the frames that are complete and were not taken before.
+    pub fn take_frames(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.frames)
+    }
+
+    /// Ends the table of a file with the given [fingerprint](id_fingerprint). Returns the frames that were not taken
+    /// before.
+    pub fn finish(mut self, fingerprint: u64) -> Result<Vec<u8>, FormatError> {
+        self.end_section()?;
+        let directory = IdDirectory {
+            fingerprint,
+            sections: self.sections,
+        };
+        directory.put_frame(&mut self.frames)?;
+        Ok(self.frames)
+    }
+
+    fn end_range(&mut self) {
+        let range = &mut self.range;
+        if range.ids == 0 {
+            return;
+        }
+        let section = &mut self.section;
+        let (first, last) = range.ends;
+        if section.bytes.is_empty() {
+            (section.first, section.last) = (first, first);
+        }
+        put_varint(&mut section.bytes, first - section.last);
+        put_varint(&mut section.bytes, last - first);
+        section.last = last;
+        range.blobs.sort_unstable();
+        put_varint(&mut section.bytes, range.blobs.len() as u64);
+        let mut next = 0;
+        for blob in range.blobs.drain(..) {
+            put_varint(&mut section.bytes, u64::from(blob - next));
+            next = blob.saturating_add(1);
+        }
+        range.ids = 0;
+        range.number += 1;
+    }
+
+    fn end_section(&mut self) -> Result<(), FormatError> {
+        self.end_range();
+        let Some(kind) = self.range.kind.filter(|_| !self.section.bytes.is_empty()) else {
+            return Ok(());
+        };
+        let section = std::mem::take(&mut self.section);
+        let before = self.frames.len();
+        put_table_frame(SECTION_TITLE, &section.bytes, None, &mut self.frames)?;
+        let len = (self.frames.len() - before) as u64;
+        self.sections.push(IdSection {
+            kind,
+            first: section.first,
+            last: section.last,
+            frame: self.len..self.len + len,
+        });
+        self.len += len;
+        Ok(())
+    }
+}
+
+impl OpenRange {
+    /// Adds an id. Returns whether the range is complete, as it has enough ids for each of its blobs.
+    fn add(&mut self, rank: u64, blob: u32, ids_per_blob: u32) -> bool {
+        if self.ids == 0 {
+            self.ends.0 = rank;
+        }
+        self.ends.1 = rank;
+        self.ids += 1;
+        let at = blob as usize;
+        if self.last_range.len() <= at {
+            self.last_range.resize(at + 1, u32::MAX);
+        }
+        if let Some(last) = self.last_range.get_mut(at)
+            && *last != self.number
+        {
+            *last = self.number;
+            self.blobs.push(blob);
+        }
+        self.ids >= ids_per_blob * (HEAD + self.blobs.len() as u32)
+    }
+}
+
+/// A section of a table of ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdSection {
+    pub kind: ObjectKind,
+    /// The rank of the first id.
+    pub first: u64,
+    /// The rank of the last id.
+    pub last: u64,
+    /// The frame of the section, in bytes from the beginning of the table.
+    pub frame: Range<u64>,
+}
+
+/// The directory of a table of ids, which is its last blob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdDirectory {
+    /// The [fingerprint](id_fingerprint) of the file.
+    pub fingerprint: u64,
+    /// The sections, in the order of kinds and ids.
+    pub sections: Vec<IdSection>,
+}
+
+impl IdDirectory {
+    fn put_frame(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let bytes = self.encode();
+        // The length does not depend on the digits that say it.
+        let mut frame = Vec::new();
+        put_table_frame(DIRECTORY_TITLE, &bytes, Some(0), &mut frame)?;
+        put_table_frame(DIRECTORY_TITLE, &bytes, Some(frame.len()), out)
+    }
+
+    /// The encoded directory.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.push(VERSION);
+        bytes.extend_from_slice(&self.fingerprint.to_le_bytes());
+        let mut last = 0;
+        for section in &self.sections {
+            put_varint(&mut bytes, section.kind.number().into());
+            put_varint(&mut bytes, section.first.wrapping_sub(last));
+            put_varint(&mut bytes, section.last - section.first);
+            put_varint(&mut bytes, section.frame.end - section.frame.start);
+            last = section.last;
+        }
+        let crc = crc32c::crc32c(&bytes);
+        bytes.extend_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// The length in bytes of the directory's frame, read from the last [`ID_TABLE_TAIL_LEN`] bytes of a table; `None`
+    /// if they are not the end of a table.
+    pub fn frame_len(tail: &[u8]) -> Option<u64> {
+        let trailer = tail.get(tail.len().checked_sub(ID_TABLE_TAIL_LEN)?..)?;
+        let digits = trailer.get(..TRAILER_LEN)?;
+        let digits = digits.strip_prefix(TRAILER_TITLE.as_bytes())?;
+        if !digits.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        std::str::from_utf8(digits).ok()?.parse().ok()
+    }
+
+    /// Reads the frame of a directory.
+    pub fn read(frame: &[u8]) -> Result<Self, FormatError> {
+        Self::decode(&read_table_frame(DIRECTORY_TITLE, frame)?)
+    }
+
+    /// Decodes a directory.
+    pub fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
+        let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
+        if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+            return Err(damaged());
+        }
+        let rest = body.strip_prefix(MAGIC).ok_or_else(damaged)?;
+        let rest = rest
+            .strip_prefix(&[VERSION])
+            .ok_or_else(|| FormatError::new("it has a version that this program does not know"))?;
+        let (fingerprint, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
+        let mut fields = Varints::new(rest);
+        let (mut sections, mut last, mut start) = (Vec::new(), 0u64, 0u64);
+        let mut before = (ObjectKind::Node, 0);
+        while !fields.is_done() {
+            let kind = ObjectKind::from_number(fields.read()?).ok_or_else(damaged)?;
+            let first = last.wrapping_add(fields.read()?);
+            if (kind, first) < before {
+                return Err(FormatError::new("its sections are out of order"));
+            }
+            last = first.checked_add(fields.read()?).ok_or_else(damaged)?;
+            let len = Some(fields.read()?).filter(|len| *len <= MAX_TABLE_FRAME_LEN);
+            let end = len
+                .and_then(|len| start.checked_add(len))
+                .ok_or_else(damaged)?;
+            sections.push(IdSection {
+                kind,
+                first,
+                last,
+                frame: start..end,
+            });
+            start = end;
+            before = (kind, last);
+        }
+        Ok(Self {
+            fingerprint: u64::from_le_bytes(*fingerprint),
+            sections,
+        })
+    }
+
+    /// The length of all sections in bytes.
+    pub fn sections_len(&self) -> u64 {
+        self.sections.last().map_or(0, |section| section.frame.end)
+    }
+}
+
+/// The ids of a range and the blobs that have some of them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct IdRange<'a> {
+    /// The rank of the first id.
+    pub first: u64,
+    /// The rank of the last id.
+    pub last: u64,
+    /// The numbers of the blobs among the data blobs of the file, from 0, ascending.
+    pub blobs: &'a [u32],
+}
+
+impl IdSection {
+    /// Reads the frame of this section, and calls `take` with its ranges, in order. Stops at the first error of `take`.
+    pub fn read(
+        &self,
+        frame: &[u8],
+        take: impl FnMut(IdRange<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        self.decode(&read_table_frame(SECTION_TITLE, frame)?, take)
+    }
+
+    /// Decodes this section, as [`read`](Self::read) does.
+    pub fn decode(
+        &self,
+        bytes: &[u8],
+        mut take: impl FnMut(IdRange<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut fields = Varints::new(bytes);
+        let (mut last, mut blobs) = (self.first, Vec::new());
+        while !fields.is_done() {
+            let first = last.checked_add(fields.read()?).ok_or_else(damaged)?;
+            last = first.checked_add(fields.read()?).ok_or_else(damaged)?;
+            let (count, mut next) = (fields.read()?, 0u64);
+            blobs.clear();
+            for _ in 0..count {
+                let blob = next.checked_add(fields.read()?).ok_or_else(damaged)?;
+                blobs.push(u32::try_from(blob).map_err(|_| damaged())?);
+                next = blob + 1;
+            }
+            take(IdRange {
+                first,
+                last,
+                blobs: &blobs,
+            })?;
+        }
+        if last == self.last {
+            Ok(())
+        } else {
+            Err(damaged())
+        }
+    }
+}
+
+fn damaged() -> FormatError {
+    FormatError::new("it is damaged")
+}
+
+/// Appends a frame with the given title and bytes. If `len` is set, the last string says that the frame has so many
+/// bytes.
+fn put_table_frame(
+    title: &str,
+    bytes: &[u8],
+    len: Option<usize>,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let text = STANDARD.encode(bytes);
+    let mut strings = vec!["", title];
+    let chunks = text.as_bytes().chunks(STRING_LEN);
+    strings.extend(chunks.filter_map(|chunk| std::str::from_utf8(chunk).ok()));
+    let trailer = len.map(|len| format!("{TRAILER_TITLE}{len:0LEN_DIGITS$}"));
+    strings.extend(trailer.as_deref());
+    put_strings_frame(&strings, out)
+}
+
+/// The bytes in a frame with the given title.
+fn read_table_frame(title: &str, frame: &[u8]) -> Result<Vec<u8>, FormatError> {
+    let (body, _) = data_blob(frame)
+        .filter(|(_, behind)| behind.is_empty())
+        .ok_or_else(damaged)?;
+    let text = read_strings(body, |strings| {
+        let has_title = strings.get(1).is_ok_and(|found| found == title);
+        let chunks = strings.iter().skip(2);
+        let chunks = chunks.filter(|string| !string.starts_with(TRAILER_TITLE));
+        has_title.then(|| chunks.collect::<String>())
+    })?;
+    let text = text.flatten().ok_or_else(damaged)?;
+    STANDARD.decode(text).map_err(|_| damaged())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ids in four blobs: some alternate between two blobs, most have long runs.
+    fn objects() -> Vec<(ObjectKind, u64, u32)> {
+        let nodes =
+            (0..100_000u64).map(|rank| (ObjectKind::Node, rank * 3, (rank / 40_000) as u32));
+        let ways =
+            (0..50_000u64).map(|rank| (ObjectKind::Way, (1 << 63) + rank, 3 + (rank % 7) as u32));
+        let relations = [0, 5, u64::MAX].map(|rank| (ObjectKind::Relation, rank, 10));
+        nodes.chain(ways).chain(relations).collect()
+    }
+
+    fn table(objects: &[(ObjectKind, u64, u32)]) -> Vec<u8> {
+        let mut builder = IdTableBuilder::default();
+        let mut frames = Vec::new();
+        for (kind, rank, blob) in objects {
+            builder.add(*kind, *rank, *blob).unwrap();
+            frames.extend(builder.take_frames());
+        }
+        frames.extend(builder.finish(77).unwrap());
+        frames
+    }
+
+    fn directory(table: &[u8]) -> IdDirectory {
+        let len = IdDirectory::frame_len(table).unwrap() as usize;
+        IdDirectory::read(&table[table.len() - len..]).unwrap()
+    }
+
+    #[test]
+    fn a_table_lists_the_blob_of_each_id_and_few_others() {
+        let objects = objects();
+        let table = table(&objects);
+        let directory = directory(&table);
+        assert_eq!(directory.fingerprint, 77);
+        let mut ranges = Vec::new();
+        for section in &directory.sections {
+            let frame = section.frame.start as usize..section.frame.end as usize;
+            let take = |range: IdRange<'_>| {
+                ranges.push((section.kind, range.first, range.last, range.blobs.to_vec()));
+                Ok(())
+            };
+            section.read(&table[frame], take).unwrap();
+        }
+        let mut at = 0;
+        for (kind, rank, blob) in &objects {
+            while (ranges[at].0, ranges[at].2) < (*kind, *rank) {
+                at += 1;
+            }
+            let (of, first, _, blobs) = &ranges[at];
+            assert!(
+                of == kind && first <= rank && blobs.contains(blob),
+                "{rank}"
+            );
+            assert!(blobs.len() <= 7);
+        }
+        assert!(table.len() < objects.len() / 8, "{} bytes", table.len());
+    }
+
+    #[test]
+    fn an_empty_table_has_a_directory() {
+        let table = table(&[]);
+        assert_eq!(directory(&table).sections, []);
+    }
+
+    #[test]
+    fn a_frame_that_no_file_may_have_is_refused() {
+        let mut directory = directory(&table(&objects()[99_990..]));
+        directory.sections[0].frame = 0..MAX_TABLE_FRAME_LEN;
+        assert!(IdDirectory::decode(&directory.encode()).is_ok());
+        directory.sections[0].frame = 0..MAX_TABLE_FRAME_LEN + 1;
+        assert!(IdDirectory::decode(&directory.encode()).is_err());
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let table = table(&objects()[99_990..]);
+        let directory = directory(&table);
+        let section = &directory.sections[0];
+        let frame = &table[..section.frame.end as usize];
+        let tail = &table[directory.sections_len() as usize..];
+        for at in 0..frame.len() {
+            assert!(section.read(&frame[..at], |_| Ok(())).is_err());
+        }
+        for at in 0..tail.len() {
+            assert!(IdDirectory::read(&tail[..at]).is_err());
+            let mut damaged = tail.to_vec();
+            damaged[at] ^= 1;
+            let parsed = IdDirectory::read(&damaged);
+            assert!(parsed.is_err() || parsed.unwrap() == directory, "{at}");
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Scanning a payload for the facts of its [`BlobEntry`]: ids, coordinates, order, hash.
+
+use super::entry::{BlobEntry, BlobFlags};
+use super::id_facts::IdFacts;
+use super::statistics::{ObjectCounts, ObjectStatistics};
+use crate::error::FormatError;
+use crate::osm::{Bbox, ObjectKind, ceil_e7, floor_e7};
+use crate::pbf::block::dense::{DenseNodes, OVERFLOW, check_tags};
+use crate::pbf::block::messages::{NodeMessage, OnlyId, RawInfo};
+use crate::pbf::block::outline::{
+    BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range,
+};
+use crate::pbf::wire::schema::{object, relation, string_table, way};
+use crate::pbf::wire::{Field, Fields, Value};
+use crate::pbf::wire::{Varints, count_varints};
+use twox_hash::XxHash3_64;
+
+/// Fills in the facts of `entry` about the contents of a blob from its payload, and marks the entry as verified. Its
+/// offset, its lengths in the file and its `number` are not changed. Fails if the payload is damaged.
+pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
+    scan_counts(payload, entry).map(|_| ())
+}
+
+/// As [`scan_payload`]. Returns the counts for nodes, ways and relations, in this order, and the number of objects that
+/// directly follow another version of the same object.
+pub(crate) fn scan_counts(
+    payload: &[u8],
+    entry: &mut BlobEntry,
+) -> Result<([ObjectCounts; 3], u64), FormatError> {
+    let block = BlockOutline::parse(payload)?;
+    let mut scan = Scan::new(block.units, Strings::parse(block.string_table)?);
+    for group in &block.groups {
+        group.try_for_each(|message| scan.message(message))?;
+    }
+    let counts = scan.finish(entry);
+    entry.payload_len = payload.len() as u32;
+    entry.hash = XxHash3_64::oneshot(payload);
+    entry.flags.set(BlobFlags::HASHED, true);
+    Ok(counts)
+}
+
+struct Scan {
+    units: BlockUnits,
+    strings: Strings,
+    ids: IdFacts,
+    bounds: Bounds,
+    flags: BlobFlags,
+    /// The counts for nodes, ways and relations.
+    counts: [ObjectCounts; 3],
+}
+
+impl Scan {
+    fn new(units: BlockUnits, strings: Strings) -> Self {
+        Self {
+            units,
+            strings,
+            ids: IdFacts::default(),
+            bounds: Bounds::default(),
+            flags: BlobFlags::default(),
+            counts: Default::default(),
+        }
+    }
+
+    fn message(&mut self, message: Message<'_>) -> Result<(), FormatError> {
+        match message {
+            Message::Dense(bytes) => self.dense(&DenseNodes::parse(bytes)?),
+            Message::Node(bytes) => {
+                let node = NodeMessage::parse(bytes)?;
+                self.bounds.add(node.lat, node.lon, &self.units);
+                self.object(ObjectKind::Node, bytes)
+            }
+            Message::Way(bytes) => self.object(ObjectKind::Way, bytes),
+            Message::Relation(bytes) => self.object(ObjectKind::Relation, bytes),
+            Message::Other => Ok(()),
+        }
+    }
+
+    /// Adds an object that has a message of its own, in a single walk over its fields.
+    fn object(&mut self, kind: ObjectKind, message: &[u8]) -> Result<(), FormatError> {
+        let (mut largest_string, mut columns, mut info) =
+            (0u64, Columns::default(), RawInfo::default());
+        let mut id = OnlyId::default();
+        let mut fields = Fields::new(message);
+        while let Some(field) = fields.next()? {
+            match field.number {
+                object::ID => id.set(match kind {
+                    ObjectKind::Node => field.sint()?,
+                    ObjectKind::Way | ObjectKind::Relation => field.varint()? as i64,
+                })?,
+                // Keys, values and roles are string ids.
+                object::KEYS => largest_string = largest_string.max(columns.keys.add(&field)?),
+                object::VALS => largest_string = largest_string.max(columns.values.add(&field)?),
+                relation::ROLES_SID if kind == ObjectKind::Relation => {
+                    largest_string = largest_string.max(columns.roles.add(&field)?)
+                }
+                relation::MEMIDS if kind == ObjectKind::Relation => {
+                    columns.members.count(&field)?
+                }
+                relation::TYPES if kind == ObjectKind::Relation => drop(columns.kinds.add(&field)?),
+                object::INFO => {
+                    info = RawInfo::parse(field.bytes()?)?;
+                    largest_string = largest_string.max(u64::from(info.user_sid.unwrap_or(0)));
+                    if info.visible == Some(false) {
+                        self.flags.set(BlobFlags::DELETED, true);
+                    }
+                }
+                way::REFS if kind == ObjectKind::Way => columns.refs.count(&field)?,
+                way::LAT | way::LON if kind == ObjectKind::Way => {
+                    self.flags.set(BlobFlags::LOCATIONS, true);
+                    match field.number {
+                        way::LAT => columns.lats.count(&field)?,
+                        _ => columns.lons.count(&field)?,
+                    }
+                }
+                _ => {}
+            }
+        }
+        columns.check(kind)?;
+        self.strings.check(largest_string)?;
+        let has_name = self.strings.is_name(info.user_sid.unwrap_or(0).into());
+        let references = columns.refs.values + columns.members.values;
+        self.counts[kind as usize].add_object(&info, has_name, [columns.keys.values, references]);
+        self.ids.add(kind, id.get()?, info.version);
+        Ok(())
+    }
+
+    fn dense(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
+        let tags = check_tags(dense.keys_vals.values(), dense.len())?;
+        self.strings.check(tags.largest_string)?;
+        if dense.is_empty() {
+            return Ok(());
+        }
+        self.flags.set(BlobFlags::DENSE, true);
+        self.bounds.dense(dense, &self.units)?;
+        let counts = &mut self.counts[ObjectKind::Node as usize];
+        counts.add_dense(dense, &tags)?;
+        counts.with_user += self.strings.count_names(dense.info.user_sids.values())?;
+        if dense.info.visible.as_bytes().contains(&0) {
+            self.flags.set(BlobFlags::DELETED, true);
+        }
+        let last_version = || {
+            let version = dense.info.versions.values().last_value()?;
+            Ok(version.map_or(0, |version| i64::from(version as i32)))
+        };
+        if !self.ids.add_ascending(dense.ids.values(), last_version)? {
+            let mut nodes = dense.raw_nodes();
+            while let Some(node) = nodes.next()? {
+                self.ids.add(ObjectKind::Node, node.id, node.info.version);
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the facts in `entry` and marks the entry as verified. Returns the counts for nodes, ways and relations,
+    /// and the number of objects that directly follow another version of the same object.
+    fn finish(mut self, entry: &mut BlobEntry) -> ([ObjectCounts; 3], u64) {
+        entry.flags = self.flags;
+        entry.flags.set(BlobFlags::SCANNED, true);
+        entry.flags.set(BlobFlags::VERIFIED, true);
+        self.ids.fill(entry);
+        entry.bbox = self.bounds.bbox;
+        let fits = |time: i64| time.checked_mul(self.units.date_granularity).is_some();
+        let mut fit = true;
+        for (first, last) in self
+            .counts
+            .iter_mut()
+            .filter_map(|counts| counts.times.as_mut())
+        {
+            fit &= fits(*first) && fits(*last);
+            (*first, *last) = (self.units.seconds(*first), self.units.seconds(*last));
+        }
+        let repeated = self.ids.repeated();
+        let kind = entry.kinds.single();
+        let counts = kind.map(|kind| &self.counts[kind as usize]).filter(|_| fit);
+        entry.statistics = counts.and_then(|counts| ObjectStatistics::new(counts, repeated));
+        (self.counts, repeated)
+    }
+}
+
+/// The number of strings in a block, and those that are empty.
+#[derive(Debug)]
+struct Strings {
+    count: u64,
+    /// The indices of empty strings other than index 0, ascending.
+    empty: Vec<u32>,
+}
+
+impl Strings {
+    fn parse(table: &[u8]) -> Result<Self, FormatError> {
+        let (mut count, mut empty) = (0, Vec::new());
+        let mut fields = Fields::new(table);
+        while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
+            if field.number == string_table::S {
+                if count > 0 && matches!(field.value, Value::Bytes([])) {
+                    empty.push(count as u32);
+                }
+                count += 1;
+            }
+        }
+        check_string_count(count)?;
+        Ok(Self {
+            count: count as u64,
+            empty,
+        })
+    }
+
+    /// Fails if there is no string with this index.
+    fn check(&self, index: u64) -> Result<(), FormatError> {
+        // Index 0 means "no string" even in a block without strings.
+        if index < self.count || index == 0 {
+            Ok(())
+        } else {
+            Err(string_out_of_range(index, self.count))
+        }
+    }
+
+    /// Whether the string with a valid index has at least one character. Index 0 means "no string".
+    fn is_name(&self, index: u64) -> bool {
+        let is_empty = |index: u32| self.empty.binary_search(&index).is_ok();
+        index != 0 && !u32::try_from(index).is_ok_and(is_empty)
+    }
+
+    /// The number of indices of strings that have at least one character in a delta-coded column. Fails if an index is
+    /// out of range.
+    fn count_names(&self, deltas: Varints<'_>) -> Result<u64, FormatError> {
+        let (mut largest, mut count) = (0, 0);
+        let mut overflows = deltas.for_each_sum(|index, times| {
+            // As `u64`, a negative index is larger than any valid one.
+            largest = largest.max(index as u64);
+            count += u64::from(index != 0) * times as u64;
+        })?;
+        self.check(largest)?;
+        if !self.empty.is_empty() {
+            count = 0;
+            overflows |= deltas.for_each_sum(|index, times| {
+                count += u64::from(self.is_name(index as u64)) * times as u64;
+            })?;
+        }
+        if overflows { Err(OVERFLOW) } else { Ok(count) }
+    }
+}
+
+/// A column of an object: the number of its values, and the largest value.
+#[derive(Debug, Clone, Copy, Default)]
+struct Column {
+    values: usize,
+    largest: u64,
+}
+
+impl Column {
+    /// Adds a packed run or a single varint, and returns the largest value so far.
+    fn add(&mut self, field: &Field<'_>) -> Result<u64, FormatError> {
+        match field.value {
+            Value::Bytes(run) => {
+                let mut values = Varints::new(run);
+                while !values.is_done() {
+                    self.take(values.read()?);
+                }
+            }
+            _ => self.take(field.varint()?),
+        }
+        Ok(self.largest)
+    }
+
+    fn take(&mut self, value: u64) {
+        self.values += 1;
+        self.largest = self.largest.max(value);
+    }
+
+    /// Counts the values of a packed run or a single varint.
+    fn count(&mut self, field: &Field<'_>) -> Result<(), FormatError> {
+        self.values += match field.value {
+            Value::Bytes(run) => count_varints(run),
+            _ => field.varint().map(|_| 1)?,
+        };
+        Ok(())
+    }
+}
+
+/// The columns of an object, for checking that their lengths agree.
+#[derive(Debug, Default)]
+struct Columns {
+    keys: Column,
+    values: Column,
+    roles: Column,
+    members: Column,
+    kinds: Column,
+    refs: Column,
+    lats: Column,
+    lons: Column,
+}
+
+impl Columns {
+    fn check(&self, kind: ObjectKind) -> Result<(), FormatError> {
+        let (keys, values) = (self.keys.values, self.values.values);
+        if keys != values {
+            return Err(FormatError::with(format!(
+                "a {kind}: {keys} keys but {values} values"
+            )));
+        }
+        let [refs, lats, lons] = [&self.refs, &self.lats, &self.lons].map(|column| column.values);
+        if lats + lons > 0 && (refs != lats || refs != lons) {
+            return Err(FormatError::with(format!(
+                "a way: {refs} refs but {lats} latitudes and {lons} longitudes"
+            )));
+        }
+        let [members, roles, kinds] =
+            [&self.members, &self.roles, &self.kinds].map(|column| column.values);
+        if members != roles || members != kinds {
+            return Err(FormatError::with(format!(
+                "a relation: {members} members but {roles} roles and {kinds} types"
+            )));
+        }
+        match ObjectKind::from_number(self.kinds.largest) {
+            Some(_) => Ok(()),
+            None => Err(FormatError::with(format!(
+                "a member of unknown type {}",
+                self.kinds.largest
+            ))),
+        }
+    }
+}
+
+/// The bounding box of the nodes that lie within 90 degrees of latitude and 180 degrees of longitude.
+#[derive(Debug)]
+pub(super) struct Bounds {
+    pub(in crate::pbf) bbox: Bbox,
+    /// Whether a node lies outside of the world, or has no location.
+    pub(super) leaves_out: bool,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            bbox: Bbox::EMPTY,
+            leaves_out: false,
+        }
+    }
+}
+
+impl Bounds {
+    pub(in crate::pbf) fn add(&mut self, lat: i64, lon: i64, units: &BlockUnits) {
+        self.leaves_out |= !self.add_box([lat, lat], [lon, lon], units);
+    }
+
+    /// Adds the smallest and the largest stored latitude and longitude. If one lies outside of the world, returns `false`
+    /// and adds nothing.
+    fn add_box(&mut self, lats: [i64; 2], lons: [i64; 2], units: &BlockUnits) -> bool {
+        let edges = [
+            floor_e7(units.nano_lat(lats[0])),
+            ceil_e7(units.nano_lat(lats[1])),
+            floor_e7(units.nano_lon(lons[0])),
+            ceil_e7(units.nano_lon(lons[1])),
+        ];
+        const LIMITS: [i64; 4] = [900_000_000, 900_000_000, 1_800_000_000, 1_800_000_000];
+        let mut pairs = edges.iter().zip(LIMITS);
+        if pairs.any(|(edge, limit)| edge.abs() > limit) {
+            return false;
+        }
+        let [south, north, west, east] = edges.map(|edge| edge as i32);
+        self.bbox.add(south, west);
+        self.bbox.add(north, east);
+        true
+    }
+
+    pub(in crate::pbf) fn dense(
+        &mut self,
+        dense: &DenseNodes<'_>,
+        units: &BlockUnits,
+    ) -> Result<(), FormatError> {
+        let lats = extremes(dense.lats.values())?;
+        let lons = extremes(dense.lons.values())?;
+        if !self.add_box(lats, lons, units) {
+            let mut nodes = dense.raw_nodes();
+            while let Some(node) = nodes.next()? {
+                self.add(node.lat, node.lon, units);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The smallest and the largest value of a delta-coded column. Fails if a value does not fit 64 bits.
+fn extremes(deltas: Varints<'_>) -> Result<[i64; 2], FormatError> {
+    let (mut min, mut max) = (i64::MAX, i64::MIN);
+    let overflows =
+        deltas.for_each_sum(|value, _| (min, max) = (min.min(value), max.max(value)))?;
+    if overflows {
+        Err(OVERFLOW)
+    } else {
+        Ok([min, max])
+    }
+}

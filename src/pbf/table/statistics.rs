@@ -1,0 +1,242 @@
+//! Statistics of the metadata and the sizes of the objects in a block. A [`BlobEntry`](crate::pbf::BlobEntry) contains those
+//! of a blob whose objects are of one kind. Dense nodes are counted column by column.
+
+use crate::error::FormatError;
+use crate::pbf::block::dense::{DenseNodes, TagFacts};
+use crate::pbf::block::messages::RawInfo;
+use crate::pbf::rewrite::InfoFields;
+use crate::pbf::wire::{Packed, Varints};
+
+/// Counts of the objects of one kind in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ObjectCounts {
+    pub objects: u64,
+    pub with_version: u64,
+    pub with_timestamp: u64,
+    pub with_changeset: u64,
+    pub with_uid: u64,
+    pub with_user: u64,
+    pub deleted: u64,
+    pub tagged: u64,
+    pub tags: u64,
+    /// The number of references: nodes of ways, or members of relations.
+    pub references: u64,
+    /// The largest number of references of one object.
+    pub most_references: u64,
+    /// The earliest and the latest timestamp; `None` if no object has a timestamp. In the units of the block while its
+    /// objects are added, in seconds since 1970 afterwards.
+    pub times: Option<(i64, i64)>,
+}
+
+impl ObjectCounts {
+    /// Adds an object with a message of its own.
+    pub(super) fn add_object(
+        &mut self,
+        info: &RawInfo,
+        has_name: bool,
+        [tags, references]: [usize; 2],
+    ) {
+        self.objects += 1;
+        self.with_version += u64::from(info.version > 0);
+        self.with_changeset += u64::from(info.changeset > 0);
+        self.with_uid += u64::from(info.uid > 0);
+        self.with_user += u64::from(has_name);
+        self.deleted += u64::from(info.visible == Some(false));
+        if info.timestamp != 0 {
+            self.with_timestamp += 1;
+            self.add_time(info.timestamp);
+        }
+        let [tags, references] = [tags as u64, references as u64];
+        self.tagged += u64::from(tags > 0);
+        self.tags += tags;
+        self.references += references;
+        self.most_references = self.most_references.max(references);
+    }
+
+    /// Adds the nodes of a DenseNodes message, which has `tags`. Their user names are not counted.
+    pub(in crate::pbf) fn add_dense(
+        &mut self,
+        dense: &DenseNodes<'_>,
+        tags: &TagFacts,
+    ) -> Result<(), FormatError> {
+        let info = &dense.info;
+        self.objects += dense.len() as u64;
+        self.with_version += count_versions(&info.versions)?;
+        self.with_changeset += count_positive(info.changesets.values())?;
+        self.with_uid += count_positive(info.uids.values())?;
+        if info.visible.as_bytes().contains(&0) {
+            let mut visible = info.visible.values();
+            while !visible.is_done() {
+                self.deleted += u64::from(visible.read()? == 0);
+            }
+        }
+        let (mut first, mut last, mut count) = (i64::MAX, i64::MIN, 0);
+        info.timestamps.values().for_each_sum(|time, times| {
+            if time != 0 {
+                (first, last) = (first.min(time), last.max(time));
+                count += times as u64;
+            }
+        })?;
+        if count > 0 {
+            self.with_timestamp += count;
+            self.add_time(first);
+            self.add_time(last);
+        }
+        self.tagged += tags.tagged;
+        self.tags += tags.tags;
+        Ok(())
+    }
+
+    /// Adds the counts of other objects.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let sums = [
+            (&mut self.objects, other.objects),
+            (&mut self.with_version, other.with_version),
+            (&mut self.with_timestamp, other.with_timestamp),
+            (&mut self.with_changeset, other.with_changeset),
+            (&mut self.with_uid, other.with_uid),
+            (&mut self.with_user, other.with_user),
+            (&mut self.deleted, other.deleted),
+            (&mut self.tagged, other.tagged),
+            (&mut self.tags, other.tags),
+            (&mut self.references, other.references),
+        ];
+        sums.into_iter().for_each(|(sum, more)| *sum += more);
+        self.most_references = self.most_references.max(other.most_references);
+        if let Some((first, last)) = other.times {
+            self.add_time(first);
+            self.add_time(last);
+        }
+    }
+
+    fn add_time(&mut self, time: i64) {
+        let (first, last) = self.times.unwrap_or((time, time));
+        self.times = Some((first.min(time), last.max(time)));
+    }
+}
+
+/// The number of positive versions.
+fn count_versions(column: &Packed<'_>) -> Result<u64, FormatError> {
+    let bytes = column.as_bytes();
+    // A version of one byte is not negative.
+    if bytes.is_ascii() {
+        return Ok((bytes.len() - bytecount(bytes, 0)) as u64);
+    }
+    let (mut versions, mut count) = (column.values(), 0);
+    while !versions.is_done() {
+        count += u64::from(versions.read()? as i32 > 0);
+    }
+    Ok(count)
+}
+
+/// The number of occurrences of `wanted`.
+fn bytecount(bytes: &[u8], wanted: u8) -> usize {
+    // Summing bytes in short chunks lets the compiler count sixteen or more at a time.
+    let chunks = bytes.chunks(255);
+    chunks
+        .map(|chunk| {
+            let count = chunk.iter().map(|&byte| u8::from(byte == wanted));
+            usize::from(count.sum::<u8>())
+        })
+        .sum()
+}
+
+/// The number of positive values in a delta-coded column.
+fn count_positive(deltas: Varints<'_>) -> Result<u64, FormatError> {
+    let mut count = 0;
+    deltas.for_each_sum(|value, times| count += u64::from(value > 0) * times as u64)?;
+    Ok(count)
+}
+
+/// Statistics of the metadata and the sizes of objects of one kind. Each count is less than 2^32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ObjectStatistics {
+    /// The earliest timestamp, in seconds since 1970; 0 if no object has a timestamp.
+    pub first_timestamp: u32,
+    /// The latest timestamp, in seconds since 1970; 0 if no object has a timestamp.
+    pub last_timestamp: u32,
+    /// The number of objects with a version.
+    pub with_version: u32,
+    /// The number of objects with a timestamp.
+    pub with_timestamp: u32,
+    /// The number of objects with a changeset.
+    pub with_changeset: u32,
+    /// The number of objects with a user id.
+    pub with_uid: u32,
+    /// The number of objects with a user name.
+    pub with_user: u32,
+    /// The number of deleted versions.
+    pub deleted: u32,
+    /// The number of objects that directly follow another version of the same object.
+    pub further_versions: u32,
+    /// The number of objects with tags.
+    pub tagged: u32,
+    /// The number of tags.
+    pub tags: u32,
+    /// The number of nodes of ways, or of members of relations.
+    pub references: u32,
+    /// The largest number of nodes of a way, or of members of a relation.
+    pub most_references: u32,
+}
+
+impl ObjectStatistics {
+    /// The statistics with some counts. `None` if a count or a time in seconds since 1970 does not fit 32 bits.
+    pub(in crate::pbf) fn new(counts: &ObjectCounts, further_versions: u64) -> Option<Self> {
+        let narrow = |count: u64| u32::try_from(count).ok();
+        let (first, last) = counts.times.unwrap_or((0, 0));
+        Some(Self {
+            first_timestamp: u32::try_from(first).ok()?,
+            last_timestamp: u32::try_from(last).ok()?,
+            with_version: narrow(counts.with_version)?,
+            with_timestamp: narrow(counts.with_timestamp)?,
+            with_changeset: narrow(counts.with_changeset)?,
+            with_uid: narrow(counts.with_uid)?,
+            with_user: narrow(counts.with_user)?,
+            deleted: narrow(counts.deleted)?,
+            further_versions: narrow(further_versions)?,
+            tagged: narrow(counts.tagged)?,
+            tags: narrow(counts.tags)?,
+            references: narrow(counts.references)?,
+            most_references: narrow(counts.most_references)?,
+        })
+    }
+
+    /// The counts of `objects` objects that have these statistics.
+    pub(crate) fn counts(&self, objects: u32) -> ObjectCounts {
+        let times = (self.first_timestamp.into(), self.last_timestamp.into());
+        ObjectCounts {
+            objects: objects.into(),
+            with_version: self.with_version.into(),
+            with_timestamp: self.with_timestamp.into(),
+            with_changeset: self.with_changeset.into(),
+            with_uid: self.with_uid.into(),
+            with_user: self.with_user.into(),
+            deleted: self.deleted.into(),
+            tagged: self.tagged.into(),
+            tags: self.tags.into(),
+            references: self.references.into(),
+            most_references: self.most_references.into(),
+            times: (self.with_timestamp > 0).then_some(times),
+        }
+    }
+
+    /// The statistics of the same objects without some attributes.
+    pub(crate) fn without(mut self, removed: InfoFields) -> Self {
+        if removed.contains(InfoFields::TIMESTAMP) {
+            (self.first_timestamp, self.last_timestamp) = (0, 0);
+        }
+        for (field, count) in [
+            (InfoFields::VERSION, &mut self.with_version),
+            (InfoFields::TIMESTAMP, &mut self.with_timestamp),
+            (InfoFields::CHANGESET, &mut self.with_changeset),
+            (InfoFields::UID, &mut self.with_uid),
+            (InfoFields::USER, &mut self.with_user),
+            (InfoFields::VISIBLE, &mut self.deleted),
+        ] {
+            if removed.contains(field) {
+                *count = 0;
+            }
+        }
+        self
+    }
+}

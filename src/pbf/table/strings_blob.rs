@@ -1,0 +1,95 @@
+//! Blobs that have strings only, in which tables about a file are stored. Other programs read them as blocks without
+//! objects.
+
+use crate::deflate::stored::zlib_stored;
+use crate::error::FormatError;
+use crate::pbf::block::outline::StringTable;
+use crate::pbf::frame::blob::{
+    Blob, BlobHeader, BlobKind, Encoding, FRAME_PREFIX_LEN, encode_frame,
+};
+use crate::pbf::frame::codec::Decompressor;
+use crate::pbf::wire::schema::{primitive_block, string_table};
+use crate::pbf::wire::{Fields, put_bytes_field, put_bytes_head, varint_len};
+
+/// The maximum number of bytes of text in a string: libosmium accepts strings of at most 1,024 bytes.
+pub(super) const STRING_LEN: usize = 1000;
+/// The first words of the title of each table, which is the first string that is not empty.
+const TITLE_OF_TABLES: &str = "HOGG table of ";
+
+/// Appends the frame of a block that has the given strings and nothing else.
+pub(super) fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let field_len = |text: &&str| 1 + varint_len(text.len() as u64) + text.len();
+    let table_len = strings.iter().map(field_len).sum();
+    let mut payload = Vec::with_capacity(table_len + 8);
+    put_bytes_head(&mut payload, primitive_block::STRINGTABLE, table_len);
+    for text in strings {
+        put_bytes_field(&mut payload, string_table::S, text.as_bytes());
+    }
+    let last_len = strings.last().map_or(0, |text| text.len());
+    let blob = Blob {
+        encoding: Encoding::Zlib,
+        // The last string must not be split between two stored blocks of zlib data, so that a reader finds it at a known
+        // distance from the end of the frame.
+        data: &zlib_stored(&payload, last_len),
+        payload_len: payload.len() as u32,
+    };
+    encode_frame(out, BlobKind::Data, None, &blob)
+}
+
+/// Reads the strings of a Blob message; `None` if it is not a blob that has strings only and is stored uncompressed.
+pub(super) fn read_strings<T>(
+    body: &[u8],
+    read: impl FnOnce(&StringTable<'_>) -> T,
+) -> Result<Option<T>, FormatError> {
+    let blob = Blob::parse(body)?;
+    // A table is stored uncompressed. Refusing compressed data limits the memory to the length of the blob.
+    if blob.encoding != Encoding::Zlib || blob.payload_len as usize > body.len() {
+        return Ok(None);
+    }
+    let mut decompressor = Decompressor::default();
+    let payload = decompressor.payload(&blob)?;
+    Ok(sole_string_table(payload)?.map(|strings| read(&strings)))
+}
+
+/// The Blob message of the first frame, and the bytes after this frame. `None` if it is incomplete or not a data frame.
+pub(super) fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
+    let prefix = frames.first_chunk::<FRAME_PREFIX_LEN>()?;
+    let len = BlobHeader::len_from_prefix(*prefix).ok()? as usize;
+    let (header, rest) = frames.get(FRAME_PREFIX_LEN..)?.split_at_checked(len)?;
+    let header = BlobHeader::parse(header).ok()?;
+    if header.kind != BlobKind::Data {
+        return None;
+    }
+    rest.split_at_checked(header.blob_len as usize)
+}
+
+/// The string table of a block that has no other fields; `None` for other blocks.
+fn sole_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatError> {
+    let mut fields = Fields::new(payload);
+    let Some(table) = fields
+        .next()?
+        .filter(|field| field.number == primitive_block::STRINGTABLE)
+    else {
+        return Ok(None);
+    };
+    if fields.next()?.is_some() {
+        return Ok(None);
+    }
+    StringTable::parse(table.bytes()?).map(Some)
+}
+
+/// Whether a Blob message that begins with `start` may be a part of a table about the file. `start` must have the first
+/// 64 bytes of the message; [`is_table_blob`] checks a whole message.
+pub fn may_be_table_blob(start: &[u8]) -> bool {
+    let title = TITLE_OF_TABLES.as_bytes();
+    start.windows(title.len()).any(|window| window == title)
+}
+
+/// Whether a whole Blob message is a part of a table about the file.
+pub fn is_table_blob(body: &[u8]) -> bool {
+    let is_table = |strings: &StringTable<'_>| {
+        let title = strings.get(1);
+        title.is_ok_and(|title| title.starts_with(TITLE_OF_TABLES))
+    };
+    read_strings(body, is_table).is_ok_and(|is_table| is_table == Some(true))
+}

@@ -1,0 +1,494 @@
+//! The table of contents: the entries of all data blobs of a file, stored in columns (`reference/format.md`).
+//!
+//! The module `toc_blob` encodes the table as the last blobs of a file and finds it there.
+
+mod columns;
+mod statistics;
+
+use super::entry::{BlobEntry, BlobFlags};
+use crate::error::FormatError;
+use crate::osm::{Bbox, KindSet};
+use crate::pbf::wire::Varints;
+use crate::pbf::wire::put_varint;
+use columns::{Column, Columns, FIXED64, TOO_SHORT, deltas, put_column};
+use statistics::StatisticsColumns;
+
+/// The first bytes of a table of contents and of a pointer to one.
+pub(super) const MAGIC: &[u8; 4] = b"HOGG";
+/// The version of tables in the header blob, which are read but no longer written.
+pub(super) const VERSION_1: u8 = 1;
+/// The version of tables in the last blobs of a file.
+pub(in crate::pbf) const VERSION: u8 = 2;
+/// The minimum length of a data frame in bytes: prefix, type and datasize.
+const MIN_FRAME_LEN: u64 = 15;
+/// Facts about a whole file, stored as bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TocFlags {
+    /// All objects are in canonical order, and no two blobs share an id. The writer has verified this.
+    pub sorted: bool,
+    /// The file has deleted objects or several versions of an object.
+    pub history: bool,
+    /// Ways carry the coordinates of their nodes.
+    pub locations: bool,
+    /// The objects of each kind are in the order of a space-filling curve, no object occurs twice, and entries have the
+    /// boxes of ways and relations, too.
+    pub spatial: bool,
+    /// A table of ids is stored between the last data frame and this table.
+    pub id_table: bool,
+}
+
+impl TocFlags {
+    const fn bits(self) -> u64 {
+        self.sorted as u64
+            | (self.history as u64) << 1
+            | (self.locations as u64) << 2
+            | (self.spatial as u64) << 3
+            | (self.id_table as u64) << 4
+    }
+
+    const fn from_bits(bits: u64) -> Self {
+        Self {
+            sorted: bits & 1 != 0,
+            history: bits & 2 != 0,
+            locations: bits & 4 != 0,
+            spatial: bits & 8 != 0,
+            id_table: bits & 16 != 0,
+        }
+    }
+}
+
+/// The table of contents of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Toc {
+    /// The offset at which the last data frame ends. A table of ids and this table follow. In version 1, whose table is
+    /// in the header, the length of the whole file: a table with another length is stale.
+    pub data_end: u64,
+    /// Facts about the whole file.
+    pub flags: TocFlags,
+    /// The entries of the data blobs, in file order.
+    pub entries: Vec<BlobEntry>,
+}
+
+/// The numbers of the columns. Readers skip columns that they do not know.
+mod column {
+    /// The number of blobs per entry. Only tables of version 1 have this column, if some entry covers several blobs.
+    pub const BLOBS: u64 = 1;
+    pub const OFFSET_GAP: u64 = 2;
+    pub const FRAME_LEN: u64 = 3;
+    pub const HEADER_LEN: u64 = 4;
+    pub const PAYLOAD_LEN: u64 = 5;
+    pub const KINDS: u64 = 6;
+    pub const COUNT: u64 = 7;
+    pub const MIN_ID: u64 = 8;
+    pub const ID_SPAN: u64 = 9;
+    pub const SOUTH: u64 = 10;
+    pub const LAT_SPAN: u64 = 11;
+    pub const WEST: u64 = 12;
+    pub const LON_SPAN: u64 = 13;
+    pub const FLAGS: u64 = 14;
+    pub const HASH: u64 = 15;
+    /// 1 for an entry with statistics, which have values in the columns below, and 0 for one without.
+    pub const STATISTICS: u64 = 16;
+    pub const FIRST_TIMESTAMP: u64 = 17;
+    pub const LAST_TIMESTAMP: u64 = 18;
+    pub const WITH_VERSION: u64 = 19;
+    pub const WITH_TIMESTAMP: u64 = 20;
+    pub const WITH_CHANGESET: u64 = 21;
+    pub const WITH_UID: u64 = 22;
+    pub const WITH_USER: u64 = 23;
+    pub const DELETED: u64 = 24;
+    pub const FURTHER_VERSIONS: u64 = 25;
+    pub const TAGGED: u64 = 26;
+    pub const TAGS: u64 = 27;
+    pub const REFERENCES: u64 = 28;
+    pub const MOST_REFERENCES: u64 = 29;
+    /// The last column that is known.
+    pub const LAST: u64 = MOST_REFERENCES;
+}
+
+/// Encodes a table. `data_start` is the offset of the first data frame.
+pub fn encode_toc(toc: &Toc, data_start: u64) -> Vec<u8> {
+    let entries = &toc.entries;
+    let mut out = Vec::with_capacity(64 + entries.len() * 40);
+    out.extend_from_slice(MAGIC);
+    out.push(VERSION);
+    out.extend_from_slice(&toc.data_end.to_le_bytes());
+    put_varint(&mut out, toc.flags.bits());
+    put_varint(&mut out, entries.len() as u64);
+    type Value = fn(&BlobEntry) -> i64;
+    let plain: [(u64, Value); 6] = [
+        (column::FRAME_LEN, |entry| i64::from(entry.frame_len)),
+        (column::HEADER_LEN, |entry| i64::from(entry.header_len)),
+        (column::PAYLOAD_LEN, |entry| i64::from(entry.payload_len)),
+        (column::KINDS, |entry| i64::from(entry.kinds.bits())),
+        (column::COUNT, |entry| i64::from(entry.count)),
+        (column::FLAGS, |entry| i64::from(entry.flags.bits())),
+    ];
+    for (number, value) in plain {
+        put_column(&mut out, number, deltas(entries.iter().map(value)));
+    }
+    let ends = std::iter::once(data_start).chain(entries.iter().map(BlobEntry::end));
+    let gaps = entries
+        .iter()
+        .zip(ends)
+        .map(|(entry, end)| entry.offset.wrapping_sub(end) as i64);
+    if gaps.clone().any(|gap| gap != 0) {
+        put_column(&mut out, column::OFFSET_GAP, gaps);
+    }
+    put_id_columns(&mut out, entries);
+    put_box_columns(&mut out, entries);
+    put_hash_column(&mut out, entries);
+    statistics::put_columns(&mut out, entries);
+    let crc = crc32c::crc32c(&out);
+    out.extend_from_slice(&crc.to_le_bytes());
+    out
+}
+
+fn put_id_columns(out: &mut Vec<u8>, entries: &[BlobEntry]) {
+    let lasts = std::iter::once(0).chain(entries.iter().map(|entry| entry.max_id));
+    let mins = entries
+        .iter()
+        .zip(lasts)
+        .map(|(entry, last)| entry.min_id.wrapping_sub(last));
+    put_column(out, column::MIN_ID, mins);
+    let spans = entries
+        .iter()
+        .map(|entry| entry.max_id.wrapping_sub(entry.min_id));
+    put_column(out, column::ID_SPAN, spans);
+}
+
+fn put_box_columns(out: &mut Vec<u8>, entries: &[BlobEntry]) {
+    let boxes = || {
+        entries
+            .iter()
+            .map(|entry| entry.bbox)
+            .filter(|bbox| !bbox.is_empty())
+    };
+    if boxes().next().is_none() {
+        return;
+    }
+    let span = |low: i32, high: i32| i64::from(high) - i64::from(low);
+    // A span of -1 marks an entry without a box, which has no values in the other columns of boxes.
+    let lat_spans = entries.iter().map(|entry| {
+        if entry.bbox.is_empty() {
+            -1
+        } else {
+            span(entry.bbox.min_lat_e7, entry.bbox.max_lat_e7)
+        }
+    });
+    put_column(out, column::LAT_SPAN, lat_spans);
+    put_column(
+        out,
+        column::SOUTH,
+        deltas(boxes().map(|bbox| i64::from(bbox.min_lat_e7))),
+    );
+    put_column(
+        out,
+        column::WEST,
+        deltas(boxes().map(|bbox| i64::from(bbox.min_lon_e7))),
+    );
+    put_column(
+        out,
+        column::LON_SPAN,
+        boxes().map(|bbox| span(bbox.min_lon_e7, bbox.max_lon_e7)),
+    );
+}
+
+fn put_hash_column(out: &mut Vec<u8>, entries: &[BlobEntry]) {
+    if entries
+        .iter()
+        .any(|entry| entry.flags.has(BlobFlags::HASHED))
+    {
+        put_varint(out, column::HASH);
+        put_varint(out, 1 + entries.len() as u64 * 8);
+        out.push(FIXED64);
+        entries
+            .iter()
+            .for_each(|entry| out.extend_from_slice(&entry.hash.to_le_bytes()));
+    }
+}
+
+impl Toc {
+    /// Decodes the table of a file whose data frames begin at offset `data_start`, and which has `actual_len` bytes.
+    ///
+    /// Fails if the table is damaged, has an unknown version, or has entries that cover several blobs; the file can be
+    /// read without it. Entries are not decoded if [`data_end`](Self::data_end) lies beyond the end of the file.
+    pub fn parse(bytes: &[u8], data_start: u64, actual_len: u64) -> Result<Self, FormatError> {
+        let damaged = || FormatError::new("it is damaged");
+        let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
+        if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+            return Err(damaged());
+        }
+        let rest = body.strip_prefix(MAGIC).ok_or_else(damaged)?;
+        let (version, rest) = rest.split_first().ok_or_else(damaged)?;
+        if ![VERSION_1, VERSION].contains(version) {
+            return Err(FormatError::with(format!(
+                "its version is {version}, which this program does not know"
+            )));
+        }
+        let (data_end, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
+        let mut fields = Varints::new(rest);
+        let flags = TocFlags::from_bits(fields.read()?);
+        let data_end = u64::from_le_bytes(*data_end);
+        let mut toc = Self {
+            data_end,
+            flags,
+            entries: Vec::new(),
+        };
+        let count = fields.read()?;
+        if data_end > actual_len {
+            return Ok(toc);
+        }
+        // Limits the memory that a wrong count can take: to the maximum number of frames in the file, and to far more
+        // entries than are usual in a table of this length.
+        let most = (bytes.len() as u64 * 16 + 4096).min(actual_len / MIN_FRAME_LEN);
+        let count = Some(count).filter(|&count| count <= most);
+        let count = count
+            .and_then(|count| usize::try_from(count).ok())
+            .ok_or_else(damaged)?;
+        let columns = Columns::parse(fields)?;
+        toc.entries = columns.entries(count, data_start)?;
+        Ok(toc)
+    }
+}
+
+impl Columns<'_> {
+    fn entries(&self, count: usize, data_start: u64) -> Result<Vec<BlobEntry>, FormatError> {
+        let range = || FormatError::new("a value is out of range");
+        let get = |number, delta_coded| self.get(number, delta_coded);
+        refuse_several_blobs(get(column::BLOBS, false), count)?;
+        let mut frame_lens = get(column::FRAME_LEN, true);
+        let mut header_lens = get(column::HEADER_LEN, true);
+        let mut payload_lens = get(column::PAYLOAD_LEN, true);
+        let mut kinds = get(column::KINDS, true);
+        let mut counts = get(column::COUNT, true);
+        let mut flags = get(column::FLAGS, true);
+        let mut gaps = get(column::OFFSET_GAP, false);
+        let mut mins = get(column::MIN_ID, false);
+        let mut spans = get(column::ID_SPAN, false);
+        let mut boxes = Boxes::new(self);
+        let mut hashes = get(column::HASH, false);
+        let mut statistics = StatisticsColumns::new(self);
+        // A length takes a byte at least, unless it is that of the frame before.
+        let mut entries = Vec::with_capacity(count.min(frame_lens.len()));
+        let (mut end, mut number, mut last_id) = (data_start, 1u32, 0i64);
+        for _ in 0..count {
+            let gap = u64::try_from(gaps.next()?.unwrap_or(0)).map_err(|_| range())?;
+            let min_id = mins.number::<i64>()?.wrapping_add(last_id);
+            let flags = BlobFlags::from_bits(flags.number()?);
+            let hash = match (hashes.next()?, flags.has(BlobFlags::HASHED)) {
+                (Some(hash), true) => hash as u64,
+                (None, true) => return Err(TOO_SHORT),
+                (_, false) => 0,
+            };
+            let count = counts.number()?;
+            let kinds = KindSet::from_bits(kinds.number()?).ok_or_else(range)?;
+            let entry = BlobEntry {
+                offset: end.checked_add(gap).ok_or_else(range)?,
+                min_id,
+                max_id: spans.number::<i64>()?.wrapping_add(min_id),
+                hash,
+                bbox: boxes.next()?,
+                frame_len: frame_lens.number()?,
+                payload_len: payload_lens.number()?,
+                count,
+                number,
+                header_len: header_lens.number()?,
+                kinds,
+                flags,
+                statistics: statistics.next(count, kinds)?,
+            };
+            end = entry
+                .offset
+                .checked_add(u64::from(entry.frame_len))
+                .ok_or_else(range)?;
+            number = number.checked_add(1).ok_or_else(range)?;
+            last_id = entry.max_id;
+            entries.push(entry);
+        }
+        let plain = [frame_lens, header_lens, payload_lens, counts, gaps];
+        plain.iter().try_for_each(Column::end)?;
+        [mins, spans, hashes].iter().try_for_each(Column::end)?;
+        Ok(entries)
+    }
+}
+
+/// Fails if one of `count` entries stands for several blobs.
+fn refuse_several_blobs(mut blobs: Column<'_>, count: usize) -> Result<(), FormatError> {
+    // A run of a few bytes can claim any number of values, so that `count` limits how many are read.
+    for _ in 0..count {
+        match blobs.next()? {
+            None => break,
+            Some(1) => {}
+            Some(_) => {
+                return Err(FormatError::new(
+                    "its entries stand for several blobs, as an early version wrote them",
+                ));
+            }
+        }
+    }
+    blobs.end()
+}
+
+/// Iterates over the four columns of bounding boxes together.
+struct Boxes<'a> {
+    lat_spans: Column<'a>,
+    souths: Column<'a>,
+    wests: Column<'a>,
+    lon_spans: Column<'a>,
+}
+
+impl<'a> Boxes<'a> {
+    fn new(columns: &Columns<'a>) -> Self {
+        Self {
+            lat_spans: columns.get(column::LAT_SPAN, false),
+            souths: columns.get(column::SOUTH, true),
+            wests: columns.get(column::WEST, true),
+            lon_spans: columns.get(column::LON_SPAN, false),
+        }
+    }
+
+    /// The bounding box of the next entry.
+    fn next(&mut self) -> Result<Bbox, FormatError> {
+        let height = match self.lat_spans.next()? {
+            None | Some(-1) => return Ok(Bbox::EMPTY),
+            Some(height) => height,
+        };
+        let (south, west) = (self.souths.number()?, self.wests.number()?);
+        let width = self.lon_spans.number::<i64>()?;
+        let end = |start: i32, len: i64| {
+            let end = i64::from(start).checked_add(len).filter(|_| len >= 0);
+            end.and_then(|end| i32::try_from(end).ok())
+                .ok_or(FormatError::new("a box is inside out or too large"))
+        };
+        Ok(Bbox {
+            min_lat_e7: south,
+            max_lat_e7: end(south, height)?,
+            min_lon_e7: west,
+            max_lon_e7: end(west, width)?,
+        })
+    }
+}
+
+#[cfg(test)]
+pub(in crate::pbf) mod tests {
+    use super::*;
+    use crate::osm::ObjectKind;
+    use crate::pbf::ObjectStatistics;
+
+    pub(in crate::pbf) fn table(blobs: u32) -> Toc {
+        let mut offset = 1000u64;
+        let entries = (0..blobs).map(|index| {
+            let entry = BlobEntry {
+                offset,
+                frame_len: 60_000 + index % 7 * 1000,
+                header_len: 17,
+                payload_len: 150_000 + index,
+                count: 8000,
+                number: index + 1,
+                min_id: i64::from(index) * 100_000 + 1,
+                max_id: i64::from(index) * 100_000 + 90_000,
+                kinds: KindSet::of(ObjectKind::Node),
+                hash: u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                bbox: Bbox {
+                    min_lat_e7: index as i32 * -977,
+                    max_lat_e7: index as i32 * 13_331,
+                    min_lon_e7: -1_800_000_000,
+                    max_lon_e7: 1_800_000_000,
+                },
+                flags: BlobFlags::from_bits(1 | 2 | 8 | 32 | 64),
+                // Each third blob has none.
+                statistics: (index % 3 != 2).then_some(ObjectStatistics {
+                    first_timestamp: 1_000_000_000 + index * 7919,
+                    last_timestamp: 1_700_000_000 - index * 7919,
+                    with_version: 8000,
+                    with_timestamp: 7999,
+                    with_changeset: 0,
+                    with_uid: index,
+                    with_user: 8000 - index,
+                    deleted: 1,
+                    further_versions: 2,
+                    tagged: index,
+                    tags: index * 3,
+                    references: 0,
+                    most_references: 0,
+                }),
+            };
+            offset = entry.end();
+            entry
+        });
+        let entries = entries.collect();
+        let flags = TocFlags {
+            sorted: true,
+            ..TocFlags::default()
+        };
+        Toc {
+            data_end: 1 << 40,
+            flags,
+            entries,
+        }
+    }
+
+    #[test]
+    fn a_table_reads_back_as_it_was_written() {
+        for blobs in [0, 1, 2, 500] {
+            let toc = table(blobs);
+            assert_eq!(
+                Toc::parse(&encode_toc(&toc, 1000), 1000, 1 << 40).unwrap(),
+                toc
+            );
+        }
+    }
+
+    #[test]
+    fn a_box_that_is_inside_out_makes_a_table_useless() {
+        for turn in [
+            (|bbox: &mut Bbox| bbox.max_lat_e7 = bbox.min_lat_e7 - 2) as fn(&mut Bbox),
+            |bbox| bbox.max_lon_e7 = bbox.min_lon_e7 - 1,
+        ] {
+            let mut toc = table(3);
+            turn(&mut toc.entries[1].bbox);
+            let bytes = encode_toc(&toc, 1000);
+            let empty = toc.entries[1].bbox.is_empty();
+            assert!(empty || Toc::parse(&bytes, 1000, 1 << 40).is_err());
+        }
+    }
+
+    #[test]
+    fn a_hash_counts_only_where_the_entry_says_that_there_is_one() {
+        let mut toc = table(3);
+        toc.entries[1].flags.set(BlobFlags::HASHED, false);
+        let read = Toc::parse(&encode_toc(&toc, 1000), 1000, 1 << 40).unwrap();
+        assert_eq!(read.entries[1].hash, 0);
+        assert_eq!(read.entries[2].hash, toc.entries[2].hash);
+    }
+
+    #[test]
+    fn a_run_beyond_the_entries_is_refused_at_once() {
+        let mut bytes = [MAGIC.as_slice(), &[VERSION]].concat();
+        bytes.extend_from_slice(&0u64.to_le_bytes());
+        put_varint(&mut bytes, 0);
+        put_varint(&mut bytes, 0);
+        let mut run = vec![1, 2];
+        put_varint(&mut run, u64::MAX);
+        put_varint(&mut bytes, column::BLOBS);
+        put_varint(&mut bytes, run.len() as u64);
+        bytes.extend_from_slice(&run);
+        bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+        assert!(Toc::parse(&bytes, 1000, 1 << 40).is_err());
+    }
+
+    #[test]
+    fn a_damaged_table_is_refused() {
+        let bytes = encode_toc(&table(20), 1000);
+        for index in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[index] ^= 0x10;
+            assert!(Toc::parse(&damaged, 1000, 1 << 40).is_err(), "byte {index}");
+            assert!(
+                Toc::parse(&bytes[..index], 1000, 1 << 40).is_err(),
+                "cut at {index}"
+            );
+        }
+    }
+}

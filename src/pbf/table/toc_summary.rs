@@ -1,0 +1,402 @@
+//! The summary of a table of contents, which the header of a file has as well: questions about a whole file are
+//! answered without reading the table. `reference/format.md` has the layout.
+
+use super::entry::{BlobEntry, BlobFlags};
+use super::statistics::ObjectCounts;
+use super::toc::TocFlags;
+use super::toc_blob::TocPointer;
+use crate::error::FormatError;
+use crate::osm::{Bbox, ObjectKind, id_rank};
+use crate::pbf::wire::{Varints, put_sint, put_varint};
+
+/// The version of the layout. Summaries of other versions are not used.
+const VERSION: u8 = 1;
+/// The largest number of blobs in [`TocSummary::sample`].
+pub const SAMPLE_BLOBS: usize = 16;
+
+/// The facts about a whole file that the entries of its table of contents add up to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TocSummary {
+    /// The blobs and objects of each kind.
+    pub(crate) kinds: [KindTotals; 3],
+    /// The box around all blobs whose box is known.
+    pub(crate) bbox: Bbox,
+    /// Whether all objects are in canonical order; `None` if the entries do not show it.
+    pub(crate) sorted: Option<bool>,
+    /// Whether a blob has deleted versions.
+    pub(crate) has_deleted: bool,
+    /// Whether a blob has ways that carry the coordinates of their nodes.
+    pub(crate) has_locations: bool,
+    /// Whether the file has a spatial layout ([`TocFlags::spatial`](crate::pbf::TocFlags::spatial)).
+    pub(crate) is_spatial: bool,
+    /// Whether the file has a table of ids ([`TocFlags::id_table`](crate::pbf::TocFlags::id_table)).
+    pub(crate) has_id_table: bool,
+    /// The number of objects that directly follow another version of the same object.
+    pub(crate) further_versions: u64,
+    /// The offsets of at most [`SAMPLE_BLOBS`] blobs, spread evenly over the file.
+    pub(crate) sample: Vec<u64>,
+}
+
+/// The blobs and objects of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct KindTotals {
+    /// The number of blobs.
+    pub blobs: u64,
+    /// The length of the blobs in the file, in bytes.
+    pub bytes: u64,
+    /// The length of their uncompressed payloads, in bytes.
+    pub payload_bytes: u64,
+    /// The first and the last id in canonical order; 0 without objects.
+    pub ids: (i64, i64),
+    /// The objects, and what they have.
+    pub counts: ObjectCounts,
+}
+
+/// The indices of at most `most` of `blobs` blobs, spread evenly.
+pub(crate) fn sample_indices(blobs: usize, most: usize) -> impl Iterator<Item = usize> {
+    let step = blobs.div_ceil(most).max(1);
+    (0..blobs).step_by(step)
+}
+
+impl Default for TocSummary {
+    /// The summary of a file without blobs, whose order is not known.
+    fn default() -> Self {
+        Self {
+            kinds: Default::default(),
+            bbox: Bbox::EMPTY,
+            sorted: None,
+            has_deleted: false,
+            has_locations: false,
+            is_spatial: false,
+            has_id_table: false,
+            further_versions: 0,
+            sample: Vec::new(),
+        }
+    }
+}
+
+impl TocSummary {
+    /// Adds up the entries of a file, whose objects are in order if `sorted` says so, and takes the layout and the table
+    /// of ids from `flags`. `None` unless each blob has objects of one kind only, and every fact about it is known.
+    pub(crate) fn of(entries: &[BlobEntry], sorted: Option<bool>, flags: TocFlags) -> Option<Self> {
+        let mut summary = Self {
+            sorted,
+            is_spatial: flags.spatial,
+            has_id_table: flags.id_table,
+            ..Self::default()
+        };
+        let mut last = None;
+        for entry in entries {
+            let kind = entry.kinds.single()?;
+            let statistics = entry.statistics?;
+            if !entry.flags.has(BlobFlags::SCANNED) || entry.payload_len == 0 {
+                return None;
+            }
+            if kind == ObjectKind::Node {
+                summary.bbox = summary.bbox.union(&entry.bbox);
+            }
+            summary.has_deleted |= entry.flags.has(BlobFlags::DELETED);
+            summary.has_locations |= entry.flags.has(BlobFlags::LOCATIONS);
+            summary.further_versions += u64::from(statistics.further_versions);
+            if entry.flags.has(BlobFlags::SORTED) {
+                let goes_on = last.is_some() && last == entry.first_key();
+                summary.further_versions += u64::from(goes_on);
+                last = entry.last_key();
+            }
+            summary.kinds[kind as usize].add(entry, &statistics.counts(entry.count));
+        }
+        let offset = |index| entries.get(index).map(|entry: &BlobEntry| entry.offset);
+        let sample = sample_indices(entries.len(), SAMPLE_BLOBS);
+        summary.sample = sample.filter_map(offset).collect();
+        Some(summary)
+    }
+
+    /// The number of data blobs.
+    pub(crate) fn blobs(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.blobs).sum()
+    }
+
+    /// The encoded summary of the table that `pointer` points to.
+    pub(in crate::pbf) fn encode(&self, pointer: TocPointer) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        let has_box = !self.bbox.is_empty();
+        let flags = [
+            self.sorted.is_some(),
+            self.sorted == Some(true),
+            self.has_deleted,
+            self.has_locations,
+            has_box,
+            self.is_spatial,
+            self.has_id_table,
+        ];
+        let bits = flags
+            .iter()
+            .rev()
+            .fold(0, |bits, flag| bits << 1 | u64::from(*flag));
+        put_varint(&mut out, bits);
+        put_varint(&mut out, self.further_versions);
+        if has_box {
+            for edge in self.bbox.edges_e7() {
+                put_sint(&mut out, edge.into());
+            }
+        }
+        for totals in &self.kinds {
+            totals.encode(&mut out);
+        }
+        let mut last = 0;
+        for offset in &self.sample {
+            put_varint(&mut out, offset - last);
+            last = *offset;
+        }
+        let crc = checksum(pointer, &out);
+        out.extend_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// Decodes the summary of the table that `pointer` points to; `None` if the bytes are damaged, belong to another
+    /// table, or are of another version.
+    pub(crate) fn parse(bytes: &[u8], pointer: TocPointer) -> Option<Self> {
+        let (body, crc) = bytes.split_last_chunk::<4>()?;
+        if checksum(pointer, body) != u32::from_le_bytes(*crc) {
+            return None;
+        }
+        let fields = body.strip_prefix(&[VERSION])?;
+        Self::read(&mut Varints::new(fields)).ok()
+    }
+
+    fn read(fields: &mut Varints<'_>) -> Result<Self, FormatError> {
+        let bits = fields.read()?;
+        let has = |bit: u32| bits >> bit & 1 != 0;
+        let mut summary = Self {
+            sorted: has(0).then(|| has(1)),
+            has_deleted: has(2),
+            has_locations: has(3),
+            is_spatial: has(5),
+            has_id_table: has(6),
+            further_versions: count(fields)?,
+            ..Self::default()
+        };
+        if has(4) {
+            let mut edges = [0; 4];
+            for edge in &mut edges {
+                *edge = i32::try_from(fields.read_sint()?)
+                    .map_err(|_| FormatError::new("a value is out of range"))?;
+            }
+            let [west, south, east, north] = edges;
+            summary.bbox.add(south, west);
+            summary.bbox.add(north, east);
+        }
+        for totals in &mut summary.kinds {
+            *totals = KindTotals::read(fields)?;
+        }
+        let mut offset = 0u64;
+        while !fields.is_done() {
+            offset = offset.saturating_add(fields.read()?);
+            summary.sample.push(offset);
+        }
+        Ok(summary)
+    }
+}
+
+impl KindTotals {
+    fn add(&mut self, entry: &BlobEntry, counts: &ObjectCounts) {
+        let (first, last) = match self.blobs {
+            0 => (entry.min_id, entry.max_id),
+            _ => self.ids,
+        };
+        self.ids = (
+            std::cmp::min_by_key(first, entry.min_id, |id| id_rank(*id)),
+            std::cmp::max_by_key(last, entry.max_id, |id| id_rank(*id)),
+        );
+        self.blobs += 1;
+        self.bytes += u64::from(entry.frame_len);
+        self.payload_bytes += u64::from(entry.payload_len);
+        self.counts.add(counts);
+    }
+
+    /// Appends the totals. A kind without blobs takes a byte.
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.blobs);
+        if self.blobs == 0 {
+            return;
+        }
+        put_varint(out, self.bytes);
+        put_varint(out, self.payload_bytes);
+        let (first, last) = self.ids;
+        let (earliest, latest) = self.counts.times.unwrap_or_default();
+        for value in [first, last, earliest, latest] {
+            put_sint(out, value);
+        }
+        let counts = &self.counts;
+        for count in [
+            counts.objects,
+            counts.with_version,
+            counts.with_timestamp,
+            counts.with_changeset,
+            counts.with_uid,
+            counts.with_user,
+            counts.deleted,
+            counts.tagged,
+            counts.tags,
+            counts.references,
+            counts.most_references,
+        ] {
+            put_varint(out, count);
+        }
+    }
+
+    fn read(fields: &mut Varints<'_>) -> Result<Self, FormatError> {
+        let blobs = count(fields)?;
+        if blobs == 0 {
+            return Ok(Self::default());
+        }
+        let (bytes, payload_bytes) = (count(fields)?, count(fields)?);
+        let ids = (fields.read_sint()?, fields.read_sint()?);
+        let times = (fields.read_sint()?, fields.read_sint()?);
+        let mut counts = ObjectCounts {
+            objects: count(fields)?,
+            with_version: count(fields)?,
+            with_timestamp: count(fields)?,
+            with_changeset: count(fields)?,
+            with_uid: count(fields)?,
+            with_user: count(fields)?,
+            deleted: count(fields)?,
+            tagged: count(fields)?,
+            tags: count(fields)?,
+            references: count(fields)?,
+            most_references: count(fields)?,
+            times: None,
+        };
+        counts.times = (counts.with_timestamp > 0).then_some(times);
+        Ok(Self {
+            blobs,
+            bytes,
+            payload_bytes,
+            ids,
+            counts,
+        })
+    }
+}
+
+/// Reads a number of objects, blobs or bytes. Fails if it is so large that sums of such numbers could overflow.
+fn count(fields: &mut Varints<'_>) -> Result<u64, FormatError> {
+    let count = fields.read()?;
+    match count >> 56 {
+        0 => Ok(count),
+        _ => Err(FormatError::new("a value is out of range")),
+    }
+}
+
+/// The checksum of a summary and of the pointer to its table. A program that does not know the summary and copies it to
+/// another file cannot make it look valid there.
+fn checksum(pointer: TocPointer, body: &[u8]) -> u32 {
+    let mut start = pointer.encode();
+    // The checksum of anything and its own checksum is the same for all pointers.
+    start.truncate(start.len() - 4);
+    crc32c::crc32c_append(crc32c::crc32c(&start), body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::osm::{KindSet, ObjectKind};
+    use crate::pbf::ObjectStatistics;
+
+    fn entry(kind: ObjectKind, index: u32) -> BlobEntry {
+        let mut flags = BlobFlags::SCANNED;
+        flags.set(BlobFlags::SORTED, true);
+        let mut bbox = Bbox::EMPTY;
+        if kind == ObjectKind::Node {
+            bbox.add(i32::MIN + index as i32, -5);
+            bbox.add(7, i32::MAX);
+        }
+        BlobEntry {
+            offset: u64::from(index) << 40,
+            min_id: -i64::from(index),
+            max_id: i64::MAX - i64::from(index),
+            bbox,
+            frame_len: u32::MAX,
+            payload_len: u32::MAX - 1,
+            count: u32::MAX,
+            kinds: KindSet::of(kind),
+            flags,
+            statistics: Some(ObjectStatistics {
+                first_timestamp: index,
+                last_timestamp: u32::MAX,
+                with_timestamp: 3,
+                most_references: index,
+                ..ObjectStatistics::default()
+            }),
+            ..BlobEntry::default()
+        }
+    }
+
+    const POINTER: TocPointer = TocPointer::At {
+        start: 77,
+        file_len: 99,
+    };
+
+    fn entries() -> Vec<BlobEntry> {
+        let kinds = ObjectKind::ALL.into_iter().flat_map(|kind| [kind; 9]);
+        kinds
+            .zip(0..)
+            .map(|(kind, index)| entry(kind, index))
+            .collect()
+    }
+
+    #[test]
+    fn a_summary_reads_back_from_its_own_file_alone() {
+        for (entries, sorted) in [
+            (entries(), Some(false)),
+            (entries(), None),
+            (vec![], Some(true)),
+        ] {
+            let flags = TocFlags {
+                spatial: sorted.is_none(),
+                id_table: sorted.is_none(),
+                ..TocFlags::default()
+            };
+            let summary = TocSummary::of(&entries, sorted, flags).unwrap();
+            assert!(summary.sample.len() <= SAMPLE_BLOBS);
+            let bytes = summary.encode(POINTER);
+            assert!(bytes.len() < 600, "{}", bytes.len());
+            assert_eq!(TocSummary::parse(&bytes, POINTER), Some(summary));
+            for index in 0..bytes.len() {
+                let mut damaged = bytes.clone();
+                damaged[index] ^= 8;
+                assert_eq!(TocSummary::parse(&damaged, POINTER), None);
+                assert_eq!(TocSummary::parse(&bytes[..index], POINTER), None);
+            }
+            let other = TocPointer::At {
+                start: 77,
+                file_len: 98,
+            };
+            assert_eq!(TocSummary::parse(&bytes, other), None);
+        }
+    }
+
+    #[test]
+    fn a_blob_with_unknown_facts_leaves_no_summary() {
+        let changes: [fn(&mut BlobEntry); 4] = [
+            |entry| entry.statistics = None,
+            |entry| entry.payload_len = 0,
+            |entry| entry.flags = BlobFlags::default(),
+            |entry| entry.kinds = KindSet::of(ObjectKind::Node).union(KindSet::of(ObjectKind::Way)),
+        ];
+        for change in changes {
+            let mut entries = entries();
+            change(&mut entries[4]);
+            assert_eq!(TocSummary::of(&entries, None, TocFlags::default()), None);
+        }
+    }
+
+    #[test]
+    fn versions_that_go_on_in_the_next_blob_count() {
+        let mut entries = vec![entry(ObjectKind::Way, 1); 3];
+        for entry in &mut entries {
+            (entry.min_id, entry.max_id) = (5, 5);
+        }
+        let summary = TocSummary::of(&entries, None, TocFlags::default()).unwrap();
+        assert_eq!(summary.further_versions, 2);
+    }
+}

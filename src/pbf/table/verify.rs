@@ -1,0 +1,152 @@
+//! Comparing blobs with their entries in an index.
+//!
+//! An entry from a table of contents or a per-blob index may contradict its blob: the blob may have been changed since,
+//! or the index may have been wrong from the start. Every blob that is decoded is compared with its entry.
+
+use super::entry::{BlobEntry, BlobFlags};
+use super::id_facts::IdFacts;
+use super::scan::{Bounds, scan_payload};
+use crate::error::FormatError;
+use crate::osm::{ObjectKind, floor_e7};
+use crate::pbf::block::message_list::BlockMessage;
+use crate::pbf::block::messages::{NodeMessage, object_id};
+use crate::pbf::block::outline::{BlockOutline, Message};
+use crate::pbf::block::parsed::Block;
+use crate::pbf::wire::Fields;
+use crate::pbf::wire::Packed;
+use crate::pbf::wire::schema::dense_nodes;
+
+/// Fails if the kinds, the number, the id range or the order of the objects in `payload` contradict `entry`. An entry
+/// that is verified or has no facts is not compared.
+pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
+    if entry.flags.has(BlobFlags::VERIFIED) || !entry.is_indexed() {
+        return Ok(());
+    }
+    if entry.has_kinds_only() {
+        return verify_kinds(payload, entry);
+    }
+    let mut ids = IdFacts::default();
+    for group in &BlockOutline::parse(payload)?.groups {
+        group.try_for_each(|message| add_ids(message, &mut ids))?;
+    }
+    let mut found = *entry;
+    ids.fill(&mut found);
+    let [is_sorted, is_hashed] =
+        [BlobFlags::SORTED, BlobFlags::HASHED].map(|flag| entry.flags.has(flag));
+    if is_sorted && !is_hashed && !found.flags.has(BlobFlags::UNIQUE_IDS) {
+        // If an id occurs twice, `SORTED` also says that its versions do not descend, which takes a full scan to check.
+        scan_payload(payload, &mut found)?;
+    }
+    match entry.id_mismatch(&found) {
+        Some(mismatch) => Err(stale_index(mismatch)),
+        None => Ok(()),
+    }
+}
+
+/// Fails if `payload` has objects of other kinds than `entry`, whose kinds follow from the declared order of the file.
+fn verify_kinds(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
+    for group in &BlockOutline::parse(payload)?.groups {
+        group.try_for_each(|message| match message.kind() {
+            Some(kind) if !entry.kinds.contains(kind) => Err(FormatError::new(
+                "the blob is out of order, although the header declares the order nodes, ways, relations; \
+                 `pbfhogg sort` the file first",
+            )),
+            _ => Ok(()),
+        })?;
+    }
+    Ok(())
+}
+
+fn add_ids(message: Message<'_>, ids: &mut IdFacts) -> Result<(), FormatError> {
+    let (kind, message) = match message {
+        Message::Dense(message) => return add_dense_ids(message, ids),
+        Message::Node(message) => (ObjectKind::Node, message),
+        Message::Way(message) => (ObjectKind::Way, message),
+        Message::Relation(message) => (ObjectKind::Relation, message),
+        Message::Other => return Ok(()),
+    };
+    ids.add(kind, object_id(message, kind)?, 0);
+    Ok(())
+}
+
+/// Adds the ids of a DenseNodes message. Its other columns are not decoded.
+fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
+    let (mut fields, mut column) = (Fields::new(message), Packed::default());
+    while let Some(field) = fields.next()? {
+        if field.number == dense_nodes::ID {
+            column.add(&field)?;
+        }
+    }
+    if column.is_empty() || ids.add_ascending(column.values(), || Ok(0))? {
+        return Ok(());
+    }
+    let (mut deltas, mut id) = (column.values(), 0i64);
+    while !deltas.is_done() {
+        id = id.wrapping_add(deltas.read_sint()?);
+        ids.add(ObjectKind::Node, id, 0);
+    }
+    Ok(())
+}
+
+impl Block<'_> {
+    /// Whether all nodes lie in the bounding box of `entry`: none lies outside of the world, or has no location. Fails if
+    /// other nodes lie outside of the box by more than 1e-7 degree, unless the entry is verified.
+    pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<bool, FormatError> {
+        let bounds = self.bounds()?;
+        // Other programs may round coordinates between two units differently: a difference of 1e-7 degree is accepted.
+        let is_verified = entry.flags.has(BlobFlags::VERIFIED);
+        let found = &bounds.bbox;
+        if is_verified || found.is_empty() || entry.bbox.widened(1).encloses(found) {
+            Ok(!bounds.leaves_out)
+        } else {
+            Err(stale_index("nodes lie outside of the box"))
+        }
+    }
+}
+
+impl Block<'_> {
+    fn bounds(&self) -> Result<Bounds, FormatError> {
+        let mut bounds = Bounds::default();
+        for message in self.messages() {
+            match message {
+                BlockMessage::Dense(dense) => bounds.dense(dense, &self.units)?,
+                BlockMessage::Single(ObjectKind::Node, message) => {
+                    let node = NodeMessage::parse(message)?;
+                    bounds.add(node.lat, node.lon, &self.units);
+                }
+                BlockMessage::Single(..) => {}
+            }
+        }
+        Ok(bounds)
+    }
+
+    /// Calls `visit` with the id, the latitude and the longitude, in nanodegrees, of each node that is not deleted, has a
+    /// location, and lies outside of the world.
+    pub(crate) fn for_each_node_outside(
+        &self,
+        mut visit: impl FnMut(i64, i64, i64),
+    ) -> Result<(), FormatError> {
+        // Nearly all blocks have none: the extremes of the coordinates tell.
+        if !self.bounds()?.leaves_out {
+            return Ok(());
+        }
+        const NO_LOCATION: i64 = i32::MAX as i64;
+        self.for_each_stored_location(|id, (lat, lon), _| {
+            let (lat, lon) = (self.units.nano_lat(lat), self.units.nano_lon(lon));
+            let has_none = floor_e7(lat) == NO_LOCATION && floor_e7(lon) == NO_LOCATION;
+            let is_outside =
+                lat.unsigned_abs() > 90_000_000_000 || lon.unsigned_abs() > 180_000_000_000;
+            if is_outside && !has_none {
+                visit(id, lat, lon);
+            }
+        })
+    }
+}
+
+/// The error for a blob that contradicts its index; `what` describes the contradiction.
+pub(crate) fn stale_index(what: &str) -> FormatError {
+    FormatError::with(format!(
+        "the blob contradicts the index of the file ({what}): \
+         the file was changed in place; rebuild the index with `pbfhogg cat --force`"
+    ))
+}
