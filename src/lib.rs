@@ -71,6 +71,8 @@ pub mod index;
 #[doc(hidden)]
 pub mod io;
 #[doc(hidden)]
+pub mod net;
+#[doc(hidden)]
 pub mod osm;
 #[doc(hidden)]
 pub mod pbf;

@@ -4,9 +4,9 @@ use super::FIRST_READ;
 use super::direct;
 use super::direct::direct_reader;
 use super::file_identity::FileIdentity;
-#[cfg(feature = "update")]
-use super::remote::RemoteFile;
 use crate::error::{Error, FormatError, Result};
+#[cfg(feature = "update")]
+use crate::net::RemoteFile;
 use crate::runtime::{Context, IoMode};
 use crate::system;
 use std::fs::File;
@@ -116,7 +116,7 @@ impl Input {
     /// Opens a file of a web server, and fetches its beginning.
     #[cfg(feature = "update")]
     fn open_url(url: &Path) -> Result<Self> {
-        let (remote, file) = RemoteFile::open(url)?;
+        let (remote, file) = RemoteFile::open(url, super::FIRST_READ as u64)?;
         Ok(Self(Arc::new(OpenInput {
             path: url.to_owned(),
             len: remote.len(),

@@ -17,9 +17,6 @@ mod mapped_file;
 mod output;
 #[cfg(feature = "parquet")]
 mod output_directory;
-mod pace;
-#[cfg(feature = "update")]
-mod remote;
 mod replaced;
 mod scratch_directory;
 mod size_hint;
@@ -27,8 +24,6 @@ mod staging;
 mod stream_output;
 mod temporary;
 mod unfinished;
-#[cfg(feature = "update")]
-pub(crate) mod web;
 
 pub(crate) use backends::{Backend, check_space, open_backend};
 pub(crate) use decompress::{FileCompression, decompressed, gunzip};
@@ -40,7 +35,6 @@ pub(crate) use mapped_file::MappedFile;
 pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
 #[cfg(feature = "parquet")]
 pub(crate) use output_directory::OutputDirectory;
-pub(crate) use pace::Pace;
 pub use scratch_directory::ScratchDirectory;
 pub use size_hint::SizeHint;
 pub(crate) use stream_output::{StreamOutput, commit_together};

@@ -1,7 +1,7 @@
 //! Whether a change file is complete: a server may give a part of it, as long as it writes the file.
 
-use super::transport::Fault;
 use crate::io::gunzip;
+use crate::net::Fault;
 use std::io::{self, BufRead, Read, Write};
 
 /// The number of bytes at the end of a text that are looked at.

@@ -158,9 +158,9 @@ fn state_of(server: &Server<'_>, newest: State, timestamp: i64) -> Result<State>
 
 #[cfg(test)]
 mod tests {
-    use super::super::fetch::Fetcher;
-    use super::super::transport::{BodyRange, Fault, Transport};
     use super::*;
+    use crate::net::Fetcher;
+    use crate::net::{BodyRange, Fault, Transport};
     use std::time::Duration;
 
     const MINUTE: i64 = 60;

@@ -1,12 +1,12 @@
 //! A replication server: its states, its change files, and what it may do wrong.
 
-use super::body::{Body, GzipFile};
 use super::cache::Cache;
 use super::complete::check_changes;
-use super::fetch::{Fetcher, unwritten};
 use super::state::{LAST_SEQUENCE, State, numbers, path_of};
-use super::transport::Fault;
 use crate::error::{Error, Result};
+use crate::net::Fault;
+use crate::net::Fetcher;
+use crate::net::{Body, GzipFile};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -41,21 +41,8 @@ pub struct ChangeFile {
 }
 
 /// The error for a file that a server did not give.
-pub(crate) fn failed(url: &str, fault: Fault) -> Error {
-    let cause = match fault {
-        Fault::Missing => "the server has no such file".to_owned(),
-        Fault::Refused(cause) => {
-            format!(
-                "the server refuses access ({cause}); check the cookies or the token, and sign in again"
-            )
-        }
-        Fault::Busy(_) => "the server asks to come back later; try again in some minutes".into(),
-        Fault::Transient(cause) | Fault::Incomplete(cause) => {
-            format!("{cause}, also after several attempts; try again later")
-        }
-        Fault::Permanent(cause) => cause,
-    };
-    Error::file(Path::new(url), cause)
+pub(crate) fn failed(url: &str, fault: &Fault) -> Error {
+    Error::file(Path::new(url), fault.to_string())
 }
 
 /// Whether bytes are a page for a browser, as servers send to users who have to sign in.
@@ -102,7 +89,7 @@ impl<'s> Server<'s> {
                     "the server has no such file: this is not the URL of a replication server";
                 Error::file(Path::new(&url), cause)
             }
-            fault => failed(&url, fault),
+            fault => failed(&url, &fault),
         })
     }
 
@@ -129,7 +116,7 @@ impl<'s> Server<'s> {
                 Ok(Some(State { sequence, ..state }))
             }
             Err(Fault::Missing | Fault::Incomplete(_)) => Ok(None),
-            Err(fault) => Err(failed(&url, fault)),
+            Err(fault) => Err(failed(&url, &fault)),
         }
     }
 
@@ -235,9 +222,9 @@ impl<'s> Server<'s> {
             return Ok(Some(found));
         }
         let url = self.url_of(sequence);
-        let new = || GzipFile::new(directory).map_err(|error| unwritten(&error));
+        let new = || GzipFile::new(directory).map_err(|error| Fault::unwritten(&error));
         let check = |body: &mut GzipFile| {
-            let file = body.rewound().map_err(|error| unwritten(&error))?;
+            let file = body.rewound().map_err(|error| Fault::unwritten(&error))?;
             check_changes(BufReader::new(file))
         };
         match self.fetch_complete(&url, limit, new, check) {
@@ -249,7 +236,7 @@ impl<'s> Server<'s> {
                 Ok(complete(body.into_file(), text_len))
             }
             Err(Fault::Missing) => Ok(None),
-            Err(fault) => Err(failed(&url, fault)),
+            Err(fault) => Err(failed(&url, &fault)),
         }
     }
 }
@@ -272,8 +259,8 @@ pub fn is_same_server(one: &str, other: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::transport::LocalFiles;
     use super::*;
+    use crate::net::LocalFiles;
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::fs;

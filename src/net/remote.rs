@@ -3,7 +3,7 @@
 //! A file without a name, as long as that of the server, holds the bytes that were fetched, at their offsets. It is
 //! sparse: it takes as much space as was fetched.
 
-use super::{Pace, web};
+use super::{Attempts, Credentials, Fault, Pace, WebFiles, client};
 use crate::error::{Error, Result};
 use crate::system;
 use std::collections::BTreeMap;
@@ -13,12 +13,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use ureq::http::header::{CONTENT_RANGE, ETAG, HeaderName, IF_MATCH, LAST_MODIFIED, RANGE};
-use ureq::http::{HeaderMap, Response};
-use ureq::{Agent, Body};
+use ureq::Body;
+use ureq::http::header::{ETAG, HeaderName, IF_MATCH, LAST_MODIFIED, RANGE};
+use ureq::http::{HeaderMap, Response, Uri};
 
-/// The length of the first request in bytes.
-const FIRST: u64 = super::FIRST_READ as u64;
 /// The minimum length of a request: what follows is mostly read next.
 const MIN_REQUEST: u64 = 16 << 10;
 /// The number of bytes that are written to the file at a time.
@@ -34,9 +32,9 @@ const TIME_VARIABLE: &str = "PBFHOGG_HTTP_TIMEOUT";
 
 /// A file of a web server.
 #[derive(Debug)]
-pub(super) struct RemoteFile {
+pub(crate) struct RemoteFile {
     url: PathBuf,
-    agent: Agent,
+    web: WebFiles,
     /// The time that a request may take beside that for its bytes.
     patience: Duration,
     version: Version,
@@ -53,7 +51,7 @@ struct Parts {
     /// The parts that were fetched or that a thread fetches.
     claimed: Ranges,
     /// The reason why a part cannot be fetched. Other parts are not asked for any more.
-    failure: Option<String>,
+    failure: Option<Fault>,
 }
 
 /// The version of a file. A part of another version is an error.
@@ -64,25 +62,18 @@ struct Version {
     last_modified: Option<String>,
 }
 
-/// The reason why a request failed.
-enum Failure {
-    /// Another attempt may succeed.
-    Transient(String),
-    Permanent(String),
-}
-
-type Attempt<T> = std::result::Result<T, Failure>;
+type Attempt<T> = std::result::Result<T, Fault>;
 
 impl RemoteFile {
-    /// Fetches the beginning of a file. Returns the file of the server, and the one that holds what was fetched. A
-    /// server that does not give parts sends all of it.
-    pub(super) fn open(url: &Path) -> Result<(Self, File)> {
+    /// Fetches the first `first` bytes of a file. Returns the file of the server, and the one that holds what was fetched.
+    /// A server that does not give parts sends all of it.
+    pub(crate) fn open(url: &Path, first: u64) -> Result<(Self, File)> {
         let seconds = std::env::var(TIME_VARIABLE)
             .ok()
             .and_then(|text| text.parse().ok());
         let read_time = seconds.map(Duration::from_secs);
         let patience = read_time.unwrap_or(PATIENCE);
-        let agent = web::client(read_time).build().new_agent();
+        let web = WebFiles::new(Credentials::default(), read_time);
         let directory = std::env::temp_dir();
         let file = tempfile::tempfile_in(&directory).map_err(|error| {
             Error::io(
@@ -91,8 +82,8 @@ impl RemoteFile {
                 error,
             )
         })?;
-        let found = attempts(|| begin(&agent, url, &file, patience));
-        let (version, first) = found.map_err(|cause| Error::file(url, cause))?;
+        let found = attempts(|| begin(&web, url, first, &file, patience));
+        let (version, first) = found.map_err(|fault| Error::file(url, fault.to_string()))?;
         let mut parts = Parts::default();
         parts.fetched.add(first.clone());
         parts.claimed.add(first);
@@ -100,7 +91,7 @@ impl RemoteFile {
             .map_err(|error| Error::io(url, "cannot reserve a temporary file for", error))?;
         let remote = Self {
             url: url.to_owned(),
-            agent,
+            web,
             patience,
             version,
             parts: Mutex::new(parts),
@@ -110,7 +101,7 @@ impl RemoteFile {
     }
 
     /// The length of the file in bytes.
-    pub(super) const fn len(&self) -> u64 {
+    pub(crate) const fn len(&self) -> u64 {
         self.version.len
     }
 
@@ -120,7 +111,7 @@ impl RemoteFile {
 
     /// Fetches what is missing of a range to `file`. Several threads fetch at the same time, but none what another one
     /// fetches.
-    pub(super) fn fetch(&self, range: Range<u64>, file: &File) -> Result<()> {
+    pub(crate) fn fetch(&self, range: Range<u64>, file: &File) -> Result<()> {
         let end = range.end.min(self.len());
         let range = range.start.min(end)..end;
         let claimed = {
@@ -137,7 +128,7 @@ impl RemoteFile {
             match fetched {
                 Ok(()) => parts.fetched.add(part),
                 // The parts that this thread has claimed are fetched by none.
-                Err(cause) => parts.failure = parts.failure.take().or(Some(cause)),
+                Err(fault) => parts.failure = parts.failure.take().or(Some(fault)),
             }
             drop(parts);
             self.changed.notify_all();
@@ -146,32 +137,34 @@ impl RemoteFile {
         let parts = self.changed.wait_while(self.lock(), is_there);
         let parts = parts.unwrap_or_else(PoisonError::into_inner);
         match &parts.failure {
-            Some(cause) if !parts.fetched.has(&range) => Err(Error::file(&self.url, cause.clone())),
+            Some(fault) if !parts.fetched.has(&range) => {
+                Err(Error::file(&self.url, fault.to_string()))
+            }
             _ => Ok(()),
         }
     }
 
     fn try_fetch(&self, range: Range<u64>, file: &File) -> Attempt<()> {
         let etag = self.version.etag.as_deref();
-        let response = call(&self.agent, &self.url, &range, etag)?;
+        let (uri, response) = ask(&self.web, &self.url, &range, etag)?;
         let changed =
-            || Failure::Permanent("the file of the server changed while it was read".into());
+            || Fault::Permanent("the file of the server changed while it was read".into());
         match response.status().as_u16() {
             206 => {}
             412 | 416 => return Err(changed()),
             200 => {
-                return Err(Failure::Permanent(
+                return Err(Fault::Permanent(
                     "the server sent the whole file instead of a part".into(),
                 ));
             }
-            _ => return Err(refusal(&response)),
+            _ => return Err(self.web.refusal(&uri, &response)),
         }
         let (part, version) = part_of(response.headers())?;
         if version != self.version {
             return Err(changed());
         }
         if part != range {
-            return Err(Failure::Permanent(format!(
+            return Err(Fault::Permanent(format!(
                 "the server sent bytes {} to {} instead of {} to {}",
                 part.start, part.end, range.start, range.end
             )));
@@ -181,113 +174,89 @@ impl RemoteFile {
     }
 }
 
-/// Calls `attempt` until it succeeds, or fails for good. Returns the cause if it fails.
-fn attempts<T>(attempt: impl Fn() -> Attempt<T>) -> std::result::Result<T, String> {
-    let mut pause = PAUSE;
-    let mut left = ATTEMPTS;
-    loop {
-        left -= 1;
-        match attempt() {
-            Ok(found) => return Ok(found),
-            Err(Failure::Transient(_)) if left > 0 => {
-                std::thread::sleep(pause);
-                pause *= 2;
-            }
-            Err(Failure::Transient(cause)) => return Err(format!("{cause} ({ATTEMPTS} attempts)")),
-            Err(Failure::Permanent(cause)) => return Err(cause),
-        }
-    }
+/// Calls `attempt` until it succeeds, or fails for good.
+fn attempts<T>(mut attempt: impl FnMut() -> Attempt<T>) -> Attempt<T> {
+    let attempts = Attempts {
+        pause: &|pause| {
+            std::thread::sleep(pause);
+            Ok(())
+        },
+        first_pause: PAUSE,
+        most: ATTEMPTS,
+    };
+    attempts.run(None, || (attempt(), 0))
 }
 
-/// Fetches the beginning of a file, and returns its range.
+/// Fetches the first `first` bytes of a file, and returns their range.
 fn begin(
-    agent: &Agent,
+    web: &WebFiles,
     url: &Path,
+    first: u64,
     file: &File,
     patience: Duration,
 ) -> Attempt<(Version, Range<u64>)> {
     let body = |response: Response<Body>| response.into_body().into_reader();
-    let response = call(agent, url, &(0..FIRST), None)?;
+    let (uri, response) = ask(web, url, &(0..first), None)?;
     match response.status().as_u16() {
         206 => {
             let (part, version) = part_of(response.headers())?;
-            if part != (0..FIRST.min(version.len)) {
-                return Err(Failure::Permanent(
-                    "the server sent another part than the first".into(),
-                ));
+            if part != (0..first.min(version.len)) {
+                let cause = "the server sent another part than the first";
+                return Err(Fault::Permanent(cause.into()));
             }
             store(body(response), &part, file, &Pace::new(patience))?;
             Ok((version, part))
         }
         200 => {
+            let unknown = "the server does not say how long the file is";
             let len = response.body().content_length();
-            let len = len.ok_or(Failure::Permanent(
-                "the server does not say how long the file is".into(),
-            ))?;
+            let len = len.ok_or(Fault::Permanent(unknown.into()))?;
             let version = version_of(response.headers(), len);
             store(body(response), &(0..len), file, &Pace::new(patience))?;
             Ok((version, 0..len))
         }
         416 => Ok((version_of(response.headers(), 0), 0..0)),
-        404 | 410 => Err(Failure::Permanent("the server has no such file".into())),
-        _ => Err(refusal(&response)),
+        _ => Err(web.refusal(&uri, &response)),
     }
 }
 
 /// Asks for a part of a file, of the version with an ETag if it is known.
-fn call(
-    agent: &Agent,
+fn ask(
+    web: &WebFiles,
     url: &Path,
     range: &Range<u64>,
     etag: Option<&str>,
-) -> Attempt<Response<Body>> {
-    let url = url.to_str().unwrap_or_default();
+) -> Attempt<(Uri, Response<Body>)> {
+    let no_text = "the URL is not UTF-8";
+    let url = url.to_str().ok_or(Fault::Permanent(no_text.into()))?;
     let bytes = format!("bytes={}-{}", range.start, range.end.saturating_sub(1));
-    let mut request = agent.get(url).header(RANGE, bytes);
+    let mut headers = vec![(RANGE, bytes)];
     // A weak ETag never matches.
-    if let Some(etag) = etag.filter(|etag| !etag.starts_with("W/")) {
-        request = request.header(IF_MATCH, etag);
-    }
-    request.call().map_err(|error| match web::cause_of(&error) {
-        (cause, true) => Failure::Transient(cause),
-        (cause, false) => Failure::Permanent(cause),
-    })
-}
-
-/// The failure that an answer without a file is.
-fn refusal(response: &Response<Body>) -> Failure {
-    let status = response.status();
-    let cause = format!("the server answered with status {status}");
-    if web::may_pass(status.as_u16()) {
-        Failure::Transient(cause)
-    } else {
-        Failure::Permanent(cause)
-    }
+    let strong = etag.filter(|etag| !etag.starts_with("W/"));
+    headers.extend(strong.map(|etag| (IF_MATCH, etag.to_owned())));
+    web.ask(url, &headers)
 }
 
 /// The range of a part, and the version of its file.
 fn part_of(headers: &HeaderMap) -> Attempt<(Range<u64>, Version)> {
-    let found = text_of(headers, &CONTENT_RANGE).and_then(|text| web::content_range(&text));
-    match found {
+    match client::content_range(headers) {
         Some((part, Some(len))) if part.start <= part.end && part.end <= len => {
             Ok((part, version_of(headers, len)))
         }
-        _ => Err(Failure::Permanent(
-            "the server does not say which part it sends".into(),
-        )),
+        _ => {
+            let cause = "the server does not say which part it sends";
+            Err(Fault::Permanent(cause.into()))
+        }
     }
 }
 
 fn version_of(headers: &HeaderMap, len: u64) -> Version {
+    let text = |name: &HeaderName| client::text(headers, name).map(str::to_owned);
     Version {
         len,
-        etag: text_of(headers, &ETAG),
-        last_modified: text_of(headers, &LAST_MODIFIED),
+        etag: text(&ETAG),
+        last_modified: text(&LAST_MODIFIED),
     }
-}
-
-fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
 /// Writes a part to its place in a file. Fails unless all of it comes, and keeps pace.
@@ -296,20 +265,16 @@ fn store(body: impl Read, range: &Range<u64>, file: &File, pace: &Pace) -> Attem
     let (mut buffer, mut at) = (vec![0; CHUNK], range.start);
     while at < range.end {
         let count = part.read(&mut buffer).map_err(|error| {
-            let cause = web::cause_of_io(&error);
-            Failure::Transient(format!("the transfer broke off: {cause}"))
+            let cause = client::cause_of_io(&error);
+            Fault::Transient(format!("the transfer broke off: {cause}"))
         })?;
         if count == 0 {
-            return Err(Failure::Transient("the transfer ended early".into()));
+            return Err(Fault::Transient("the transfer ended early".into()));
         }
-        let bytes = buffer.get(..count).unwrap_or_default();
-        system::write_at(file, bytes, at).map_err(|error| {
-            Failure::Permanent(format!("cannot write to a temporary file: {error}"))
-        })?;
+        system::write_at(file, &buffer[..count], at).map_err(|error| Fault::unwritten(&error))?;
         at += count as u64;
         if at < range.end && pace.is_lost(at - range.start) {
-            let cause = "the server gives less than a thousand bytes a second";
-            return Err(Failure::Transient(cause.into()));
+            return Err(Fault::too_slow());
         }
     }
     Ok(())
@@ -387,7 +352,7 @@ mod tests {
         let taken = |patience| store(Drip, &(0..30), &file, &Pace::new(patience));
         assert!(taken(Duration::from_secs(60)).is_ok());
         match taken(Duration::ZERO) {
-            Err(Failure::Transient(cause)) => {
+            Err(Fault::Transient(cause)) => {
                 assert!(cause.contains("a thousand bytes"), "{cause}")
             }
             _ => panic!("it is waited for"),

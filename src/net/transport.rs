@@ -1,26 +1,9 @@
-//! Getting files from a server: what may go wrong, and what to do about it.
+//! Ways to files: what gives a file from some byte on.
 
+use super::Fault;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::time::Duration;
-
-/// The reason why a server did not give a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
-    /// There is no such file.
-    Missing,
-    /// The server does not let this user have the file. Asking again does not help.
-    Refused(String),
-    /// The server asks for a pause, of this length if it says so.
-    Busy(Option<Duration>),
-    /// The file is incomplete on the server, which may be writing it.
-    Incomplete(String),
-    /// Trouble that may pass: a broken connection, a time-out, a status of 500 or more.
-    Transient(String),
-    /// Trouble that stays.
-    Permanent(String),
-}
 
 /// A file from some byte on.
 pub struct BodyRange {

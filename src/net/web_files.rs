@@ -1,14 +1,12 @@
 //! Files of a web server.
 
-use super::cookies::CookieJar;
-use super::transport::{BodyRange, Fault, LocalFiles, Transport};
+use super::{BodyRange, CookieJar, Fault, LocalFiles, Transport, client};
 use crate::error::Error;
-use crate::io::web;
 use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
-use ureq::http::header::{AUTHORIZATION, CONTENT_RANGE, COOKIE, LOCATION, RANGE, RETRY_AFTER};
+use ureq::http::header::{AUTHORIZATION, COOKIE, LOCATION, RANGE, RETRY_AFTER};
 use ureq::http::{HeaderMap, HeaderName, Response, StatusCode, Uri};
 use ureq::{Agent, Body};
 
@@ -67,7 +65,7 @@ pub struct WebFiles {
 impl WebFiles {
     /// Gets files with some credentials. `read_time` is the time in which something has to come; a minute if `None`.
     pub fn new(credentials: Credentials, read_time: Option<Duration>) -> Self {
-        let config = web::client(read_time)
+        let config = client::configured(read_time)
             // Each redirect is looked at: what is secret goes to the server that it is for.
             .max_redirects(0)
             .max_redirects_will_error(false)
@@ -79,10 +77,31 @@ impl WebFiles {
         }
     }
 
-    fn call(&self, uri: &Uri, start: u64) -> Result<Response<Body>, Fault> {
+    /// Asks for a file, or a part of it, and follows redirects. Returns the answer, whatever its status, and the URL that
+    /// it comes from.
+    pub(super) fn ask(
+        &self,
+        url: &str,
+        headers: &[(HeaderName, String)],
+    ) -> Result<(Uri, Response<Body>), Fault> {
+        let mut uri: Uri = url
+            .parse()
+            .map_err(|_| Fault::Permanent("this is no URL".into()))?;
+        for _ in 0..=REDIRECTS {
+            let response = self.call(&uri, headers)?;
+            let status = response.status();
+            if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
+                return Ok((uri, response));
+            }
+            uri = redirected(&uri, response.headers())?;
+        }
+        Err(Fault::Permanent(format!("more than {REDIRECTS} redirects")))
+    }
+
+    fn call(&self, uri: &Uri, headers: &[(HeaderName, String)]) -> Result<Response<Body>, Fault> {
         let mut request = self.agent.get(uri);
-        if start > 0 {
-            request = request.header(RANGE, format!("bytes={start}-"));
+        for (name, value) in headers {
+            request = request.header(name, value);
         }
         let (is_secure, host, path) = parts(uri);
         if let Some(cookies) = self
@@ -98,11 +117,11 @@ impl WebFiles {
         {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        request.call().map_err(|error| fault(&error))
+        request.call().map_err(|error| client::fault(&error))
     }
 
     /// The fault of an answer that is no file.
-    fn refusal(&self, uri: &Uri, response: &Response<Body>) -> Fault {
+    pub(super) fn refusal(&self, uri: &Uri, response: &Response<Body>) -> Fault {
         let status = response.status();
         let cause = format!("status {status}");
         match status.as_u16() {
@@ -118,8 +137,10 @@ impl WebFiles {
                     None => cause,
                 })
             }
-            429 | 503 => Fault::Busy(header(response.headers(), RETRY_AFTER).and_then(pause)),
-            status if web::may_pass(status) => Fault::Transient(cause),
+            429 | 503 => {
+                Fault::Busy(client::text(response.headers(), &RETRY_AFTER).and_then(pause))
+            }
+            status if client::may_pass(status) => Fault::Transient(cause),
             _ => Fault::Permanent(cause),
         }
     }
@@ -127,36 +148,26 @@ impl WebFiles {
 
 impl Transport for WebFiles {
     fn open(&self, url: &str, start: u64) -> Result<BodyRange, Fault> {
-        let mut uri: Uri = url
-            .parse()
-            .map_err(|_| Fault::Permanent("this is no URL".into()))?;
-        for _ in 0..=REDIRECTS {
-            let response = self.call(&uri, start)?;
-            let status = response.status();
-            if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
-                uri = redirected(&uri, response.headers())?;
-                continue;
+        let range = (RANGE, format!("bytes={start}-"));
+        let headers = if start > 0 { &[range][..] } else { &[] };
+        let (uri, response) = self.ask(url, headers)?;
+        let start = match response.status() {
+            StatusCode::OK => 0,
+            StatusCode::PARTIAL_CONTENT => {
+                client::content_range(response.headers()).map_or(start, |(part, _)| part.start)
             }
-            let headers = response.headers();
-            let start = match status {
-                StatusCode::OK => 0,
-                StatusCode::PARTIAL_CONTENT => header(headers, CONTENT_RANGE)
-                    .and_then(web::content_range)
-                    .map_or(start, |(part, _)| part.start),
-                // The file ends where the part would begin: it became shorter, or is complete.
-                StatusCode::RANGE_NOT_SATISFIABLE => {
-                    return Err(Fault::Transient("the file became shorter meanwhile".into()));
-                }
-                _ => return Err(self.refusal(&uri, &response)),
-            };
-            let body = response.into_body();
-            return Ok(BodyRange {
-                start,
-                len: body.content_length(),
-                bytes: Box::new(body.into_reader()),
-            });
-        }
-        Err(Fault::Permanent(format!("more than {REDIRECTS} redirects")))
+            // The file ends where the part would begin: it became shorter, or is complete.
+            StatusCode::RANGE_NOT_SATISFIABLE => {
+                return Err(Fault::Transient("the file became shorter meanwhile".into()));
+            }
+            _ => return Err(self.refusal(&uri, &response)),
+        };
+        let body = response.into_body();
+        Ok(BodyRange {
+            start,
+            len: body.content_length(),
+            bytes: Box::new(body.into_reader()),
+        })
     }
 }
 
@@ -198,10 +209,6 @@ fn parts(uri: &Uri) -> (bool, &str, &str) {
     )
 }
 
-fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    headers.get(name)?.to_str().ok()
-}
-
 /// The pause that `Retry-After` asks for, in seconds; `None` if it is a date.
 fn pause(text: &str) -> Option<Duration> {
     text.trim().parse().ok().map(Duration::from_secs)
@@ -209,7 +216,7 @@ fn pause(text: &str) -> Option<Duration> {
 
 /// The URL that a redirect leads to.
 fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
-    let to = header(headers, LOCATION);
+    let to = client::text(headers, &LOCATION);
     let to = to.ok_or_else(|| Fault::Permanent("a redirect that leads nowhere".into()))?;
     let (scheme, authority) = (from.scheme_str().unwrap_or("http"), from.authority());
     let authority = authority.map_or("", |authority| authority.as_str());
@@ -234,13 +241,5 @@ fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
         )),
         (_, Some("http" | "https")) => Ok(uri),
         _ => Err(Fault::Permanent("a redirect to another protocol".into())),
-    }
-}
-
-/// The fault behind an error of the client.
-fn fault(error: &ureq::Error) -> Fault {
-    match web::cause_of(error) {
-        (cause, true) => Fault::Transient(cause),
-        (cause, false) => Fault::Permanent(cause),
     }
 }

@@ -1,10 +1,13 @@
-//! The parts that all requests to web servers share: those for parts of inputs, and those for change files.
+//! The configuration of the HTTP client, and how its errors and headers are read.
 
+use super::Fault;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::time::Duration;
 use ureq::Agent;
 use ureq::config::ConfigBuilder;
+use ureq::http::HeaderMap;
+use ureq::http::header::{CONTENT_RANGE, HeaderName};
 use ureq::typestate::AgentScope;
 
 /// The time for a connection.
@@ -13,7 +16,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(30);
 const READ_TIME: Duration = Duration::from_secs(60);
 
 /// The configuration of a client. `read_time` is the time in which something has to come; a minute if `None`.
-pub(crate) fn client(read_time: Option<Duration>) -> ConfigBuilder<AgentScope> {
+pub(super) fn configured(read_time: Option<Duration>) -> ConfigBuilder<AgentScope> {
     Agent::config_builder()
         .http_status_as_error(false)
         .user_agent(concat!("pbfhogg/", env!("CARGO_PKG_VERSION")))
@@ -25,28 +28,28 @@ pub(crate) fn client(read_time: Option<Duration>) -> ConfigBuilder<AgentScope> {
 }
 
 /// Whether a request that was answered with a status may succeed later.
-pub(crate) const fn may_pass(status: u16) -> bool {
+pub(super) const fn may_pass(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }
 
-/// The cause of an error of the client, without headers, and so without secrets; and whether it may pass.
-pub(crate) fn cause_of(error: &ureq::Error) -> (String, bool) {
+/// The fault behind an error of the client. Its text has no headers, and so no secrets.
+pub(super) fn fault(error: &ureq::Error) -> Fault {
     match error {
-        ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            ("the connection was refused".into(), true)
-        }
         ureq::Error::BadUri(_) | ureq::Error::InvalidProxyUrl | ureq::Error::Http(_) => {
-            (error.to_string(), false)
+            Fault::Permanent(error.to_string())
         }
-        ureq::Error::HostNotFound => ("there is no such host".into(), true),
-        ureq::Error::Io(error) => (cause_of_io(error), true),
-        ureq::Error::Timeout(_) => ("the server did not answer in time".into(), true),
-        _ => (error.to_string(), true),
+        ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            Fault::Transient("the connection was refused".into())
+        }
+        ureq::Error::Io(error) => Fault::Transient(cause_of_io(error)),
+        ureq::Error::HostNotFound => Fault::Transient("there is no such host".into()),
+        ureq::Error::Timeout(_) => Fault::Transient("the server did not answer in time".into()),
+        _ => Fault::Transient(error.to_string()),
     }
 }
 
 /// The cause of an error while a connection was open.
-pub(crate) fn cause_of_io(error: &std::io::Error) -> String {
+pub(super) fn cause_of_io(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
             "the server closed the connection".into()
@@ -56,8 +59,14 @@ pub(crate) fn cause_of_io(error: &std::io::Error) -> String {
     }
 }
 
+/// The value of a header, if it is text.
+pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
 /// The part in `Content-Range: bytes 100-199/200`, and the length of the file; `None` for the length if it is not stated.
-pub(crate) fn content_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
+pub(super) fn content_range(headers: &HeaderMap) -> Option<(Range<u64>, Option<u64>)> {
+    let text = text(headers, &CONTENT_RANGE)?;
     let (part, len) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = part.split_once('-')?;
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);

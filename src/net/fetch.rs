@@ -1,15 +1,11 @@
 //! Fetching a file whatever happens on the way: pauses, attempts, and going on where a connection broke.
 
-use super::body::Body;
-use super::transport::{BodyRange, Fault, Transport};
-use crate::io::Pace;
+use super::{Attempts, Body, BodyRange, Fault, Pace, Transport};
 use std::io::Read;
 use std::time::Duration;
 
 /// The number of attempts in a row that bring nothing before a file is given up.
 const ATTEMPTS: u32 = 5;
-/// The longest pause that a server may ask for.
-const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 /// The time that a connection may take beside that for its bytes, if the user gives none.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The number of bytes that are read at a time.
@@ -18,10 +14,7 @@ const READ_LEN: usize = 1 << 16;
 /// Fetches files by a transport.
 pub struct Fetcher<'t> {
     transport: &'t dyn Transport,
-    /// Waits before another attempt. Fails if the user wants to end.
-    pause: &'t (dyn Fn(Duration) -> Result<(), Fault> + Sync),
-    /// The pause after the first attempt. Each one is twice as long as the one before.
-    first_pause: Duration,
+    attempts: Attempts<'t>,
     /// The time that a connection may take beside that for its bytes.
     patience: Duration,
 }
@@ -35,8 +28,11 @@ impl<'t> Fetcher<'t> {
     ) -> Self {
         Self {
             transport,
-            pause,
-            first_pause,
+            attempts: Attempts {
+                pause,
+                first_pause,
+                most: ATTEMPTS,
+            },
             patience: PATIENCE,
         }
     }
@@ -62,47 +58,22 @@ impl<'t> Fetcher<'t> {
     }
 
     /// Appends the bytes of the file at a URL, `limit` at most, to an empty body. Fails as [`fetch`](Self::fetch) does.
-    pub(super) fn fetch_into(
+    pub(crate) fn fetch_into(
         &self,
         bytes: &mut impl Body,
         url: &str,
         limit: u64,
     ) -> Result<(), Fault> {
-        let mut failures = 0;
-        let mut pace = Pace::new(self.patience.saturating_mul(ATTEMPTS));
-        loop {
-            let before = bytes.len();
-            let fault = match self.read_on(url, limit, bytes) {
-                Ok(()) => return Ok(()),
-                Err(fault) => fault,
-            };
-            // A connection that brought something was worth its while.
-            failures = if bytes.len() > before {
-                1
-            } else {
-                failures + 1
-            };
-            let pause = match &fault {
-                Fault::Missing | Fault::Refused(_) | Fault::Permanent(_) => return Err(fault),
-                _ if failures >= ATTEMPTS || pace.is_lost(bytes.len()) => return Err(fault),
-                // A server that asks for no pause gets one all the same.
-                Fault::Busy(Some(pause)) => {
-                    (*pause).min(LONGEST_PAUSE).max(self.pause_after(failures))
-                }
-                _ => self.pause_after(failures),
-            };
-            pace.allow(pause);
-            (self.pause)(pause)?;
-        }
-    }
-
-    fn pause_after(&self, failures: u32) -> Duration {
-        self.first_pause * 2u32.pow(failures.saturating_sub(1))
+        let pace = Pace::new(self.patience.saturating_mul(ATTEMPTS));
+        self.attempts.run(Some(pace), || {
+            let read = self.read_on(url, limit, bytes);
+            (read, bytes.len())
+        })
     }
 
     /// Waits after some failures of another sort.
-    pub(super) fn rest(&self, failures: u32) -> Result<(), Fault> {
-        (self.pause)(self.pause_after(failures))
+    pub(crate) fn rest(&self, failures: u32) -> Result<(), Fault> {
+        self.attempts.wait_after(failures)
     }
 
     /// Opens the file behind the bytes that are there, and reads on to its end.
@@ -115,7 +86,7 @@ impl<'t> Fetcher<'t> {
         } = self.transport.open(url, bytes.len())?;
         // A server that gives whole files only begins anew.
         if start != bytes.len() {
-            bytes.clear().map_err(|error| unwritten(&error))?;
+            bytes.clear().map_err(|error| Fault::unwritten(&error))?;
             if start > 0 {
                 let cause = "the server gave another part of the file than the one asked for";
                 return Err(Fault::Transient(cause.into()));
@@ -130,7 +101,7 @@ impl<'t> Fetcher<'t> {
             let read = part.read(&mut buffer);
             let read = read.map_err(|error| Fault::Transient(error.to_string()))?;
             let added = bytes.add(buffer.get(..read).unwrap_or_default());
-            added.map_err(|error| unwritten(&error))?;
+            added.map_err(|error| Fault::unwritten(&error))?;
             if bytes.len() > limit {
                 return Err(too_long(limit));
             }
@@ -141,8 +112,7 @@ impl<'t> Fetcher<'t> {
                 return Ok(());
             }
             if pace.is_lost(bytes.len().saturating_sub(start)) {
-                let cause = "the server gives less than a thousand bytes a second";
-                return Err(Fault::Transient(cause.into()));
+                return Err(Fault::too_slow());
             }
         }
         match end.filter(|end| *end != bytes.len()) {
@@ -153,11 +123,6 @@ impl<'t> Fetcher<'t> {
             }
         }
     }
-}
-
-/// The fault of bytes that cannot be kept.
-pub(super) fn unwritten(error: &std::io::Error) -> Fault {
-    Fault::Permanent(format!("cannot write to a temporary file: {error}"))
 }
 
 fn too_long(limit: u64) -> Fault {
@@ -259,11 +224,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let pause = |_: Duration| Ok(());
         let fetcher = Fetcher::new(&Endless, &pause, Duration::ZERO);
-        let mut body = super::super::body::GzipFile::new(directory.path()).unwrap();
+        let mut body = super::super::GzipFile::new(directory.path()).unwrap();
         fetcher.fetch_into(&mut body, "v:/file", 1 << 40).unwrap();
-        assert!(
-            body.len() < 1 << 20 && super::super::complete::check_changes(body.head()).is_err()
-        );
+        assert!(body.len() < 1 << 20 && body.is_hopeless());
         let mut body = Vec::new();
         let fault = fetcher.fetch_into(&mut body, "v:/file", 1 << 16);
         assert!(matches!(fault, Err(Fault::Permanent(_))));
@@ -275,7 +238,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state.txt");
         std::fs::write(&path, FILE).unwrap();
-        let local = super::super::transport::LocalFiles;
+        let local = super::super::LocalFiles;
         let url = format!("file://{}", path.display());
         let pause = |_: Duration| Ok(());
         let fetcher = Fetcher::new(&local, &pause, Duration::ZERO);

@@ -10,7 +10,7 @@ const HEAD_LEN: usize = 4096;
 const LOOK_LEN: u64 = 1 << 16;
 
 /// The bytes of a file as they arrive.
-pub(super) trait Body {
+pub(crate) trait Body {
     /// The number of bytes that have arrived.
     fn len(&self) -> u64;
 
@@ -50,7 +50,7 @@ impl Body for Vec<u8> {
 }
 
 /// A gzip file in an unnamed temporary file, however long it is.
-pub(super) struct GzipFile {
+pub(crate) struct GzipFile {
     file: File,
     head: Vec<u8>,
     len: u64,
@@ -58,7 +58,7 @@ pub(super) struct GzipFile {
 
 impl GzipFile {
     /// An empty file in a directory.
-    pub(super) fn new(directory: &Path) -> io::Result<Self> {
+    pub(crate) fn new(directory: &Path) -> io::Result<Self> {
         Ok(Self {
             file: tempfile::tempfile_in(directory)?,
             head: Vec::new(),
@@ -67,13 +67,13 @@ impl GzipFile {
     }
 
     /// The file, at its start.
-    pub(super) fn rewound(&mut self) -> io::Result<&mut File> {
+    pub(crate) fn rewound(&mut self) -> io::Result<&mut File> {
         self.file.seek(SeekFrom::Start(0))?;
         Ok(&mut self.file)
     }
 
     /// The file.
-    pub(super) fn into_file(self) -> File {
+    pub(crate) fn into_file(self) -> File {
         self.file
     }
 }

@@ -1,0 +1,53 @@
+//! The reasons why a server does not give a file.
+
+use std::fmt;
+use std::io::Error as IoError;
+use std::time::Duration;
+
+/// The reason why a server did not give a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// There is no such file.
+    Missing,
+    /// The server does not let this user have the file. Asking again does not help.
+    Refused(String),
+    /// The server asks for a pause, of this length if it says so.
+    Busy(Option<Duration>),
+    /// The file is incomplete on the server, which may be writing it.
+    Incomplete(String),
+    /// Trouble that may pass: a broken connection, a time-out, a status of 500 or more.
+    Transient(String),
+    /// Trouble that stays.
+    Permanent(String),
+}
+
+impl Fault {
+    /// The fault of bytes that cannot be kept.
+    pub(crate) fn unwritten(error: &IoError) -> Self {
+        Self::Permanent(format!("cannot write to a temporary file: {error}"))
+    }
+
+    /// The fault of a server that gives so little that the transfer would not end.
+    pub(crate) fn too_slow() -> Self {
+        Self::Transient("the server gives less than a thousand bytes a second".into())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("the server has no such file"),
+            Self::Refused(cause) => write!(
+                f,
+                "the server refuses access ({cause}); check the cookies or the token, and sign in again"
+            ),
+            Self::Busy(_) => {
+                f.write_str("the server asks to come back later; try again in some minutes")
+            }
+            Self::Transient(cause) | Self::Incomplete(cause) => {
+                write!(f, "{cause}, also after several attempts; try again later")
+            }
+            Self::Permanent(cause) => f.write_str(cause),
+        }
+    }
+}
