@@ -1,6 +1,6 @@
-//! Copies the ways with a tag, and nothing else: `cargo run --example filter_file -- INPUT OUTPUT KEY`
+//! Copies the ways with a tag, without their metadata: `cargo run --example filter_file -- INPUT OUTPUT KEY`
 
-use pbfhogg::{ElementReader, ElementWriter, Error, KindSet, ObjectKind};
+use pbfhogg::{ElementReader, ElementWriter, Error, Info, KindSet, Object, ObjectKind};
 
 fn main() -> pbfhogg::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -11,10 +11,10 @@ fn main() -> pbfhogg::Result<()> {
     let reader = ElementReader::from_path(input)?.kinds(KindSet::of(ObjectKind::Way));
     reader.try_for_each(|element| {
         if element.tags().any(|(key, _)| key == wanted) {
-            writer.write_element(&element)
-        } else {
-            Ok(())
+            let way = Object::from(&element).with_info(Info::default());
+            writer.write(&way)?;
         }
+        Ok(())
     })?;
     let written = writer.finish()?;
     println!("{} ways", written.objects.unwrap_or_default());

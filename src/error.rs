@@ -8,12 +8,44 @@ use std::{fmt, io};
 /// The result of functions that read or write files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// The kind of an [`Error`], for callers that decide what to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A file or a directory does not exist.
+    NotFound,
+    /// The output exists, and the options do not allow to replace it.
+    Exists,
+    /// The system does not permit to read or write a file.
+    Denied,
+    /// A file ends too early.
+    Truncated,
+    /// A file violates its format.
+    Damaged,
+    /// A file is not OSM data, or not in a format that the function reads.
+    NotOsm,
+    /// The objects of a file are not in the order that the function needs.
+    Unsorted,
+    /// A file is valid, but the function cannot use it: a history file, a feature that is not known, a missing index.
+    Unsupported,
+    /// The options contradict each other or the environment, such as a limit of memory.
+    Usage,
+    /// The caller ended the work with [`Context::cancel`](crate::Context::cancel).
+    Cancelled,
+    /// The reader of standard output or of a pipe closed it.
+    Closed,
+    /// Another error of the operating system, such as a full disk.
+    Io,
+    /// A bug in this crate.
+    Internal,
+}
+
 /// An error that ends a command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A system call on a file failed.
-    #[error("{}: {action}: {}{}", path.display(), reason(source), advice(path, action))]
+    #[error("{}: {action}: {}", path.display(), reason(source))]
     Io {
         /// The file concerned.
         path: PathBuf,
@@ -51,8 +83,12 @@ pub enum Error {
     File {
         /// The file concerned.
         path: PathBuf,
-        /// The cause, and what to do about it.
+        /// The kind of the error.
+        kind: ErrorKind,
+        /// The cause.
         cause: String,
+        /// The way out for a user of the program, in terms of its options; see [`Error::advice`].
+        advice: Option<Cow<'static, str>>,
     },
     /// The command cannot run with these options or in this environment.
     #[error("{0}")]
@@ -60,6 +96,9 @@ pub enum Error {
     /// The reader of standard output closed the pipe, as `head` does. The program ends without a message.
     #[error("standard output was closed")]
     ClosedPipe,
+    /// The caller ended the work with [`Context::cancel`](crate::Context::cancel).
+    #[error("cancelled")]
+    Cancelled,
     /// A bug in this program.
     #[error("internal error: {0} (please report this)")]
     Internal(String),
@@ -71,20 +110,6 @@ fn reason(error: &io::Error) -> String {
     match text.rsplit_once(" (os error ") {
         Some((words, _)) => words.to_owned(),
         None => text,
-    }
-}
-
-/// The way out if a directory cannot hold a temporary file.
-fn advice(path: &Path, action: &str) -> &'static str {
-    match (
-        action.contains("a temporary file in this directory"),
-        path == std::env::temp_dir(),
-    ) {
-        (false, _) => "",
-        (true, true) => "; set TMPDIR to a directory that can be written and has room",
-        (true, false) => {
-            "; name another one with --temp-dir, if the command has it, or write the output to another one"
-        }
     }
 }
 
@@ -101,11 +126,65 @@ impl Error {
         }
     }
 
-    /// An error about a file as a whole.
+    /// An error about a file as a whole, of the kind [`ErrorKind::Unsupported`].
     pub fn file(path: &Path, cause: impl Into<String>) -> Self {
+        Self::file_of(path, ErrorKind::Unsupported, cause)
+    }
+
+    /// An error about a file as a whole.
+    pub fn file_of(path: &Path, kind: ErrorKind, cause: impl Into<String>) -> Self {
         Self::File {
             path: path.to_owned(),
+            kind,
             cause: cause.into(),
+            advice: None,
+        }
+    }
+
+    /// The same error with advice for users of the program.
+    #[must_use]
+    pub(crate) fn advise(mut self, text: impl Into<Cow<'static, str>>) -> Self {
+        if let Self::File { advice, .. } = &mut self {
+            *advice = Some(text.into());
+        }
+        self
+    }
+
+    /// The kind of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => ErrorKind::NotFound,
+                io::ErrorKind::AlreadyExists => ErrorKind::Exists,
+                io::ErrorKind::PermissionDenied => ErrorKind::Denied,
+                io::ErrorKind::UnexpectedEof => ErrorKind::Truncated,
+                _ => ErrorKind::Io,
+            },
+            Self::Blob { source, .. } if source.is_truncated => ErrorKind::Truncated,
+            Self::Blob { .. } | Self::Text { .. } => ErrorKind::Damaged,
+            Self::File { kind, .. } => *kind,
+            Self::Usage(_) => ErrorKind::Usage,
+            Self::ClosedPipe => ErrorKind::Closed,
+            Self::Cancelled => ErrorKind::Cancelled,
+            Self::Internal(_) => ErrorKind::Internal,
+        }
+    }
+
+    /// The way out for a user of the program, in terms of its options, which the message does not name. The program
+    /// prints it behind the message.
+    pub fn advice(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Io { path, action, .. }
+                if action.contains("a temporary file in this directory") =>
+            {
+                Some(Cow::Borrowed(if *path == std::env::temp_dir() {
+                    "set TMPDIR to a directory that can be written and has room"
+                } else {
+                    "name another one with --temp-dir, if the command has it, or write the output to another one"
+                }))
+            }
+            Self::File { advice, .. } => advice.clone(),
+            _ => None,
         }
     }
 }
@@ -115,29 +194,50 @@ impl Error {
 /// The error carries the cause alone ("DenseNodes: 8000 ids but 7999 latitudes"); the code that reads the file adds
 /// the file name, the index of the blob and its byte offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FormatError(Cow<'static, str>);
+pub struct FormatError {
+    cause: Cow<'static, str>,
+    /// Whether the input ends too early.
+    is_truncated: bool,
+}
 
 impl FormatError {
     /// An error with a fixed cause.
     pub const fn new(cause: &'static str) -> Self {
-        Self(Cow::Borrowed(cause))
+        Self {
+            cause: Cow::Borrowed(cause),
+            is_truncated: false,
+        }
     }
 
     /// An error whose cause names values found in the input.
     pub fn with(cause: impl Into<String>) -> Self {
-        Self(Cow::Owned(cause.into()))
+        Self {
+            cause: Cow::Owned(cause.into()),
+            is_truncated: false,
+        }
     }
 
     /// The same error with `place` before the cause: the part of the input that is wrong, such as a protobuf message.
     #[must_use]
     pub fn within(self, place: &str) -> Self {
-        Self::with(format!("{place}: {}", self.0))
+        Self {
+            cause: Cow::Owned(format!("{place}: {}", self.cause)),
+            ..self
+        }
+    }
+
+    /// An error with a fixed cause: the input ends too early.
+    pub(crate) const fn truncated(cause: &'static str) -> Self {
+        Self {
+            cause: Cow::Borrowed(cause),
+            is_truncated: true,
+        }
     }
 }
 
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.cause)
     }
 }
 

@@ -84,9 +84,127 @@ pub mod replication;
 pub mod runtime;
 mod system;
 
+pub mod read {
+    //! Reading files: objects on one core or on all, blob by blob, from a stream, by their ids.
+    //!
+    //! | to | use |
+    //! |---|---|
+    //! | visit every object in order | [`ElementReader::for_each`], [`try_for_each`](ElementReader::try_for_each) |
+    //! | find one object, and stop | [`ElementReader::find_map`] |
+    //! | use every core | [`ElementReader::par_fold`], [`par_try_fold`](ElementReader::par_try_fold), [`par_map_reduce`](ElementReader::par_map_reduce) |
+    //! | get objects by their ids | [`ElementReader::ids`] |
+    //! | read XML, OPL, o5m, too | [`open`] |
+    //! | read standard input or a socket while it comes | [`BlobStream`] |
+    //! | have an iterator, and threads of your own | [`ElementReader::blobs`], [`DataBlob::decode`], [`DataBlock::objects`] |
+    //! | choose blobs by their entries in an index | [`PbfFile`], [`BlobPlan`], [`BlobReader`] |
+    //!
+    //! An [`Element`] borrows from its block: tags and references are decoded when they are asked for. An [`Object`] is a
+    //! copy with lists, which can be changed and written.
+
+    pub use crate::engine::open_any as open;
+    pub use crate::file::{
+        BlobPlan, BlobReader, BlobStream, DataBlob, DataBlock, ElementReader, PbfFile, PlanNeeds,
+    };
+    pub use crate::io::Input;
+    #[cfg(doc)]
+    use crate::model::{Element, Object};
+    pub use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, StringTable};
+}
+
+pub mod write {
+    //! Writing files: object by object, or blocks from several threads.
+    //!
+    //! [`ElementWriter`] takes objects one by one, compresses on every core, and writes PBF with a table of contents or, with
+    //! [`OutputOptions::format`], OSM XML, OPL or another format. To make blocks on threads of your own, give each a
+    //! [`FrameEncoder`], and pass its frames to one [`PbfWriter`]:
+    //!
+    //! ```
+    //! use pbfhogg::write::{FrameEncoder, PbfWriter};
+    //! use pbfhogg::{Compression, Context, HeaderBlock, Location, Object, OutputTarget};
+    //!
+    //! # let directory = tempfile::tempdir()?;
+    //! # let path = directory.path().join("grid.osm.pbf");
+    //! let target = OutputTarget::file(&path);
+    //! let mut writer = PbfWriter::new(target, HeaderBlock::for_objects(), &Context::default())?;
+    //! let blocks: Vec<_> = std::thread::scope(|scope| {
+    //!     let threads = (0..4).map(|row: i64| {
+    //!         scope.spawn(move || {
+    //!             let mut encoder = FrameEncoder::new(Compression::default(), false);
+    //!             for column in 0..1000 {
+    //!                 let location = Location::from_degrees(row as f64, column as f64 / 100.0);
+    //!                 encoder.add(&Object::node(row * 1000 + column, location, &[]))?;
+    //!             }
+    //!             encoder.finish()
+    //!         })
+    //!     });
+    //!     let threads: Vec<_> = threads.collect();
+    //!     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    //! });
+    //! for frames in blocks {
+    //!     frames?.iter().try_for_each(|frame| writer.frame(frame))?;
+    //! }
+    //! assert_eq!(writer.finish()?.objects, Some(4000));
+    //! # Ok::<(), Box<dyn std::error::Error>>(())
+    //! ```
+    //!
+    //! A file gets its name when it is complete and on the disk; [`OutputTarget::writer`] is a stream to any
+    //! [`Write`](std::io::Write).
+
+    pub use crate::engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};
+    pub use crate::file::{PbfWriter, WriteOptions, Written};
+    pub use crate::formats::{TextCompression, TextFormat, TextOptions, Visibility, WayLocations};
+    pub use crate::io::OutputTarget;
+    pub use crate::pbf::{BlockEncoder, Compression, EncodedFrame, FrameEncoder, InfoFields};
+}
+
+pub mod model {
+    //! Objects, ids, locations and boxes.
+
+    pub use crate::osm::{Bbox, KindSet, Location, ObjectId, ObjectKind};
+    pub use crate::pbf::{
+        Element, Info, List, Member, Members, Node, Object, ObjectBody, Refs, Relation, Tags, Way,
+    };
+}
+
+pub mod areas {
+    //! Objects with their geometries, and the assembly of polygons from ways.
+    //!
+    //! [`FeatureReader`] reads a file and gives points, lines and polygons. [`assemble`] makes polygons of ways that you have.
+    //! Coordinates are integers, in units of 1e-7 degree, and so is all arithmetic.
+
+    pub use crate::area::{
+        AreaNode, AreaPolygon, AreaProblem, AreaWay, Assembly, OpenRings, ProblemKind, Role,
+        assemble,
+    };
+    pub use crate::engine::{Feature, FeatureReader, Form, Geometry, IndexType};
+    pub use crate::geometry::Point;
+}
+
+pub mod changes {
+    //! Change files: OsmChange and o5c, compressed or not.
+    //!
+    //! ```no_run
+    //! use pbfhogg::changes;
+    //!
+    //! let changes = changes::read(&["day.osc.gz"], &pbfhogg::Context::default())?;
+    //! for (change, object) in changes.iter() {
+    //!     println!("{:?} {} {}", change.action, object.kind(), object.id);
+    //! }
+    //! # Ok::<(), pbfhogg::Error>(())
+    //! ```
+
+    pub use crate::formats::{
+        Change, ChangeAction, ChangeSet, ChangeState, read_change_files as read,
+        read_change_states as read_states,
+    };
+}
+
 pub use engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};
-pub use error::{Error, FormatError, Result};
-pub use file::{BlobPlan, BlobReader, ElementReader, PbfFile, PlanNeeds, WriteOptions, Written};
+pub use error::{Error, ErrorKind, FormatError, Result};
+pub use file::{
+    BlobPlan, BlobReader, BlobStream, DataBlob, DataBlock, ElementReader, PbfFile, PlanNeeds,
+    WriteOptions, Written,
+};
 pub use formats::{TextCompression, TextFormat, TextOptions, Visibility, WayLocations};
 pub use io::{Input, OutputTarget};
 pub use osm::{Bbox, KindSet, Location, ObjectId, ObjectKind};

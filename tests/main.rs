@@ -44,6 +44,7 @@ mod json_shapes;
 mod layers;
 mod layout;
 mod library;
+mod library_calls;
 mod max_memory;
 mod merge;
 mod merge_changes;

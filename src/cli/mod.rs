@@ -226,8 +226,13 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     if closed_pipe {
         return ExitCode::SUCCESS;
     }
+    let advice = error.downcast_ref().and_then(crate::Error::advice);
+    let message = match advice {
+        Some(advice) => format!("{error}; {advice}"),
+        None => error.to_string(),
+    };
     // The message can contain file names and text from files: escapes keep it on one line.
-    let line: String = error.to_string().chars().flat_map(printable).collect();
+    let line: String = message.chars().flat_map(printable).collect();
     let conventions = Conventions::current();
     complain(&format!("{}: error: {line}\n", conventions.name));
     // An error of the command line that only the command could find out is a plain message.

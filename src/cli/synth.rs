@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let output = args.output.options()?;
     let directory = args.changes_dir.clone().or_else(|| match &output.target {
         OutputTarget::File { path, .. } => path.parent().map(Path::to_owned),
-        OutputTarget::Stdout | OutputTarget::Scratch(_) => None,
+        _ => None,
     });
     let directory = directory.filter(|path| !path.as_os_str().is_empty());
     let options = synth::Options {

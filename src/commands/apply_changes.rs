@@ -158,10 +158,8 @@ pub(crate) fn apply(
         return Err(Error::file(&options.base, cause));
     }
     if file.header.has(feature::HISTORY) {
-        return Err(Error::file(
-            &options.base,
-            "this is a history file: --with-history (-H) adds the changes to its versions",
-        ));
+        let error = Error::file(&options.base, "this is a history file");
+        return Err(error.advise("--with-history (-H) adds the changes to its versions"));
     }
     let mut changes = {
         let _phase = ctx.phase("read changes", 0);

@@ -10,7 +10,7 @@ use crate::engine::IndexType;
 use crate::engine::geometry_pass::{GeometryPass, Visits};
 use crate::engine::input;
 use crate::engine::way_locations::LocateOptions;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::PbfFile;
 use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, is_container, write_index};
 use crate::index::{IdSet, RowLimits, RowSorter, SortedRows};
@@ -263,8 +263,8 @@ struct IndexDirectory {
 impl IndexDirectory {
     fn open(path: &Path, overwrite: bool) -> Result<Self> {
         if path.join(MANIFEST).exists() && !overwrite {
-            let cause = "there is an index already; --overwrite replaces it";
-            return Err(Error::file(path, cause));
+            let error = Error::file_of(path, ErrorKind::Exists, "there is an index already");
+            return Err(error.advise("--overwrite replaces it"));
         }
         let files = ListedDirectory::create_or_extend(path)?;
         remove_unlisted(path, is_index_file, || Manifest::listed_in(path));

@@ -6,7 +6,7 @@
 
 use crate::engine::scan::Scan;
 use crate::engine::{ElementWriter, OutputOptions, input};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::{BlobPlan, PlanNeeds, Written};
 use crate::io::{Output, OutputTarget};
 use crate::osm::{Location, ObjectKind};
@@ -82,8 +82,8 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     let failed = |error| Error::io(&options.index, "cannot write", error);
     let exists = options.index.exists();
     if exists && !options.update {
-        let cause = "the index exists; use --update (-u) to change it";
-        return Err(Error::file(&options.index, cause));
+        let error = Error::file_of(&options.index, ErrorKind::Exists, "the index exists");
+        return Err(error.advise("use --update (-u) to change it"));
     }
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;

@@ -6,9 +6,9 @@
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
 use crate::formats::{
-    Batch, Change, ChangeAction, ChangeSet, ChangeState, DocumentHeader, EncodedText, OscText,
-    SameTime, TextCompression, TextEncoder, TextFormat, TextOutput, read_change_states,
-    read_changes, read_texts,
+    Change, ChangeAction, ChangeSet, ChangeState, DocumentHeader, EncodedText, OscText, SameTime,
+    TextCompression, TextEncoder, TextFormat, TextOutput, read_change_states, read_changes,
+    read_texts,
 };
 use crate::io::{Input, OutputTarget};
 use crate::runtime::{Context, parallel_classify_phase};
@@ -226,10 +226,9 @@ fn encode_changes(
     changes: &[Change],
 ) -> Result<(EncodedText, Summary)> {
     let (mut text, mut counts) = (OscText::default(), Summary::default());
-    let batch = Batch::new(set, changes);
-    for (change, object) in changes.iter().zip(batch.objects()) {
+    for change in changes {
         counts.count(change.action);
-        text.put(change.action, &object);
+        text.put(change.action, &set.object(change));
     }
     let chunk = encoder.encode(text.finish());
     let chunk = chunk.map_err(|error| Error::Internal(error.to_string()))?;

@@ -130,9 +130,7 @@ enum WorkItem {
 }
 
 fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Written> {
-    let mut header = HeaderBlock::default();
-    header.set_required(feature::SCHEMA, true);
-    header.set_required(feature::DENSE_NODES, true);
+    let mut header = HeaderBlock::for_objects();
     header.set_optional(feature::SORTED, true);
     header.source = Some("synthetic".into());
     header.replication_sequence = Some(i64::from(options.day));

@@ -291,9 +291,8 @@ fn ladder<'t>(
     let urls = match (options.servers.as_slice(), &position.url) {
         ([], Some(url)) => std::slice::from_ref(url),
         ([], None) => {
-            let cause =
-                "the header does not say where changes come from; name the server with --server";
-            return Err(Error::file(&options.file, cause));
+            let cause = "the header does not say where changes come from";
+            return Err(Error::file(&options.file, cause).advise("name the server with --server"));
         }
         (urls, _) => urls,
     };
@@ -325,11 +324,10 @@ fn check_age(start: State, options: &Options) -> Result<()> {
     }
     let days = age / 86_400;
     let cause = format!(
-        "the data is {days} days old, and a newer file takes less time than so many changes; --max-age {} gets them \
-         all the same",
-        days + 1
+        "the data is {days} days old, and a newer file takes less time than so many changes"
     );
-    Err(Error::file(&options.file, cause))
+    let advice = format!("--max-age {} gets them all the same", days + 1);
+    Err(Error::file(&options.file, cause).advise(advice))
 }
 
 /// Applies changes to the file.

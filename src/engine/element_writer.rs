@@ -181,9 +181,7 @@ impl ElementWriter {
 }
 
 fn header(output: &OutputOptions) -> HeaderBlock {
-    let mut header = HeaderBlock::default();
-    header.set_required(feature::SCHEMA, true);
-    header.set_required(feature::DENSE_NODES, true);
+    let mut header = HeaderBlock::for_objects();
     output.header.apply(&mut header);
     header
 }

@@ -10,8 +10,7 @@ use crate::engine::text_versions::has_versions_apart;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, TextChangesets, TocNeeds, WriteOptions};
 use crate::formats::{
-    Batch, Change, ChangeSet, DocumentHeader, TextFormat, names_text_history, read_start,
-    read_texts,
+    Change, ChangeSet, DocumentHeader, TextFormat, names_text_history, read_start, read_texts,
 };
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::Bbox;
@@ -248,12 +247,8 @@ fn assemble(
     builder: &mut BlockBuilder,
     objects: &ChangeSet,
 ) -> Result<Vec<EncodedBlock>, FormatError> {
-    const AT_A_TIME: usize = 1024;
-    for changes in objects.changes().chunks(AT_A_TIME) {
-        let batch = Batch::new(objects, changes);
-        for object in batch.objects() {
-            builder.add(&object)?;
-        }
+    for (_, object) in objects.iter() {
+        builder.add(&object)?;
     }
     builder.end_block();
     Ok(builder.take_blocks())

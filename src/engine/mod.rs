@@ -5,6 +5,7 @@ pub(crate) mod block_matcher;
 pub(crate) mod block_packer;
 pub(crate) mod changesets;
 pub(crate) mod element_writer;
+pub(crate) mod feature_reader;
 pub(crate) mod filter;
 pub(crate) mod geometry_pass;
 pub(crate) mod headers;
@@ -27,14 +28,29 @@ pub(crate) mod way_locations;
 
 pub(crate) use block_packer::Encoders;
 pub use element_writer::ElementWriter;
+pub use feature_reader::{Feature, FeatureReader, Form, Geometry};
 pub(crate) use filter::{GroupId, Selected, Selection};
 pub use headers::{HeaderOption, HeaderOptions, InheritedFields, KeptField};
 pub use output_options::{Format, OutputOptions};
 pub use sink::WriteSummary;
 pub use way_locations::IndexType;
 
-use crate::file::PbfFile;
+use crate::error::Result;
+use crate::file::{ElementReader, PbfFile};
 use crate::io::SizeHint;
+use crate::runtime::Context;
+use std::path::Path;
+
+/// Opens a file in any format: PBF, OSM XML, OsmChange, OPL, o5m or o5c, compressed or not. What is not PBF is first
+/// converted to a temporary PBF file without a name; of a change file, deletions become deleted versions.
+///
+/// # Errors
+///
+/// The file cannot be opened, is not OSM data or is damaged, or the temporary file cannot be written.
+pub fn open_any(path: impl AsRef<Path>, ctx: &Context) -> Result<ElementReader> {
+    let file = input::open(path.as_ref(), ctx)?;
+    Ok(ElementReader::of_file(file, ctx.clone()))
+}
 
 /// The size hint for a copy of all data blobs of a file.
 pub(crate) fn copy_size_hint(file: &PbfFile) -> SizeHint {

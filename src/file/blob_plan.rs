@@ -6,7 +6,7 @@ use super::blob_reader::BlobReader;
 use super::header_prefetch::HeaderPrefetch;
 use super::header_walker::FrameHead;
 use super::pbf_file::PbfFile;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::osm::{KindSet, TypeThenId};
 use crate::pbf::{
     BlobEntry, BlobFlags, TocFlags, TocSummary, decode_blob_index, feature, scan_payload,
@@ -247,7 +247,11 @@ impl BlobPlan {
     pub(crate) fn check_order(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
         if ctx.disorder == Disorder::Refuse && self.is_sorted() == Some(false) {
             let cause = "the objects are not in order (nodes, ways, relations, each by id): `sort` the file first";
-            return Err(Error::file(file.input.path(), cause));
+            return Err(Error::file_of(
+                file.input.path(),
+                ErrorKind::Unsorted,
+                cause,
+            ));
         }
         Ok(())
     }

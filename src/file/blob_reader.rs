@@ -85,6 +85,12 @@ impl BlobReader {
         blob_in_frame(&self.frame, entry).map_err(|source| self.error(entry, source))
     }
 
+    /// The bytes of the Blob message, which are valid until the next call.
+    pub(super) fn blob_message(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
+        self.blob(entry)?;
+        Ok(&self.frame[entry.header_len as usize..entry.frame_len as usize])
+    }
+
     /// As [`payload`](Self::payload), if `is_wanted` accepts the compression of the blob; otherwise `None`, and the
     /// blob is not decompressed.
     pub(crate) fn payload_if(
@@ -200,6 +206,11 @@ impl BlobReader {
 fn check(payload: &[u8], entry: &BlobEntry, stats: &Stats) -> Result<(), FormatError> {
     stats.bytes_decoded.add(payload.len() as u64);
     stats.blobs_decoded.add(1);
+    check_entry(payload, entry)
+}
+
+/// Fails if a payload contradicts an entry.
+pub(super) fn check_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
     if entry.flags.has(BlobFlags::HASHED) && XxHash3_64::oneshot(payload) != entry.hash {
         return Err(stale_index("the content differs"));
     }
@@ -214,7 +225,9 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
         frame.resize(len, 0);
     }
     if input.read_at(frame.get_mut(..len).unwrap_or_default(), entry.offset)? < len {
-        return Err(bad(FormatError::new("the file ends within this blob")));
+        return Err(bad(FormatError::truncated(
+            "the file ends within this blob",
+        )));
     }
     stats.bytes_read.add(len as u64);
     Ok(())

@@ -1,14 +1,14 @@
 //! Reading all objects of a file, on one core or on all.
 
-use super::{BlobPass, BlobReader, PbfFile};
+use super::{BlobPass, BlobReader, DataBlob, PbfFile};
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
-use crate::osm::{Bbox, KindSet, ObjectKind};
+use crate::osm::{Bbox, KindSet, ObjectId, ObjectKind, TypeThenId, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, Block, Element, HeaderBlock, decode_blob_index};
 use crate::runtime::Context;
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Reads the objects of a PBF file of any compression and order, with or without an index.
 ///
@@ -35,6 +35,8 @@ pub struct ElementReader {
     file: PbfFile,
     kinds: KindSet,
     bbox: Option<Bbox>,
+    /// The keys of the selected objects in ascending order; `None` for all objects.
+    keys: Option<Vec<TypeThenId>>,
     ctx: Context,
 }
 
@@ -55,10 +57,11 @@ impl ElementReader {
     /// As [`from_path`](Self::from_path).
     pub fn with_context(path: impl AsRef<Path>, ctx: Context) -> Result<Self> {
         let input = Input::open_in(path.as_ref(), &ctx)?;
-        Self::of_input(input, ctx)
+        Ok(Self::of_file(PbfFile::of_input(input, &ctx)?, ctx))
     }
 
-    /// Copies a stream to an unnamed temporary file, which is then read.
+    /// Copies a stream to an unnamed temporary file, which is then read. [`BlobStream`](super::BlobStream) reads a stream
+    /// as it comes.
     ///
     /// ```
     /// # let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/table-version-1.osm.pbf"))?;
@@ -72,16 +75,19 @@ impl ElementReader {
     /// The stream cannot be read, the temporary file cannot be written, or the stream is not a PBF file.
     pub fn from_reader(stream: impl Read) -> Result<Self> {
         let input = Input::spool(Path::new("the stream"), stream)?;
-        Self::of_input(input, Context::default())
+        let ctx = Context::default();
+        Ok(Self::of_file(PbfFile::of_input(input, &ctx)?, ctx))
     }
 
-    fn of_input(input: Input, ctx: Context) -> Result<Self> {
-        Ok(Self {
-            file: PbfFile::of_input(input, &ctx)?,
+    /// Reads a file that is open already.
+    pub fn of_file(file: PbfFile, ctx: Context) -> Self {
+        Self {
+            file,
             kinds: KindSet::ALL,
             bbox: None,
+            keys: None,
             ctx,
-        })
+        }
     }
 
     /// Restricts the reader to some kinds of objects. Blobs with other kinds only, according to an index, are not read.
@@ -100,13 +106,66 @@ impl ElementReader {
         }
     }
 
+    /// Restricts the reader to some objects. Blobs without them, according to an index, are not read: of a sorted file
+    /// with a table of contents, one blob is read for an id.
+    ///
+    /// ```no_run
+    /// use pbfhogg::{ElementReader, ObjectId, ObjectKind};
+    ///
+    /// let reader = ElementReader::from_path("berlin.osm.pbf")?;
+    /// let way = ObjectId { kind: ObjectKind::Way, id: 4_615_042 };
+    /// let name = reader.ids([way]).find_map(|element| {
+    ///     element.tags().find(|(key, _)| *key == "name").map(|(_, name)| name.to_owned())
+    /// })?;
+    /// # let _ = name;
+    /// # Ok::<(), pbfhogg::Error>(())
+    /// ```
+    #[must_use]
+    pub fn ids(self, ids: impl IntoIterator<Item = ObjectId>) -> Self {
+        let mut keys: Vec<_> = ids
+            .into_iter()
+            .map(|id| (id.kind, id_rank(id.id)))
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        Self {
+            keys: Some(keys),
+            ..self
+        }
+    }
+
     /// The decoded header blob of the file.
     pub const fn header(&self) -> &HeaderBlock {
         &self.file.header
     }
 
-    /// The blobs that may contain selected objects, in file order.
-    fn blobs(&self) -> Box<dyn Iterator<Item = Result<BlobEntry>> + Send + '_> {
+    /// The blobs that may contain selected objects, in file order. They are read when they are asked for, and compressed
+    /// until [`DataBlob::decode`].
+    ///
+    /// All objects of a blob are there, selected or not.
+    ///
+    /// # Errors
+    ///
+    /// The iteration ends after an error: the file cannot be read, or a blob is damaged.
+    pub fn blobs(&self) -> impl Iterator<Item = Result<DataBlob>> + '_ {
+        let path: Arc<Path> = self.file.input.path().into();
+        let mut reader = BlobReader::new(&self.file.input, &self.ctx);
+        let mut has_failed = false;
+        self.entries().map_while(move |entry| {
+            if has_failed {
+                return None;
+            }
+            let blob = entry.and_then(|entry| {
+                let body = reader.blob_message(&entry)?.to_vec();
+                Ok(DataBlob::new(body, path.clone(), entry))
+            });
+            has_failed = blob.is_err();
+            Some(blob)
+        })
+    }
+
+    /// The entries of the blobs that may contain selected objects, in file order.
+    fn entries(&self) -> Box<dyn Iterator<Item = Result<BlobEntry>> + Send + '_> {
         let is_wanted = |entry: &Result<BlobEntry>| match entry {
             Ok(entry) => self.may_select(entry),
             Err(_) => true,
@@ -131,6 +190,15 @@ impl ElementReader {
         if entry.is_indexed() && entry.kinds.intersection(self.kinds).is_empty() {
             return false;
         }
+        if let Some(keys) = &self.keys
+            && let (true, Some(first), Some(last)) =
+                (entry.is_indexed(), entry.first_key(), entry.last_key())
+        {
+            let from = keys.partition_point(|key| *key < first);
+            if keys.get(from).is_none_or(|key| *key > last) {
+                return false;
+            }
+        }
         let holds_nodes_alone = entry.kinds.single() == Some(ObjectKind::Node);
         match &self.bbox {
             Some(bbox) if holds_nodes_alone && !entry.bbox.is_empty() => {
@@ -149,7 +217,10 @@ impl ElementReader {
             }
             Element::Way(_) | Element::Relation(_) => true,
         };
-        self.kinds.contains(element.kind()) && self.bbox.as_ref().is_none_or(is_within)
+        let key = || (element.kind(), id_rank(element.id()));
+        self.kinds.contains(element.kind())
+            && self.bbox.as_ref().is_none_or(is_within)
+            && (self.keys.as_ref()).is_none_or(|keys| keys.binary_search(&key()).is_ok())
     }
 
     /// Calls `visit` with each object in file order, on the calling thread only.
@@ -212,7 +283,8 @@ impl ElementReader {
         mut visit: impl FnMut(Element<'_>) -> Option<B>,
     ) -> Result<Option<B>> {
         let mut blobs = BlobReader::new(&self.file.input, &self.ctx);
-        for entry in self.blobs() {
+        for entry in self.entries() {
+            self.ctx.cancellation.check()?;
             let found = blobs.decode(&entry?, |payload| self.visit(payload, &mut visit))?;
             if found.is_some() {
                 return Ok(found);
@@ -232,7 +304,7 @@ impl ElementReader {
         let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
         // Payloads are several times as long as their frames.
         self.pass().holding(4).run_stream(
-            self.blobs(),
+            self.entries(),
             || (),
             |reader, (), entry| {
                 let mut payload = lock().pop().unwrap_or_default();
@@ -269,7 +341,7 @@ impl ElementReader {
     ) -> Result<T> {
         let mut total = Some(identity());
         self.pass().run_stream(
-            self.blobs(),
+            self.entries(),
             || (),
             |reader, (), entry| {
                 let mut part = Some(identity());
@@ -321,26 +393,67 @@ impl ElementReader {
         init: impl Fn() -> S + Sync,
         fold: impl Fn(&mut S, Element<'_>) + Sync,
     ) -> Result<Vec<S>> {
+        self.par_try_fold(init, |state, element| {
+            fold(state, element);
+            Ok(())
+        })
+    }
+
+    /// Folds all objects as [`par_fold`](Self::par_fold) does, until `fold` fails. No blob is begun after that: those that
+    /// other threads are reading are the last.
+    ///
+    /// ```no_run
+    /// use pbfhogg::ElementReader;
+    ///
+    /// let reader = ElementReader::from_path("berlin.osm.pbf")?;
+    /// let counts = reader.par_try_fold(|| 0_u64, |count, element| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    ///     for (key, value) in element.tags() {
+    ///         if key == "maxspeed" && value.parse::<u32>().is_err() {
+    ///             return Err(format!("{} {}: {value}", element.kind(), element.id()).into());
+    ///         }
+    ///     }
+    ///     *count += 1;
+    ///     Ok(())
+    /// });
+    /// # let _ = counts;
+    /// # Ok::<(), pbfhogg::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`for_each`](Self::for_each), and an error of `fold`: the first that occurs, which need not be the first in the
+    /// file.
+    pub fn par_try_fold<S: Send, E: From<Error> + Send>(
+        &self,
+        init: impl Fn() -> S + Sync,
+        fold: impl Fn(&mut S, Element<'_>) -> Result<(), E> + Sync,
+    ) -> Result<Vec<S>, E> {
         let states: Mutex<Vec<S>> = Mutex::default();
+        let stopped: Mutex<Option<E>> = Mutex::new(None);
         let lock = || states.lock().unwrap_or_else(PoisonError::into_inner);
+        let stop = || stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.entries().take_while(|_| stop().is_none());
         self.pass().run_stream(
-            self.blobs(),
+            entries,
             || (),
             |reader, (), entry| {
                 let idle = lock().pop();
                 let mut state = idle.unwrap_or_else(&init);
-                let folded = reader.decode(&entry, |payload| {
-                    self.visit(payload, &mut |element| {
-                        fold(&mut state, element);
-                        None::<()>
-                    })
+                let failed = reader.decode(&entry, |payload| {
+                    self.visit(payload, &mut |element| fold(&mut state, element).err())
                 });
                 lock().push(state);
-                folded.map(drop)
+                if let Some(error) = failed? {
+                    stop().get_or_insert(error);
+                }
+                Ok(())
             },
             |()| Ok(()),
         )?;
-        Ok(states.into_inner().unwrap_or_else(PoisonError::into_inner))
+        match stopped.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(states.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        }
     }
 
     fn pass(&self) -> BlobPass<'_, '_> {

@@ -2,7 +2,7 @@
 //! that does not fit.
 
 use super::pbf_file::{PbfFile, blob_header_bytes};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, ErrorKind, FormatError, Result};
 use crate::io::FIRST_READ;
 use crate::osm::ObjectKind;
 use crate::pbf::{
@@ -191,8 +191,9 @@ impl PbfFile {
                 self.data_end = start;
                 Ok(())
             }
-            _ => Err(Error::file(
+            _ => Err(Error::file_of(
                 self.input.path(),
+                ErrorKind::Truncated,
                 "the file is truncated: the table of contents that its header announces is not there",
             )),
         }
@@ -203,8 +204,9 @@ impl PbfFile {
     fn has_length(&mut self, expected: u64) -> Result<bool> {
         let found = self.input.len();
         if expected > found {
-            return Err(Error::file(
+            return Err(Error::file_of(
                 self.input.path(),
+                ErrorKind::Truncated,
                 format!(
                     "the file is truncated: it has {found} bytes, its table of contents says {expected}"
                 ),

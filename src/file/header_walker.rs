@@ -57,7 +57,7 @@ impl<'f> HeaderWalker<'f> {
         let found = self.input.read_at(&mut probe, self.offset)?;
         let probe = probe.get(..found).unwrap_or_default();
         let prefix = probe.first_chunk::<FRAME_PREFIX_LEN>().ok_or_else(|| {
-            self.bad(FormatError::new(
+            self.bad(FormatError::truncated(
                 "the file ends within the length of a frame",
             ))
         })?;
@@ -106,7 +106,7 @@ impl<'f> HeaderWalker<'f> {
         let mut bytes = vec![0; len];
         let offset = self.offset + FRAME_PREFIX_LEN as u64;
         if self.input.read_at(&mut bytes, offset)? < len {
-            return Err(self.bad(FormatError::new("the file ends within a BlobHeader")));
+            return Err(self.bad(FormatError::truncated("the file ends within a BlobHeader")));
         }
         Ok(bytes)
     }

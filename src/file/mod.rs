@@ -7,6 +7,7 @@
 mod blob_pass;
 mod blob_plan;
 mod blob_reader;
+mod blob_stream;
 mod element_reader;
 mod file_toc;
 mod header_prefetch;
@@ -20,6 +21,7 @@ pub(crate) use blob_pass::BlobPass;
 pub use blob_plan::{BlobPlan, IndexKind, PlanNeeds};
 pub use blob_reader::BlobReader;
 pub(crate) use blob_reader::completed_entry;
+pub use blob_stream::{BlobStream, DataBlob, DataBlock};
 pub use element_reader::ElementReader;
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use pbf_file::PbfFile;

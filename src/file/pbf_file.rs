@@ -1,7 +1,7 @@
 //! Opening a PBF file: its header and its table of contents.
 
 use super::header_walker::HeaderWalker;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, ErrorKind, FormatError, Result};
 use crate::io::{FileCompression, Input, decompressed};
 use crate::pbf::{
     Blob, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, HeaderBlock, Toc, TocPointer,
@@ -149,9 +149,16 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     let mut frame = input.start()?.to_vec();
     if !is_like_pbf(&frame) {
         refuse_compressed_pbf(input, &decompressed_start(input)?)?;
+        let start = decompressed_start(input)?;
+        if let Some((name, function)) = text_format(if start.is_empty() { &frame } else { &start })
+        {
+            let cause = format!("this is {name}, not a PBF file (`pbfhogg::{function}` reads it)");
+            return Err(Error::file_of(input.path(), ErrorKind::NotOsm, cause));
+        }
         let kind =
             other_kind(&frame).map_or(String::new(), |kind| format!(" (it looks like {kind})"));
-        return Err(Error::file(input.path(), format!("not an OSM file{kind}")));
+        let cause = format!("not an OSM file{kind}");
+        return Err(Error::file_of(input.path(), ErrorKind::NotOsm, cause));
     }
     let len = header_frame_len(&frame).map_err(bad)?;
     let found = frame.len();
@@ -160,7 +167,7 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
         let rest = frame.get_mut(found..).unwrap_or_default();
         let wanted = rest.len();
         if input.read_at(rest, found as u64)? < wanted {
-            return Err(bad(FormatError::new(
+            return Err(bad(FormatError::truncated(
                 "the file ends within its header blob",
             )));
         }
@@ -173,13 +180,13 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
 pub(super) fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
     let prefix = frame
         .first_chunk::<FRAME_PREFIX_LEN>()
-        .ok_or(FormatError::new(
+        .ok_or(FormatError::truncated(
             "the file ends within the length of a frame",
         ))?;
     let len = BlobHeader::len_from_prefix(*prefix)? as usize;
     frame
         .get(FRAME_PREFIX_LEN..FRAME_PREFIX_LEN + len)
-        .ok_or(FormatError::new("the file ends within a BlobHeader"))
+        .ok_or(FormatError::truncated("the file ends within a BlobHeader"))
 }
 
 /// Whether a file that begins with `start` may begin with a frame: the first of the four bytes of a frame's length is
@@ -217,9 +224,26 @@ fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
     if FileCompression::of(input.start()?).is_some()
         && let Ok(bytes) = decompressed(input)
     {
-        let _ = bytes.take(16).read_to_end(&mut start);
+        let _ = bytes.take(START_LEN as u64).read_to_end(&mut start);
     }
     Ok(start)
+}
+
+/// The number of bytes by which the format of a file is recognised.
+const START_LEN: usize = 1024;
+
+/// The name of the OSM format other than PBF that begins with some bytes, and the function of the library that reads it.
+fn text_format(start: &[u8]) -> Option<(&'static str, &'static str)> {
+    let start = &start[..start.len().min(START_LEN)];
+    let has = |text: &[u8]| memchr::memmem::find(start, text).is_some();
+    let is_opl = matches!(start, [b'n' | b'w' | b'r', b'-' | b'0'..=b'9', ..]);
+    match start {
+        _ if has(b"<osmChange") => Some(("an OsmChange file", "changes::read")),
+        _ if has(b"<osm") => Some(("an OSM XML file", "read::open")),
+        [0xff, 0xe0, 4, b'o', b'5', ..] => Some(("an o5m or o5c file", "read::open")),
+        _ if is_opl && has(b" v") => Some(("an OPL file", "read::open")),
+        _ => None,
+    }
 }
 
 /// The likely format, by its first bytes, of a file that does not begin like a PBF; `None` if the bytes fit no format.
@@ -237,7 +261,6 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
         }
         [b'{' | b'[', ..] => Some("JSON"),
         [b'<', ..] => Some("XML"),
-        [0xff, 0xe0, 4, b'o', b'5', ..] => Some("an o5m file"),
         [0xff, 0xe0, ..] => Some("an o5m file with a damaged start"),
         _ if is_text() => Some("text"),
         _ => None,

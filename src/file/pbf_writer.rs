@@ -229,6 +229,16 @@ impl OrderSoFar {
 }
 
 impl PbfWriter {
+    /// Begins a file with a header. Frames come in the order of the file.
+    ///
+    /// # Errors
+    ///
+    /// The file exists, or cannot be created.
+    pub fn new(target: OutputTarget, header: HeaderBlock, ctx: &Context) -> Result<Self> {
+        let (options, size_hint) = (WriteOptions::default(), SizeHint::default());
+        Self::create(target, header, options, size_hint, ctx)
+    }
+
     /// Creates a file. Fails if the file system has less free space than the number of bytes to copy in `size_hint`.
     pub fn create(
         target: OutputTarget,

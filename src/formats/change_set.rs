@@ -335,72 +335,16 @@ impl ChangeSet {
         self.locations = locations;
     }
 
-    fn string(&self, id: u32) -> &str {
-        self.strings.get(id)
-    }
-}
-
-/// Changes of a set as [`Object`]s, the form in which objects are encoded.
-#[derive(Debug)]
-pub struct Batch<'a> {
-    set: &'a ChangeSet,
-    changes: Vec<&'a Change>,
-    tags: Vec<Vec<(&'a str, &'a str)>>,
-    members: Vec<Vec<Member<'a>>>,
-}
-
-impl<'a> Batch<'a> {
-    /// Resolves the tags and members of some changes of `set`.
-    pub fn new(set: &'a ChangeSet, changes: impl IntoIterator<Item = &'a Change>) -> Self {
-        let mut batch = Self {
-            set,
-            changes: Vec::new(),
-            tags: Vec::new(),
-            members: Vec::new(),
-        };
-        for change in changes {
-            let pairs = change
-                .tags
-                .of(&set.tags)
-                .chunks_exact(2)
-                .filter_map(|pair| match pair {
-                    &[key, value] => Some((set.string(key), set.string(value))),
-                    _ => None,
-                });
-            batch.tags.push(pairs.collect());
-            let is_relation = change.key.0 == ObjectKind::Relation;
-            let refs = if is_relation {
-                change.refs
-            } else {
-                Span::default()
-            };
-            let members = refs.of(&set.refs).iter().zip(refs.of(&set.roles));
-            let members = members.map(|(&id, &(kind, role))| Member {
-                kind,
-                id,
-                role: set.string(role),
-            });
-            batch.members.push(members.collect());
-            batch.changes.push(change);
-        }
-        batch
+    /// The objects of all changes, in order, each with its change.
+    pub fn iter(&self) -> impl Iterator<Item = (&Change, Object<'_>)> {
+        let changes = self.changes.iter();
+        changes.map(|change| (change, self.object(change)))
     }
 
-    /// The objects, in the order in which the changes were given.
-    pub fn objects(&self) -> Vec<Object<'_>> {
-        let parts = self.changes.iter().zip(&self.tags).zip(&self.members);
-        parts
-            .map(|((change, tags), members)| self.object(change, tags, members))
-            .collect()
-    }
-
-    fn object<'b>(
-        &'b self,
-        change: &Change,
-        tags: &'b [(&'a str, &'a str)],
-        members: &'b [Member<'a>],
-    ) -> Object<'b> {
-        let user = self.set.string(change.user);
+    /// The object that a change creates, modifies or deletes.
+    pub fn object(&self, change: &Change) -> Object<'_> {
+        let user = self.string(change.user);
+        let tags = change.tags.of(&self.tags).chunks_exact(2);
         Object {
             id: change.id,
             info: Info {
@@ -411,20 +355,50 @@ impl<'a> Batch<'a> {
                 user: (!user.is_empty()).then_some(user),
                 visible: !change.is_deletion(),
             },
-            tags: tags.into(),
+            tags: tags
+                .map(|pair| (self.string(pair[0]), self.string(pair[1])))
+                .collect(),
             body: match change.key.0 {
                 ObjectKind::Node => ObjectBody::Node {
                     location: change.location,
                 },
                 ObjectKind::Way => ObjectBody::Way {
-                    refs: change.refs.of(&self.set.refs).into(),
-                    locations: change.locations.of(&self.set.locations).into(),
+                    refs: change.refs.of(&self.refs).into(),
+                    locations: change.locations.of(&self.locations).into(),
                 },
                 ObjectKind::Relation => ObjectBody::Relation {
-                    members: members.into(),
+                    members: self.members(change).collect(),
                 },
             },
         }
+    }
+
+    /// The members of a relation.
+    fn members(&self, change: &Change) -> impl Iterator<Item = Member<'_>> {
+        let refs = change.refs.of(&self.refs).iter();
+        let members = refs.zip(change.refs.of(&self.roles));
+        members.map(|(&id, &(kind, role))| Member {
+            kind,
+            id,
+            role: self.string(role),
+        })
+    }
+
+    fn string(&self, id: u32) -> &str {
+        self.strings.get(id)
+    }
+}
+
+impl Change {
+    /// The kind of the object.
+    pub const fn kind(&self) -> ObjectKind {
+        self.key.0
+    }
+
+    /// The location that the change gives its node; `None` for other kinds, for a deletion, and for a location outside of
+    /// the world.
+    pub fn location(&self) -> Option<Location> {
+        ChangeSet::location(self)
     }
 }
 

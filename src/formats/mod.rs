@@ -33,7 +33,7 @@ mod write_xml;
 mod xml;
 
 pub use change_action::ChangeAction;
-pub use change_set::{Batch, Change, ChangeSet, SameTime};
+pub use change_set::{Change, ChangeSet, SameTime};
 pub use change_state::ChangeState;
 pub(crate) use change_state::DataState;
 pub use changesets::{Changeset, Comment, read_changesets};

@@ -6,7 +6,7 @@ use super::format::TextFormat;
 use super::o5m::{self, O5mChunks};
 use super::text_chunks::{TextChunk, TextChunks};
 use super::{opl, xml};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::binary_kind;
 use crate::io::Input;
 use crate::runtime::{Context, parallel_classify_phase};
@@ -101,7 +101,10 @@ pub fn read_texts<S, T: Send>(
             Err(error) => (None, Some(Err(error))),
         };
         let chunks = chunks.into_iter().flatten().chain(failed);
-        chunks.map(move |chunk| chunk.map(|chunk| (number, chunk)))
+        chunks.map(move |chunk| {
+            ctx.cancellation.check()?;
+            chunk.map(|chunk| (number, chunk))
+        })
     });
     parallel_classify_phase(
         ctx.jobs,
@@ -147,7 +150,7 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
         (_, Some(kind)) => format!("not an OSM file (it looks like {kind})"),
         (_, None) => return Ok(()),
     };
-    Err(Error::file(path, cause))
+    Err(Error::file_of(path, ErrorKind::NotOsm, cause))
 }
 
 /// Adds all objects of some text files to `all`, in file order. Returns the facts about replication in the header of each

@@ -41,8 +41,8 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
     );
     // The set does not contain an object that the user of an editor deleted.
     assert_eq!(set.deleted_in_editor(), 1);
-    let batch = Batch::new(&set, set.changes().iter().filter(|c| !c.is_deletion()));
-    let objects = batch.objects();
+    let changes = set.changes().iter().filter(|c| !c.is_deletion());
+    let objects: Vec<_> = changes.map(|change| set.object(change)).collect();
     let location = Location::new(15_000_000, -22_500_000);
     assert_eq!(objects[1].body, ObjectBody::Node { location });
     assert_eq!(*objects[1].tags, [("a", "<b>")]);
@@ -69,8 +69,8 @@ fn an_opl_file_gives_its_objects_too() {
         .map(|c| (c.id, c.is_deletion()))
         .collect();
     assert_eq!(seen, [(1, false), (9, true), (5, false)]);
-    let batch = Batch::new(&set, set.changes());
-    assert_eq!(*batch.objects()[0].tags, [("a", "<b")]);
+    let (_, object) = set.iter().next().unwrap();
+    assert_eq!(*object.tags, [("a", "<b")]);
 }
 
 #[test]

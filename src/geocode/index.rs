@@ -7,12 +7,12 @@ use super::leaf::{Leaf, LeafItem};
 use super::metric::Metric;
 use super::tree::Tree;
 use super::write::part_places;
-use crate::error::{Error, FormatError, Result};
+use crate::error::{Error, ErrorKind, FormatError, Result};
 use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io;
 use std::path::Path;
 
 /// The name of the manifest in the directory of an index.
@@ -47,15 +47,15 @@ impl Manifest {
     pub(crate) fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(MANIFEST);
         let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => {
-                let cause = "there is no index here; `pbfhogg build-geocode-index FILE --output-dir \
-                             DIRECTORY` makes one";
-                Error::file(directory, cause)
+            io::ErrorKind::NotFound => {
+                let error = Error::file_of(directory, ErrorKind::NotFound, "there is no index here");
+                error.advise("`pbfhogg build-geocode-index FILE --output-dir DIRECTORY` makes one")
             }
-            ErrorKind::NotADirectory => {
-                let cause = "this is a file, not the directory of an index; `pbfhogg build-geocode-index FILE \
-                             --output-dir DIRECTORY` makes one of an OSM file first";
-                Error::file(directory, cause)
+            io::ErrorKind::NotADirectory => {
+                let error = Error::file(directory, "this is a file, not the directory of an index");
+                error.advise(
+                    "`pbfhogg build-geocode-index FILE --output-dir DIRECTORY` makes one of an OSM file first",
+                )
             }
             _ => Error::io(&path, "cannot open", error),
         })?;
@@ -65,9 +65,10 @@ impl Manifest {
             manifest.version == VERSION && is_name && manifest.file.starts_with("index-")
         };
         manifest.filter(is_known).ok_or_else(|| {
-            let cause = "this is not the manifest of an index of this version; build the index again with \
-                         `pbfhogg build-geocode-index FILE -O --output-dir DIRECTORY`";
-            Error::file(&path, cause)
+            let error = Error::file(&path, "this is not the manifest of an index of this version");
+            error.advise(
+                "build the index again with `pbfhogg build-geocode-index FILE -O --output-dir DIRECTORY`",
+            )
         })
     }
 
@@ -76,7 +77,7 @@ impl Manifest {
     pub(crate) fn listed_in(directory: &Path) -> std::io::Result<Option<String>> {
         let bytes = match std::fs::read(directory.join(MANIFEST)) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         let manifest = serde_json::from_slice::<serde_json::Value>(&bytes).ok();

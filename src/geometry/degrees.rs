@@ -120,6 +120,17 @@ pub fn parse_bbox(text: &str) -> Result<Shape, String> {
     parse_box(text, CornerOrder::Southwest).map(|region| region.shape)
 }
 
+impl Bbox {
+    /// Parses the box around two opposite corners, `lon1,lat1,lon2,lat2` in degrees: usually west, south, east, north.
+    ///
+    /// # Errors
+    ///
+    /// There are not four numbers, or a corner is not on the earth. The error says so.
+    pub fn parse_degrees(text: &str) -> Result<Self, String> {
+        parse_corners(text)
+    }
+}
+
 /// Parses a box from `lon1,lat1,lon2,lat2` in degrees. A box without area is an error.
 pub fn parse_box(text: &str, order: CornerOrder) -> Result<BoxRegion, String> {
     let parts: Vec<&str> = text.split(',').collect();

@@ -12,6 +12,18 @@ pub struct Point {
     pub lon_e7: i32,
 }
 
+impl Point {
+    /// Latitude in degrees.
+    pub fn lat(self) -> f64 {
+        f64::from(self.lat_e7) / 1e7
+    }
+
+    /// Longitude in degrees.
+    pub fn lon(self) -> f64 {
+        f64::from(self.lon_e7) / 1e7
+    }
+}
+
 impl From<Location> for Point {
     fn from(location: Location) -> Self {
         Self {

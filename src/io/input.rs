@@ -278,8 +278,9 @@ impl Input {
     /// Fills `buffer` with the bytes from `offset` on. Fails if the file has become shorter.
     pub(crate) fn read_all_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
         if self.read_at(buffer, offset)? < buffer.len() {
-            return Err(Error::file(
+            return Err(Error::file_of(
                 self.path(),
+                crate::error::ErrorKind::Truncated,
                 "the file was truncated while it was being read",
             ));
         }

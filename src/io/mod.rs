@@ -24,6 +24,7 @@ mod staging;
 mod stream_output;
 mod temporary;
 mod unfinished;
+mod writer_target;
 
 pub(crate) use backends::{Backend, check_space, open_backend};
 pub(crate) use decompress::{FileCompression, decompressed, gunzip};
@@ -39,6 +40,7 @@ pub use scratch_directory::ScratchDirectory;
 pub use size_hint::SizeHint;
 pub(crate) use stream_output::{StreamOutput, commit_together};
 pub use unfinished::abandon_unfinished;
+pub use writer_target::WriterTarget;
 
 /// Length in bytes of the first read of a file, and of the read that searches its end for the table of contents.
 pub(crate) const FIRST_READ: usize = 64 * 1024;

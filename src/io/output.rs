@@ -3,13 +3,14 @@
 use super::input::is_url;
 use super::replaced::Replaced;
 use super::temporary::{self, directory_of};
+use super::writer_target::{self, WriterPipe, WriterTarget};
 use super::{access, unfinished};
-use crate::error::{Error, Result};
-use crate::runtime::Context;
+use crate::error::{Error, ErrorKind, Result};
+use crate::runtime::{Cancellation, Context};
 use crate::system::{self, Call};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf, is_separator};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -62,6 +63,8 @@ pub enum OutputTarget {
     Stdout,
     /// A temporary file.
     Scratch(ScratchFile),
+    /// A [`Write`](std::io::Write) of the caller, as a stream; see [`OutputTarget::writer`].
+    Writer(WriterTarget),
     /// A named file, device or pipe.
     File {
         /// The path of the file.
@@ -72,10 +75,41 @@ pub enum OutputTarget {
 }
 
 impl OutputTarget {
+    /// A file that must not exist yet.
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self::File {
+            path: path.into(),
+            overwrite: false,
+        }
+    }
+
+    /// A writer, which gets the output as a stream while it is made, from another thread. It has got everything, and was
+    /// flushed, when the command returns. Takes one output. If the writer fails, the command fails with
+    /// [`Error::ClosedPipe`].
+    ///
+    /// ```
+    /// use pbfhogg::commands::{cat, synth};
+    /// use pbfhogg::{Context, OutputOptions, OutputTarget};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("world.osm.pbf");
+    /// # let ctx = Context::default();
+    /// # synth::run(&synth::Options::new(1_000, OutputOptions::file(&path)), &ctx)?;
+    /// # let connection = std::fs::File::create(directory.path().join("connection"))?;
+    /// let output = OutputOptions::new(OutputTarget::writer(connection));
+    /// cat::run(&cat::Options::new(vec![path.clone()], output), &ctx)?;
+    /// # let copied = directory.path().join("connection");
+    /// # assert!(pbfhogg::ElementReader::from_path(copied)?.find_map(|_| Some(()))?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn writer(writer: impl Write + Send + 'static) -> Self {
+        Self::Writer(WriterTarget::new(Box::new(writer)))
+    }
+
     /// Whether the output is written as a stream, without seeking: standard output, a device or a named pipe.
     pub fn is_stream(&self) -> bool {
         match self {
-            Self::Stdout => true,
+            Self::Stdout | Self::Writer(_) => true,
             Self::Scratch(_) => false,
             // Devices and named pipes are written to, not replaced.
             Self::File { path, .. } => path
@@ -96,10 +130,8 @@ impl OutputTarget {
             return Err(Error::file(path, "the output is a directory, not a file"));
         }
         if !self.is_stream() && path.symlink_metadata().is_ok() && !overwrite {
-            return Err(Error::file(
-                path,
-                "the output exists; use --overwrite (-O) to replace it",
-            ));
+            let error = Error::file_of(path, ErrorKind::Exists, "the output exists");
+            return Err(error.advise("use --overwrite (-O) to replace it"));
         }
         Ok(())
     }
@@ -165,6 +197,7 @@ impl OutputTarget {
     pub fn path(&self) -> &Path {
         match self {
             Self::Stdout => Path::new("standard output"),
+            Self::Writer(_) => Path::new(writer_target::NAME),
             Self::Scratch(scratch) => &scratch.directory,
             Self::File { path, .. } => path,
         }
@@ -185,7 +218,8 @@ impl OpenOutput {
     /// will replace.
     pub fn open(target: OutputTarget, ctx: &Context) -> Result<Self> {
         let is_stream = target.is_stream();
-        let (output, file) = Output::create(target)?;
+        let (mut output, file) = Output::create(target)?;
+        output.cancellation = ctx.cancellation.clone();
         if let Some(warning) = &output.warning {
             ctx.warn(warning.clone());
         }
@@ -209,6 +243,7 @@ impl OpenOutput {
             replaced: None,
             warning: None,
             claim: None,
+            cancellation: Cancellation::default(),
         };
         Ok(Self {
             output,
@@ -233,6 +268,7 @@ pub struct Output {
     warning: Option<String>,
     /// The claim on the place of the file; `None` for streams and temporary files.
     claim: Option<Claim>,
+    cancellation: Cancellation,
 }
 
 /// The state of an unfinished output: for a [`ScratchFile`], its directory; for a file without a name or with a
@@ -240,6 +276,7 @@ pub struct Output {
 #[derive(Debug)]
 enum Pending {
     Stream,
+    Writer(WriterPipe),
     Scratch(PathBuf),
     Unnamed {
         file: File,
@@ -267,6 +304,10 @@ impl Output {
                 let file = system::standard_output()
                     .map_err(|error| Error::io(target.path(), "cannot open", error))?;
                 (Pending::Stream, file)
+            }
+            OutputTarget::Writer(writer) => {
+                let (pipe, file) = WriterPipe::open(writer)?;
+                (Pending::Writer(pipe), file)
             }
             OutputTarget::Scratch(scratch) => {
                 (Pending::Scratch(scratch.directory.clone()), scratch.open()?)
@@ -296,6 +337,7 @@ impl Output {
             replaced,
             warning,
             claim,
+            cancellation: Cancellation::default(),
         };
         Ok((output, file))
     }
@@ -308,7 +350,7 @@ impl Output {
     /// Free bytes on the output's file system; `None` for a stream, or if the file system does not report them.
     pub(super) fn free_space(&self) -> Option<u64> {
         match &self.pending {
-            Pending::Stream => None,
+            Pending::Stream | Pending::Writer(_) => None,
             Pending::Scratch(directory) => system::free_space(directory),
             Pending::Unnamed { real_path, .. } | Pending::Named { real_path, .. } => {
                 system::free_space(directory_of(real_path))
@@ -320,7 +362,7 @@ impl Output {
     /// system refuses, warns and returns `None`.
     pub(super) fn direct_file(&self, ctx: &Context) -> Option<File> {
         let file = match &self.pending {
-            Pending::Stream | Pending::Scratch(_) => return None,
+            Pending::Stream | Pending::Writer(_) | Pending::Scratch(_) => return None,
             Pending::Unnamed { file, .. } => file,
             Pending::Named { temp, .. } => temp.as_file(),
         };
@@ -355,6 +397,7 @@ impl Output {
 
     /// Flushes the file and its directory by `flush`, and gives the file its name.
     fn put(self, completed: &[PathBuf], flush: fn(&File) -> io::Result<()>) -> Result<()> {
+        self.cancellation.check()?;
         let Self {
             target,
             pending,
@@ -371,6 +414,10 @@ impl Output {
             Pending::Stream | Pending::Scratch(_) => {
                 unfinished::end_all(completed);
                 Ok(())
+            }
+            Pending::Writer(pipe) => {
+                unfinished::end_all(completed);
+                pipe.finish()
             }
             Pending::Unnamed { file, real_path } => {
                 flush(&file).map_err(failed("cannot flush to disk"))?;

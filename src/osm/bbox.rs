@@ -77,6 +77,12 @@ impl Bbox {
         }
     }
 
+    /// Whether a point, in decimicro degrees, lies in the box or on its edge.
+    pub fn contains(&self, lat_e7: i32, lon_e7: i32) -> bool {
+        (self.min_lat_e7..=self.max_lat_e7).contains(&lat_e7)
+            && (self.min_lon_e7..=self.max_lon_e7).contains(&lon_e7)
+    }
+
     /// Whether a point, in nanodegrees, lies in the box or on its edge.
     pub fn contains_nano(&self, lat: i64, lon: i64) -> bool {
         (nano_of_e7(self.min_lat_e7)..=nano_of_e7(self.max_lat_e7)).contains(&lat)

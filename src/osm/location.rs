@@ -55,6 +55,16 @@ impl Location {
         (self.0.get() ^ MASK) as i32
     }
 
+    /// Latitude in degrees.
+    pub fn lat(self) -> f64 {
+        f64::from(self.lat_e7()) / 1e7
+    }
+
+    /// Longitude in degrees.
+    pub fn lon(self) -> f64 {
+        f64::from(self.lon_e7()) / 1e7
+    }
+
     /// Latitude and longitude in units of 1e-7 degree, as files store them: `i32::MAX` for both if there is no
     /// location.
     #[inline]

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::file::ElementReader;
-use crate::formats::{Batch, Change, ChangeSet, read_osm_file};
+use crate::formats::{Change, ChangeSet, read_osm_file};
 use crate::geometry::{Point, point_of_e7};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
@@ -160,12 +160,9 @@ impl Source {
 
 /// Calls `visit` with the objects of one kind that are not deleted.
 fn for_each(set: &ChangeSet, kind: ObjectKind, mut visit: impl FnMut(&Object<'_>)) {
-    const AT_A_TIME: usize = 8192;
-    for changes in set.changes().chunks(AT_A_TIME) {
-        let wanted = |change: &&Change| change.key.0 == kind && !change.is_deletion();
-        let batch = Batch::new(set, changes.iter().filter(wanted));
-        batch.objects().iter().for_each(&mut visit);
-    }
+    let wanted = |change: &&Change| change.key.0 == kind && !change.is_deletion();
+    let changes = set.changes().iter().filter(wanted);
+    changes.for_each(|change| visit(&set.object(change)));
 }
 
 /// Whether a relation with these tags describes an area.

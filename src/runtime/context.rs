@@ -2,7 +2,9 @@
 
 use super::observer::{NoObserver, Observer};
 use super::stats::{Phase, Stats};
+use crate::error::{Error, Result};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::available_parallelism;
 
 /// The method of reading and writing files. The content of an output does not depend on it.
@@ -78,6 +80,22 @@ pub struct Context {
     pub observer: Arc<dyn Observer>,
     /// Counters and phase times of the run.
     pub stats: Arc<Stats>,
+    pub(crate) cancellation: Cancellation,
+}
+
+/// Whether the caller wants the work to end. Clones share the answer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cancellation(Arc<AtomicBool>);
+
+impl Cancellation {
+    /// Fails if the work was cancelled.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::Relaxed) {
+            Err(Error::Cancelled)
+        } else {
+            Ok(())
+        }
+    }
 }
 
 impl std::fmt::Debug for Context {
@@ -107,7 +125,33 @@ impl Context {
             disorder: Disorder::default(),
             observer: Arc::new(NoObserver),
             stats: Arc::default(),
+            cancellation: Cancellation::default(),
         }
+    }
+
+    /// The same context with another receiver of messages and progress.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
+        Self { observer, ..self }
+    }
+
+    /// Ends the commands that run in this context, or in a clone of it, as Ctrl-C ends the program: they fail with
+    /// [`Error::Cancelled`] after the blobs that are being worked on, and leave no output. A context that was cancelled
+    /// stays so. May be called from any thread.
+    ///
+    /// ```
+    /// use pbfhogg::{Context, ElementReader, ErrorKind};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/table-version-1.osm.pbf");
+    /// let ctx = Context::default();
+    /// let reader = ElementReader::with_context(path, ctx.clone())?;
+    /// ctx.cancel(); // as another thread would
+    /// let error = reader.for_each(|_| ()).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Cancelled);
+    /// # Ok::<(), pbfhogg::Error>(())
+    /// ```
+    pub fn cancel(&self) {
+        self.cancellation.0.store(true, Ordering::Relaxed);
     }
 
     /// The maximum number of bytes of blobs in flight (read, decoded or waiting to be written): 8 MiB plus 4 MiB for

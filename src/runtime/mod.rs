@@ -14,6 +14,7 @@ mod threads;
 mod ticket_lock;
 
 pub(crate) use chunk_queue::{ChunkQueue, ChunkSender};
+pub(crate) use context::Cancellation;
 pub use context::{Context, Disorder, InputFormat, IoMode};
 pub(crate) use job_queue::JobQueue;
 pub use observer::{NoObserver, Observer, human_bytes};

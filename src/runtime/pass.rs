@@ -78,10 +78,11 @@ impl<'c> Pass<'c> {
         if T::COUNTS_ROWS {
             self.ctx.observer.counts_rows();
         }
+        let cancellation = &self.ctx.cancellation;
         parallel_classify_phase(
             self.ctx.jobs,
             self.budget,
-            items,
+            items.map(|item| item.and_then(|item| cancellation.check().map(|()| item))),
             |item| item.held_bytes() * self.memory_factor,
             init,
             |scratch, item| {

@@ -5,7 +5,7 @@ use super::steps::ApplyStep;
 use crate::engine::sink::BlobOutcome;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobReader, WriteOptions};
-use crate::formats::{Batch, Change, ChangeSet};
+use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{
@@ -195,6 +195,10 @@ pub(super) enum Applied {
     Inserted(Vec<EncodedFrame>),
 }
 
+fn objects_of<'s>(set: &'s ChangeSet, changes: &[&Change]) -> Vec<Object<'s>> {
+    changes.iter().map(|change| set.object(change)).collect()
+}
+
 /// Encodes changes that belong to no blob of the base as new blobs. Deletions among them are only counted.
 fn insert_all(
     encoder: &mut FrameEncoder,
@@ -204,8 +208,7 @@ fn insert_all(
 ) -> Result<(Vec<EncodedFrame>, Tally), FormatError> {
     let mut script = Script::new(rules);
     changes.iter().for_each(|change| script.absent(change));
-    let batch = Batch::new(set, script.inserted);
-    let objects = batch.objects();
+    let objects = objects_of(set, &script.inserted);
     script.tally.missing_references += missing_references(&objects);
     for object in &objects {
         encoder.add(object)?;
@@ -302,8 +305,7 @@ impl Edit<'_> {
         if count == 0 {
             return Ok((BlobOutcome::Frames(Vec::new()), script.tally));
         }
-        let batch = Batch::new(self.set, script.inserted.iter().copied());
-        let objects = batch.objects();
+        let objects = objects_of(self.set, &script.inserted);
         script.tally.missing_references += missing_references(&objects);
         let grown = count > 2 * TARGET_ELEMENTS && count > self.entry.count as usize;
         self.spliced.clear();
@@ -345,8 +347,7 @@ impl Edit<'_> {
         relocated: &mut Vec<u8>,
     ) -> Result<(bool, Tally), FormatError> {
         let mut edited = self.prepare(payload, changes, relocated)?;
-        let batch = Batch::new(self.set, edited.script.inserted.iter().copied());
-        let objects = batch.objects();
+        let objects = objects_of(self.set, &edited.script.inserted);
         edited.script.tally.missing_references += missing_references(&objects);
         self.rebuild(&edited.block, &edited.script.edits, &objects)?;
         let changes = edited.moves || !edited.script.edits.is_unchanged();

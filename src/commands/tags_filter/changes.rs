@@ -6,9 +6,7 @@ use crate::engine::Format;
 use crate::engine::block_matcher::holds;
 use crate::engine::headers::generator;
 use crate::error::Result;
-use crate::formats::{
-    Batch, ChangeAction, OscText, TextCompression, TextOutput, read_change_files,
-};
+use crate::formats::{ChangeAction, OscText, TextCompression, TextOutput, read_change_files};
 use crate::index::IdSets;
 use crate::osm::{ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
 use crate::pbf::{List, Object, ObjectBody};
@@ -49,8 +47,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     let filter = ObjectFilter::new(options.expressions.iter().cloned());
     let set = read_change_files(std::slice::from_ref(&options.input), ctx)?;
     let versions = set.changes().iter().filter(|change| !change.is_deletion());
-    let batch = Batch::new(&set, versions);
-    let objects = batch.objects();
+    let objects: Vec<_> = versions.map(|change| set.object(change)).collect();
     let matched: IdSets = objects
         .iter()
         .filter(|object| matches(&filter, object) != options.invert)

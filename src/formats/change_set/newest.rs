@@ -141,14 +141,13 @@ impl ChangeSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::{Batch, OscText, TextFormat, read_texts};
+    use crate::formats::{OscText, TextFormat, read_texts};
     use crate::io::Input;
 
     /// Changes as a change file.
     fn text_of(set: &ChangeSet) -> String {
-        let batch = Batch::new(set, set.changes());
         let mut text = OscText::default();
-        for (change, object) in set.changes().iter().zip(batch.objects()) {
+        for (change, object) in set.iter() {
             text.put(change.action, &object);
         }
         text.finish()

@@ -189,12 +189,12 @@ impl<'b> Node<'b> {
 
     /// Latitude in degrees.
     pub fn lat(&self) -> f64 {
-        self.nano_lat as f64 * 1e-9
+        self.nano_lat as f64 / 1e9
     }
 
     /// Longitude in degrees.
     pub fn lon(&self) -> f64 {
-        self.nano_lon as f64 * 1e-9
+        self.nano_lon as f64 / 1e9
     }
 
     /// The tags in file order.
@@ -253,6 +253,13 @@ impl<'b> Way<'b> {
     /// The ids of the way's nodes, in order.
     pub fn refs(&self) -> Refs<'b> {
         Refs::new(self.message.refs.as_bytes())
+    }
+
+    /// Whether the way has more than one node, and its last node is its first.
+    pub fn is_closed(&self) -> bool {
+        let mut refs = self.refs();
+        let first = refs.next();
+        refs.last().is_some_and(|last| Some(last) == first)
     }
 
     /// The locations of the way's nodes, in the order of [`refs`](Self::refs); empty if the way does not carry

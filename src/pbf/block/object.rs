@@ -152,7 +152,7 @@ impl<'a> Object<'a> {
     /// Coordinates are rounded to units of 1e-7 degree.
     pub(crate) fn fill(
         &mut self,
-        element: &RawElement<'a>,
+        element: &RawElement<'_>,
         block: &Block<'a>,
     ) -> Result<(), FormatError> {
         self.fill_next(element, block, &mut None).map(drop)
@@ -162,7 +162,7 @@ impl<'a> Object<'a> {
     /// `element` has the same; `last` becomes the metadata of `element`.
     pub(crate) fn fill_next(
         &mut self,
-        element: &RawElement<'a>,
+        element: &RawElement<'_>,
         block: &Block<'a>,
         last: &mut Option<RawInfo>,
     ) -> Result<bool, FormatError> {
@@ -212,6 +212,23 @@ impl<'a> Object<'a> {
         self.info = Info::resolve(&raw_info, &block.units, strings)?;
         *last = Some(raw_info);
         Ok(false)
+    }
+}
+
+impl<'a> Block<'a> {
+    /// All objects, in order. Coordinates are rounded to units of 1e-7 degree.
+    ///
+    /// # Errors
+    ///
+    /// An object is damaged.
+    pub fn objects(&self) -> Result<Vec<Object<'a>>, FormatError> {
+        let (mut objects, mut cursor) = (Vec::new(), self.cursor());
+        while let Some(element) = cursor.next()? {
+            let mut object = Object::default();
+            object.fill(&element, self)?;
+            objects.push(object);
+        }
+        Ok(objects)
     }
 }
 

@@ -139,6 +139,14 @@ impl HeaderBlock {
         }
     }
 
+    /// The header of a file of objects: it requires the features that every reader knows.
+    pub fn for_objects() -> Self {
+        let mut header = Self::default();
+        header.set_required(feature::SCHEMA, true);
+        header.set_required(feature::DENSE_NODES, true);
+        header
+    }
+
     /// Appends the message, without a table of contents and without padding.
     pub fn encode(&self, out: &mut Vec<u8>) {
         if let Some([left, right, top, bottom]) = self.bbox_nano {

@@ -1,0 +1,306 @@
+//! Reading objects with their geometries: points, lines, and the polygons of closed ways and of multipolygons.
+
+use super::geometry_pass::{GeometryPass, Visitor, Visits, is_area, on_earth};
+use super::input;
+use super::way_locations::{IndexType, LocateOptions};
+use crate::area::{
+    AreaNode, AreaPolygon, AreaWay, MemberWays, OpenRings, Role, WayStore, assemble,
+};
+use crate::error::{FormatError, Result};
+use crate::file::PbfFile;
+use crate::geometry::Point;
+use crate::osm::{Location, ObjectId, ObjectKind};
+use crate::pbf::{Block, Element, Info, Relation, Way};
+use crate::runtime::Context;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The number of features after which a thread passes them on.
+const AT_ONCE: usize = 1000;
+
+/// The form in which a [`FeatureReader`] gives an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Form {
+    /// The object is left out.
+    Skip,
+    /// A node as a point, a way as a line.
+    Line,
+    /// A way whose last node is its first, or a relation with `type=multipolygon` or `type=boundary`, as polygons. Other
+    /// objects are left out.
+    Area,
+}
+
+/// An object with its geometry.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Feature {
+    /// The kind and the id of the object.
+    pub id: ObjectId,
+    /// The tags as pairs of key and value, in the order of the file.
+    pub tags: Vec<(String, String)>,
+    /// The geometry.
+    pub geometry: Geometry,
+}
+
+impl Feature {
+    /// The value of a tag.
+    pub fn tag(&self, key: &str) -> Option<&str> {
+        let tag = self.tags.iter().find(|(name, _)| name == key);
+        tag.map(|(_, value)| value.as_str())
+    }
+}
+
+/// The geometry of a [`Feature`], in units of 1e-7 degree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Geometry {
+    /// The location of a node.
+    Point(Point),
+    /// The locations of the nodes of a way, two or more. Nodes that are not in the file are left out.
+    Line(Vec<Point>),
+    /// The polygons of an area, one or more. They are valid: rings neither cross nor touch along a line.
+    Area(Vec<AreaPolygon>),
+}
+
+/// The decision about an object, by its kind and tags.
+type Select = dyn Fn(ObjectKind, &[(&str, &str)]) -> Form + Send + Sync;
+
+/// Reads objects with their geometries from a file in any format. The locations of nodes are looked up, unless the ways
+/// of the file have them; areas are assembled by the even-odd rule.
+///
+/// The file must hold current data, not a history. Memory is that of the locations of all nodes: 8 bytes for each in a
+/// sorted file; see [`IndexType`].
+///
+/// ```
+/// use pbfhogg::ObjectKind;
+/// use pbfhogg::areas::{FeatureReader, Form, Geometry};
+///
+/// # use pbfhogg::{Context, OutputOptions, commands::synth};
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("world.osm.pbf");
+/// # synth::run(&synth::Options::new(20_000, OutputOptions::file(&path)), &Context::default())?;
+/// let mut corners = 0;
+/// let buildings = FeatureReader::from_path(&path)?.select(|_, tags| {
+///     if tags.iter().any(|(key, _)| *key == "building") { Form::Area } else { Form::Skip }
+/// });
+/// buildings.for_each(|feature| {
+///     if let Geometry::Area(polygons) = feature.geometry {
+///         corners += polygons.iter().map(|polygon| polygon.outer.len()).sum::<usize>();
+///     }
+///     Ok(())
+/// })?;
+/// assert!(corners > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct FeatureReader {
+    file: PbfFile,
+    select: Arc<Select>,
+    index_type: IndexType,
+    ctx: Context,
+}
+
+impl std::fmt::Debug for FeatureReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FeatureReader")
+            .field("file", &self.file.input.path())
+            .finish_non_exhaustive()
+    }
+}
+
+impl FeatureReader {
+    /// Opens a file in any format.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened, or is not OSM data.
+    pub fn from_path(path: impl AsRef<Path>) -> Result<Self> {
+        Self::with_context(path, Context::default())
+    }
+
+    /// Opens a file; `ctx` defines the number of threads, and the observer of progress and warnings.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_path`](Self::from_path).
+    pub fn with_context(path: impl AsRef<Path>, ctx: Context) -> Result<Self> {
+        Ok(Self {
+            file: input::open(path.as_ref(), &ctx)?,
+            select: Arc::new(|_, _| Form::Line),
+            index_type: IndexType::default(),
+            ctx,
+        })
+    }
+
+    /// Sets the decision about each object, by its kind and tags. Without one, nodes with tags are points and ways are
+    /// lines.
+    #[must_use]
+    pub fn select(
+        self,
+        select: impl Fn(ObjectKind, &[(&str, &str)]) -> Form + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            select: Arc::new(select),
+            ..self
+        }
+    }
+
+    /// Sets the method of looking up the locations of nodes.
+    #[must_use]
+    pub fn index_type(self, index_type: IndexType) -> Self {
+        Self { index_type, ..self }
+    }
+
+    /// Calls `visit` with each selected object that has a geometry, on the calling thread: nodes, ways, relations, each
+    /// in the order of the file. Other threads make the geometries. Nodes without tags are left out, and so are areas
+    /// that are invalid or of which a member is missing.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is damaged or a history file; and the first error of `visit`.
+    pub fn for_each(&self, mut visit: impl FnMut(Feature) -> Result<()>) -> Result<()> {
+        let visits = Visits {
+            nodes: true,
+            untagged_nodes: false,
+            node_info: false,
+            ways: true,
+            areas: true,
+            member_node_ids: false,
+        };
+        let locate = LocateOptions {
+            index_type: self.index_type,
+            temp_dir: std::env::temp_dir(),
+            max_memory: None,
+            ranges: None,
+        };
+        let pass = GeometryPass::open(&self.file, visits, false, locate, &self.ctx)?;
+        let select = self.select.clone();
+        let init = move || Worker {
+            select: select.clone(),
+            nodes: Vec::new(),
+            features: Vec::new(),
+        };
+        let of_block = |block: &Block<'_>| areas_in(&*self.select, block);
+        pass.run(of_block, init, |features| {
+            features.into_iter().try_for_each(&mut visit)
+        })?;
+        Ok(())
+    }
+}
+
+/// Whether each object of a block is a relation that is wanted as an area.
+fn areas_in(select: &Select, block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
+    let mut wanted = Vec::new();
+    block.try_for_each(|element| {
+        wanted.push(match &element {
+            Element::Relation(relation) => is_wanted_area(select, relation),
+            Element::Node(_) | Element::Way(_) => false,
+        });
+        Ok::<_, FormatError>(())
+    })?;
+    Ok(wanted)
+}
+
+fn is_wanted_area(select: &Select, relation: &Relation<'_>) -> bool {
+    let tags: Vec<_> = relation.tags().collect();
+    is_area(relation.tags()) && select(ObjectKind::Relation, &tags) == Form::Area
+}
+
+/// Makes the features of a thread.
+struct Worker {
+    select: Arc<Select>,
+    /// Nodes of member ways; kept for its memory.
+    nodes: Vec<AreaNode>,
+    features: Vec<Feature>,
+}
+
+impl Worker {
+    fn add(&mut self, kind: ObjectKind, id: i64, tags: &[(&str, &str)], geometry: Geometry) {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        self.features.push(Feature {
+            id: ObjectId { kind, id },
+            tags: tags.iter().map(owned).collect(),
+            geometry,
+        });
+    }
+}
+
+impl Visitor for Worker {
+    type Found = Vec<Feature>;
+
+    fn node<'t>(
+        &mut self,
+        id: i64,
+        info: Info<'_>,
+        location: Option<Location>,
+        tags: impl Iterator<Item = (&'t str, &'t str)>,
+    ) -> Result<(), FormatError> {
+        let tags: Vec<_> = tags.collect();
+        let is_wanted = info.visible && (self.select)(ObjectKind::Node, &tags) == Form::Line;
+        if let Some(point) = location.and_then(on_earth).filter(|_| is_wanted) {
+            self.add(ObjectKind::Node, id, &tags, Geometry::Point(point));
+        }
+        Ok(())
+    }
+
+    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError> {
+        let tags: Vec<_> = way.tags().collect();
+        let form = (self.select)(ObjectKind::Way, &tags);
+        if form == Form::Skip {
+            return Ok(());
+        }
+        let located = way.refs().zip(locations);
+        let located = located.filter_map(|(id, location)| {
+            let point = location.and_then(on_earth)?;
+            Some(AreaNode { id, point })
+        });
+        let nodes: Vec<AreaNode> = located.collect();
+        match form {
+            Form::Line if nodes.len() > 1 => {
+                let line = nodes.iter().map(|node| node.point).collect();
+                self.add(ObjectKind::Way, way.id(), &tags, Geometry::Line(line));
+            }
+            Form::Area if nodes.len() == locations.len() && way.is_closed() => {
+                let (id, role) = (way.id(), Role::Other);
+                let nodes = &nodes;
+                let assembly = assemble(&[AreaWay { id, role, nodes }], OpenRings::Refuse);
+                if !assembly.polygons.is_empty() {
+                    self.add(
+                        ObjectKind::Way,
+                        id,
+                        &tags,
+                        Geometry::Area(assembly.polygons),
+                    );
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError> {
+        if !is_wanted_area(&*self.select, relation) {
+            return Ok(());
+        }
+        let members = MemberWays::read(relation.members(), ways, &mut self.nodes);
+        if members.is_empty() || members.missing.is_some() {
+            return Ok(());
+        }
+        let polygons = members.assemble(&self.nodes, OpenRings::Refuse).polygons;
+        if !polygons.is_empty() {
+            let tags: Vec<_> = relation.tags().collect();
+            self.add(
+                ObjectKind::Relation,
+                relation.id(),
+                &tags,
+                Geometry::Area(polygons),
+            );
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError> {
+        let is_due = self.features.len() >= AT_ONCE || (is_end && !self.features.is_empty());
+        Ok(is_due.then(|| std::mem::take(&mut self.features)))
+    }
+}
