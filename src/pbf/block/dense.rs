@@ -409,7 +409,7 @@ pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> Result<&'a [u8], 
     while !keys_vals.is_done() {
         let end = keys_vals.position() - start;
         if keys_vals.read()? == 0 {
-            return Ok(rest.get(..end).unwrap_or_default());
+            return Ok(&rest[..end]);
         }
         if keys_vals.is_done() {
             return Err(key_without_value());

@@ -297,7 +297,7 @@ impl<'b> Way<'b> {
             let count = left.min(AT_ONCE);
             left -= count;
             for (column, deltas) in columns.iter_mut().zip([&mut lats, &mut lons]) {
-                deltas.fill(column.get_mut(..count).unwrap_or_default())?;
+                deltas.fill(&mut column[..count])?;
             }
             let [lats, lons] = &columns;
             let pairs = lats.iter().zip(lons).take(count);

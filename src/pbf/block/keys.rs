@@ -123,7 +123,7 @@ impl Block<'_> {
                     let mut deltas = Delta::new(&dense.ids);
                     let (mut ids, mut left) = ([0; STRIDE], dense.len());
                     while left > 0 {
-                        let ids = ids.get_mut(..left.min(STRIDE)).unwrap_or_default();
+                        let ids = &mut ids[..left.min(STRIDE)];
                         deltas.fill(ids)?;
                         ids.iter().for_each(|id| visit(ObjectKind::Node, *id));
                         left -= ids.len();

@@ -142,9 +142,8 @@ impl<'a> MessageList<'a> {
             dense: Vec::new(),
         };
         for position in &mut part.positions {
-            if position.kind_and_len == DENSE
-                && let Some(dense) = self.dense.get(position.start as usize)
-            {
+            if position.kind_and_len == DENSE {
+                let dense = &self.dense[position.start as usize];
                 position.start = part.dense.len() as u32;
                 part.dense.push(dense.clone());
             }
@@ -180,11 +179,10 @@ impl<'a> Iterator for Messages<'a> {
             0 => ObjectKind::Node,
             1 => ObjectKind::Way,
             2 => ObjectKind::Relation,
-            _ => return self.dense.get(start).map(BlockMessage::Dense),
+            _ => return Some(BlockMessage::Dense(&self.dense[start])),
         };
         let len = (position.kind_and_len >> 2) as usize;
-        let message = self.bytes.get(start..start + len)?;
-        Some(BlockMessage::Single(kind, message))
+        Some(BlockMessage::Single(kind, &self.bytes[start..start + len]))
     }
 }
 

@@ -238,7 +238,7 @@ impl Block<'_> {
             let count = left.min(STRIDE);
             left -= count;
             for (column, deltas) in columns.iter_mut().zip([&mut ids, &mut lats, &mut lons]) {
-                deltas.fill(column.get_mut(..count).unwrap_or_default())?;
+                deltas.fill(&mut column[..count])?;
             }
             let [ids, lats, lons] = &columns;
             for ((&id, &lat), &lon) in ids.iter().zip(lats).zip(lons).take(count) {

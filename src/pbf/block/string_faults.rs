@@ -236,9 +236,10 @@ fn escaped(bytes: &[u8]) -> String {
         Ok(text) => text.find(is_unknown_to_xml),
         Err(error) => Some(error.valid_up_to()),
     };
-    let at = at.unwrap_or(0);
-    let byte = bytes.get(at).copied().unwrap_or_default();
-    format!("{start}… (byte {at} is \\x{byte:02x})")
+    match at {
+        Some(at) => format!("{start}… (byte {at} is \\x{:02x})", bytes[at]),
+        None => format!("{start}…"),
+    }
 }
 
 #[cfg(test)]

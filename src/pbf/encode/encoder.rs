@@ -352,7 +352,7 @@ impl BlockEncoder {
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let mut table = Vec::with_capacity(self.interner.text_len() * 2);
         let final_ids = self.interner.finish(&mut table);
-        let to_final = |id: &mut u32| *id = final_ids.get(*id as usize).copied().unwrap_or(0);
+        let to_final = |id: &mut u32| *id = final_ids[*id as usize];
         self.tags.iter_mut().for_each(to_final);
         self.roles.iter_mut().for_each(to_final);
         let infos = self.objects.iter_mut().map(|object| &mut object.info);
@@ -385,22 +385,18 @@ impl BlockEncoder {
     fn encode_messages(&self, kind: ObjectKind, group: &mut Vec<u8>) {
         let (mut message, mut scratch) = (Vec::new(), Vec::new());
         for object in &self.objects {
-            let tags = self.tags.get(object.tags.clone()).unwrap_or_default();
             let head = Head {
                 id: object.id,
-                tags,
+                tags: &self.tags[object.tags.clone()],
                 info: object.info,
             };
-            let runs = object
-                .runs
-                .clone()
-                .map(|range| self.runs.get(range).unwrap_or_default());
+            let runs = object.runs.clone().map(|range| &self.runs[range]);
             message.clear();
             if kind == ObjectKind::Way {
                 encode_way(&mut message, &mut scratch, &head, runs);
                 put_bytes_field(group, primitive_group::WAYS, &message);
             } else {
-                let roles = self.roles.get(object.roles.clone()).unwrap_or_default();
+                let roles = &self.roles[object.roles.clone()];
                 encode_relation(&mut message, &mut scratch, &head, roles, [runs[0], runs[1]]);
                 put_bytes_field(group, primitive_group::RELATIONS, &message);
             }
@@ -409,15 +405,15 @@ impl BlockEncoder {
 
     fn encode_nodes(&self, group: &mut Vec<u8>) {
         let (mut message, mut scratch) = (Vec::new(), Vec::new());
-        let locations = self.lats.iter().zip(&self.lons);
-        for (object, (lat, lon)) in self.objects.iter().zip(locations) {
+        for (index, object) in self.objects.iter().enumerate() {
             let head = Head {
                 id: object.id,
-                tags: self.tags.get(object.tags.clone()).unwrap_or_default(),
+                tags: &self.tags[object.tags.clone()],
                 info: object.info,
             };
+            let location = [self.lats[index], self.lons[index]];
             message.clear();
-            encode_node(&mut message, &mut scratch, &head, [*lat, *lon]);
+            encode_node(&mut message, &mut scratch, &head, location);
             put_bytes_field(group, primitive_group::NODES, &message);
         }
     }
@@ -432,9 +428,9 @@ impl BlockEncoder {
         put_deltas(&mut columns.lons, self.lons.iter().copied());
         // The column of tags could be omitted if no node has tags, but some readers then lose the nodes.
         for object in &self.objects {
-            let tags = self.tags.get(object.tags.clone()).unwrap_or_default();
-            tags.iter()
-                .for_each(|&id| put_varint(&mut columns.keys_vals, u64::from(id)));
+            for &id in &self.tags[object.tags.clone()] {
+                put_varint(&mut columns.keys_vals, u64::from(id));
+            }
             columns.keys_vals.push(0);
         }
         let infos = || self.objects.iter().map(|object| &object.info);

@@ -35,9 +35,7 @@ impl Interner {
     }
 
     fn count(&mut self, id: u32) {
-        if let Some(uses) = self.uses.get_mut(id as usize) {
-            *uses += 1;
-        }
+        self.uses[id as usize] += 1;
     }
 
     /// The length of the distinct strings so far, in bytes.
@@ -49,16 +47,13 @@ impl Interner {
     /// provisional id.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.pool.len() as u32).collect();
-        let uses = |id: &u32| self.uses.get(*id as usize).copied().unwrap_or(0);
         // The sort is stable: strings with the same number of uses stay in the order of first appearance.
-        order.sort_by_key(|id| std::cmp::Reverse(uses(id)));
+        order.sort_by_key(|id| std::cmp::Reverse(self.uses[*id as usize]));
         let mut final_ids = vec![0; self.pool.len() + 1];
         put_bytes_field(out, string_table::S, b"");
         for (index, &id) in order.iter().enumerate() {
             put_bytes_field(out, string_table::S, self.pool.get(id).as_bytes());
-            if let Some(final_id) = final_ids.get_mut(id as usize + 1) {
-                *final_id = index as u32 + 1;
-            }
+            final_ids[id as usize + 1] = index as u32 + 1;
         }
         self.pool.clear();
         self.uses.clear();
@@ -90,17 +85,13 @@ impl<'a> SourceStrings<'a> {
     pub fn id(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
         let text = self.strings.get(index)?;
         let epoch = interner.epoch.wrapping_add(1);
-        match self.known.get_mut(index as usize) {
-            Some(&mut (known, id)) if known == epoch => {
-                interner.count(id.wrapping_sub(1));
-                Ok(id)
-            }
-            Some(slot) => {
-                *slot = (epoch, interner.add(text));
-                Ok(slot.1)
-            }
-            None => Ok(interner.add(text)),
+        let known = &mut self.known[index as usize];
+        if known.0 == epoch {
+            interner.count(known.1 - 1);
+        } else {
+            *known = (epoch, interner.add(text));
         }
+        Ok(known.1)
     }
 
     /// The provisional id of a role or user: as [`id`](Self::id), but 0 for an empty string.

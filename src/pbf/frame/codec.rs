@@ -103,6 +103,7 @@ fn libdeflate_level(level: u8) -> libdeflater::CompressionLvl {
         9 => 7,
         other => i32::from(other),
     };
+    // A `Compression` that was not parsed may have a level above 12, which counts as the default level.
     libdeflater::CompressionLvl::new(level).unwrap_or_default()
 }
 
@@ -152,7 +153,7 @@ impl Decompressor {
         if self.payload.len() < len {
             self.payload.resize(len, 0);
         }
-        let out = self.payload.get_mut(..len).unwrap_or_default();
+        let out = &mut self.payload[..len];
         let found = match blob.encoding {
             Encoding::Raw => len,
             Encoding::Zlib => inflate(&mut self.zlib, blob.data, out)?,
@@ -185,7 +186,7 @@ impl Decompressor {
         if !inflater.inflate(&mut self.zlib, blob.data, out, &mut self.segments) {
             return Ok((self.payload(blob)?, BlobSegments::Wrong));
         }
-        let payload = self.payload.get(..len).unwrap_or_default();
+        let payload = &self.payload[..len];
         let segmented = Segmented {
             payload,
             data: blob.data,
@@ -209,7 +210,7 @@ impl Decompressor {
         if self.payload.len() < len {
             self.payload.resize(len, 0);
         }
-        let out = self.payload.get_mut(..len).unwrap_or_default();
+        let out = &mut self.payload[..len];
         let stream = self
             .stream
             .get_or_insert_with(|| flate2::Decompress::new(true));
@@ -253,8 +254,11 @@ fn inflate_until(
             return Ok(());
         };
         let used = stream.total_in();
-        let data = data.get(used as usize..).unwrap_or_default();
-        let status = stream.decompress(data, rest, flate2::FlushDecompress::None);
+        let status = stream.decompress(
+            &data[used as usize..],
+            rest,
+            flate2::FlushDecompress::None,
+        );
         status.map_err(|_| damaged())?;
         if (stream.total_in(), stream.total_out()) == (used, done as u64) {
             return Err(damaged());
@@ -394,7 +398,7 @@ impl Compressor {
                 let len = zlib
                     .zlib_compress(payload, &mut self.stored)
                     .map_err(|_| FormatError::new("zlib could not compress the payload"))?;
-                Ok((Encoding::Zlib, self.stored.get(..len).unwrap_or_default()))
+                Ok((Encoding::Zlib, &self.stored[..len]))
             }
             Compression::Zstd(level) => {
                 let failed = |error: std::io::Error| FormatError::with(format!("zstd: {error}"));
@@ -413,7 +417,7 @@ impl Compressor {
                     .resize(lz4_flex::block::get_maximum_output_size(payload.len()), 0);
                 let len = lz4_flex::block::compress_into(payload, &mut self.stored)
                     .map_err(|error| FormatError::with(format!("lz4: {error}")))?;
-                Ok((Encoding::Lz4, self.stored.get(..len).unwrap_or_default()))
+                Ok((Encoding::Lz4, &self.stored[..len]))
             }
         }
     }

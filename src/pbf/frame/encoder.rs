@@ -29,8 +29,8 @@ impl EncodedFrame {
         &'a self,
         decompressor: &'a mut Decompressor,
     ) -> Result<&'a [u8], FormatError> {
-        let body = self.bytes.get(self.entry.header_len as usize..);
-        decompressor.payload(&Blob::parse(body.unwrap_or_default())?)
+        let body = &self.bytes[self.entry.header_len as usize..];
+        decompressor.payload(&Blob::parse(body)?)
     }
 }
 
@@ -188,6 +188,5 @@ impl FrameEncoder {
 
 /// Length of the prefix and the BlobHeader of a frame, in bytes.
 fn frame_header_len(frame: &[u8]) -> u32 {
-    let prefix = frame.first_chunk::<4>().copied().unwrap_or_default();
-    4 + u32::from_be_bytes(prefix)
+    4 + u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]])
 }

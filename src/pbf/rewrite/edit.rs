@@ -372,19 +372,17 @@ impl<'a> NewObjects<'a> {
     }
 
     fn tags(&self, index: usize) -> &[u32] {
-        self.tags.get(index).map(Vec::as_slice).unwrap_or_default()
+        &self.tags[index]
     }
 
     /// Appends the way or relation `index` as a field of a group. Nodes are left out: they are inserted into the dense
     /// columns.
     fn put_message(&self, index: usize, group: &mut Vec<u8>) {
-        let (Some(object), Some(info)) = (self.objects.get(index), self.infos.get(index)) else {
-            return;
-        };
+        let object = &self.objects[index];
         let head = Head {
             id: object.id,
             tags: self.tags(index),
-            info: *info,
+            info: self.infos[index],
         };
         let (mut message, mut scratch) = (Vec::new(), Vec::new());
         match &object.body {
@@ -392,13 +390,11 @@ impl<'a> NewObjects<'a> {
             ObjectBody::Way { refs, .. } => {
                 let [mut run, mut lats, mut lons] = [const { Vec::new() }; 3];
                 put_deltas(&mut run, refs.iter().copied());
-                let locations_of_way = self
-                    .locations_of_way
-                    .get(index)
-                    .filter(|all| all.len() == refs.len());
-                let locations_of_way = locations_of_way.map(Vec::as_slice).unwrap_or_default();
-                put_deltas(&mut lats, locations_of_way.iter().map(|place| place.0));
-                put_deltas(&mut lons, locations_of_way.iter().map(|place| place.1));
+                let locations = &self.locations_of_way[index];
+                if locations.len() == refs.len() {
+                    put_deltas(&mut lats, locations.iter().map(|place| place.0));
+                    put_deltas(&mut lons, locations.iter().map(|place| place.1));
+                }
                 encode_way(&mut message, &mut scratch, &head, [&run, &lats, &lons]);
                 put_bytes_field(group, primitive_group::WAYS, &message);
             }
@@ -406,7 +402,7 @@ impl<'a> NewObjects<'a> {
                 let mut ids = Vec::new();
                 put_deltas(&mut ids, members.iter().map(|member| member.id));
                 let kinds: Vec<u8> = members.iter().map(|member| member.kind.number()).collect();
-                let roles = self.roles.get(index).map(Vec::as_slice).unwrap_or_default();
+                let roles = &self.roles[index];
                 encode_relation(&mut message, &mut scratch, &head, roles, [&ids, &kinds]);
                 put_bytes_field(group, primitive_group::RELATIONS, &message);
             }
@@ -457,9 +453,9 @@ fn splice_dense(
     new: &NewObjects<'_>,
     columns: &mut DenseColumns,
 ) -> Result<(), FormatError> {
-    let id = |index: usize| new.objects.get(index).map_or(0, |object| object.id);
-    let lat = |index: usize| new.locations.get(index).map_or(0, |location| location.0);
-    let lon = |index: usize| new.locations.get(index).map_or(0, |location| location.1);
+    let id = |index: usize| new.objects[index].id;
+    let lat = |index: usize| new.locations[index].0;
+    let lon = |index: usize| new.locations[index].1;
     splice_deltas(dense.ids.as_bytes(), script, id, &mut columns.ids)?;
     splice_deltas(dense.lats.as_bytes(), script, lat, &mut columns.lats)?;
     splice_deltas(dense.lons.as_bytes(), script, lon, &mut columns.lons)?;
@@ -474,7 +470,7 @@ fn splice_dense(
     let needed: Vec<_> = InfoColumn::ALL.into_iter().filter(is_needed).collect();
     for column in InfoColumn::written(&needed) {
         let source = sources[column as usize].0;
-        let value = |index: usize| new.infos.get(index).map_or(0, |info| column.value(info));
+        let value = |index: usize| column.value(&new.infos[index]);
         // A column that the block does not have gets the absent value for each of its nodes.
         let filled;
         let source = if source.is_empty() {
@@ -514,8 +510,7 @@ fn splice_plain(
                 for _ in 0..count {
                     values.read()?;
                 }
-                let kept = start..values.position();
-                out.extend_from_slice(column.get(kept).unwrap_or_default());
+                out.extend_from_slice(&column[start..values.position()]);
             }
             EditOp::Drop(count) => values.skip(count)?,
             EditOp::Insert(index) => put_varint(out, value(index) as u64),
@@ -540,11 +535,10 @@ fn splice_deltas(
                 put_sint(out, last_in.wrapping_sub(last_out));
                 let start = deltas.position();
                 if script.is_last(step) {
-                    out.extend_from_slice(column.get(start..).unwrap_or_default());
+                    out.extend_from_slice(&column[start..]);
                 } else {
                     last_in = last_in.wrapping_add(deltas.sum_sints(count - 1)?);
-                    let kept = start..deltas.position();
-                    out.extend_from_slice(column.get(kept).unwrap_or_default());
+                    out.extend_from_slice(&column[start..deltas.position()]);
                 }
                 last_out = last_in;
             }

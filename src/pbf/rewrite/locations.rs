@@ -46,10 +46,9 @@ impl WayNodes {
         self.ways.partition_point(|(_, end)| *end <= node)
     }
 
-    /// The id of the way that the node at index `node` of `refs` belongs to; 0 if `refs` is shorter.
+    /// The id of the way that the node at index `node` of `refs` belongs to.
     pub(crate) fn way_id_of(&self, node: usize) -> i64 {
-        let way = self.ways.get(self.way_index_of(node));
-        way.map_or(0, |(id, _)| *id)
+        self.ways[self.way_index_of(node)].0
     }
 }
 
@@ -80,18 +79,22 @@ pub(crate) fn locate_ways(
             if !nodes.ways.is_empty() {
                 find(&nodes, &mut locations)?;
             }
+            if locations.len() != nodes.refs.len() {
+                return Err(FormatError::new(
+                    "ways have other nodes than when their locations were looked up",
+                ));
+            }
             has_locations |= !locations.is_empty();
-            let (mut ways, mut start) = (nodes.ways.iter(), 0);
+            let (mut number, mut start) = (0, 0);
             let mut messages = Fields::new(part);
             while let Some(message) = messages.next()? {
                 if message.number != primitive_group::WAYS {
                     out.extend_from_slice(message.raw);
                     continue;
                 }
-                let end = ways.next().map_or(start, |(_, end)| *end);
-                let of_way = locations.get(start..end).unwrap_or_default();
-                runs.put_way(message.bytes()?, of_way, &units, out)?;
-                start = end;
+                let end = nodes.ways[number].1;
+                runs.put_way(message.bytes()?, &locations[start..end], &units, out)?;
+                (number, start) = (number + 1, end);
             }
         }
         Ok(())
@@ -167,8 +170,9 @@ pub(crate) fn relocate_ways(
     })?;
     if relocated.ways > 0 {
         let locations_of = |number: usize| {
+            // Other ways are copied.
             let at = ways.binary_search_by_key(&number, |(way, _)| *way).ok()?;
-            locations.get(ways.get(at)?.1.clone())
+            Some(&locations[ways[at].1.clone()])
         };
         put_locations(block, locations_of, out)?;
     }

@@ -139,12 +139,10 @@ fn without_unused(message: &[u8], used: &[bool]) -> Result<Vec<u8>, FormatError>
     let strings = StringTable::parse(message)?;
     let mut table = Vec::with_capacity(message.len());
     for (index, text) in strings.iter().enumerate() {
-        let is_used = used.get(index).copied().unwrap_or_default();
-        put_bytes_field(
-            &mut table,
-            string_table::S,
-            if is_used { text.as_bytes() } else { b"" },
-        );
+        // `used` ends with the largest id in use.
+        let is_used = used.get(index) == Some(&true);
+        let text = if is_used { text.as_bytes() } else { b"" };
+        put_bytes_field(&mut table, string_table::S, text);
     }
     Ok(table)
 }

@@ -111,7 +111,7 @@ impl Default for SegmentInflater {
         let len = PROBE_LEN / 2 + usize::from(len) % (PROBE_LEN / 2);
         let [low, high] = (len as u16).to_le_bytes();
         let mut probe = vec![padding << 3, low, high, !low, !high];
-        probe.extend_from_slice(content.get(..len).unwrap_or_default());
+        probe.extend_from_slice(&content[..len]);
         probe.extend_from_slice(&END);
         Self {
             probe,
@@ -141,7 +141,9 @@ impl SegmentInflater {
         let Some((body, checksum)) = data.split_last_chunk::<CHECKSUM_LEN>() else {
             return false;
         };
-        let body = body.strip_suffix(&END).unwrap_or_default();
+        let Some(body) = body.strip_suffix(&END) else {
+            return false;
+        };
         let (mut at, mut done) = (HEADER_LEN, 0);
         for marker in memmem::find_iter(body, &MARKER) {
             let end = marker + MARKER.len();
@@ -149,8 +151,7 @@ impl SegmentInflater {
             let Some(segment) = body.get(at..end).filter(|segment| !segment.is_empty()) else {
                 continue;
             };
-            let rest = out.get_mut(done..).unwrap_or_default();
-            let Some(len) = self.inflate_one(zlib, segment, rest) else {
+            let Some(len) = self.inflate_one(zlib, segment, &mut out[done..]) else {
                 return false;
             };
             segments.push(Segment {
@@ -159,8 +160,7 @@ impl SegmentInflater {
             });
             (at, done) = (end, done + len);
         }
-        let payload = out.get(..payload_len).unwrap_or_default();
-        let sum = libdeflater::adler32(payload).to_be_bytes();
+        let sum = libdeflater::adler32(&out[..payload_len]).to_be_bytes();
         at == body.len() && done == payload_len && *checksum == sum
     }
 

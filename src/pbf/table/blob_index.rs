@@ -18,12 +18,11 @@ pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
     if entry.min_id <= 0 || has_unknown_box {
         return None;
     }
-    let mut bytes = [0; BLOB_INDEX_LEN];
     let bbox = match kind {
         ObjectKind::Node => edges(&entry.bbox),
         ObjectKind::Way | ObjectKind::Relation => [0; 4],
     };
-    let parts: [&[u8]; 9] = [
+    let parts: [&[u8]; 8] = [
         &[2, kind.number()],
         &entry.min_id.to_le_bytes(),
         &entry.max_id.to_le_bytes(),
@@ -32,10 +31,11 @@ pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
         &bbox[1].to_le_bytes(),
         &bbox[2].to_le_bytes(),
         &bbox[3].to_le_bytes(),
-        &[],
     ];
-    for (to, from) in bytes.iter_mut().zip(parts.into_iter().flatten()) {
-        *to = *from;
+    let (mut bytes, mut at) = ([0; BLOB_INDEX_LEN], 0);
+    for part in parts {
+        bytes[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
     }
     Some(bytes)
 }
@@ -69,8 +69,8 @@ pub fn decode_blob_index(indexdata: &[u8], entry: &mut BlobEntry) -> Option<()> 
     }
     let mut bbox = Bbox::EMPTY;
     if has_box && kind == ObjectKind::Node {
-        let mut edges = rest.chunks_exact(4).filter_map(|edge| edge.try_into().ok());
-        let mut edge = || edges.next().map(i32::from_le_bytes);
+        let mut edges = rest.as_chunks::<4>().0.iter();
+        let mut edge = || edges.next().map(|edge| i32::from_le_bytes(*edge));
         bbox = Bbox {
             min_lat_e7: edge()?,
             max_lat_e7: edge()?,

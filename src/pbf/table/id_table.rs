@@ -5,7 +5,9 @@
 //! directory of the sections. `reference/format.md` has the layout.
 
 use super::entry::BlobEntry;
-use super::strings_blob::{STRING_LEN, data_blob, put_strings_frame, read_strings};
+use super::strings_blob::{
+    data_blob, put_strings_frame, read_strings, strings_of, trailer_number,
+};
 use super::toc::MAGIC;
 use crate::deflate::stored::CHECKSUM_LEN;
 use crate::error::FormatError;
@@ -182,10 +184,8 @@ impl OpenRange {
         if self.last_range.len() <= at {
             self.last_range.resize(at + 1, u32::MAX);
         }
-        if let Some(last) = self.last_range.get_mut(at)
-            && *last != self.number
-        {
-            *last = self.number;
+        if self.last_range[at] != self.number {
+            self.last_range[at] = self.number;
             self.blobs.push(blob);
         }
         self.ids >= ids_per_blob * (HEAD + self.blobs.len() as u32)
@@ -243,13 +243,7 @@ impl IdDirectory {
     /// The length in bytes of the directory's frame, read from the last [`ID_TABLE_TAIL_LEN`] bytes of a table; `None`
     /// if they are not the end of a table.
     pub fn frame_len(tail: &[u8]) -> Option<u64> {
-        let trailer = tail.get(tail.len().checked_sub(ID_TABLE_TAIL_LEN)?..)?;
-        let digits = trailer.get(..TRAILER_LEN)?;
-        let digits = digits.strip_prefix(TRAILER_TITLE.as_bytes())?;
-        if !digits.iter().all(u8::is_ascii_digit) {
-            return None;
-        }
-        std::str::from_utf8(digits).ok()?.parse().ok()
+        trailer_number(tail, TRAILER_TITLE, LEN_DIGITS)
     }
 
     /// Reads the frame of a directory.
@@ -370,8 +364,7 @@ fn put_table_frame(
 ) -> Result<(), FormatError> {
     let text = STANDARD.encode(bytes);
     let mut strings = vec!["", title];
-    let chunks = text.as_bytes().chunks(STRING_LEN);
-    strings.extend(chunks.filter_map(|chunk| std::str::from_utf8(chunk).ok()));
+    strings.extend(strings_of(&text));
     let trailer = len.map(|len| format!("{TRAILER_TITLE}{len:0LEN_DIGITS$}"));
     strings.extend(trailer.as_deref());
     put_strings_frame(&strings, out)

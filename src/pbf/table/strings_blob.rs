@@ -1,7 +1,7 @@
 //! Blobs that have strings only, in which tables about a file are stored. Other programs read them as blocks without
 //! objects.
 
-use crate::deflate::stored::zlib_stored;
+use crate::deflate::stored::{CHECKSUM_LEN, zlib_stored};
 use crate::error::FormatError;
 use crate::pbf::block::outline::StringTable;
 use crate::pbf::frame::blob::{
@@ -34,6 +34,24 @@ pub(super) fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(
         payload_len: payload.len() as u32,
     };
     encode_frame(out, BlobKind::Data, None, &blob)
+}
+
+/// Cuts base64 text into strings of [`STRING_LEN`] bytes; the last one may be shorter.
+pub(super) fn strings_of(text: &str) -> impl Iterator<Item = &str> {
+    let starts = (0..text.len()).step_by(STRING_LEN);
+    starts.map(|start| &text[start..text.len().min(start + STRING_LEN)])
+}
+
+/// The number in the last string of a table: `digits` decimal digits behind `title`. `tail` must end with the string
+/// and the checksum of its blob. `None` if it does not.
+pub(super) fn trailer_number(tail: &[u8], title: &str, digits: usize) -> Option<u64> {
+    let len = title.len() + digits;
+    let trailer = tail.get(tail.len().checked_sub(len + CHECKSUM_LEN)?..)?;
+    let number = trailer.get(..len)?.strip_prefix(title.as_bytes())?;
+    if !number.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(number).ok()?.parse().ok()
 }
 
 /// Reads the strings of a Blob message; `None` if it is not a blob that has strings only and is stored uncompressed.

@@ -5,7 +5,9 @@
 //! uncompressed, so that this string is at a known distance from the end of the file. `reference/format.md` has the
 //! layout.
 
-use super::strings_blob::{STRING_LEN, data_blob, put_strings_frame, read_strings};
+use super::strings_blob::{
+    STRING_LEN, data_blob, put_strings_frame, read_strings, strings_of, trailer_number,
+};
 use super::toc::{MAGIC, VERSION};
 use crate::deflate::stored::CHECKSUM_LEN;
 use crate::error::FormatError;
@@ -84,11 +86,9 @@ pub fn encode_toc_frames(table: &[u8], start: u64) -> Result<Vec<u8>, FormatErro
     let mut frames = Vec::with_capacity(text.len() + text.len() / 100 + 512);
     for part in 0..parts {
         let end = text.len().min((part + 1) * PART_LEN);
-        let part_text = text.get(part * PART_LEN..end).unwrap_or_default();
         let numbers = format!("version {VERSION}, part {} of {parts}", part + 1);
         let mut strings = vec!["", TITLE, &numbers];
-        let chunks = part_text.as_bytes().chunks(STRING_LEN);
-        strings.extend(chunks.filter_map(|chunk| std::str::from_utf8(chunk).ok()));
+        strings.extend(strings_of(&text[part * PART_LEN..end]));
         let trailer = format!("{TRAILER_TITLE}{start:0POSITION_DIGITS$}");
         if part + 1 == parts {
             strings.push(&trailer);
@@ -101,13 +101,7 @@ pub fn encode_toc_frames(table: &[u8], start: u64) -> Result<Vec<u8>, FormatErro
 /// The offset of the table of contents, read from the last [`TOC_TAIL_LEN`] bytes of a file; `None` if the file does
 /// not end with a table.
 pub fn find_toc(tail: &[u8]) -> Option<u64> {
-    let trailer = tail.get(tail.len().checked_sub(TOC_TAIL_LEN)?..)?;
-    let digits = trailer.get(..TRAILER_LEN)?;
-    let digits = digits.strip_prefix(TRAILER_TITLE.as_bytes())?;
-    if !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    std::str::from_utf8(digits).ok()?.parse().ok()
+    trailer_number(tail, TRAILER_TITLE, POSITION_DIGITS)
 }
 
 /// Reads the table of contents from the frames at the end of a file.

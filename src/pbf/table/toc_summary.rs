@@ -105,9 +105,8 @@ impl TocSummary {
             }
             summary.kinds[kind as usize].add(entry, &statistics.counts(entry.count));
         }
-        let offset = |index| entries.get(index).map(|entry: &BlobEntry| entry.offset);
         let sample = sample_indices(entries.len(), SAMPLE_BLOBS);
-        summary.sample = sample.filter_map(offset).collect();
+        summary.sample = sample.map(|index| entries[index].offset).collect();
         Some(summary)
     }
 

@@ -29,7 +29,8 @@ pub enum WireType {
     Fixed32,
 }
 
-/// Reads one varint at `*pos` and moves `*pos` to the byte after it. On an error `*pos` does not move.
+/// Reads one varint at `*pos` and moves `*pos` to the byte after it. On an error `*pos` does not move. A varint beyond
+/// the end of `data` is an error like one that is cut off.
 #[inline(always)]
 pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     match data.get(*pos..).unwrap_or_default() {
@@ -212,6 +213,7 @@ impl<'a> Fields<'a> {
             5 => self.take(4).map(|_| Value::Other)?,
             other => return Err(unknown_wire_type(other)),
         };
+        // Always in range. Indexing could panic, so the compiler would keep it where `raw` is not used.
         let raw = self.data.get(start..self.pos).unwrap_or_default();
         Ok(Some(Field { number, value, raw }))
     }

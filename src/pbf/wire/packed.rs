@@ -287,7 +287,7 @@ impl<'a> Varints<'a> {
 
     /// The bytes that were not read yet.
     pub fn rest(&self) -> &'a [u8] {
-        self.run.get(self.pos..).unwrap_or_default()
+        &self.run[self.pos..]
     }
 }
 
