@@ -464,9 +464,8 @@ impl<'d> Bits<'d> {
             Some(bytes) => u64::from_le_bytes(*bytes),
             None => {
                 let mut bytes = [0; 8];
-                let rest = self.data.get(byte..).unwrap_or_default();
-                for (to, from) in bytes.iter_mut().zip(rest) {
-                    *to = *from;
+                if let Some(rest) = self.data.get(byte..) {
+                    bytes[..rest.len()].copy_from_slice(rest);
                 }
                 u64::from_le_bytes(bytes)
             }

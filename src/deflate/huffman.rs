@@ -57,11 +57,7 @@ impl Tree {
         if self.leaves.len() < 2 {
             // A code of one symbol is not complete. The first two symbols get codes, or this one and the first.
             let only = self.leaves.first().map_or(1, |leaf| usize::from(leaf.1));
-            for symbol in [0, only.max(1)] {
-                if let Some(len) = lens.get_mut(symbol) {
-                    *len = 1;
-                }
-            }
+            (lens[0], lens[only.max(1)]) = (1, 1);
             return;
         }
         self.join();
@@ -69,15 +65,11 @@ impl Tree {
         // The rarest symbols get the longest codes.
         let mut depth = most;
         for &(_, symbol) in &self.leaves {
-            while at_depth.get(depth) == Some(&0) {
+            while at_depth[depth] == 0 {
                 depth -= 1;
             }
-            if let (Some(left), Some(len)) =
-                (at_depth.get_mut(depth), lens.get_mut(usize::from(symbol)))
-            {
-                *left -= 1;
-                *len = depth as u8;
-            }
+            at_depth[depth] -= 1;
+            lens[usize::from(symbol)] = depth as u8;
         }
     }
 
@@ -90,17 +82,14 @@ impl Tree {
         for number in 0..self.leaves.len().saturating_sub(1) {
             let mut weight = 0;
             for _ in 0..2 {
-                let inner = self.inner.get(self.above_inner.len()).copied();
-                match (leaves.peek(), inner) {
-                    (Some(&leaf), inner) if inner.is_none_or(|inner| leaf <= inner) => {
-                        leaves.next();
-                        self.above_leaf.push(number as u16);
-                        weight += leaf;
-                    }
-                    (_, inner) => {
-                        self.above_inner.push(number as u16);
-                        weight += inner.unwrap_or(0);
-                    }
+                // There may be no inner node without one above it yet, but then there is a leaf.
+                let inner = self.inner.get(self.above_inner.len());
+                if let Some(leaf) = leaves.next_if(|leaf| inner.is_none_or(|inner| leaf <= inner)) {
+                    self.above_leaf.push(number as u16);
+                    weight += leaf;
+                } else {
+                    weight += self.inner[self.above_inner.len()];
+                    self.above_inner.push(number as u16);
                 }
             }
             self.inner.push(weight);
@@ -130,11 +119,13 @@ impl Tree {
                 .sum()
         };
         for _ in (1 << most)..total(&at_depth) {
-            if let Some(depth) = (1..most).rev().find(|depth| at_depth[*depth] > 0) {
-                at_depth[depth] -= 1;
-                at_depth[depth + 1] += 2;
-                at_depth[most] -= 1;
+            let mut depth = most - 1;
+            while at_depth[depth] == 0 {
+                depth -= 1;
             }
+            at_depth[depth] -= 1;
+            at_depth[depth + 1] += 2;
+            at_depth[most] -= 1;
         }
         at_depth
     }

@@ -69,19 +69,18 @@ impl LiteralEncoder {
         let used = counts.iter().rposition(|count| *count > 0)? + 1;
         let mut lens = [0; SYMBOLS + DISTANCES.len()];
         self.tree
-            .lengths(counts.get(..used)?, MAX_CODE, lens.get_mut(..used)?);
+            .lengths(&counts[..used], MAX_CODE, &mut lens[..used]);
         let mut codes = [0; SYMBOLS];
-        set_codes(lens.get(..used)?, &mut codes);
-        lens.get_mut(used..)?
-            .first_chunk_mut()
-            .map(|lens| *lens = DISTANCES)?;
+        set_codes(&lens[..used], &mut codes);
+        let all = used + DISTANCES.len();
+        lens[used..all].copy_from_slice(&DISTANCES);
         let mut out = BitWriter {
             out,
             at: 0,
             bits: 0,
             count: 0,
         };
-        self.put_header(lens.get(..used + DISTANCES.len())?, &mut out)?;
+        self.put_header(&lens[..all], &mut out)?;
         if has_runs {
             put_tokens(&self.tokens, &codes, &mut out)?
         } else {
@@ -117,7 +116,7 @@ impl LiteralEncoder {
         out.put(DISTANCES.len() as u64 - 1, 5);
         out.put(stored as u64 - 4, 4);
         out.flush()?;
-        for symbol in LENGTH_ORDER.get(..stored)? {
+        for symbol in &LENGTH_ORDER[..stored] {
             out.put(u64::from(lens_of_lengths[*symbol]), 3);
             out.flush()?;
         }
@@ -133,9 +132,7 @@ impl LiteralEncoder {
     fn find_runs(&mut self, bytes: &[u8]) {
         self.tokens.clear();
         for run in bytes.chunk_by(|a, b| a == b) {
-            let (Some(&byte), mut left) = (run.first(), run.len() - 1) else {
-                continue;
-            };
+            let (byte, mut left) = (run[0], run.len() - 1);
             self.tokens.push(u16::from(byte));
             while left >= MIN_RUN {
                 let len = left.min(MAX_RUN);
@@ -153,10 +150,9 @@ const MIN_SHARE_OF_RUNS: usize = 64;
 
 /// About how many bytes are in runs: those that equal the next two.
 fn run_len(bytes: &[u8]) -> usize {
-    let Some(next) = bytes.get(1..) else {
+    let (Some(next), Some(second)) = (bytes.get(1..), bytes.get(2..)) else {
         return 0;
     };
-    let second = next.get(1..).unwrap_or_default();
     // The sum of so many fits a byte, which the compiler adds up sixteen at a time.
     const LEN: usize = 255;
     let chunks = bytes
@@ -196,8 +192,7 @@ impl Repeats {
 
     fn are_in(&mut self, bytes: &[u8]) -> bool {
         let start = bytes.len().saturating_sub(Self::SAMPLE) / 2;
-        let sample = bytes.get(start..).unwrap_or_default();
-        let sample = sample.get(..Self::SAMPLE).unwrap_or(sample);
+        let sample = &bytes[start..bytes.len().min(start + Self::SAMPLE)];
         self.last.fill(0);
         let mut found = 0;
         for (offset, bytes) in (0u16..).zip(sample.windows(Self::LEN)) {
@@ -210,7 +205,7 @@ impl Repeats {
                 sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::TABLE.ilog2());
             let last = &mut self.last[hash as usize % Self::TABLE];
             let is_run = sequence as u32 == (sequence >> 8) as u32;
-            let before = sample.get(usize::from(*last)..).unwrap_or_default();
+            let before = &sample[usize::from(*last)..];
             found += usize::from(!is_run && *last < offset && at(before) == Some(sequence));
             *last = offset;
         }
@@ -304,10 +299,8 @@ fn put_tokens(tokens: &[u16], codes: &[Code; SYMBOLS], out: &mut BitWriter<'_>) 
 /// Writes code lengths with the symbols for repetitions: 16 repeats the length before it, 17 and 18 are zeros.
 fn run_lengths(lens: &[u8], out: &mut Vec<(u8, u8, u8)>) {
     for run in lens.chunk_by(|a, b| a == b) {
-        let (Some(&len), mut left) = (run.first(), run.len()) else {
-            continue;
-        };
-        if len != 0 {
+        let (len, mut left) = (run[0], run.len());
+            if len != 0 {
             out.push((len, 0, 0));
             left -= 1;
         }

@@ -26,7 +26,7 @@ pub(crate) fn zlib_stored(payload: &[u8], last_len: usize) -> Vec<u8> {
         out.extend_from_slice(&(!len).to_le_bytes());
         out.extend_from_slice(block);
     }
-    out.extend_from_slice(&adler32(payload).to_be_bytes());
+    out.extend_from_slice(&libdeflater::adler32(payload).to_be_bytes());
     out
 }
 
@@ -35,21 +35,6 @@ pub(crate) fn zlib_stored_len(payload_len: usize) -> usize {
     2 + payload_len.div_ceil(BLOCK_LEN).max(1) * 5 + payload_len + CHECKSUM_LEN
 }
 
-/// The Adler-32 checksum of `bytes`.
-fn adler32(bytes: &[u8]) -> u32 {
-    const MODULUS: u32 = 65_521;
-    let (mut a, mut b) = (1u32, 0u32);
-    // 5552 is the maximum number of bytes after which the sums still fit 32 bits.
-    for chunk in bytes.chunks(5552) {
-        for &byte in chunk {
-            a += u32::from(byte);
-            b += a;
-        }
-        a %= MODULUS;
-        b %= MODULUS;
-    }
-    b << 16 | a
-}
 
 #[cfg(test)]
 mod tests {
