@@ -224,10 +224,8 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
     if frame.len() < len {
         frame.resize(len, 0);
     }
-    if input.read_at(frame.get_mut(..len).unwrap_or_default(), entry.offset)? < len {
-        return Err(bad(FormatError::truncated(
-            "the file ends within this blob",
-        )));
+    if input.read_at(&mut frame[..len], entry.offset)? < len {
+        return Err(bad(FormatError::truncated("the file ends within this blob")));
     }
     stats.bytes_read.add(len as u64);
     Ok(())
@@ -248,7 +246,7 @@ pub(crate) fn completed_entry(
 
 /// The Blob message in `frame`. Fails unless the frame is a data frame with the lengths that `entry` states.
 fn blob_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> Result<Blob<'a>, FormatError> {
-    let frame = frame.get(..entry.frame_len as usize).unwrap_or_default();
+    let frame = &frame[..entry.frame_len as usize];
     let misplaced = || stale_index("there is no data blob of that length");
     let prefix = frame
         .first_chunk::<FRAME_PREFIX_LEN>()
@@ -258,7 +256,7 @@ fn blob_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> Result<Blob<'a>, For
         .get(FRAME_PREFIX_LEN..header_end)
         .ok_or_else(misplaced)?;
     let header = BlobHeader::parse(header)?;
-    let body = frame.get(header_end..).unwrap_or_default();
+    let body = &frame[header_end..];
     if header.kind != BlobKind::Data
         || header_end != entry.header_len as usize
         || header.blob_len as usize != body.len()

@@ -339,6 +339,7 @@ impl ElementReader {
         identity: impl Fn() -> T + Sync,
         reduce: impl Fn(T, T) -> T + Sync,
     ) -> Result<T> {
+        // The two are `None` only while `reduce` has their values.
         let mut total = Some(identity());
         self.pass().run_stream(
             self.entries(),
@@ -359,7 +360,7 @@ impl ElementReader {
                 Ok(())
             },
         )?;
-        Ok(total.unwrap_or_else(identity))
+        total.ok_or_else(|| Error::Internal("a reduction lost its result".into()))
     }
 
     /// Folds all objects on all cores into states, at most one per thread, and returns the states. It is undefined

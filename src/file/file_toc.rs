@@ -115,7 +115,7 @@ impl PbfFile {
         };
         let toc = match tail_len.checked_sub(file_len - start) {
             Some(skipped) => {
-                let frames = tail.get(skipped as usize..).unwrap_or_default();
+                let frames = &tail[skipped as usize..];
                 let mut reader = TocReader::default();
                 let table = match reader.add(frames) {
                     Ok(used) if used == frames.len() => reader.finish(start),
@@ -153,7 +153,7 @@ impl PbfFile {
         while at < self.input.len() {
             let mut probe = [0; 96];
             let found = self.input.read_at(&mut probe, at)?;
-            let probe = probe.get(..found).unwrap_or_default();
+            let probe = &probe[..found];
             let Ok(header) = blob_header_bytes(probe) else {
                 return Ok(false);
             };
@@ -161,7 +161,7 @@ impl PbfFile {
             match BlobHeader::parse(header) {
                 Ok(parsed)
                     if parsed.kind == BlobKind::Data
-                        && may_be_table_blob(probe.get(end..).unwrap_or_default()) =>
+                        && may_be_table_blob(&probe[end..]) =>
                 {
                     at += end as u64 + u64::from(parsed.blob_len);
                 }

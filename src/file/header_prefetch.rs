@@ -79,8 +79,7 @@ fn find_frame(input: &Input, from: u64) -> Option<u64> {
     let mut chunk = vec![0; CHUNK_LEN + FRAME_PREFIX_LEN + DATA_TYPE.len()];
     for start in (from..from + SEARCH_LEN).step_by(CHUNK_LEN) {
         let found = input.read_at(&mut chunk, start).ok()?;
-        let bytes = chunk.get(..found)?;
-        let places = bytes.windows(DATA_TYPE.len()).enumerate();
+        let places = chunk[..found].windows(DATA_TYPE.len()).enumerate();
         let places = places.filter(|(_, window)| *window == DATA_TYPE);
         for (place, _) in places.filter(|(place, _)| *place >= FRAME_PREFIX_LEN) {
             let offset = start + (place - FRAME_PREFIX_LEN) as u64;
@@ -102,7 +101,7 @@ fn find_frame(input: &Input, from: u64) -> Option<u64> {
 fn frame_end(input: &Input, offset: u64) -> Option<u64> {
     let mut head = [0; 96];
     let found = input.read_at(&mut head, offset).ok()?;
-    let (prefix, rest) = head.get(..found)?.split_first_chunk::<FRAME_PREFIX_LEN>()?;
+    let (prefix, rest) = head[..found].split_first_chunk::<FRAME_PREFIX_LEN>()?;
     let len = BlobHeader::len_from_prefix(*prefix).ok()? as usize;
     let header = BlobHeader::parse(rest.get(..len)?).ok()?;
     let end = offset + (FRAME_PREFIX_LEN + len) as u64 + u64::from(header.blob_len);

@@ -55,7 +55,7 @@ impl<'f> HeaderWalker<'f> {
     fn read_head(&mut self) -> Result<(BlobKind, FrameHead)> {
         let mut probe = [0; PROBE];
         let found = self.input.read_at(&mut probe, self.offset)?;
-        let probe = probe.get(..found).unwrap_or_default();
+        let probe = &probe[..found];
         let prefix = probe.first_chunk::<FRAME_PREFIX_LEN>().ok_or_else(|| {
             self.bad(FormatError::truncated(
                 "the file ends within the length of a frame",
@@ -81,6 +81,7 @@ impl<'f> HeaderWalker<'f> {
                 header.blob_len
             ))));
         }
+        // A long header leaves no room for the blob in the probe. Tables have short headers.
         let blob_start = probe.get(header_len..).unwrap_or_default();
         let kind = match header.kind {
             BlobKind::Data

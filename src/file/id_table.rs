@@ -175,16 +175,14 @@ impl<'f> IdTable<'f> {
                 let count = rest.iter().take_while(fits).count().max(1);
                 let (now, later) = rest.split_at(count);
                 rest = later;
-                let end = now.last().map_or(first.frame.end, |last| last.frame.end);
+                let end = now[count - 1].frame.end;
                 let bytes = self.range.start + first.frame.start..self.range.start + end;
                 let frames = self.file.read_table(bytes, ctx)?;
                 let start = first.frame.start;
                 for section in now {
                     let frame = section.frame.start - start..section.frame.end - start;
-                    let frame = frames.get(frame.start as usize..frame.end as usize);
-                    let read =
-                        section.read(frame.unwrap_or_default(), |range| take(section, range));
-                    if let Err(problem) = read {
+                    let frame = &frames[frame.start as usize..frame.end as usize];
+                    if let Err(problem) = section.read(frame, |range| take(section, range)) {
                         return Ok(Err(problem));
                     }
                 }

@@ -50,7 +50,7 @@ impl KindSearch {
             return Ok(());
         }
         if first.kinds == last.kinds && first.kinds.single().is_some() {
-            for item in self.items.get_mut(inner).unwrap_or_default() {
+            for item in &mut self.items[inner] {
                 if let PlanItem::Scan(entry) = item {
                     entry.kinds = first.kinds;
                     *item = PlanItem::Known(*entry);
@@ -65,15 +65,10 @@ impl KindSearch {
 
     /// The entry of a blob, which is decoded if it has no index.
     fn scan(&mut self, number: usize) -> Result<BlobEntry> {
-        match self.items.get_mut(number) {
-            Some(PlanItem::Known(entry)) => Ok(*entry),
-            Some(item @ PlanItem::Scan(_)) => {
-                let entry = std::mem::replace(item, PlanItem::Known(BlobEntry::default()));
-                let entry = entry.resolve(&mut self.reader)?;
-                *item = PlanItem::Known(entry);
-                Ok(entry)
-            }
-            None => Ok(BlobEntry::default()),
-        }
+        let item = &mut self.items[number];
+        let taken = std::mem::replace(item, PlanItem::Known(BlobEntry::default()));
+        let entry = taken.resolve(&mut self.reader)?;
+        *item = PlanItem::Known(entry);
+        Ok(entry)
     }
 }

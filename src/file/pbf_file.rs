@@ -164,7 +164,7 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     let found = frame.len();
     frame.resize(len, 0);
     if len > found {
-        let rest = frame.get_mut(found..).unwrap_or_default();
+        let rest = &mut frame[found..];
         let wanted = rest.len();
         if input.read_at(rest, found as u64)? < wanted {
             return Err(bad(FormatError::truncated(
@@ -249,9 +249,8 @@ fn text_format(start: &[u8]) -> Option<(&'static str, &'static str)> {
 /// The likely format, by its first bytes, of a file that does not begin like a PBF; `None` if the bytes fit no format.
 fn other_kind(start: &[u8]) -> Option<&'static str> {
     let is_text = || {
-        let start = start.get(..start.len().min(512)).unwrap_or_default();
         let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
-        start.iter().all(is_plain)
+        start.iter().take(512).all(is_plain)
     };
     binary_kind(start).or(match start {
         [0x1f, 0x8b, ..] => Some("gzip data without OSM data"),
@@ -297,7 +296,7 @@ fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
 /// The HeaderBlock message of the header blob in `frame`.
 fn header_payload(frame: &[u8]) -> Result<Vec<u8>, FormatError> {
     let start = FRAME_PREFIX_LEN + blob_header_bytes(frame)?.len();
-    let blob = Blob::parse(frame.get(start..).unwrap_or_default())?;
+    let blob = Blob::parse(&frame[start..])?;
     let mut decompressor = Decompressor::default();
     Ok(decompressor.payload(&blob)?.to_vec())
 }
