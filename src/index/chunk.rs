@@ -20,7 +20,7 @@ pub(super) enum Chunk {
     /// The offsets, ascending.
     Array(Vec<u16>),
     /// One bit per offset.
-    Bitmap(Box<[u64]>),
+    Bitmap(Box<[u64; WORDS]>),
 }
 
 /// The memory that a look-up of one offset reads.
@@ -77,9 +77,7 @@ impl Chunk {
         match self {
             Self::Empty => Slot::Nowhere,
             Self::Array(list) => Slot::Array(list, window(list, offset).1),
-            Self::Bitmap(words) => words
-                .get(usize::from(offset >> 6))
-                .map_or(Slot::Nowhere, Slot::Word),
+            Self::Bitmap(words) => Slot::Word(&words[usize::from(offset >> 6)]),
         }
     }
 
@@ -116,7 +114,7 @@ impl Chunk {
 
     /// A [`Chunk::Bitmap`] with the same offsets.
     fn mapped(&self) -> Self {
-        let mut words = vec![0; WORDS].into_boxed_slice();
+        let mut words = Box::new([0; WORDS]);
         for offset in self.offsets() {
             set(&mut words, offset);
         }
@@ -128,7 +126,7 @@ impl Chunk {
         let (listed, words): (&[u16], &[u64]) = match self {
             Self::Empty => (&[], &[]),
             Self::Array(listed) => (listed, &[]),
-            Self::Bitmap(words) => (&[], words),
+            Self::Bitmap(words) => (&[], words.as_slice()),
         };
         let in_word = |(number, word): (usize, &u64)| {
             let (number, word) = (number as u16, *word);
@@ -160,8 +158,7 @@ impl Chunk {
 fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
     let guess = (list.len() * usize::from(offset)) >> CHUNK_BITS;
     let start = guess.saturating_sub(WINDOW / 2);
-    let window = list.get(start..(start + WINDOW).min(list.len()));
-    (start, window.unwrap_or_default())
+    (start, &list[start..(start + WINDOW).min(list.len())])
 }
 
 /// The index of `offset` in an ascending list; `None` if the list does not contain it.
@@ -243,25 +240,23 @@ impl RunCounts {
             }
             Chunk::Bitmap(words) => {
                 let (at, bit) = (usize::from(offset >> 6), offset & 63);
-                let word = words.get(at)?;
+                let word = words[at];
                 if word >> bit & 1 == 0 {
                     return None;
                 }
                 let start = at / Self::STRIDE * Self::STRIDE;
-                let run = words.get(start..at).unwrap_or_default();
+                let run = &words[start..at];
                 let ones: u32 = run.iter().map(|word| word.count_ones()).sum();
                 let ones = ones + (word & ((1 << bit) - 1)).count_ones();
-                Some(u64::from(*self.before.get(at / Self::STRIDE)?) + u64::from(ones))
+                Some(u64::from(self.before[at / Self::STRIDE]) + u64::from(ones))
             }
         }
     }
 }
 
 /// Sets a bit. Returns whether it was clear.
-fn set(words: &mut [u64], offset: u16) -> bool {
-    let Some(word) = words.get_mut(usize::from(offset >> 6)) else {
-        return false;
-    };
+fn set(words: &mut [u64; WORDS], offset: u16) -> bool {
+    let word = &mut words[usize::from(offset >> 6)];
     let bit = 1 << (offset & 63);
     let is_new = *word & bit == 0;
     *word |= bit;

@@ -97,10 +97,9 @@ impl ListSplitter<'_> {
     /// Appends ids to the list.
     pub(crate) fn add(&mut self, ids: &[i64]) {
         for id in ids {
-            if let Some((part, last)) = self.parts.get_mut(self.at.find(*id)) {
-                put_sint(part, id.wrapping_sub(*last));
-                *last = *id;
-            }
+            let (part, last) = &mut self.parts[self.at.find(*id)];
+            put_sint(part, id.wrapping_sub(*last));
+            *last = *id;
         }
     }
 
@@ -145,6 +144,10 @@ impl DiskJoin {
     /// Appends a list. The index of the list, which [`read`](Self::read) takes, is the number of lists
     /// appended before. Fails if a temporary file cannot be written.
     pub(crate) fn push(&mut self, list: &SplitIds) -> Result<()> {
+        if list.0.len() != self.ids.len() {
+            let cause = "a list of a join was split into other ranges";
+            return Err(Error::Internal(cause.into()));
+        }
         for (file, part) in self.ids.iter_mut().zip(&list.0) {
             file.append(part)
                 .map_err(|error| cannot_write(&self.directory, error))?;
@@ -251,9 +254,8 @@ impl ListReader<'_> {
         out: &mut Vec<Option<Location>>,
     ) -> Result<(), FormatError> {
         for id in ids {
-            let found = self.parts.get_mut(self.at.find(*id));
-            let (part, position, last) = found.ok_or_else(lost)?;
-            let mut rest = Varints::new(part.get(*position..).unwrap_or_default());
+            let (part, position, last) = &mut self.parts[self.at.find(*id)];
+            let mut rest = Varints::new(&part[*position..]);
             out.push(read_location(&mut rest, last).map_err(|_| lost())?);
             *position += rest.position();
         }
@@ -301,7 +303,7 @@ impl<'s> RangeFinder<'s> {
         if !self.ranks.contains(&rank) {
             let behind = self.starts.partition_point(|start| *start <= rank);
             self.at = behind.saturating_sub(1);
-            let start = self.starts.get(self.at).copied().unwrap_or_default();
+            let start = self.starts[self.at];
             // `ranks` excludes rank `u64::MAX`: for the id of that rank, the range is searched each time.
             self.ranks = start..self.starts.get(behind).copied().unwrap_or(u64::MAX);
         }
@@ -370,10 +372,10 @@ impl Lookup {
         let mut found = Vec::with_capacity(lists.len());
         for list in lists.clone() {
             let end = start + file.bytes_of(&(list..list + 1)) as usize;
-            let part = bytes.get(start..end).unwrap_or_default();
-            start = end;
             let damaged = |_| Error::Internal("a temporary file changed".into());
-            found.push(self.look_up(part, store).map_err(damaged)?);
+            let located = self.look_up(&bytes[start..end], store);
+            found.push(located.map_err(damaged)?);
+            start = end;
         }
         self.bytes = bytes;
         Ok(found)
@@ -427,7 +429,7 @@ impl Scratch {
 
     /// The number of bytes of all parts, including bytes that are not written to the file yet.
     fn len(&self) -> u64 {
-        self.ends.last().copied().unwrap_or_default()
+        self.ends.last().map_or(0, |end| *end)
     }
 
     /// Appends the part of the next list.
@@ -451,7 +453,7 @@ impl Scratch {
 
     /// The range of bytes of the file that contains the parts of `lists`.
     fn span(&self, lists: &Range<usize>) -> Range<u64> {
-        let end_of = |list: usize| self.ends.get(list).copied().unwrap_or(self.len());
+        let end_of = |list: usize| self.ends[list];
         let start = lists.start.checked_sub(1).map_or(0, end_of);
         let end = lists.end.checked_sub(1).map_or(0, end_of);
         start..end
@@ -476,17 +478,16 @@ impl Scratch {
         groups
     }
 
-    /// Reads the parts of `lists` and appends them to `out`. The parts must have been flushed.
+    /// Reads the parts of `lists` and appends them to `out`. The parts must have been flushed. Fails if there are fewer
+    /// lists.
     fn read(&self, lists: Range<usize>, out: &mut Vec<u8>) -> std::io::Result<()> {
+        if lists.end > self.ends.len() {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
         let (span, start) = (self.span(&lists), out.len());
         let len = (span.end - span.start) as usize;
         out.resize(start + len, 0);
-        let part = out.get_mut(start..).unwrap_or_default();
-        if system::read_at(&self.file, part, span.start)? == len {
-            Ok(())
-        } else {
-            Err(std::io::ErrorKind::UnexpectedEof.into())
-        }
+        system::read_exact_at(&self.file, &mut out[start..], span.start)
     }
 
     /// The number of bytes whose disk space is not freed.

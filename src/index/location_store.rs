@@ -96,9 +96,8 @@ impl NodeBatch {
         let unsorted = std::mem::take(self);
         let (mut nodes, mut start) = (Vec::with_capacity(unsorted.offsets.len()), 0);
         for (chunk, end) in unsorted.runs {
-            let offsets = unsorted.offsets.get(start..end).unwrap_or_default();
-            let locations = unsorted.locations.get(start..end).unwrap_or_default();
-            let pairs = offsets.iter().zip(locations);
+            let offsets = &unsorted.offsets[start..end];
+            let pairs = offsets.iter().zip(&unsorted.locations[start..end]);
             nodes.extend(pairs.map(|(offset, location)| (join(chunk, *offset), *location)));
             start = end;
         }
@@ -161,8 +160,7 @@ impl LocationChunk {
             Self::Empty => *self = Self::Open(Box::default()),
             Self::Closed(closed) => {
                 let offsets: Vec<u16> = closed.ids.offsets().collect();
-                let known = known.iter().skip(closed.start);
-                let locations = known.take(offsets.len()).copied().collect();
+                let locations = known[closed.start..closed.start + offsets.len()].to_vec();
                 *self = Self::Open(Box::new(Open { offsets, locations }));
             }
             Self::Open(_) | Self::Full(_) => {}
@@ -175,10 +173,8 @@ impl LocationChunk {
             Self::Full(pages) => {
                 for (offset, location) in offsets.iter().zip(locations) {
                     let (page, at) = page_of(*offset);
-                    if let Some(page) = pages.get_mut(page) {
-                        let page = page.get_or_insert_with(|| Box::new([None; PAGE]));
-                        page[at] = *location;
-                    }
+                    let page = pages[page].get_or_insert_with(|| Box::new([None; PAGE]));
+                    page[at] = *location;
                 }
             }
             Self::Empty | Self::Closed(_) => {}
@@ -227,11 +223,11 @@ impl LocationChunk {
             Self::Empty | Self::Open(_) => None,
             Self::Closed(closed) => {
                 let rank = closed.counts.rank(&closed.ids, offset, at)?;
-                known.get(closed.start + rank as usize)
+                Some(&known[closed.start + rank as usize])
             }
             Self::Full(pages) => {
                 let (page, at) = page_of(offset);
-                pages.get(page)?.as_ref()?.get(at)
+                Some(&pages[page].as_ref()?[at])
             }
         }
     }
@@ -282,7 +278,7 @@ impl LocationStore {
     /// when they are added, and a node has no location before it is added. Nodes can be looked up without a call of
     /// [`close`](Self::close).
     pub fn of_ids(ids: IdSet) -> Self {
-        let locations = vec![None; usize::try_from(ids.len()).unwrap_or_default()];
+        let locations = vec![None; ids.len() as usize];
         let mut start = 0;
         let chunks = ids.into_chunks().map(|ids| {
             let (counts, count) = RunCounts::new(&ids);
@@ -332,8 +328,7 @@ impl LocationStore {
     pub fn add(&mut self, nodes: &NodeBatch) {
         let mut start = 0;
         for &(number, end) in &nodes.runs {
-            let offsets = nodes.offsets.get(start..end).unwrap_or_default();
-            let locations = nodes.locations.get(start..end).unwrap_or_default();
+            let (offsets, locations) = (&nodes.offsets[start..end], &nodes.locations[start..end]);
             start = end;
             if self.has_all_ids {
                 self.fill(number, offsets, locations);
@@ -361,10 +356,8 @@ impl LocationStore {
         };
         let mut at = 0;
         for (offset, location) in offsets.iter().zip(found) {
-            let rank = chunk.counts.rank(&chunk.ids, *offset, &mut at);
-            let known = rank.and_then(|rank| self.locations.get_mut(chunk.start + rank as usize));
-            if let Some(known) = known {
-                *known = *location;
+            if let Some(rank) = chunk.counts.rank(&chunk.ids, *offset, &mut at) {
+                self.locations[chunk.start + rank as usize] = *location;
             }
         }
     }
@@ -381,7 +374,7 @@ impl LocationStore {
         let (number, offset) = split(id);
         let chunk = self.chunks.chunk(number);
         let location = chunk.and_then(|chunk| chunk.find(offset, &mut 0, &self.locations));
-        location.copied().unwrap_or_default()
+        location.copied().flatten()
     }
 
     /// Appends the result of [`get`](Self::get) for each id to `locations`. Ids are looked up in batches whose cache

@@ -46,10 +46,10 @@ impl Sets {
 }
 
 impl SetTable {
-    /// The bitmap of a set; empty if the table has no set of that number.
+    /// The bitmap of a set of this table.
     fn words(&self, set: SetNumber) -> Arc<[u64]> {
         let sets = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        sets.sets.get(set as usize).cloned().unwrap_or_default()
+        sets.sets[set as usize].clone()
     }
 
     fn number(&self, words: Vec<u64>) -> SetNumber {
@@ -67,9 +67,7 @@ impl SetTable {
             if word >= words.len() {
                 words.resize(word + 1, 0);
             }
-            if let Some(word) = words.get_mut(word) {
-                *word |= 1 << (member % 64);
-            }
+            words[word] |= 1 << (member % 64);
         }
         self.number(words)
     }
@@ -96,7 +94,8 @@ impl SetTable {
     /// The number of the set whose bitmap is the result of `op` for each pair of words of two sets.
     fn combine(&self, one: SetNumber, two: SetNumber, op: impl Fn(u64, u64) -> u64) -> SetNumber {
         let (one, two) = (self.words(one), self.words(two));
-        let word = |set: &[u64], index: usize| set.get(index).copied().unwrap_or_default();
+        // Bitmaps have no zero words at their ends.
+        let word = |set: &[u64], index: usize| set.get(index).map_or(0, |word| *word);
         let words = 0..one.len().max(two.len());
         self.number(words.map(|at| op(word(&one, at), word(&two, at))).collect())
     }

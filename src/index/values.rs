@@ -80,12 +80,8 @@ impl Packed {
     #[inline]
     fn get(&self, offset: u16) -> u32 {
         let (word, shift) = self.word_of(offset);
-        let word = self.words.get(word).copied().unwrap_or_default();
-        let index = word >> shift & self.mask();
-        self.palette
-            .get(index as usize)
-            .copied()
-            .unwrap_or_default()
+        let index = self.words[word] >> shift & self.mask();
+        self.palette[index as usize]
     }
 
     fn set(&mut self, offset: u16, number: u32) {
@@ -102,9 +98,8 @@ impl Packed {
             }
         }
         let ((word, shift), mask) = (self.word_of(offset), self.mask());
-        if let Some(word) = self.words.get_mut(word) {
-            *word = *word & !(mask << shift) | self.last.1 << shift;
-        }
+        let word = &mut self.words[word];
+        *word = *word & !(mask << shift) | self.last.1 << shift;
     }
 
     /// Increases the number of bits per offset to `bits`.
@@ -114,13 +109,8 @@ impl Packed {
         wide.last = self.last;
         for offset in 0..=u16::MAX {
             let ((from, shift), (to, wide_shift)) = (self.word_of(offset), wide.word_of(offset));
-            let index = self
-                .words
-                .get(from)
-                .map_or(0, |word| word >> shift & self.mask());
-            if let Some(word) = wide.words.get_mut(to) {
-                *word |= index << wide_shift;
-            }
+            let index = self.words[from] >> shift & self.mask();
+            wide.words[to] |= index << wide_shift;
         }
         *self = wide;
     }
@@ -135,10 +125,9 @@ impl Values {
             Self::SameNumber(offsets, number) => {
                 find_listed(offsets, offset).map_or(0, |_| *number)
             }
-            Self::Array(offsets, numbers) => find_listed(offsets, offset)
-                .and_then(|at| numbers.get(at))
-                .copied()
-                .unwrap_or_default(),
+            Self::Array(offsets, numbers) => {
+                find_listed(offsets, offset).map_or(0, |at| numbers[at])
+            }
             Self::Packed(packed) => packed.get(offset),
         }
     }
@@ -153,7 +142,7 @@ impl Values {
         if at.checked_sub(1).and_then(|before| offsets.get(before)) >= Some(&offset) {
             *at = 0;
         }
-        let ahead = offsets.get(*at..).unwrap_or_default();
+        let ahead = &offsets[*at..];
         let passed = ahead
             .iter()
             .take(NEAR)
@@ -165,7 +154,7 @@ impl Values {
         };
         match (self, offsets.get(*at) == Some(&offset)) {
             (Self::SameNumber(_, number), true) => *number,
-            (Self::Array(_, numbers), true) => numbers.get(*at).copied().unwrap_or_default(),
+            (Self::Array(_, numbers), true) => numbers[*at],
             _ => 0,
         }
     }
@@ -175,7 +164,7 @@ impl Values {
         match self {
             Self::Empty => *self = Self::SameNumber(vec![offset], number),
             Self::SameNumber(offsets, all) if *all == number => {
-                if insert(offsets, offset).is_some() && 2 * offsets.len() > packed_bytes(1) {
+                if insert(offsets, offset).is_ok() && 2 * offsets.len() > packed_bytes(1) {
                     self.pack();
                 }
             }
@@ -186,16 +175,12 @@ impl Values {
             }
             Self::Array(offsets, numbers) => {
                 match insert(offsets, offset) {
-                    Some(at) => {
+                    Ok(at) => {
                         numbers.reserve_exact(offsets.capacity() - numbers.len());
                         numbers.insert(at, number);
                     }
-                    None => {
-                        if let Some(old) =
-                            find_listed(offsets, offset).and_then(|at| numbers.get_mut(at))
-                        {
-                            *old = number;
-                        }
+                    Err(at) => {
+                        numbers[at] = number;
                         return;
                     }
                 }
@@ -252,10 +237,7 @@ impl Values {
             Self::SameNumber(offsets, number) => visit(*number, offsets.len() as u64),
             Self::Packed(packed) if packed.bits == 1 => {
                 let ones = packed.words.iter().map(|word| u64::from(word.count_ones()));
-                visit(
-                    packed.palette.get(1).copied().unwrap_or_default(),
-                    ones.sum(),
-                );
+                visit(packed.palette[1], ones.sum());
             }
             Self::Array(..) | Self::Packed(_) => self.each(|_, number| visit(number, 1)),
         }
@@ -286,13 +268,13 @@ impl Offsets for Values {
     }
 }
 
-/// Inserts an offset into an ascending list. Returns the offset's index; `None` if the list already contains it.
-fn insert(offsets: &mut Vec<u16>, offset: u16) -> Option<usize> {
+/// Inserts an offset into an ascending list. Returns the offset's index, as an error if the list already contains it.
+fn insert(offsets: &mut Vec<u16>, offset: u16) -> Result<usize, usize> {
     let at = match offsets.last() {
         // Most ids are inserted in order.
         Some(&last) if last < offset => offsets.len(),
         _ => match offsets.binary_search(&offset) {
-            Ok(_) => return None,
+            Ok(at) => return Err(at),
             Err(at) => at,
         },
     };
@@ -301,7 +283,7 @@ fn insert(offsets: &mut Vec<u16>, offset: u16) -> Option<usize> {
         offsets.reserve_exact(offsets.len() / 4 + 4);
     }
     offsets.insert(at, offset);
-    Some(at)
+    Ok(at)
 }
 
 #[cfg(test)]

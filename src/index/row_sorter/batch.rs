@@ -60,9 +60,7 @@ impl RowBatch {
 
     fn row(&self, row: &Row) -> &[u8] {
         let start = row.start as usize;
-        self.bytes
-            .get(start..start + row.len as usize)
-            .unwrap_or_default()
+        &self.bytes[start..start + row.len as usize]
     }
 
     /// The order of two rows: by key, and with the same key by their bytes.
@@ -122,9 +120,8 @@ pub(super) fn by_key(batches: &[RowBatch]) -> impl Iterator<Item = (u64, &[u8])>
     }
     rows.sort_unstable_by_key(|(key, ..)| *key);
     rows.into_iter().map(|(key, index, number)| {
-        let batch = batches.get(index as usize);
-        let row = batch.and_then(|batch| Some(batch.row(batch.rows.get(number as usize)?)));
-        (key, row.unwrap_or_default())
+        let batch = &batches[index as usize];
+        (key, batch.row(&batch.rows[number as usize]))
     })
 }
 
@@ -148,11 +145,9 @@ impl SharedRows {
 
     /// The rows with numbers in a range.
     pub(crate) fn rows(&self, numbers: Range<usize>) -> impl ExactSizeIterator<Item = &[u8]> {
-        let rows = self.rows.get(numbers).unwrap_or_default();
-        rows.iter().map(|row| {
+        self.rows[numbers].iter().map(|row| {
             let start = row.start as usize;
-            let row = self.bytes.get(start..start + row.len as usize);
-            row.unwrap_or_default()
+            &self.bytes[start..start + row.len as usize]
         })
     }
 }

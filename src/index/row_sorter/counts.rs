@@ -65,10 +65,9 @@ impl KeyCounts {
             let counts = counts.or_insert_with(|| Box::new([0; 1 << PAGE_BITS]));
             while let Some(key) = counted.next_if(|key| key >> PAGE_BITS == page) {
                 let at = (key % (1 << PAGE_BITS)) as usize;
-                match counts.get_mut(at) {
-                    Some(&mut u16::MAX) => *self.beyond.entry(key).or_default() += 1,
-                    Some(count) => *count += 1,
-                    None => {}
+                match &mut counts[at] {
+                    &mut u16::MAX => *self.beyond.entry(key).or_default() += 1,
+                    count => *count += 1,
                 }
             }
         }
@@ -84,7 +83,7 @@ impl KeyCounts {
         for (page, counts) in &self.pages {
             for (at, count) in (0u64..).zip(counts.iter()).filter(|(_, count)| **count > 0) {
                 let counted = (page << PAGE_BITS) + at;
-                let beyond = self.beyond.get(&counted).copied().unwrap_or_default();
+                let beyond = self.beyond.get(&counted).map_or(0, |more| *more);
                 let count = u64::from(*count) + beyond;
                 let start = counted << uncounted;
                 let end = start + (1 << uncounted);

@@ -140,9 +140,7 @@ impl RowSorter {
                 if levels.len() == level {
                     levels.push(Vec::new());
                 }
-                let Some(runs) = levels.get_mut(level) else {
-                    return Ok(());
-                };
+                let runs = &mut levels[level];
                 runs.push(run);
                 if runs.len() < MERGED {
                     return Ok(());

@@ -101,9 +101,7 @@ impl BlockBuffer {
         let bytes: &[u8] = match &run.bytes {
             RunBytes::InMemory(bytes) => {
                 let start = block.start as usize;
-                bytes
-                    .get(start..start + block.len as usize)
-                    .unwrap_or_default()
+                &bytes[start..start + block.len as usize]
             }
             RunBytes::InFile(file) => {
                 self.compressed.resize(block.len as usize, 0);
@@ -132,8 +130,7 @@ impl BlockBuffer {
         let next = next_row(&self.rows, &mut self.at);
         let (key, row) =
             next.map_err(|error| Error::Internal(format!("a temporary file: {error}")))?;
-        let row = self.rows.get(row).unwrap_or_default();
-        Ok(Some((self.first + key, row)))
+        Ok(Some((self.first + key, &self.rows[row])))
     }
 }
 
@@ -219,9 +216,7 @@ pub(super) fn merge(runs: Vec<Run>, directory: &Path) -> Result<Run> {
         heap.extend(cursor.advance(directory)?.map(|key| Reverse((key, index))));
     }
     while let Some(Reverse((key, index))) = heap.pop() {
-        let Some(cursor) = cursors.get_mut(index) else {
-            continue;
-        };
+        let cursor = &mut cursors[index];
         builder.push(key, cursor.row());
         heap.extend(cursor.advance(directory)?.map(|key| Reverse((key, index))));
         if builder.bytes.len() >= WRITE_LEN {
@@ -273,7 +268,7 @@ impl<'r> RunCursor<'r> {
 
     /// The current row.
     fn row(&self) -> &[u8] {
-        self.buffer.rows.get(self.row.clone()).unwrap_or_default()
+        &self.buffer.rows[self.row.clone()]
     }
 }
 
