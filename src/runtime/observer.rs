@@ -42,8 +42,5 @@ pub fn human_bytes(value: u64) -> String {
         scaled /= 1000.0;
         unit += 1;
     }
-    format!(
-        "{scaled:.1} {}",
-        UNITS.get(unit).copied().unwrap_or_default()
-    )
+    format!("{scaled:.1} {}", UNITS[unit])
 }

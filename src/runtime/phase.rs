@@ -180,11 +180,9 @@ where
 
     fn deliver(&self, index: u64, result: Result<R>) {
         let mut state = self.lock();
-        let slot = index.checked_sub(state.front).map(|slot| slot as usize);
-        if let Some((_, waiting)) = slot.and_then(|slot| state.slots.get_mut(slot)) {
-            *waiting = Some(result);
-        }
-        if slot == Some(0) {
+        let slot = (index - state.front) as usize;
+        state.slots[slot].1 = Some(result);
+        if slot == 0 {
             self.has_result.notify_all();
         }
     }

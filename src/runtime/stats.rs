@@ -4,7 +4,7 @@ use super::observer::Observer;
 use crate::system::{cpu_time, peak_memory};
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A count that several threads may add to at the same time.
@@ -103,15 +103,14 @@ impl Stats {
         }
     }
 
+    fn phases(&self) -> MutexGuard<'_, Vec<PhaseTimes>> {
+        self.phases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A snapshot of the counters, and of the phases that have ended.
     pub fn report(&self) -> StatsReport {
-        let phases = self
-            .phases
-            .lock()
-            .map(|phases| phases.clone())
-            .unwrap_or_default();
         StatsReport {
-            phases,
+            phases: self.phases().clone(),
             cpu_seconds: cpu_time().as_secs_f64(),
             peak_memory_bytes: peak_memory(),
             bytes_read: self.bytes_read.get(),
@@ -175,9 +174,7 @@ impl Drop for Phase {
             wall_seconds: self.started.elapsed().as_secs_f64(),
             cpu_seconds: cpu_time().saturating_sub(self.cpu_before).as_secs_f64(),
         };
-        if let Ok(mut phases) = self.stats.phases.lock() {
-            phases.push(times);
-        }
+        self.stats.phases().push(times);
         self.observer.phase_ended();
     }
 }

@@ -93,11 +93,11 @@ fn write_once_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
 /// Reads at `offset` until `buffer` is full or the file ends. Returns the number of bytes read.
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
-    while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
+    while done < buffer.len() {
+        let rest = &mut buffer[done..];
         let count = retry(|| {
             let len = admit(Call::Read, rest.len())?;
-            let rest = rest.get_mut(..len).unwrap_or_default();
-            read_once_at(file, rest, offset + done as u64)
+            read_once_at(file, &mut rest[..len], offset + done as u64)
         })?;
         if count == 0 {
             break;
@@ -131,10 +131,11 @@ pub(crate) fn write(mut file: &File, bytes: &[u8]) -> io::Result<()> {
 /// and returns the number of bytes that it has written.
 fn write_by(bytes: &[u8], mut call: impl FnMut(&[u8], u64) -> io::Result<usize>) -> io::Result<()> {
     let mut done = 0;
-    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+    while done < bytes.len() {
+        let rest = &bytes[done..];
         let count = retry(|| {
             let len = admit(Call::Write, rest.len())?;
-            call(rest.get(..len).unwrap_or_default(), done as u64)
+            call(&rest[..len], done as u64)
         })?;
         if count == 0 {
             return Err(io::ErrorKind::WriteZero.into());
