@@ -79,11 +79,6 @@ pub(crate) fn locate_ways(
             if !nodes.ways.is_empty() {
                 find(&nodes, &mut locations)?;
             }
-            if locations.len() != nodes.refs.len() {
-                return Err(FormatError::new(
-                    "ways have other nodes than when their locations were looked up",
-                ));
-            }
             has_locations |= !locations.is_empty();
             let (mut number, mut start) = (0, 0);
             let mut messages = Fields::new(part);
