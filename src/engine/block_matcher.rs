@@ -117,7 +117,7 @@ impl<'b> BlockMatcher<'b> {
             None => return self.strings.check(key).map(|()| false),
         };
         let value = self.strings.get(value)?;
-        for expression in self.expressions.get(number - 1).into_iter().flatten() {
+        for expression in &self.expressions[number - 1] {
             if expression.matches_value(value)
                 && self.applies_to(expression, object)?
                 && (expression.more_tags.is_empty()

@@ -11,7 +11,7 @@ use super::changesets::{Place, put};
 use super::output_options::{Format, OutputOptions};
 use super::partial_blob_cache::PartialBlobCache;
 use super::sink::{BlobOutcome, Sink, WriteSummary};
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, WriteOptions};
 use crate::io::{OpenOutput, SizeHint};
 use crate::osm::ObjectKind;
@@ -195,7 +195,8 @@ pub(crate) fn write_selected<T: Send>(
         note,
         ctx,
     )?;
-    Ok(summaries.into_iter().next().unwrap_or_default())
+    let only = summaries.into_iter().next();
+    only.ok_or_else(|| Error::Internal("a filter has no output".into()))
 }
 
 /// Writes the selected objects of a file to any number of outputs in one pass, as [`write_selected`] does for one
@@ -286,6 +287,10 @@ impl<'f> FilteredWriter<'f> {
         size_hints: Vec<SizeHint>,
         ctx: &'f Context,
     ) -> Result<Self> {
+        if outputs.len() != size_hints.len() {
+            let cause = "the outputs of a filter have not one size hint each";
+            return Err(Error::Internal(cause.into()));
+        }
         let write = outputs
             .first()
             .map_or(write, |output| write.for_header(&output.header));
@@ -346,10 +351,9 @@ impl<'f> FilteredWriter<'f> {
             },
             |(outcomes, noted)| {
                 noted.into_iter().for_each(&mut note);
-                outcomes.into_iter().try_for_each(|(output, outcome)| {
-                    let sink = sinks.get_mut(output as usize);
-                    sink.map_or(Ok(()), |sink| sink.add(input, outcome))
-                })
+                let mut outcomes = outcomes.into_iter();
+                outcomes
+                    .try_for_each(|(output, outcome)| sinks[output as usize].add(input, outcome))
             },
         )
     }

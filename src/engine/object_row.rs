@@ -2,7 +2,7 @@
 
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::wire::{put_sint, put_varint, read_varint, zigzag_decode};
+use crate::pbf::wire::{put_sint, put_text, put_varint, read_varint, zigzag_decode};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 
 /// Marks the metadata fields that an object has.
@@ -23,8 +23,8 @@ pub(crate) fn put_object(object: &Object<'_>, out: &mut Vec<u8>) {
     put_info(&object.info, out);
     put_varint(out, object.tags.len() as u64);
     for (key, value) in object.tags.iter() {
-        put_text(key, out);
-        put_text(value, out);
+        put_text(out, key);
+        put_text(out, value);
     }
     match &object.body {
         ObjectBody::Node { location } => put_location(*location, out),
@@ -45,7 +45,7 @@ pub(crate) fn put_object(object: &Object<'_>, out: &mut Vec<u8>) {
             for member in members.iter() {
                 out.push(member.kind.number());
                 put_sint(out, member.id);
-                put_text(member.role, out);
+                put_text(out, member.role);
             }
         }
     }
@@ -73,14 +73,10 @@ fn put_info(info: &Info<'_>, out: &mut Vec<u8>) {
         .flatten()
         .for_each(|number| put_sint(out, number));
     if let Some(user) = info.user {
-        put_text(user, out);
+        put_text(out, user);
     }
 }
 
-fn put_text(text: &str, out: &mut Vec<u8>) {
-    put_varint(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
-}
 
 fn put_location(location: Option<Location>, out: &mut Vec<u8>) {
     let (lat, lon) = Location::stored_e7(location);

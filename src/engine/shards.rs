@@ -300,6 +300,14 @@ impl Sources {
         reader.payload(&source.entry).map(<[u8]>::to_vec)
     }
 
+    /// An error about the blob with an index in a shard.
+    pub(crate) fn shard_error(&self, shard: &Shard, (index, error): (usize, FormatError)) -> Error {
+        match shard.sources.get(index) {
+            Some(source) => self.error(source, error),
+            None => Error::Internal(error.to_string()),
+        }
+    }
+
     pub(crate) fn error(&self, source: &Source, error: FormatError) -> Error {
         match self.readers.get(source.file) {
             Some(reader) => reader.error(&source.entry, error),

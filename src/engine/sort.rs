@@ -297,10 +297,7 @@ fn write_steps(
                 Ok((0, BlobOutcome::Frames(frames)))
             }
         },
-        |(file, outcome)| {
-            let input = inputs.get(file);
-            input.map_or(Ok(()), |input| sink.add(input, outcome))
-        },
+        |(file, outcome)| sink.add(inputs[file], outcome),
     )
 }
 

@@ -76,9 +76,7 @@ impl Selection {
     pub(crate) fn outputs(&self) -> Vec<OutputSelection> {
         let mut counts = vec![0; self.groups.len()];
         for group in &self.objects {
-            if let Some(count) = counts.get_mut(*group as usize) {
-                *count += 1;
-            }
+            counts[*group as usize] += 1;
         }
         let mut outputs = BTreeMap::<u32, OutputSelection>::new();
         for (group, (keeps, count)) in self.groups.iter().zip(counts).enumerate() {
@@ -94,9 +92,7 @@ impl Selection {
                 });
                 selection.kept += count;
                 selection.strips_tags |= keep == Selected::Untagged;
-                if let Some(decision) = selection.groups.get_mut(group) {
-                    *decision = keep;
-                }
+                selection.groups[group] = keep;
             }
         }
         outputs.into_values().collect()
@@ -134,7 +130,6 @@ pub(crate) struct OutputSelection {
 impl OutputSelection {
     /// The decision about the objects of a group.
     pub(crate) fn of(&self, group: GroupId) -> Selected {
-        let keep = self.groups.get(group as usize);
-        keep.copied().unwrap_or(Selected::Drop)
+        self.groups[group as usize]
     }
 }

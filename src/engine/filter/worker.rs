@@ -11,6 +11,9 @@ use crate::pbf::{
     TARGET_PAYLOAD, put_kept_messages, splice_block,
 };
 
+/// The error for a block with more objects than its [`Selection`], which is a bug.
+const UNDECIDED: FormatError = FormatError::new("internal error: an object without a decision");
+
 /// The outcomes of a blob, each with the index of its output; and the return value of the selecting closure, if it was
 /// called.
 type Filtered<T> = (Vec<(u32, BlobOutcome)>, Option<T>);
@@ -277,10 +280,7 @@ impl Rewriter {
         outputs: &[OutputSelection],
     ) -> Result<(), FormatError> {
         let by_group = source.selection.by_group(outputs);
-        let keeping = |group: GroupId| {
-            let keeping = by_group.get(group as usize);
-            keeping.map(Vec::as_slice).unwrap_or_default()
-        };
+        let keeping = |group: GroupId| by_group[group as usize].as_slice();
         let is_kept = |group: GroupId| !keeping(group).is_empty();
         let (objects, kept, cut);
         let (mut groups, mut block) = (source.selection.objects(), &source.block);
@@ -298,11 +298,9 @@ impl Rewriter {
         let mut targets: Vec<_> = self.builders.iter_mut().zip(strings).collect();
         let (mut cursor, mut groups) = (block.cursor(), groups.iter());
         while let Some(object) = cursor.next()? {
-            let group = groups.next().copied().unwrap_or(GroupId::MAX);
-            for &(target, keep) in keeping(group) {
-                let Some((builder, strings)) = targets.get_mut(target) else {
-                    continue;
-                };
+            let group = groups.next().ok_or(UNDECIDED)?;
+            for &(target, keep) in keeping(*group) {
+                let (builder, strings) = &mut targets[target];
                 let object = match keep {
                     Selected::Untagged => object.without_tags(),
                     Selected::Drop | Selected::Whole => object,

@@ -1,6 +1,6 @@
 //! The visit of the objects of a blob.
 
-use super::{Found, Task, Visitor, Visits, on_earth};
+use super::{Found, Task, UNDECIDED, Visitor, Visits, on_earth};
 use crate::area::{WayBatch, WayStore};
 use crate::engine::way_locations::BlobLocations;
 use crate::error::{FormatError, Result};
@@ -81,25 +81,33 @@ struct Visit<'v, V: Visitor> {
     chunks: &'v ChunkSender<Found<V::Found>>,
 }
 
-/// Whether the objects of a block are visited, in file order.
-struct Selected(Option<std::vec::IntoIter<bool>>);
+/// The objects of a block that are visited.
+enum Selected {
+    All,
+    None,
+    /// Those for which the list has `true`. It has a value for each object, in file order.
+    Listed(std::vec::IntoIter<bool>),
+}
 
 impl Selected {
-    fn next(&mut self) -> bool {
-        let next = self.0.as_mut().map(Iterator::next);
-        next.is_none_or(Option::unwrap_or_default)
+    /// Whether the next object is visited.
+    fn next(&mut self) -> Result<bool, FormatError> {
+        match self {
+            Self::All => Ok(true),
+            Self::None => Ok(false),
+            Self::Listed(list) => list.next().ok_or(UNDECIDED),
+        }
     }
 }
 
 impl<V: Visitor> Visit<'_, V> {
     /// The objects that are visited: those that the visitor selects, or none.
     fn select(&self, is_visited: bool, block: &Block<'_>) -> Result<Selected, FormatError> {
-        let selected = if is_visited {
-            self.visitor.select(block)?
-        } else {
-            Some(Vec::new())
-        };
-        Ok(Selected(selected.map(Vec::into_iter)))
+        if !is_visited {
+            return Ok(Selected::None);
+        }
+        let selected = self.visitor.select(block)?;
+        Ok(selected.map_or(Selected::All, |list| Selected::Listed(list.into_iter())))
     }
 
     fn send(&self, found: Found<V::Found>) -> Result<(), FormatError> {
@@ -132,7 +140,7 @@ impl<V: Visitor> Visit<'_, V> {
                     batch.push(id, location);
                     self.send_many(&mut batch)?;
                 }
-                let is_selected = selected.next();
+                let is_selected = selected.next()?;
                 match tags {
                     Some((tags, info)) if is_selected => {
                         self.visitor.node(id, info, location, tags)?;
@@ -143,7 +151,7 @@ impl<V: Visitor> Visit<'_, V> {
             })?;
         } else {
             block.try_for_each(|element| {
-                let is_selected = selected.next();
+                let is_selected = selected.next()?;
                 element.check_size()?;
                 let Element::Node(node) = element else {
                     return Ok(());
@@ -203,7 +211,7 @@ impl<V: Visitor> Visit<'_, V> {
         let mut batch = WayBatch::new(self.visits.member_node_ids);
         let mut in_way = Vec::new();
         block.try_for_each(|element| {
-            let is_selected = selected.next();
+            let is_selected = selected.next()?;
             element.check_size()?;
             let Element::Way(way) = element else {
                 return Ok(());
@@ -247,7 +255,7 @@ impl<V: Visitor> Visit<'_, V> {
     fn relations(&mut self, ways: &WayStore, block: &Block<'_>) -> Result<(), FormatError> {
         let mut selected = self.select(true, block)?;
         block.try_for_each(|element| {
-            let is_selected = selected.next();
+            let is_selected = selected.next()?;
             element.check_size()?;
             match element {
                 Element::Relation(relation) if is_selected => {
@@ -283,8 +291,8 @@ impl BlockLocations {
     /// The locations of the nodes of the next way.
     fn next(&mut self) -> &[Option<Location>] {
         let (way, start) = self.taken;
-        let end = self.nodes.ways.get(way).map_or(start, |(_, end)| *end);
+        let (_, end) = self.nodes.ways[way];
         self.taken = (way + 1, end);
-        self.locations.get(start..end).unwrap_or_default()
+        &self.locations[start..end]
     }
 }

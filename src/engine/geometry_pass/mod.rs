@@ -63,6 +63,9 @@ pub(crate) trait Visitor {
     }
 }
 
+/// The error for a block with more objects than a list about them, which is a bug.
+const UNDECIDED: FormatError = FormatError::new("internal error: an object without a decision");
+
 /// The objects that a pass visits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Visits {
@@ -241,7 +244,7 @@ impl<'a> GeometryPass<'a> {
             |_, block| {
                 let (mut ways, mut areas) = (Vec::new(), areas(block)?.into_iter());
                 block.try_for_each(|element| {
-                    let is_wanted = areas.next().unwrap_or_default();
+                    let is_wanted = areas.next().ok_or(UNDECIDED)?;
                     if let Element::Relation(relation) = element
                         && is_wanted
                     {

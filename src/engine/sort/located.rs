@@ -8,7 +8,7 @@ use super::merged::{BlockError, Merged, parse_all, units_of};
 use super::{KeptVersions, MERGE_BUDGET};
 use crate::engine::scan::Scan;
 use crate::engine::shards::{MergeStep, Shard, Sources};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::IdSet;
 use crate::io::Input;
@@ -197,7 +197,11 @@ impl MovedNodes {
                 block.for_each_way_location(
                     |_| true,
                     |_, refs, locations| {
-                        let located = refs.iter().zip(locations.unwrap_or_default());
+                        // A way without locations gets none.
+                        let Some(locations) = locations else {
+                            return;
+                        };
+                        let located = refs.iter().zip(locations);
                         let missing = located.filter(|(_, location)| all || location.is_none());
                         nodes.extend(missing.map(|(id, _)| *id));
                     },
@@ -218,12 +222,8 @@ fn moved_nodes(
 ) -> Result<Vec<(i64, Option<Location>)>> {
     let payloads = shard.sources.iter().map(|source| sources.payload(source));
     let payloads = payloads.collect::<Result<Vec<_>>>()?;
-    compare_nodes(&payloads, shard, kept, wanted).map_err(|(index, error)| {
-        match shard.sources.get(index) {
-            Some(source) => sources.error(source, error),
-            None => Error::Internal(error.to_string()),
-        }
-    })
+    let found = compare_nodes(&payloads, shard, kept, wanted);
+    found.map_err(|error| sources.shard_error(shard, error))
 }
 
 fn compare_nodes(

@@ -28,12 +28,8 @@ pub(crate) fn merge_shard(
         Ok(relocated.unwrap_or(payload))
     };
     let payloads: Vec<Vec<u8>> = shard.sources.iter().map(payload).collect::<Result<_>>()?;
-    merge_payloads(&payloads, encoder, shard, rules.kept).map_err(|(index, error)| {
-        match shard.sources.get(index) {
-            Some(source) => sources.error(source, error),
-            None => Error::Internal(error.to_string()),
-        }
-    })
+    let merged = merge_payloads(&payloads, encoder, shard, rules.kept);
+    merged.map_err(|error| sources.shard_error(shard, error))
 }
 
 fn merge_payloads(
@@ -47,13 +43,10 @@ fn merge_payloads(
         .iter()
         .map(|block| SourceStrings::new(&block.strings))
         .collect();
-    let mut add =
-        |index: usize, object: &RawElement<'_>| match (blocks.get(index), strings.get_mut(index)) {
-            (Some(block), Some(strings)) => encoder
-                .add_raw(object, &block.units, strings)
-                .map_err(|error| (index, error)),
-            _ => Ok(()),
-        };
+    let mut add = |index: usize, object: &RawElement<'_>| {
+        let added = encoder.add_raw(object, &blocks[index].units, &mut strings[index]);
+        added.map_err(|error| (index, error))
+    };
     let mut merged = Merged::new(&blocks, shard)?;
     let units = units_of(&blocks);
     // The last object, which the next one may still replace, with the index of its source.

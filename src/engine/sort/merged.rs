@@ -22,12 +22,7 @@ pub(super) fn parse_all(payloads: &[Vec<u8>]) -> Result<Vec<Block<'_>>, BlockErr
 
 /// The units of the block with an index. An index is that of a source, and each source has a block.
 pub(super) fn units_of<'b>(blocks: &'b [Block<'_>]) -> impl Fn(usize) -> BlockUnits + 'b {
-    |index| {
-        blocks
-            .get(index)
-            .map(|block| block.units)
-            .unwrap_or_default()
-    }
+    |index| blocks[index].units
 }
 
 /// The objects of one block in canonical order.
@@ -120,21 +115,16 @@ impl<'a> Merged<'a> {
         if self.until.is_some_and(|until| key >= until) {
             return Ok(None);
         }
-        let (Some(head), Some(stream), Some(source)) = (
-            self.heads.get_mut(index),
-            self.streams.get_mut(index),
-            self.sources.get(index),
-        ) else {
-            return Ok(None);
-        };
-        let next = stream.next().map_err(|error| (index, error))?;
+        let failed = |error| (index, error);
+        let next = self.streams[index].next().map_err(failed)?;
         match &next {
-            Some(next) => *top = head_key(next, source, index),
+            Some(next) => *top = head_key(next, &self.sources[index], index),
             None => {
                 PeekMut::pop(top);
             }
         }
-        let object = std::mem::replace(head, next);
-        Ok(object.map(|object| (index, object)))
+        let object = std::mem::replace(&mut self.heads[index], next);
+        let object = object.ok_or(FormatError::new("internal error: a key without an object"));
+        Ok(Some((index, object.map_err(failed)?)))
     }
 }

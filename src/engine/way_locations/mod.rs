@@ -207,7 +207,7 @@ impl<'f> WayLocator<'f> {
         for number in 0..partitions.len() {
             let store = match partitions.blobs(number) {
                 Some(blobs) => {
-                    let nodes = self.parts.nodes.get(blobs).unwrap_or_default();
+                    let nodes = &self.parts.nodes[blobs];
                     let mut store = LocationStore::new(StoreForm::Sparse, count(nodes));
                     read(nodes, &mut store)?;
                     store.close();
@@ -246,8 +246,8 @@ impl WayLocations {
         Ok(match self {
             Self::InMemory(store) => BlobLocations::InMemory(store),
             Self::OnDisk { join, lists } => {
-                let list = lists.get(&entry.offset).copied().unwrap_or(usize::MAX);
-                BlobLocations::OnDisk(join.read(list)?)
+                let unknown = FormatError::new("internal error: a blob whose ways were not read");
+                BlobLocations::OnDisk(join.read(*lists.get(&entry.offset).ok_or(unknown)?)?)
             }
         })
     }

@@ -87,12 +87,12 @@ impl Partitions {
     /// The blobs of range `number`, as indices into [`NodeParts::nodes`]; `None` if a blob may belong to several ranges.
     pub(super) fn blobs(&self, number: usize) -> Option<Range<usize>> {
         let blobs = self.blobs.as_ref()?;
-        Some(blobs.get(number).cloned().unwrap_or_default())
+        Some(blobs[number].clone())
     }
 
     /// The ranks of the ids in range `number`.
     pub(super) fn ranks(&self, number: usize) -> RangeInclusive<u64> {
-        let start = self.starts.get(number).copied().unwrap_or_default();
+        let start = self.starts[number];
         let end = self.starts.get(number + 1).map(|next| next - 1);
         start..=end.unwrap_or(u64::MAX)
     }
