@@ -38,11 +38,7 @@ pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result
         let blocks = blocks.slice(len);
         let found = system::read_at(file, blocks, offset - before as u64)?;
         let count = found.saturating_sub(before).min(buffer.len());
-        if let (Some(target), Some(source)) =
-            (buffer.get_mut(..count), blocks.get(before..before + count))
-        {
-            target.copy_from_slice(source);
-        }
+        buffer[..count].copy_from_slice(&blocks[before..before + count]);
         Ok(count)
     })
 }

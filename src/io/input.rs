@@ -169,15 +169,7 @@ impl Input {
 
     /// An input that reads `file`, a temporary file that `original` was converted to. Messages name `original`.
     pub(crate) fn converted(file: File, original: &Self) -> Result<Self> {
-        let Self(input) = Self::from_temporary(file, original.path())?;
-        let original_len = Some(original.len());
-        Ok(match Arc::try_unwrap(input) {
-            Ok(input) => Self(Arc::new(OpenInput {
-                original_len,
-                ..input
-            })),
-            Err(input) => Self(input),
-        })
+        Self::temporary(file, original.path(), Some(original.len()))
     }
 
     /// An input that reads `file`, a temporary file with the sorted objects of `original`. Messages name `original`.
@@ -187,6 +179,10 @@ impl Input {
 
     /// An input that reads a temporary file of this process; `name` is for messages.
     pub(crate) fn from_temporary(file: File, name: &Path) -> Result<Self> {
+        Self::temporary(file, name, None)
+    }
+
+    fn temporary(file: File, name: &Path, original_len: Option<u64>) -> Result<Self> {
         let metadata = file
             .metadata()
             .map_err(|error| Error::io(name, "cannot read", error))?;
@@ -198,7 +194,7 @@ impl Input {
             remote: None,
             direct: None,
             drop_behind: false,
-            original_len: None,
+            original_len,
             start: OnceLock::new(),
             identity: None,
         })))

@@ -19,7 +19,7 @@ fn prefix(path: &Path) -> OsString {
     while !name.is_char_boundary(len) {
         len -= 1;
     }
-    format!(".{}.pbfhogg-", name.get(..len).unwrap_or_default()).into()
+    format!(".{}.pbfhogg-", &name[..len]).into()
 }
 
 /// A name for a temporary file of the output `path`.

@@ -19,9 +19,7 @@ impl AlignedBuffer {
             self.memory = vec![0; len + ALIGNMENT];
             self.start = self.memory.as_ptr().align_offset(ALIGNMENT);
         }
-        self.memory
-            .get_mut(self.start..self.start + len)
-            .unwrap_or_default()
+        &mut self.memory[self.start..self.start + len]
     }
 }
 

@@ -48,7 +48,7 @@ impl Chunk {
     pub(super) fn fill(&self, buffer: &mut [u8]) -> Result<()> {
         let mut rest = buffer;
         for segment in &self.segments {
-            let (part, after) = rest.split_at_mut(segment.len().min(rest.len()));
+            let (part, after) = rest.split_at_mut(segment.len());
             match segment {
                 Segment::Bytes(bytes) => part.copy_from_slice(bytes),
                 Segment::Range(input, from, _) => input.read_all_at(part, *from)?,

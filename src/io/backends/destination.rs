@@ -215,7 +215,7 @@ impl Destination {
             let len = chunk
                 .len()
                 .min(usize::try_from(left.len).unwrap_or(CHUNK_LEN));
-            let bytes = chunk.get_mut(..len).unwrap_or_default();
+            let bytes = &mut chunk[..len];
             input.read_all_at(bytes, left.from)?;
             self.write_at(bytes, left.to)?;
             self.start_writeback(left.to, len as u64);

@@ -7,7 +7,7 @@
 
 use super::chunked::{CHUNK_LEN, Chunk, Executor, Job, Segment};
 use super::destination::Destination;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::system;
 use crate::system::Call;
 use io_uring::{IoUring, opcode, squeue, types};
@@ -54,14 +54,14 @@ impl Slot {
     /// many ranges is read with plain calls.
     fn fill(&mut self, chunk: &Chunk, buffer_index: u16) -> Result<Vec<squeue::Entry>> {
         self.expected.clear();
-        let mut rest = self.buffer.get_mut(..chunk.len()).unwrap_or_default();
+        let mut rest = &mut self.buffer[..chunk.len()];
         if chunk.segments.len() > MAX_SEGMENTS {
             chunk.fill(rest)?;
             return Ok(Vec::new());
         }
         let mut reads = Vec::new();
         for segment in &chunk.segments {
-            let (part, after) = rest.split_at_mut(segment.len().min(rest.len()));
+            let (part, after) = rest.split_at_mut(segment.len());
             match segment {
                 Segment::Bytes(bytes) => part.copy_from_slice(bytes),
                 Segment::Range(input, from, _) => {
@@ -140,10 +140,8 @@ impl Ring {
         let mut done = Vec::new();
         for (user_data, result) in completions {
             let (index, operation) = ((user_data >> 32) as usize, user_data as u32 as usize);
-            let Some(slot) = self.slots.get_mut(index) else {
-                continue;
-            };
-            let expected = slot.expected.get(operation).copied();
+            let slot = &mut self.slots[index];
+            let expected = Some(slot.expected[operation]);
             let is_write = operation + 1 == slot.expected.len();
             let call = if is_write { Call::Write } else { Call::Read };
             let admitted = system::admit(call, 2).is_ok_and(|len| len == 2);
@@ -160,15 +158,12 @@ impl Ring {
     /// Finishes a slot whose operations are all completed: repeats an incomplete chain with plain calls, and frees
     /// the slot.
     fn finish_slot(&mut self, index: usize) -> Result<()> {
-        let Some(slot) = self.slots.get_mut(index) else {
-            return Ok(());
-        };
-        let Some(chunk) = slot.chunk.take() else {
-            return Ok(());
-        };
+        let slot = &mut self.slots[index];
+        let missing = || Error::Internal("a slot of io_uring has no chunk".into());
+        let chunk = slot.chunk.take().ok_or_else(missing)?;
         let len = chunk.len();
         if slot.incomplete {
-            let buffer = slot.buffer.get_mut(..len).unwrap_or_default();
+            let buffer = &mut slot.buffer[..len];
             chunk.fill(buffer)?;
             self.destination.write_at(buffer, chunk.offset)?;
         }
@@ -186,9 +181,7 @@ impl Ring {
     /// queued chains when there are [`BATCH`] of them.
     fn queue(&mut self, index: usize, chunk: Chunk) -> Result<()> {
         let fd = types::Fd(self.destination.file().as_raw_fd());
-        let Some(slot) = self.slots.get_mut(index) else {
-            return Ok(());
-        };
+        let slot = &mut self.slots[index];
         let len = chunk.len();
         let mut chain = slot.fill(&chunk, index as u16)?;
         let write = opcode::WriteFixed::new(fd, slot.buffer.as_ptr(), len as u32, index as u16);
@@ -209,9 +202,7 @@ impl Ring {
         let pushed = unsafe { self.ring.submission().push_multiple(&chain) };
         if pushed.is_err() {
             // None of the operations was queued: use plain calls.
-            if let Some(slot) = self.slots.get_mut(index) {
-                (slot.waiting, slot.incomplete) = (0, true);
-            }
+            (slot.waiting, slot.incomplete) = (0, true);
             return self.finish_slot(index);
         }
         self.unsubmitted += 1;
@@ -267,6 +258,7 @@ impl Drop for Ring {
                 .map(|entry| entry.user_data())
                 .collect();
             for user_data in completed {
+                // Not an index: a panic here would abort the process.
                 if let Some(slot) = self.slots.get_mut((user_data >> 32) as usize) {
                     slot.waiting = slot.waiting.saturating_sub(1);
                 }
