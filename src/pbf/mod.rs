@@ -1,4 +1,5 @@
-//! The PBF format over byte slices.
+//! The PBF format over byte slices: `frame` (blobs), `block` (objects as they are read), `encode` (new blocks),
+//! `rewrite` (edits of encoded blocks), `segments` (compression in parts), `table` (indexes) and `wire` (protobuf).
 //!
 //! Nothing in here opens a file or starts a thread, so every function can be tested and fuzzed on
 //! plain bytes. The format is defined by `fileformat.proto` and `osmformat.proto` and described on

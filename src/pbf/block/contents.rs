@@ -1,4 +1,4 @@
-//! Checks of all that a block holds, column by column, without making views of its objects.
+//! Checks the contents of a block column by column, without creating views of its objects.
 
 use super::dense::{Delta, DenseNodes, check_tags};
 use super::element::Tags;
@@ -13,7 +13,7 @@ use crate::pbf::wire::{are_short_varints, check_varints};
 /// Facts about the objects of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ContentFacts {
-    /// The number of strings with characters that XML 1.0 does not know.
+    /// The number of strings with characters that XML 1.0 does not allow.
     pub inexpressible: u64,
     /// Whether there are deleted versions.
     pub has_deleted: bool,
@@ -23,9 +23,9 @@ pub(crate) struct ContentFacts {
 }
 
 impl Block<'_> {
-    /// Checks all objects of the block, and returns facts about them, except for those about strings. Fails wherever
-    /// [`try_for_each`](Self::try_for_each) fails, but checks the dense nodes by column, which takes a quarter of the
-    /// time.
+    /// Checks all objects of the block, and returns the facts about them; [`ContentFacts::inexpressible`] is 0. Fails
+    /// wherever [`try_for_each`](Self::try_for_each) fails. Dense nodes are checked column by column, which takes a
+    /// quarter of the time.
     pub(super) fn check_contents(&self) -> Result<ContentFacts, FormatError> {
         let (strings, mut facts) = (&self.strings, ContentFacts::default());
         for message in self.messages() {
@@ -84,7 +84,7 @@ impl DenseNodes<'_> {
         ] {
             check_varints(column.as_bytes()).map_err(|error| error.within("DenseNodes"))?;
         }
-        // So many values below 2^49 do not overflow.
+        // The sum of fewer than 2^14 deltas below 2^49 does not overflow.
         let is_few = self.len() < 1 << 14;
         for column in [&self.lats, &self.lons] {
             if !(is_few && are_short_varints(column.as_bytes())) {

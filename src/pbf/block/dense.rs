@@ -107,7 +107,7 @@ impl<'a> DenseNodes<'a> {
         self.len == 0
     }
 
-    /// A cursor for the metadata of some nodes.
+    /// A cursor for the metadata of selected nodes, in ascending order.
     pub(in crate::pbf) fn infos(&self) -> InfoCursor<'_> {
         InfoCursor {
             nodes: self.raw_nodes(),
@@ -206,7 +206,7 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
-    /// Skips `count` values; all of an absent column.
+    /// Skips `count` values. Does nothing for an absent column.
     fn skip(&mut self, count: usize) -> Result<(), FormatError> {
         if !self.is_done() {
             self.last = self.last.wrapping_add(self.deltas.sum_sints(count)?);
@@ -265,7 +265,7 @@ impl<'a> RawNodes<'a> {
             return if self.keys_vals.is_done() {
                 Ok(None)
             } else {
-                Err(tags_of_nobody())
+                Err(tags_beyond_nodes())
             };
         }
         self.left -= 1;
@@ -310,8 +310,8 @@ impl<'a> RawNodes<'a> {
     }
 }
 
-/// Reads the metadata of some nodes of a DenseNodes message. Columns are added up between them, which is several times as
-/// fast as reading each value.
+/// Reads the metadata of selected nodes of a DenseNodes message. The deltas between two of them are summed up at once,
+/// which is several times as fast as reading each value.
 #[derive(Debug, Clone)]
 pub(in crate::pbf) struct InfoCursor<'a> {
     nodes: RawNodes<'a>,
@@ -378,7 +378,7 @@ pub(in crate::pbf) fn check_tags(
     if ended + usize::from(is_open) <= nodes {
         Ok(facts)
     } else {
-        Err(tags_of_nobody())
+        Err(tags_beyond_nodes())
     }
 }
 
@@ -386,7 +386,7 @@ fn key_without_value() -> FormatError {
     FormatError::new("DenseNodes: keys_vals: a key without value")
 }
 
-fn tags_of_nobody() -> FormatError {
+fn tags_beyond_nodes() -> FormatError {
     FormatError::new("DenseNodes: keys_vals of more nodes than there are")
 }
 

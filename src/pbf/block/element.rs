@@ -282,8 +282,8 @@ impl<'b> Way<'b> {
             .map(move |(lat, lon)| (units.nano_lat(lat), units.nano_lon(lon)))
     }
 
-    /// Appends the locations of the way's nodes, as [`locations`](Self::locations) gives them, but those that do not fit
-    /// 32 bits are undefined. Decodes the columns in portions, which is faster.
+    /// Appends the locations of the way's nodes, as [`locations`](Self::locations) returns them. Decodes many values of
+    /// a column at a time, which is faster.
     pub(crate) fn read_locations(
         &self,
         locations: &mut Vec<Option<Location>>,
@@ -448,7 +448,7 @@ pub(crate) struct PartCounts {
 
 #[cfg(feature = "parquet")]
 impl Element<'_> {
-    /// Numbers that the object's parts do not exceed: those of the bytes in which they are stored.
+    /// Upper bounds of the numbers of parts: the lengths of their packed runs, because a value takes at least a byte.
     pub(crate) fn most_parts(&self) -> PartCounts {
         let bytes = |run: &Packed<'_>| run.as_bytes().len();
         let (tags, refs, members) = match self {

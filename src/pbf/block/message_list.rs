@@ -55,10 +55,11 @@ impl Position {
 
 /// The number that stands for a DenseNodes message in place of the number of an [`ObjectKind`].
 const DENSE: u32 = 3;
-/// The maximum length in bytes of the groups together: what 30 bits express.
+/// The length in bytes that the groups together must not reach, because [`Position`] has 30 bits for a length.
 const MAX_LEN: usize = 1 << 30;
 
-/// The maximum number of DenseNodes messages that have nodes. They are held as some 300 bytes each. Writers make one.
+/// The maximum number of DenseNodes messages that have nodes. Each takes about 300 bytes of memory. Writers create one
+/// per block.
 const MAX_DENSE: usize = 1 << 18;
 
 impl<'a> MessageList<'a> {

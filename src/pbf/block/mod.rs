@@ -1,4 +1,12 @@
-//! Blocks of objects: their messages, their strings and units, and objects in the forms in which they are read.
+//! Blocks of objects (PrimitiveBlock), and the forms in which their objects are read.
+//!
+//! - `outline` splits a block into string table, units and groups; `parsed` has `Block`, whose messages
+//!   `message_list` finds; `messages` splits Node, Way, Relation and Info messages, and `dense` DenseNodes.
+//! - Objects: `element` (views with strings, for users of the library; `dense_iter` for dense nodes), `object` (objects
+//!   that do not depend on a block), `raw_element` (with the units and string ids of the block, for merges),
+//!   `element_view` and `keys` (single answers without decoding the rest), `node_locations` (locations only).
+//! - Checks: `contents` (everything in a block), `string_faults` (text that is not UTF-8), `limits` (sizes of objects).
+//! - `list` has lists that are borrowed or owned.
 
 pub(super) mod contents;
 pub(super) mod dense;

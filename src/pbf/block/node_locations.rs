@@ -65,8 +65,8 @@ impl Block<'_> {
         })
     }
 
-    /// Calls `visit` with the id of each node that is not deleted, its latitude and longitude in the units of the block,
-    /// and whether it has tags.
+    /// Calls `visit` with the id of each node that is not deleted, its latitude and longitude in the units of the
+    /// block, and whether it has tags.
     pub(crate) fn for_each_stored_location(
         &self,
         mut visit: impl FnMut(i64, (i64, i64), bool),
@@ -79,9 +79,9 @@ impl Block<'_> {
         })
     }
 
-    /// Calls `visit` with each node: its id, its location as in [`for_each_node`](Self::for_each_node), and its tags and
-    /// metadata, `None` if it has no tags. Without `needs_info`, the metadata is empty. Fails if a tag refers to a string
-    /// that the block does not have.
+    /// Calls `visit` with each node: its id, its location as in [`for_each_node`](Self::for_each_node), and its tags
+    /// and metadata, `None` if it has no tags. Without `needs_info`, the metadata is empty. Fails if a tag refers to a
+    /// string that the block does not have.
     pub(crate) fn for_each_tagged_node(
         &self,
         needs_info: bool,

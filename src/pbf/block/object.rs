@@ -12,6 +12,7 @@ use super::raw_element::{RawElement, RawForm};
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind, TypeThenId, id_from_rank, id_rank, nano_of_e7, nearest_e7};
 use crate::pbf::wire::{Packed, Varints, put_sint};
+
 type TagList<'a> = List<'a, (&'a str, &'a str)>;
 
 /// A node, way or relation that does not depend on a block, and so can be written to another block or outlive its own.
@@ -158,8 +159,9 @@ impl<'a> Object<'a> {
         self.fill_next(element, block, &mut None).map(drop)
     }
 
-    /// As [`fill`](Self::fill), where `last` is the metadata of this object as `block` stores it. Returns whether
-    /// `element` has the same; `last` becomes the metadata of `element`.
+    /// As [`fill`](Self::fill), but keeps the metadata of this object if `element` has the same. `last` is the metadata
+    /// of this object as `block` stores it, `None` if unknown, and becomes that of `element`. Returns whether the two
+    /// are equal.
     pub(crate) fn fill_next(
         &mut self,
         element: &RawElement<'_>,

@@ -7,8 +7,8 @@ use super::outline::{BlockOutline, BlockUnits, Group, StringTable};
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 
-/// The number of bytes from which on a block is read in parts where the references of its ways are held. Blocks of real
-/// files are shorter.
+/// The payload length in bytes above which a block is processed in parts by passes that hold the references of its
+/// ways. Blocks of real files are shorter.
 pub(crate) const PART_LEN: usize = 4 << 20;
 
 /// A parsed PrimitiveBlock: its messages are found, and the columns of each DenseNodes message have the same length.
@@ -90,8 +90,8 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Calls `visit` with the block or, if it is longer than [`PART_LEN`], with parts of it, in order. What is made of a
-    /// part takes bounded memory, since no object is in two parts.
+    /// Calls `visit` with the block or, if its payload is longer than [`PART_LEN`], with consecutive parts of the
+    /// block, so that the data derived from a part takes bounded memory. An object is never split.
     pub(crate) fn in_parts(
         &self,
         mut visit: impl FnMut(&Block<'_>) -> Result<(), FormatError>,

@@ -1,6 +1,7 @@
-//! Blocks with their strings, and faults of strings: those that are not UTF-8, or have characters that XML does not know,
-//! and the objects that use them. The protobuf type of strings is `bytes`, and some writers put text of another encoding,
-//! or text that was cut within a character, in there.
+//! Parsing of blocks with their strings, and a search for faulty strings and the objects that use them.
+//!
+//! A string is faulty if it is not UTF-8, or has characters that XML 1.0 does not allow. The protobuf type of strings
+//! is `bytes`: some writers store text in another encoding, or text that was cut within a character.
 
 use super::contents::ContentFacts;
 use super::object::{Object, ObjectBody};
@@ -71,8 +72,8 @@ fn named(payload: &[u8], error: FormatError) -> FormatError {
     }
 }
 
-/// Checks all objects of the block in `payload`, and calls `take` with each string that is not UTF-8 or has characters
-/// that XML 1.0 does not know, once for each use. Fails if the objects cannot be decoded for another reason.
+/// Checks all objects of the block in `payload`, and calls `take` with each use of a faulty string. Fails if the
+/// objects cannot be decoded for another reason.
 pub(crate) fn content_faults(
     payload: &[u8],
     take: impl FnMut(ContentFault),
@@ -91,14 +92,14 @@ pub(crate) fn content_faults(
     })
 }
 
-/// Calls `take` with each use of the strings that have faults, and with those that are not used.
+/// Calls `take` with each use of a faulty string, and with each faulty string that no object uses.
 fn string_uses(
     block: &Block<'_>,
     faults: &[StringFault],
     mut take: impl FnMut(ContentFault),
 ) -> Result<(), FormatError> {
     let mut used = vec![false; faults.len()];
-    // A string is found again by its address.
+    // The escaped text of a fault is identified by its address.
     let fault_of = |text: &str| {
         let is_same = |fault: &StringFault| std::ptr::eq(fault.text.as_ptr(), text.as_ptr());
         faults.iter().position(is_same)
@@ -148,7 +149,7 @@ struct RawStrings<'a> {
     faults: Vec<StringFault>,
 }
 
-/// A string that is not UTF-8, or has characters that XML 1.0 does not know.
+/// A string that is not UTF-8, or has characters that XML 1.0 does not allow.
 struct StringFault {
     /// The index of the string.
     index: usize,
@@ -182,7 +183,7 @@ impl<'a> RawStrings<'a> {
     }
 }
 
-/// The table of some strings, in which those with faults have their escaped text.
+/// A table of `texts` in which faulty strings are replaced by their escaped text.
 fn with_escaped<'a>(mut texts: Vec<&'a str>, faults: &'a [StringFault]) -> StringTable<'a> {
     for fault in faults {
         texts[fault.index] = &fault.text;
@@ -201,15 +202,15 @@ impl StringFault {
     }
 }
 
-/// Whether a text has control characters or other characters that XML 1.0 does not know.
+/// Whether a text has control characters or other characters that XML 1.0 does not allow.
 fn is_inexpressible(text: &str) -> bool {
-    // Bytes of control characters are those of no other character.
-    let is_control = |byte: u8| is_unknown_to_xml(char::from(byte));
-    text.bytes().any(is_control) || (!text.is_ascii() && text.chars().any(is_unknown_to_xml))
+    // In UTF-8, the bytes of control characters occur in no other character.
+    let is_control = |byte: u8| is_forbidden_in_xml(char::from(byte));
+    text.bytes().any(is_control) || (!text.is_ascii() && text.chars().any(is_forbidden_in_xml))
 }
 
-/// Whether XML 1.0 does not know a character.
-const fn is_unknown_to_xml(char: char) -> bool {
+/// Whether XML 1.0 does not allow a character, not even as a reference.
+const fn is_forbidden_in_xml(char: char) -> bool {
     matches!(char, '\0'..=' ' | '\u{fffe}' | '\u{ffff}')
         && !matches!(char, '\t' | '\n' | '\r' | ' ')
 }
@@ -227,13 +228,13 @@ fn escaped(bytes: &[u8]) -> String {
             let _ = write!(text, "\\x{byte:02x}");
         }
     }
-    // A part that is cut off may have the fault: then the first byte of it is named.
+    // The fault may be in the part that is cut off, so the message names its first byte.
     if text.chars().count() <= SHOWN {
         return text;
     }
     let start: String = text.chars().take(SHOWN).collect();
     let at = match std::str::from_utf8(bytes) {
-        Ok(text) => text.find(is_unknown_to_xml),
+        Ok(text) => text.find(is_forbidden_in_xml),
         Err(error) => Some(error.valid_up_to()),
     };
     match at {

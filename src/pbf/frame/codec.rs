@@ -254,11 +254,7 @@ fn inflate_until(
             return Ok(());
         };
         let used = stream.total_in();
-        let status = stream.decompress(
-            &data[used as usize..],
-            rest,
-            flate2::FlushDecompress::None,
-        );
+        let status = stream.decompress(&data[used as usize..], rest, flate2::FlushDecompress::None);
         status.map_err(|_| damaged())?;
         if (stream.total_in(), stream.total_out()) == (used, done as u64) {
             return Err(damaged());

@@ -134,8 +134,8 @@ impl FrameEncoder {
         self.add_edited_with_entry(payload, None, entry)
     }
 
-    /// As [`add_payload_with_entry`](Self::add_payload_with_entry), for the payload of a block that was edited. Segments
-    /// of the old blob that occur in the payload are copied.
+    /// As [`add_payload_with_entry`](Self::add_payload_with_entry), for the payload of a block that was edited.
+    /// Segments of the old blob that occur in the payload are copied.
     pub(crate) fn add_edited_with_entry(
         &mut self,
         payload: &[u8],

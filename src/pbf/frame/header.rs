@@ -64,7 +64,7 @@ pub struct HeaderBlock {
     pub replication_sequence: Option<i64>,
     /// Field 34: the base URL of the replication server.
     pub replication_url: Option<String>,
-    /// The facts of the header of a text that PBF cannot store. Text outputs get them.
+    /// Facts of the header of a text input, which text outputs take over.
     pub(crate) text: TextFacts,
     /// Whether this is the header of a temporary file that a text input was converted to.
     pub(crate) is_converted: bool,
@@ -72,10 +72,10 @@ pub struct HeaderBlock {
     unknown: Vec<u8>,
 }
 
-/// The facts of the header of a text that PBF cannot store.
+/// Facts of the header of a text that PBF cannot store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct TextFacts {
-    /// The boxes, of which a text may have several. PBF stores the box around all of them.
+    /// The bounding boxes; a text may have several. PBF stores the box around all of them.
     pub boxes: Vec<Bbox>,
     /// The attribute `upload` of the root element, which the editor JOSM reads.
     pub josm_upload: Option<String>,
@@ -85,7 +85,7 @@ pub(crate) struct TextFacts {
     pub is_change: bool,
 }
 
-/// A field about replication: some writers put -1 for what they do not know.
+/// The value of a replication field. Some writers store -1 for an unknown value, which becomes `None`.
 fn not_negative(value: u64) -> Option<i64> {
     i64::try_from(value).ok()
 }

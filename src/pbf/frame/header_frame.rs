@@ -12,11 +12,11 @@ use crate::pbf::wire::{put_bytes_field, put_bytes_head, varint_len};
 /// The number of bytes reserved for additions to the header until it is written: features, the pointer to the table of
 /// contents, and its summary.
 const ROOM: usize = 1024;
-/// The limit for the length of header blobs in bytes: GraphHopper accepts the header blob only if its BlobHeader has 13
-/// or 14 bytes, which is so below this length.
+/// The length in bytes that a header blob must not reach: GraphHopper accepts only BlobHeaders of 13 or 14 bytes, which
+/// shorter header blobs have.
 const SHORT_BLOB_LEN: usize = 1 << 14;
 
-/// The length in bytes of the frame to reserve for a header, which [`header_frame`] takes.
+/// The length in bytes to reserve for the frame of a header, for [`header_frame`].
 ///
 /// If `alike` is given, the length is padded to the same remainder modulo 4096 as `alike`, unless the header blob would
 /// get too long for some readers. Blobs that are copied from offset `alike` of another file then have the same

@@ -1,4 +1,10 @@
-//! Frames: blobs with their headers, compression, and the header block of a file.
+//! Frames: the blobs of a file with their BlobHeaders.
+//!
+//! - `blob` reads and writes frames, BlobHeader and Blob messages (fileformat.proto), and has the limits of the format.
+//! - `codec` compresses and decompresses payloads.
+//! - `encoder` makes frames and their index entries of objects, for content that cannot be copied.
+//! - `header` has the HeaderBlock: features, bounding box, replication state. `header_frame` fits it into the frame
+//!   that is reserved at the start of a file.
 
 pub(super) mod blob;
 pub(super) mod codec;

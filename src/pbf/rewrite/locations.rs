@@ -54,7 +54,7 @@ impl WayNodes {
 
 /// Appends the block in `payload` with new locations in all its ways, in place of the old ones. `find` must append the
 /// location of each node, in the order of [`WayNodes::refs`]. It is called with all ways of a group or, if they are
-/// longer than [`PART_LEN`], with some after the other.
+/// longer than [`PART_LEN`], with consecutive parts of them.
 ///
 /// Returns `false` if the ways have no nodes, and so no locations. Nothing is appended if the block has no ways. Fails
 /// if the block has nodes and its units cannot express a location exactly.
@@ -210,8 +210,8 @@ fn put_locations<'p>(
     })
 }
 
-/// Appends a block with other groups, and the given units for the locations in ways. `put_group` appends the content of a
-/// group.
+/// Appends a block with other groups, and the given units for the locations in ways. `put_group` appends the content of
+/// a group.
 fn put_groups(
     block: &Block<'_>,
     units: &BlockUnits,
@@ -251,7 +251,7 @@ struct CoordinateRuns {
 }
 
 impl CoordinateRuns {
-    /// Appends a way as a field of a group, with `locations` in place of its old locations.
+    /// Appends a way as a field of a group, with `locations` in place of its old ones.
     fn put_way(
         &mut self,
         message: &[u8],

@@ -1,7 +1,7 @@
-//! The parts of a block of DenseNodes that are compressed one by one.
+//! Cuts a block of DenseNodes into the parts that are compressed one by one.
 //!
-//! Columns have little in common: one Huffman code for the ids, coordinates and times of a block is a code for none of
-//! them, and no match leads from one column to another (`notes/codec.md` has the measurements).
+//! Columns have little in common: a Huffman code for ids, coordinates and times together suits none of them, and no
+//! match leads from one column to another (`notes/codec.md` has the measurements).
 
 use crate::error::FormatError;
 use crate::pbf::wire::schema::{dense_nodes, info, primitive_block, primitive_group};
@@ -20,10 +20,10 @@ pub(super) struct Part {
     pub values: Values,
 }
 
-/// How the bytes of a part repeat.
+/// The kind of repetition in the bytes of a part, which decides how it is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
-    /// A column in which sequences of bytes rarely repeat, but for runs of a byte: ids, versions and coordinates.
+    /// A column in which sequences of bytes rarely repeat, except runs of one byte: ids, versions and coordinates.
     Singular,
     /// Another column.
     Repeating,
@@ -31,7 +31,7 @@ pub(super) enum Values {
     Any,
 }
 
-/// Lists the parts of a payload, which cover it. There are none if the payload has no DenseNodes, or is damaged.
+/// Cuts a payload into parts that cover it. There are none if the payload has no DenseNodes, or is damaged.
 pub(super) fn parts_of(payload: &[u8], parts: &mut Vec<Part>) {
     parts.clear();
     let mut walk = Walk {
@@ -124,8 +124,8 @@ impl Walk<'_> {
     }
 }
 
-/// Calls `visit` with each field of a message and the range of the field in the payload, until it breaks. `start` is the
-/// offset of the message in the payload.
+/// Calls `visit` with each field of a message and the range of the field in the payload, until it breaks. `start` is
+/// the offset of the message in the payload.
 fn each_field(
     message: &[u8],
     start: usize,

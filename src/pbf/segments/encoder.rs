@@ -1,4 +1,4 @@
-//! Compressing payloads in segments.
+//! Compresses payloads in segments.
 
 use super::kept::kept;
 use super::{END, HEADER_LEN, MARKER, SEGMENT_LEN, Segment, Segmented};
@@ -8,7 +8,7 @@ use crate::pbf::segments::columns::{Part, Values, parts_of};
 use libdeflater::CompressionLvl;
 use std::ops::Range;
 
-/// The length of a payload of columns from which on it has segments.
+/// The minimum length in bytes of a payload that is compressed in segments.
 const MIN_COLUMNS_LEN: usize = 8 << 10;
 /// The number of old segments that are compared with a column.
 const LOOK_AHEAD: usize = 64;
@@ -28,7 +28,7 @@ pub(in crate::pbf) struct SegmentEncoder {
     ends: Vec<DeflateEnd>,
 }
 
-/// Where a segment of new zlib data comes from.
+/// The source of a segment of new zlib data.
 enum Source<'a> {
     /// The zlib data of an old segment.
     Old(&'a [u8]),
@@ -87,7 +87,7 @@ impl SegmentEncoder {
         self.put(payload, sources, out)
     }
 
-    /// Makes zlib data of segments.
+    /// Joins segments to zlib data.
     fn put(&mut self, payload: &[u8], sources: Vec<Source<'_>>, out: &mut Vec<u8>) -> Option<()> {
         self.find_ends(&sources)?;
         out.clear();
@@ -107,7 +107,7 @@ impl SegmentEncoder {
         Some(())
     }
 
-    /// Deflates a payload as segments of about equal length, but for those that are copied.
+    /// Deflates a payload as segments of about equal length, except for segments of `old` that are copied.
     fn deflate_evenly<'o>(
         &mut self,
         payload: &[u8],
@@ -135,7 +135,7 @@ impl SegmentEncoder {
         Some(sources)
     }
 
-    /// Deflates each column of a payload as a segment, but for those that are copied.
+    /// Deflates each column of a payload as a segment, except for segments of `old` that are copied.
     fn deflate_columns<'o>(
         &mut self,
         payload: &[u8],
@@ -175,8 +175,8 @@ impl SegmentEncoder {
         Some(start + self.zlib.deflate_compress(segment, out).ok()?)
     }
 
-    /// As [`deflate`](Self::deflate), without matches but for runs where they are rare. The end of the stream is known
-    /// then.
+    /// As [`deflate`](Self::deflate), but encodes columns with rare matches as literals and runs. Returns the end of
+    /// the stream as well, if it was encoded so.
     fn deflate_part(
         &mut self,
         part: &[u8],
@@ -184,7 +184,7 @@ impl SegmentEncoder {
         start: usize,
     ) -> Option<(usize, Option<DeflateEnd>)> {
         self.make_room(part.len(), start);
-        // A block of literals that is not shorter than the part is of no use.
+        // A block of literals that is not shorter than the part does not fit `out`, and is given up.
         let out = self.deflated.get_mut(start..start + part.len())?;
         let bits = match values {
             Values::Singular => self.literals.encode(part, out),

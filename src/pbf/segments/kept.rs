@@ -1,4 +1,4 @@
-//! The segments of ways and relations that an edit leaves as they are.
+//! Finds the segments of ways and relations that an edit has not changed.
 
 use super::{SEGMENT_LEN, Segment, Segmented};
 use memchr::memmem;
@@ -6,8 +6,8 @@ use memchr::memmem;
 /// A segment of ways or relations that is shorter than this is joined with the next one.
 pub(super) const MIN_SEGMENT_LEN: usize = SEGMENT_LEN / 4;
 
-/// The segments of `old` whose bytes occur in `payload`, in the same order: the offset in `payload`, the segment and its
-/// compressed bytes. Segments are left out if a new segment beside them would be too short.
+/// The segments of `old` whose bytes occur in `payload`, in the same order: the offset in `payload`, the segment and
+/// its compressed bytes. Segments are left out if a new segment beside them would be too short.
 pub(super) fn kept<'a>(payload: &[u8], old: Segmented<'a>) -> Vec<(usize, &'a Segment, &'a [u8])> {
     let (mut kept, mut done) = (Vec::new(), 0);
     let mut search = Search {
@@ -48,9 +48,9 @@ struct Search<'p> {
 impl Search<'_> {
     /// The number of bytes that may be inserted between two parts.
     const SLACK: usize = 1 << 18;
-    /// The number of bytes by which a part is looked for.
+    /// The number of bytes at the start of a part that are searched for.
     const NEEDLE: usize = 64;
-    /// The number of places that are compared.
+    /// The maximum number of occurrences of the needle that are compared.
     const PLACES: usize = 8;
 
     fn find(&mut self, part: &[u8], old_start: usize) -> Option<usize> {

@@ -1,8 +1,11 @@
 //! zlib data made of segments that inflate independently (`reference/format.md`, "Segments").
 //!
-//! Each segment begins with an empty window and ends with a marker, so that a blob of which a few objects or columns
-//! change is made of the compressed segments without changes and of new ones for the others. All of it is one zlib
+//! Each segment begins with an empty window and ends with a marker. If a few objects or columns of a blob change, the
+//! segments without changes are copied, and only the others are compressed again. The segments together are one zlib
 //! stream (RFC 1950), which every program reads.
+//!
+//! `encoder` compresses payloads in segments, `columns` cuts payloads into parts, `kept` finds unchanged segments, and
+//! [`SegmentInflater`] inflates segments.
 
 mod columns;
 mod encoder;
@@ -15,13 +18,13 @@ use memchr::memmem;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
-/// The two empty stored blocks at the end of a segment, without the header of the first, which may begin in the middle of
-/// a byte. No compressor writes two of them, and by chance they occur once in 2^72 bytes.
+/// The two empty stored blocks at the end of a segment, without the header of the first, which may begin in the middle
+/// of a byte. No compressor writes two of them, and by chance they occur once in 2^72 bytes.
 const MARKER: [u8; 9] = [0, 0, 0xff, 0xff, 0, 0, 0, 0xff, 0xff];
 /// The empty stored block behind the last segment.
 const END: [u8; 5] = [1, 0, 0, 0xff, 0xff];
-/// The length of the payload of a segment in bytes. Shorter ones take more space: on blobs of ways 0.9 % with 64 kB, 2 %
-/// with 32 kB, 4 % with 16 kB.
+/// The length of the payload of a segment in bytes. Segments take more space than one stream: on blobs of ways 0.9 %
+/// with 64 kB, 2 % with 32 kB, 4 % with 16 kB.
 const SEGMENT_LEN: usize = 32 << 10;
 /// The length of the header of zlib data.
 const HEADER_LEN: usize = 2;
@@ -90,8 +93,9 @@ fn has_header(data: &[u8]) -> bool {
 
 /// Inflates segments independently.
 ///
-/// A stored block with unpredictable content is put behind each segment. It comes out at the end only if the segment is
-/// a sequence of whole blocks, none of which is marked as the last: only then can the segment be copied.
+/// A stored block with unpredictable content (the probe) is appended to each segment. The content appears at the end of
+/// the output only if the segment is a sequence of whole blocks, none of which is marked as the last. Only such
+/// segments can be copied.
 #[derive(Debug)]
 pub(super) struct SegmentInflater {
     /// The stored block, and the end of the data.
@@ -147,7 +151,7 @@ impl SegmentInflater {
         let (mut at, mut done) = (HEADER_LEN, 0);
         for marker in memmem::find_iter(body, &MARKER) {
             let end = marker + MARKER.len();
-            // A marker within another marker.
+            // This marker overlaps the one before.
             let Some(segment) = body.get(at..end).filter(|segment| !segment.is_empty()) else {
                 continue;
             };
@@ -164,8 +168,8 @@ impl SegmentInflater {
         at == body.len() && done == payload_len && *checksum == sum
     }
 
-    /// Inflates a segment to the start of `out`, and returns the length of its payload. `None` if it is no sequence of
-    /// whole blocks.
+    /// Inflates a segment to the start of `out`, and returns the length of its payload. `None` if it is not a sequence
+    /// of whole blocks.
     fn inflate_one(
         &mut self,
         zlib: &mut libdeflater::Decompressor,

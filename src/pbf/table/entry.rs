@@ -62,8 +62,8 @@ pub struct BlobEntry {
     pub max_id: i64,
     /// The xxh3 hash of the uncompressed payload; 0 without [`BlobFlags::HASHED`].
     pub hash: u64,
-    /// The bounding box of all nodes; [`Bbox::EMPTY`] if the blob has no nodes or the box is not known. In a file with a
-    /// spatial layout, entries of ways have the box of the locations of their nodes, and entries of relations the box
+    /// The bounding box of all nodes; [`Bbox::EMPTY`] if the blob has no nodes or the box is not known. In a file with
+    /// a spatial layout, entries of ways have the box of the locations of their nodes, and entries of relations the box
     /// of all their members.
     pub bbox: Bbox,
     /// Length of the whole frame in bytes.

@@ -1,13 +1,11 @@
-//! The table of ids of a file whose blobs are not in the order of their ids: the blobs that have some of the ids of a
-//! range, for each of many small ranges.
+//! The table of ids of a file whose blobs are not in the order of their ids. It maps small ranges of ids to the blobs
+//! that have some of these ids.
 //!
 //! The table is stored in blobs of strings before the table of contents: sections of many ranges, and after them a
 //! directory of the sections. `reference/format.md` has the layout.
 
 use super::entry::BlobEntry;
-use super::strings_blob::{
-    data_blob, put_strings_frame, read_strings, strings_of, trailer_number,
-};
+use super::strings_blob::{data_blob, put_strings_frame, read_strings, strings_of, trailer_number};
 use super::toc::MAGIC;
 use crate::deflate::stored::CHECKSUM_LEN;
 use crate::error::FormatError;
@@ -39,14 +37,14 @@ pub const MAX_TABLE_FRAME_LEN: u64 = (MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN) as u64
 
 /// A section that has this many bytes is complete. Its frame is a third longer.
 const SECTION_LEN: usize = 24 << 10;
-/// A range of nodes, ways or relations ends when it has this many ids for each of its blobs. This limits the length of the
-/// table: a number of a blob takes one to three bytes.
+/// A range of nodes, ways or relations ends when it has this many ids for each of its blobs. This limits the length of
+/// the table: a number of a blob takes one to three bytes.
 const IDS_PER_BLOB: [u32; 3] = [32, 8, 2];
-/// The length of the head of a range, in numbers of blobs.
+/// The length of the head of a range, in units of one blob number.
 const HEAD: u32 = 2;
 
-/// A number that depends on the kinds and ids of the blobs of a file: a table with another number belongs to another
-/// file.
+/// A hash of the kinds, counts and id ranges of the blobs of a file. A table with another fingerprint belongs to
+/// another file.
 pub fn id_fingerprint(entries: &[BlobEntry]) -> u64 {
     let mut bytes = Vec::with_capacity(entries.len() * 21);
     for entry in entries {
@@ -216,7 +214,7 @@ pub struct IdDirectory {
 impl IdDirectory {
     fn put_frame(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
         let bytes = self.encode();
-        // The length does not depend on the digits that say it.
+        // The trailer has a fixed number of digits, so the length of the frame does not depend on them.
         let mut frame = Vec::new();
         put_table_frame(DIRECTORY_TITLE, &bytes, Some(0), &mut frame)?;
         put_table_frame(DIRECTORY_TITLE, &bytes, Some(frame.len()), out)
@@ -354,7 +352,7 @@ fn damaged() -> FormatError {
     FormatError::new("it is damaged")
 }
 
-/// Appends a frame with the given title and bytes. If `len` is set, the last string says that the frame has so many
+/// Appends a frame with the given title and bytes. If `len` is set, the last string states that the frame has `len`
 /// bytes.
 fn put_table_frame(
     title: &str,

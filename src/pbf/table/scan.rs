@@ -343,8 +343,8 @@ impl Bounds {
         self.leaves_out |= !self.add_box([lat, lat], [lon, lon], units);
     }
 
-    /// Adds the smallest and the largest stored latitude and longitude. If one lies outside of the world, returns `false`
-    /// and adds nothing.
+    /// Adds the smallest and the largest stored latitude and longitude. If one lies outside of the world, returns
+    /// `false` and adds nothing.
     fn add_box(&mut self, lats: [i64; 2], lons: [i64; 2], units: &BlockUnits) -> bool {
         let edges = [
             floor_e7(units.nano_lat(lats[0])),

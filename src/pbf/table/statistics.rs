@@ -1,5 +1,5 @@
-//! Statistics of the metadata and the sizes of the objects in a block. A [`BlobEntry`](crate::pbf::BlobEntry) contains those
-//! of a blob whose objects are of one kind. Dense nodes are counted column by column.
+//! Statistics of the metadata and the sizes of the objects in a block. A [`BlobEntry`](crate::pbf::BlobEntry) contains
+//! those of a blob whose objects are of one kind. Dense nodes are counted column by column.
 
 use crate::error::FormatError;
 use crate::pbf::block::dense::{DenseNodes, TagFacts};
@@ -180,7 +180,7 @@ pub struct ObjectStatistics {
 }
 
 impl ObjectStatistics {
-    /// The statistics with some counts. `None` if a count or a time in seconds since 1970 does not fit 32 bits.
+    /// Creates statistics from counts. `None` if a count or a time in seconds since 1970 does not fit 32 bits.
     pub(in crate::pbf) fn new(counts: &ObjectCounts, further_versions: u64) -> Option<Self> {
         let narrow = |count: u64| u32::try_from(count).ok();
         let (first, last) = counts.times.unwrap_or((0, 0));

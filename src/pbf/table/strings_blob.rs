@@ -28,8 +28,8 @@ pub(super) fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(
     let last_len = strings.last().map_or(0, |text| text.len());
     let blob = Blob {
         encoding: Encoding::Zlib,
-        // The last string must not be split between two stored blocks of zlib data, so that a reader finds it at a known
-        // distance from the end of the frame.
+        // The last string must not be split between two stored blocks of zlib data, so that a reader finds it at a
+        // known distance from the end of the frame.
         data: &zlib_stored(&payload, last_len),
         payload_len: payload.len() as u32,
     };

@@ -21,6 +21,7 @@ pub(super) const VERSION_1: u8 = 1;
 pub(in crate::pbf) const VERSION: u8 = 2;
 /// The minimum length of a data frame in bytes: prefix, type and datasize.
 const MIN_FRAME_LEN: u64 = 15;
+
 /// Facts about a whole file, stored as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TocFlags {

@@ -146,8 +146,8 @@ impl TocReader {
         Ok(())
     }
 
-    /// The encoded table, for [`Toc::parse`](crate::pbf::Toc::parse). Fails if parts are missing or the table gives another
-    /// offset than `start`.
+    /// The encoded table, for [`Toc::parse`](crate::pbf::Toc::parse). Fails if parts are missing or the table gives
+    /// another offset than `start`.
     pub fn finish(self, start: u64) -> Result<Vec<u8>, FormatError> {
         if self.start != Some(start) {
             return Err(damaged());

@@ -1,5 +1,5 @@
-//! The summary of a table of contents, which the header of a file has as well: questions about a whole file are
-//! answered without reading the table. `reference/format.md` has the layout.
+//! The summary of a table of contents, which is stored in the header of a file. It answers questions about the whole
+//! file without reading the table. `reference/format.md` has the layout.
 
 use super::entry::{BlobEntry, BlobFlags};
 use super::statistics::ObjectCounts;
@@ -48,7 +48,7 @@ pub(crate) struct KindTotals {
     pub payload_bytes: u64,
     /// The first and the last id in canonical order; 0 without objects.
     pub ids: (i64, i64),
-    /// The objects, and what they have.
+    /// Counts of the objects, and of their attributes.
     pub counts: ObjectCounts,
 }
 
@@ -76,8 +76,9 @@ impl Default for TocSummary {
 }
 
 impl TocSummary {
-    /// Adds up the entries of a file, whose objects are in order if `sorted` says so, and takes the layout and the table
-    /// of ids from `flags`. `None` unless each blob has objects of one kind only, and every fact about it is known.
+    /// Adds up the entries of a file, whose objects are in order if `sorted` says so, and takes the layout and the
+    /// table of ids from `flags`. `None` unless each blob has objects of one kind only, and every fact about it is
+    /// known.
     pub(crate) fn of(entries: &[BlobEntry], sorted: Option<bool>, flags: TocFlags) -> Option<Self> {
         let mut summary = Self {
             sorted,
@@ -290,7 +291,7 @@ fn count(fields: &mut Varints<'_>) -> Result<u64, FormatError> {
 /// another file cannot make it look valid there.
 fn checksum(pointer: TocPointer, body: &[u8]) -> u32 {
     let mut start = pointer.encode();
-    // The checksum of anything and its own checksum is the same for all pointers.
+    // The CRC of data followed by its own CRC is a constant, so the CRC in the pointer is cut off.
     start.truncate(start.len() - 4);
     crc32c::crc32c_append(crc32c::crc32c(&start), body)
 }

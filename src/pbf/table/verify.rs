@@ -89,8 +89,8 @@ fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
 }
 
 impl Block<'_> {
-    /// Whether all nodes lie in the bounding box of `entry`: none lies outside of the world, or has no location. Fails if
-    /// other nodes lie outside of the box by more than 1e-7 degree, unless the entry is verified.
+    /// Whether all nodes lie in the bounding box of `entry`: none lies outside of the world, or has no location. Fails
+    /// if other nodes lie outside of the box by more than 1e-7 degree, unless the entry is verified.
     pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<bool, FormatError> {
         let bounds = self.bounds()?;
         // Other programs may round coordinates between two units differently: a difference of 1e-7 degree is accepted.
@@ -120,8 +120,8 @@ impl Block<'_> {
         Ok(bounds)
     }
 
-    /// Calls `visit` with the id, the latitude and the longitude, in nanodegrees, of each node that is not deleted, has a
-    /// location, and lies outside of the world.
+    /// Calls `visit` with the id, the latitude and the longitude, in nanodegrees, of each node that is not deleted, has
+    /// a location, and lies outside of the world.
     pub(crate) fn for_each_node_outside(
         &self,
         mut visit: impl FnMut(i64, i64, i64),

@@ -1,7 +1,8 @@
 //! The protobuf wire format: varints, tags, length-delimited fields and packed runs.
 //!
 //! Readers never move past the end of their slice and never panic; a varint that does not fit
-//! 64 bits is an error. See "Encoding" in the protobuf documentation.
+//! 64 bits is an error. See "Encoding" in the protobuf documentation. `packed` has packed runs,
+//! `schema` the field numbers of the format.
 
 mod packed;
 pub(super) mod schema;

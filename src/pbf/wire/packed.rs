@@ -84,8 +84,8 @@ pub fn check_varints(run: &[u8]) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Whether `run` consists of whole varints of at most seven bytes, which are less than 2^49. May be `false` where some
-/// have six or seven.
+/// Whether `run` consists of whole varints of at most seven bytes, which are less than 2^49. May also be `false` if
+/// some have six or seven bytes.
 #[inline]
 pub fn are_short_varints(run: &[u8]) -> bool {
     // A longer varint has seven continuation bits in a row. Six of them are in a window, or they end with the last byte
@@ -169,8 +169,9 @@ impl<'a> Varints<'a> {
         Ok(word as i64)
     }
 
-    /// Calls `f` with each sum of the zigzag-coded values so far, and with the number of times that it occurs in a row at
-    /// least. Returns whether a sum exceeded 64 bits; sums wrap around. The values that were read before are ignored.
+    /// Calls `f` with each prefix sum of the remaining zigzag-coded values and a repeat count. Equal sums in a row may
+    /// be passed in one call or in several; their repeat counts add up. Returns whether a sum exceeded 64 bits; sums
+    /// wrap around.
     #[inline]
     pub fn for_each_sum(mut self, mut f: impl FnMut(i64, usize)) -> Result<bool, FormatError> {
         let (mut sum, mut overflows) = (0i64, false);
