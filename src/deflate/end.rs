@@ -1,7 +1,7 @@
-//! The end of a deflate stream (RFC 1951) in bits, and the header of its last block.
+//! Finds the last block of a deflate stream (RFC 1951): the positions of its header and of its end, in bits.
 //!
-//! libdeflate makes whole streams only. To continue one behind its last block, one has to know where this block begins
-//! and where it ends. [`EndFinder::find`] walks over the codes of a stream without decompressing it.
+//! libdeflate makes whole streams only. Another stream can follow the last block once these positions are known.
+//! [`EndFinder::find`] walks over the codes of a stream without decompressing it.
 
 use super::huffman::{END_OF_BLOCK, LENGTH_ORDER};
 
@@ -9,13 +9,13 @@ const LITERAL_SYMBOLS: usize = 288;
 const DISTANCE_SYMBOLS: usize = 32;
 /// The maximum length of a code in bits.
 const MAX_CODE: usize = 15;
-/// The bits with which the tables of literals and distances are indexed. Longer codes are decoded bit by bit.
+/// The number of bits that index the tables of literals and distances. Longer codes are decoded bit by bit.
 const INDEX_BITS: u32 = 11;
 const TABLE: usize = 1 << INDEX_BITS;
 /// As [`TABLE`], for the lengths of codes.
 const LENGTH_TABLE: usize = 1 << 7;
 
-/// Where the last block of a deflate stream begins and ends.
+/// The position of the last block of a deflate stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeflateEnd {
     /// The index of the bit that marks the last block.
@@ -206,7 +206,7 @@ impl Default for Tables {
 }
 
 impl Tables {
-    /// Takes the fixed codes.
+    /// Sets the fixed codes of deflate.
     fn set_fixed(&mut self) -> Option<()> {
         let mut lengths = [8u8; LITERAL_SYMBOLS];
         lengths[144..256].fill(9);
@@ -255,7 +255,7 @@ impl Tables {
             .set(lengths.get(literals..literals + distances)?)
     }
 
-    /// Makes the table from the codes.
+    /// Builds the tables from the codes.
     fn build(&mut self) -> Option<()> {
         let (literals, distances) = self.table.split_at_mut(TABLE);
         distances.fill(entry::STOP | entry::DISTANCE);
@@ -281,8 +281,8 @@ impl Tables {
 pub(crate) struct EndFinder([Tables; 2]);
 
 impl EndFinder {
-    /// Appends the ends of `streams`, each of which ends in its last byte, to `ends`. `None` if one of them is damaged or
-    /// incomplete.
+    /// Appends the ends of `streams`, each of which ends in its last byte, to `ends`. `None` if one of them is damaged
+    /// or incomplete.
     ///
     /// The last block is not walked over: its last code is known, and zeros fill its last byte. Two streams are walked
     /// at a time, since each code has to wait for the one before it.

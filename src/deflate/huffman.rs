@@ -36,7 +36,7 @@ pub(crate) const fn code_len(code: Code) -> u32 {
 /// Huffman's algorithm, with a limit for the lengths of codes. Its memory is reused.
 #[derive(Default)]
 pub(crate) struct Tree {
-    /// The symbols that occur: how often each does, and which it is. The rarest comes first.
+    /// The number of occurrences and the symbol, for each symbol that occurs, the rarest first.
     leaves: Vec<(u32, u16)>,
     /// The weights of the inner nodes, in ascending order.
     inner: Vec<u32>,
@@ -46,8 +46,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Sets the lengths of the codes of symbols, from how often they occur. `most` is the maximum length; `lens` is as
-    /// long as `counts`, and all zeros.
+    /// Sets the lengths of the codes of symbols that occur `counts` times. `most` is the maximum length. `lens` must be
+    /// as long as `counts`, at least 2, and all zeros.
     pub(crate) fn lengths(&mut self, counts: &[u32], most: usize, lens: &mut [u8]) {
         self.leaves.clear();
         let occurring = (0u16..).zip(counts).filter(|(_, count)| **count > 0);
@@ -73,7 +73,7 @@ impl Tree {
         }
     }
 
-    /// Makes the inner nodes, each of the two lightest nodes that have none above them.
+    /// Builds the inner nodes: each one joins the two lightest nodes without a parent.
     fn join(&mut self) {
         self.inner.clear();
         self.above_leaf.clear();
@@ -82,7 +82,7 @@ impl Tree {
         for number in 0..self.leaves.len().saturating_sub(1) {
             let mut weight = 0;
             for _ in 0..2 {
-                // There may be no inner node without one above it yet, but then there is a leaf.
+                // Without an inner node that has no parent yet, there is a leaf.
                 let inner = self.inner.get(self.above_inner.len());
                 if let Some(leaf) = leaves.next_if(|leaf| inner.is_none_or(|inner| leaf <= inner)) {
                     self.above_leaf.push(number as u16);
@@ -111,8 +111,8 @@ impl Tree {
             let depth = depths[usize::from(*above)] as usize + 1;
             at_depth[depth.min(most)] += 1;
         }
-        // Leaves that were lifted take more codes than there are. For each of them, a leaf goes one deeper, and takes
-        // one from the deepest along as its sibling.
+        // The leaves that were lifted to depth `most` take more codes than there are. For each excess code, another
+        // leaf becomes an inner node: it moves one deeper, and a leaf of depth `most` becomes its sibling.
         let total = |at_depth: &[u32; MAX_CODE + 1]| -> u32 {
             (1..=most)
                 .map(|depth| at_depth[depth] << (most - depth))

@@ -1,4 +1,5 @@
-//! Deflate blocks of literals and runs (RFC 1951): a Huffman code for single bytes and for repetitions of the byte before.
+//! Encodes deflate blocks (RFC 1951) of literals and runs: a Huffman code for bytes and for repetitions of the byte
+//! before.
 //!
 //! In columns of ids and coordinates, other matches are rare, and cost more than they save: without them, such columns
 //! become up to 7 % shorter, in a fifth of the time (`notes/codec.md`). The end of the block is known in bits, unlike
@@ -55,7 +56,7 @@ impl LiteralEncoder {
         }
     }
 
-    /// `run_len` is the number of bytes in runs.
+    /// Encodes `bytes`, of which `run_len` are in runs.
     fn encode_with(&mut self, bytes: &[u8], run_len: usize, out: &mut [u8]) -> Option<usize> {
         let has_runs = run_len * MIN_SHARE_OF_RUNS > bytes.len();
         if has_runs {
@@ -128,7 +129,7 @@ impl LiteralEncoder {
         Some(())
     }
 
-    /// Fills `tokens`.
+    /// Cuts `bytes` into `tokens`.
     fn find_runs(&mut self, bytes: &[u8]) {
         self.tokens.clear();
         for run in bytes.chunk_by(|a, b| a == b) {
@@ -145,15 +146,15 @@ impl LiteralEncoder {
     }
 }
 
-/// Bytes are cut into runs if one of so many is in a run.
+/// Runs are encoded if more than one byte in 64 is in a run.
 const MIN_SHARE_OF_RUNS: usize = 64;
 
-/// About how many bytes are in runs: those that equal the next two.
+/// An estimate of the number of bytes in runs: those that equal the next two bytes.
 fn run_len(bytes: &[u8]) -> usize {
     let (Some(next), Some(second)) = (bytes.get(1..), bytes.get(2..)) else {
         return 0;
     };
-    // The sum of so many fits a byte, which the compiler adds up sixteen at a time.
+    // Sums of 255 flags fit a byte, and the compiler adds up sixteen bytes at a time.
     const LEN: usize = 255;
     let chunks = bytes
         .chunks(LEN)
@@ -187,7 +188,7 @@ impl Repeats {
     const SAMPLE: usize = 1 << 11;
     /// The length of a sequence.
     const LEN: usize = size_of::<u64>();
-    /// Matches are worth it if one sequence of so many repeats.
+    /// Matches are worth it if more than one sequence in eight repeats.
     const MIN_SHARE: usize = 8;
 
     fn are_in(&mut self, bytes: &[u8]) -> bool {
@@ -231,7 +232,7 @@ const fn run_symbol(len: usize) -> (usize, u64, u32) {
     }
 }
 
-/// How often each symbol occurs in a block of literals.
+/// Counts the symbols of a block of literals.
 fn count_bytes(bytes: &[u8]) -> [u32; SYMBOLS] {
     // Equal bytes in a row would wait for each other in one table.
     let mut counts = [[0u32; 256]; 4];
@@ -252,7 +253,7 @@ fn count_bytes(bytes: &[u8]) -> [u32; SYMBOLS] {
     sums
 }
 
-/// How often each symbol occurs in a block of tokens.
+/// Counts the symbols of a block of tokens.
 fn count_tokens(tokens: &[u16]) -> [u32; SYMBOLS] {
     let mut counts = [0; SYMBOLS];
     for &token in tokens {
@@ -300,7 +301,7 @@ fn put_tokens(tokens: &[u16], codes: &[Code; SYMBOLS], out: &mut BitWriter<'_>) 
 fn run_lengths(lens: &[u8], out: &mut Vec<(u8, u8, u8)>) {
     for run in lens.chunk_by(|a, b| a == b) {
         let (len, mut left) = (run[0], run.len());
-            if len != 0 {
+        if len != 0 {
             out.push((len, 0, 0));
             left -= 1;
         }

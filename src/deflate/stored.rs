@@ -35,7 +35,6 @@ pub(crate) fn zlib_stored_len(payload_len: usize) -> usize {
     2 + payload_len.div_ceil(BLOCK_LEN).max(1) * 5 + payload_len + CHECKSUM_LEN
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
