@@ -256,8 +256,8 @@ impl BlobPlan {
         Ok(())
     }
 
-    /// Fails as [`check_order`](Self::check_order) does, and also for a history or change file with several versions of an
-    /// object.
+    /// Fails as [`check_order`](Self::check_order) does, and also for a history or change file with several versions of
+    /// an object.
     pub(crate) fn check_current(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
         self.check_order(file, ctx)?;
         let refuses = ctx.disorder == Disorder::Refuse && file.header.has(feature::HISTORY);

@@ -21,7 +21,7 @@ pub struct BlobReader {
     prefilters: PrefilterRecord,
 }
 
-/// Counts how often prefilters came to a decision.
+/// Counts the prefilters that were tried, and those that came to a decision.
 #[derive(Debug, Default, Clone, Copy)]
 struct PrefilterRecord {
     tried: u32,
@@ -138,8 +138,8 @@ impl BlobReader {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// As [`decode`](Self::decode). `work` also gets the segments of the blob, so that those that do not change need not
-    /// be compressed again.
+    /// As [`decode`](Self::decode). `work` also gets the segments of the blob, so that those that do not change need
+    /// not be compressed again.
     pub(crate) fn decode_in_segments<R>(
         &mut self,
         entry: &BlobEntry,
@@ -151,8 +151,8 @@ impl BlobReader {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// As [`decode`](Self::decode). `work` also gets the segments of a blob of nodes, each of which is a column, for edits
-    /// that leave most columns as they are.
+    /// As [`decode`](Self::decode). `work` also gets the segments of a blob of nodes, each of which is a column, for
+    /// edits that leave most columns as they are.
     pub(crate) fn decode_in_columns<R>(
         &mut self,
         entry: &BlobEntry,

@@ -31,8 +31,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Removes the entries of blobs that are parts of tables about another file. A program that knows only version 1 takes
-    /// them for blobs without objects and copies them.
+    /// Removes the entries of blobs that are parts of tables about another file. A program that knows only version 1
+    /// takes them for blobs without objects and copies them.
     fn drop_copied_tocs(&mut self) -> Result<()> {
         let Some(mut toc) = self.toc.take() else {
             return Ok(());
@@ -70,8 +70,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Whether the file has `file_len` bytes and ends with a table of contents from offset `start` on, as its last bytes
-    /// say.
+    /// Whether the file has `file_len` bytes and ends with a table of contents from offset `start` on, as its last
+    /// bytes say.
     pub(super) fn ends_with_toc_from(&self, start: u64, file_len: u64) -> Result<bool> {
         let mut tail = [0; TOC_TAIL_LEN];
         let offset = file_len.saturating_sub(TOC_TAIL_LEN as u64);
@@ -159,10 +159,7 @@ impl PbfFile {
             };
             let end = FRAME_PREFIX_LEN + header.len();
             match BlobHeader::parse(header) {
-                Ok(parsed)
-                    if parsed.kind == BlobKind::Data
-                        && may_be_table_blob(&probe[end..]) =>
-                {
+                Ok(parsed) if parsed.kind == BlobKind::Data && may_be_table_blob(&probe[end..]) => {
                     at += end as u64 + u64::from(parsed.blob_len);
                 }
                 _ => return Ok(false),

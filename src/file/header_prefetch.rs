@@ -1,7 +1,7 @@
 //! Reading the headers of frames into the page cache ahead of a walk over them.
 //!
-//! Each header says where the next one is, so a walk waits for the disk once a frame. Several threads that walk from
-//! other places of the file at the same time make that many reads wait together. What they find is not used: the walk
+//! The position of a frame follows from the header before it, so a walk waits for the disk once per frame. Several
+//! threads that walk from other places of the file keep as many reads in flight. Their results are not used: the walk
 //! itself reads every header, then from the page cache.
 
 use super::header_walker::HeaderWalker;
@@ -12,16 +12,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-/// The number of parts of a file. The walk itself reads the first one, and a thread each of the others, with one read in
-/// flight.
+/// The number of parts of a file. The walk itself reads the first part, and each other part has a thread with one read
+/// in flight.
 const PARTS: u64 = 16;
 /// The minimum length of a file, in bytes, whose headers are read ahead.
 const MIN_LEN: u64 = 256 << 20;
-/// The number of bytes in which a thread looks for its first frame. Most frames are far shorter.
+/// The number of bytes that a thread searches for its first frame. Most frames are far shorter.
 const SEARCH_LEN: u64 = 4 << 20;
 /// The number of bytes that are searched at a time.
 const CHUNK_LEN: usize = 256 << 10;
-/// The bytes of a BlobHeader up to its length, which nearly all writers begin it with.
+/// The field `type` of a data frame, with which nearly all writers begin a BlobHeader.
 const DATA_TYPE: &[u8] = b"\x0a\x07OSMData";
 
 /// Threads that read headers ahead, until this value is dropped.
@@ -47,7 +47,7 @@ impl HeaderPrefetch {
             let (input, is_over) = (input.clone(), Arc::clone(&is_over));
             let part = part(index)..part(index + 1);
             let read = move || read_headers(&input, part, &is_over);
-            // Without threads, the walk takes longer.
+            // A thread that the system refuses only makes the walk slower.
             Builder::new().spawn(read).ok()
         });
         let threads = threads.collect();
@@ -74,7 +74,7 @@ fn read_headers(input: &Input, part: Range<u64>, is_over: &AtomicBool) {
 }
 
 /// The offset of the first data frame at `from` or behind it. `None` if there is none nearby, or if the input cannot be
-/// read. What looks like a frame is one if another frame follows it.
+/// read. Accepts a candidate only if a valid frame or the end of the file follows it.
 fn find_frame(input: &Input, from: u64) -> Option<u64> {
     let mut chunk = vec![0; CHUNK_LEN + FRAME_PREFIX_LEN + DATA_TYPE.len()];
     for start in (from..from + SEARCH_LEN).step_by(CHUNK_LEN) {

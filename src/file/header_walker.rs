@@ -1,4 +1,4 @@
-//! Walks from frame to frame of a file and reads the headers only. The bodies of tables about the file are read, too.
+//! Walks over the frames of a file and reads their headers. Bodies are read only to recognise tables about the file.
 
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;

@@ -1,4 +1,4 @@
-//! The table of ids of an open file, which says which blobs may have an object.
+//! The table of ids of an open file, which names the blobs that may have an object.
 
 use super::pbf_file::PbfFile;
 use crate::error::{FormatError, Result};
@@ -87,7 +87,7 @@ impl PbfFile {
         Ok(bytes)
     }
 
-    /// The content of `read`, or `None` if the table of ids is damaged. The first time, that is a warning.
+    /// The content of `read`, or `None` if the table of ids is damaged. Warns at the first damage of the file.
     fn usable<T>(&self, read: Result<T, FormatError>, ctx: &Context) -> Option<T> {
         let warn = |problem: &FormatError| {
             if self.id_table_is_damaged.set(()).is_ok() {
@@ -120,9 +120,9 @@ impl<'f> IdTable<'f> {
         Ok(self.file.usable(read.map(|()| self.range.clone()), ctx))
     }
 
-    /// The offsets, ascending, of the blobs that may have an object for which `is_met` is true. `is_met` gets a kind, and
-    /// the first and the last id of a range in canonical order. Reads those sections of the table that have such a range.
-    /// `None` if a section is damaged, which is a warning.
+    /// The offsets, ascending, of the blobs that may have an object for which `is_met` is true. `is_met` gets a kind,
+    /// and the first and the last id of a range in canonical order. Reads those sections of the table that have such a
+    /// range. `None` if a section is damaged, which is a warning.
     pub(crate) fn blobs(
         &self,
         is_met: impl Fn(ObjectKind, i64, i64) -> bool,
@@ -149,8 +149,8 @@ impl<'f> IdTable<'f> {
         Ok(self.file.usable(read.map(|()| offsets), ctx))
     }
 
-    /// Reads the ranges of all sections. The inner result is an error if the table is damaged, or the error of `take`; the
-    /// outer one is an error if the file cannot be read.
+    /// Reads the ranges of all sections. The inner result is an error if the table is damaged, or the error of `take`;
+    /// the outer one is an error if the file cannot be read.
     pub(crate) fn read_all(
         &self,
         ctx: &Context,

@@ -23,8 +23,8 @@ pub struct PbfFile {
     pub header: HeaderBlock,
     /// The table of contents; `None` if the file has none, or none that fits the file.
     pub toc: Option<Toc>,
-    /// The summary of the table of contents in the header; `None` if there is none, or the table is not used. If the file
-    /// was opened for it, `toc` is `None`.
+    /// The summary of the table of contents in the header; `None` if there is none, or the table is not used. If the
+    /// file was opened for it, `toc` is `None`.
     pub(crate) summary: Option<Box<TocSummary>>,
     /// The reason why the file's table of contents is not used; `None` if the table is used or the file has none.
     pub toc_problem: Option<String>,
@@ -32,12 +32,13 @@ pub struct PbfFile {
     pub(crate) changesets: Option<Box<TextChangesets>>,
     /// Offset in bytes of the first data frame.
     pub data_start: u64,
-    /// Offset in bytes of the end of the last data frame. If the file was opened for the summary alone, the offset of the
-    /// table of contents; the length of the file if there is no table.
+    /// Offset in bytes of the end of the last data frame. If the file was opened for the summary alone, the offset of
+    /// the table of contents; the length of the file if there is no table.
     pub data_end: u64,
-    /// The range of the file that has its table of ids; `None` if it has none, or if the table of contents was not read.
+    /// The range of the file that has its table of ids; `None` if it has none, or if the table of contents was not
+    /// read.
     pub(crate) id_table: Option<Range<u64>>,
-    /// Is set once the table of ids was found to be damaged, so that the user is told once.
+    /// Set when the table of ids turns out to be damaged, so that there is one warning.
     pub(crate) id_table_is_damaged: OnceLock<()>,
 }
 
@@ -78,7 +79,7 @@ impl PbfFile {
         Self::read(input, TocNeeds::Entries, ctx)
     }
 
-    /// Reads the header of a file, and of its table of contents what is needed.
+    /// Reads the header of a file and the needed part of its table of contents.
     pub(crate) fn read(input: Input, needs: TocNeeds, ctx: &Context) -> Result<Self> {
         let file = Self::read_header(input, needs, ctx)?;
         if let Some(problem) = &file.toc_problem {
@@ -199,8 +200,8 @@ fn is_like_pbf(start: &[u8]) -> bool {
     }
 }
 
-/// Fails if `start`, the beginning of the decompressed bytes of `input`, is that of a PBF file. PBF is read at any offset,
-/// and compressed inside.
+/// Fails if `start`, the beginning of the decompressed bytes of `input`, is that of a PBF file. A PBF file is read at
+/// any offset, so it must not be compressed as a whole.
 pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
     let is_pbf = matches!(start, [0, 0, 0, _, b'\n', 9, b'O', b'S', b'M', b'H', ..]);
     match FileCompression::of(input.start()?) {
@@ -217,8 +218,8 @@ pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
     }
 }
 
-/// The first bytes of an input, decompressed. Returns none if they cannot be decompressed: that is reported by those who
-/// read the input.
+/// The first bytes of a compressed input, decompressed; empty if they cannot be decompressed, which an error reports
+/// when the input is read.
 fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
     let mut start = Vec::new();
     if FileCompression::of(input.start()?).is_some()

@@ -1,4 +1,4 @@
-//! Writing PBF files: frames and copied blobs in order, and a table of contents after them.
+//! Writes PBF files: frames and copied blobs in order, and a table of contents after them.
 
 use super::blob_plan::BlobPlan;
 use super::blob_reader::BlobReader;
@@ -26,7 +26,7 @@ pub struct WriteOptions {
     /// Whether the user chose the compression. If so, a message reports copied blobs, which keep the compression that
     /// they have.
     pub is_compression_explicit: bool,
-    /// Whether copied blobs get the compression, too, as far as they are compressed otherwise.
+    /// Whether copied blobs with another compression are compressed again.
     pub recompress: bool,
     /// Whether copied blobs are decompressed and compared with their content hashes before the output gets its name.
     pub verify: bool,
@@ -40,7 +40,7 @@ pub struct WriteOptions {
     pub way_locations: BlobLocations,
     /// Whether the output is a history file.
     pub history: BlobHistory,
-    /// Whether the bounding box in the header is that of all nodes, as their blobs' entries say. A stream cannot have it.
+    /// Whether the bounding box in the header is computed from the entries of the blobs. A stream cannot have it.
     pub box_of_data: bool,
     /// Whether nodes are written as DenseNodes, which are smaller than nodes of their own.
     pub dense_nodes: bool,
@@ -51,8 +51,8 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Fails if the output decodes blobs again and a string of the block in `payload` is not UTF-8. Commands that edit a
-    /// block without reading its strings call this while the object and the blob are known.
+    /// Fails if the output decodes blobs again and a string of the block in `payload` is not UTF-8. Commands that edit
+    /// a block without reading its strings call this while the object and the blob are known.
     pub(crate) fn check_strings(&self, payload: &[u8]) -> Result<(), FormatError> {
         if self.is_decoded_again {
             check_strings(payload)
@@ -86,7 +86,7 @@ impl WriteOptions {
             ..self
         };
         Self {
-            // The boxes and ids of a spatial layout are those of blobs that are written as they come.
+            // The blobs of a spatial layout must be written as they come.
             has_spatial_layout: self.has_spatial_layout && !decided.changes_objects(),
             ..decided
         }
@@ -164,7 +164,7 @@ struct PendingCopy {
     len: u64,
 }
 
-/// Length in bytes from which on a pending copy is not extended: collecting more would delay writing to the disk.
+/// Length in bytes at which a pending copy is no longer extended: collecting more would delay writing to the disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
 /// Minimum estimated length in bytes of an output whose header is padded so that copied blobs can share file system
 /// blocks with the input.
@@ -423,7 +423,8 @@ impl PbfWriter {
         self.entries.push(entry);
     }
 
-    /// Whether the file is to have a table of ids: its blobs are not in the order of ids, and it has a table of contents.
+    /// Whether the file is to have a table of ids: its blobs are not in the order of ids, and it has a table of
+    /// contents.
     pub(crate) const fn wants_id_table(&self) -> bool {
         self.options.has_spatial_layout && self.options.toc
     }
@@ -540,8 +541,8 @@ impl PbfWriter {
         }
     }
 
-    /// Sets the box of the header to the box around all nodes. If that is not known, the header gets no box, and the user
-    /// is warned.
+    /// Sets the box of the header to the box around all nodes. If that is not known, the header gets no box, and the
+    /// user is warned.
     fn set_box_of_data(&mut self) {
         let holds_nodes = |entry: &&BlobEntry| entry.kinds.contains(ObjectKind::Node);
         let mut unknown = 0;
