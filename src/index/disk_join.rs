@@ -196,8 +196,8 @@ impl DiskJoin {
         Ok(())
     }
 
-    /// Reads the locations of the ids of the list with index `list`. All ranges must be resolved. A list can be read only
-    /// once; several threads may read different lists at the same time.
+    /// Reads the locations of the ids of the list with index `list`. All ranges must be resolved. A list can be read
+    /// only once; several threads may read different lists at the same time.
     pub(crate) fn read(&self, list: usize) -> Result<ListReader<'_>, FormatError> {
         let mut parts = Vec::with_capacity(self.locations.len());
         for file in &self.locations {
@@ -246,8 +246,8 @@ pub(crate) struct ListReader<'j> {
 }
 
 impl ListReader<'_> {
-    /// Appends the locations of the next `ids` of the list to `out`; `None` for a node without a location. Fails if they
-    /// are not those that were pushed.
+    /// Appends the locations of the next `ids` of the list to `out`; `None` for a node without a location. Fails if
+    /// they are not those that were pushed.
     pub(crate) fn next(
         &mut self,
         ids: &[i64],

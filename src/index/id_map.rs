@@ -100,7 +100,7 @@ impl IdMap {
         }
     }
 
-    /// For each number in the map, how many ids have it.
+    /// The number of ids that have each number in the map.
     pub fn counts(&self) -> FxHashMap<u32, u64> {
         let mut counts = FxHashMap::default();
         let (below, above) = self.chunks.chunks();

@@ -1,3 +1,5 @@
+//! Sets of objects of any kind.
+
 use super::id_set::IdSet;
 use crate::osm::{KindSet, ObjectId, ObjectKind};
 use crate::pbf::BlobEntry;

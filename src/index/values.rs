@@ -132,8 +132,9 @@ impl Values {
         }
     }
 
-    /// Returns the same as [`get`](Self::get), and is fast for offsets in ascending order: a list of offsets is searched
-    /// from index `at` on. Sets `at` to the index of the offset, or to the index at which it would be inserted.
+    /// Returns the same as [`get`](Self::get), and is fast for offsets in ascending order: a list of offsets is
+    /// searched from index `at` on. Sets `at` to the index of the offset, or to the index at which it would be
+    /// inserted.
     #[inline]
     pub(super) fn get_near(&self, offset: u16, at: &mut usize) -> u32 {
         let (Self::SameNumber(offsets, _) | Self::Array(offsets, _)) = self else {

@@ -23,7 +23,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The number of runs of about equal length that are merged. The open files of a sort are as many for each length.
+/// The number of runs in files that are merged into a run of the next level, which limits the open files of a level.
 const MERGED: usize = 64;
 
 /// The limits of a sort.
@@ -200,8 +200,7 @@ impl SortedRows {
         Ok(batch.shared())
     }
 
-    /// The rows of a range, of which a part is read at a time. However many rows have the same key, memory depends on the
-    /// length of a part.
+    /// The rows of a range in parts. Memory depends on the length of a part, even if many rows have the same key.
     pub(crate) fn portions(&self, range: KeyRange) -> RowPortions<'_> {
         RowPortions::new(self, range)
     }

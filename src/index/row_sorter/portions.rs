@@ -4,8 +4,8 @@ use super::{BlockBuffer, KeyRange, RowBatch, SharedRows, SortedRows};
 use crate::error::Result;
 use std::ops::ControlFlow;
 
-/// The rows of a range that are not taken yet. For each part, the rows of the range that are not taken are read up to
-/// the end of the part, and some behind it.
+/// The rows of a range that are not taken yet. Each part is found by one pass over these rows, which ends behind the
+/// part.
 pub(crate) struct RowPortions<'s> {
     sorted: &'s SortedRows,
     range: KeyRange,
@@ -32,7 +32,7 @@ impl<'s> RowPortions<'s> {
     /// The next rows: as many as take `memory` bytes, but one at least. Up to twice as many are held meanwhile.
     pub(crate) fn next(&mut self, memory: usize) -> Result<SharedRows> {
         let (mut held, mut buffer) = (RowBatch::with_room(2 * memory), BlockBuffer::default());
-        // A row from which on all rows belong to later parts.
+        // The rows from this one on belong to later parts.
         let mut end: Option<(u64, Vec<u8>)> = None;
         let last = self.last.as_ref();
         let last = last.map(|(key, row, count)| ((*key, row.as_slice()), *count));

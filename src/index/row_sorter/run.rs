@@ -9,7 +9,7 @@ use std::fs::File;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
-/// The minimum number of bytes of rows in a block but the last of a run.
+/// The minimum number of bytes of rows in a block, except in the last block of a run.
 const BLOCK_LEN: usize = 32 << 10;
 /// The number of compressed bytes that are written to a file at a time.
 const WRITE_LEN: usize = 1 << 20;
@@ -134,7 +134,7 @@ impl BlockBuffer {
     }
 }
 
-/// The key of the next row less that of the first, and the place of the row.
+/// The difference between the keys of the next row and of the first, and the place of the next row.
 fn next_row(rows: &[u8], at: &mut usize) -> Result<(u64, Range<usize>), FormatError> {
     let key = read_varint(rows, at)?;
     let len = read_varint(rows, at)? as usize;
