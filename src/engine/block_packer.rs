@@ -36,9 +36,9 @@ struct Job {
 enum JobSource {
     /// A full block.
     Slices(Vec<BlockSlice>),
-    /// A part whose objects change their form.
+    /// A chunk whose objects change their form.
     Chunk(OutputChunk),
-    /// A blob that changes its compression. It has no frames if it is compressed as it should be.
+    /// A blob that changes its compression. The job returns no frames if the blob has the right one already.
     Compressed(Input, BlobEntry),
 }
 
@@ -101,7 +101,7 @@ impl BlockPacker {
         self.encoders.options.recompress
     }
 
-    /// Encodes a part anew.
+    /// Encodes a chunk anew.
     fn change(&mut self, chunk: OutputChunk) -> Result<()> {
         self.end_block()?;
         let frames = self.encoders.encode(JobSource::Chunk(chunk))?;

@@ -1,5 +1,5 @@
-//! Changesets in texts that also have nodes, ways or relations. Commands work on the objects; those that write every
-//! object of their input as text write the changesets, too: [`put`] at their place, and [`put_sorted`] by id.
+//! Changesets in texts that also have nodes, ways or relations. Commands that write every object of their input as text
+//! also write the changesets: [`put`] at their place in the input, and [`put_sorted`] by id.
 
 use super::input_format::format_of;
 use super::output_options::{Format, OutputOptions};
@@ -19,7 +19,7 @@ const CHUNK: usize = 1 << 20;
 pub(crate) enum Place {
     /// Before the objects, if the first object of the input is a changeset.
     Before,
-    /// Behind the objects, if the first object of the input is none.
+    /// After the objects, if the first object of the input is not a changeset.
     Behind,
 }
 
@@ -57,8 +57,8 @@ pub(crate) fn put(
     sink.add_text(&buffer.take())
 }
 
-/// Writes the changesets of the texts that `files` were converted from by id, if the output has room for them. If `once`,
-/// a changeset that occurs several times is written once, as it occurs last. All changesets are held in memory.
+/// Writes the changesets of the texts that `files` were converted from by id, if the output has room for them. If
+/// `once`, a changeset that occurs several times is written once, as it occurs last. All changesets are held in memory.
 pub(crate) fn put_sorted(
     files: &[PbfFile],
     once: bool,

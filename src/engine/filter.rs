@@ -272,7 +272,7 @@ impl FilterPass<'_> {
 /// Writes selected objects of a file to its outputs, in one pass or in several.
 pub(crate) struct FilteredWriter<'f> {
     file: &'f PbfFile,
-    /// How workers encode blobs.
+    /// The options with which workers encode blobs.
     encoding: WriteOptions,
     ctx: &'f Context,
     sinks: Vec<Sink>,
@@ -295,7 +295,7 @@ impl<'f> FilteredWriter<'f> {
             .first()
             .map_or(write, |output| write.for_header(&output.header));
         let (count, encoders) = (outputs.len(), Encoders::new(write, ctx));
-        // If an output takes blobs as they are, workers compress them.
+        // Workers compress blobs if at least one output is a PBF file.
         let mut formats = outputs.iter().map(|output| output.format);
         let format = if formats.all(|format| format != Format::Pbf) {
             outputs.first().map_or(Format::Pbf, |output| output.format)
@@ -358,7 +358,8 @@ impl<'f> FilteredWriter<'f> {
         )
     }
 
-    /// Writes the changesets of the text that the file was converted from to the first output, if they belong to `place`.
+    /// Writes the changesets of the text that the file was converted from to the first output, if they belong to
+    /// `place`.
     pub(crate) fn put_changesets(&mut self, place: Place, output: &OutputOptions) -> Result<()> {
         let first = self.sinks.first_mut();
         first.map_or(Ok(()), |sink| put(self.file, place, output, sink, self.ctx))

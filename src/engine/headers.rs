@@ -148,7 +148,7 @@ pub struct HeaderOptions {
     pub set: Vec<HeaderOption>,
     /// The fields of the input that the output has, too.
     pub inherited: InheritedFields,
-    /// The bounding box: `Some(None)` for none; `None` for the box that the command finds right.
+    /// The bounding box: `Some(None)` for none; `None` for the box that the command determines.
     pub bbox: Option<Option<Bbox>>,
 }
 
@@ -214,9 +214,9 @@ pub(crate) fn generator(given: Option<&str>) -> String {
 
 /// The header of an output with the objects of several inputs. A required feature of any input is required. Optional
 /// features and source are kept if all inputs agree; canonical order is declared only if there is a single input that
-/// declares it. If every input has a bounding box, the output has the box around all of them. The replication state is the
-/// oldest, because the output may lack what came later; a field that an input has not is left out, and so are the URL and
-/// the number of inputs of several servers. Fails if there is no input.
+/// declares it. If every input has a bounding box, the output has the box around all of them. The replication state is
+/// the oldest, because the output may lack later changes. A field of it that some input lacks is left out. If the
+/// inputs come from several servers, the URL and the sequence number are left out. Fails if there is no input.
 pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     let (first, rest) = files
         .split_first()
@@ -253,7 +253,7 @@ fn keep_older_state(merged: &mut HeaderBlock, other: &HeaderBlock) {
     let older = |one: Option<i64>, other: Option<i64>| Some(one?.min(other?));
     let is_same = match (&merged.replication_url, &other.replication_url) {
         (Some(one), Some(other)) => is_same_server(one, other),
-        // Equal numbers are taken for those of one server.
+        // Without URLs, equal sequence numbers are assumed to be those of one server.
         (None, None) => merged.replication_sequence == other.replication_sequence,
         _ => false,
     };

@@ -1,5 +1,5 @@
-//! Opens the inputs of commands. A text input (OSM XML, OsmChange, OPL, o5m or o5c) is first converted to a temporary PBF with a
-//! table of contents, so that every command can read it.
+//! Opens the inputs of commands. A text input (OSM XML, OsmChange, OPL, o5m or o5c) is first converted to a temporary
+//! PBF with a table of contents, so that every command can read it.
 
 use super::headers::HeaderOptions;
 use crate::engine::OutputOptions;
@@ -23,8 +23,8 @@ pub(crate) fn open(path: &Path, ctx: &Context) -> Result<PbfFile> {
     open_in(path, Compression::Lz4, ctx)
 }
 
-/// Opens an input for questions about the whole file, which the summary of its table of contents may answer. The table is
-/// read only if the file has no summary.
+/// Opens an input for questions about the whole file, which the summary of its table of contents may answer. The table
+/// is read only if the file has no summary.
 pub(crate) fn open_for_summary(path: &Path, ctx: &Context) -> Result<PbfFile> {
     let (input, format) = open_any(path, ctx)?;
     match format {
@@ -39,8 +39,8 @@ pub(crate) fn open_to_copy(path: &Path, write: &WriteOptions, ctx: &Context) -> 
     open_in(path, write.compression, ctx)
 }
 
-/// As [`open_to_copy`], for a command that [writes changesets](super::changesets::put) itself where `output` has room for
-/// them.
+/// As [`open_to_copy`], for a command that [writes changesets](super::changesets::put) itself where `output` has room
+/// for them.
 pub(crate) fn open_with_changesets(
     path: &Path,
     output: &OutputOptions,
@@ -73,9 +73,9 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
 }
 
 /// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with
-/// `compression`. A change file becomes a history file: its deletions are deleted versions. So does a text that is named
-/// as one, has deleted versions, or has several versions of an object. Changesets are left out
-/// without a note: [`PbfFile::changesets`] has their number.
+/// `compression`. A change file becomes a history file: its deletions are deleted versions. So does a text that is
+/// named as one, has deleted versions, or has several versions of an object. Changesets are left out without a note:
+/// [`PbfFile::changesets`] has their number.
 pub(crate) fn to_pbf(
     input: Input,
     format: Option<TextFormat>,
@@ -181,8 +181,8 @@ pub(crate) fn in_order(
     Ok((file, plan))
 }
 
-/// Writes the objects of a text as PBF. Returns the header of the text, and the number of its changesets. Fails if there
-/// are changesets and nothing else.
+/// Writes the objects of a text as PBF. Returns the header of the text, and the number of its changesets. Fails if
+/// there are changesets and nothing else.
 fn convert(
     input: Input,
     format: TextFormat,

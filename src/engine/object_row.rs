@@ -1,4 +1,4 @@
-//! Objects as rows of bytes that depend on no block, for sorting by something else than ids.
+//! Encodes objects as rows of bytes that do not depend on a block, for sorting by keys other than ids.
 
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
@@ -77,14 +77,13 @@ fn put_info(info: &Info<'_>, out: &mut Vec<u8>) {
     }
 }
 
-
 fn put_location(location: Option<Location>, out: &mut Vec<u8>) {
     let (lat, lon) = Location::stored_e7(location);
     out.extend_from_slice(&lat.to_le_bytes());
     out.extend_from_slice(&lon.to_le_bytes());
 }
 
-/// Replaces `object` by the object of a kind that a row has. Owned lists keep their memory.
+/// Decodes a row into `object`, which becomes one of `kind`. Owned lists keep their memory.
 pub(crate) fn read_object<'r>(
     kind: ObjectKind,
     row: &'r [u8],

@@ -1,4 +1,4 @@
-//! A chunk of an output that a thread decodes, to encode it in another form.
+//! Chunks of an output that threads decode and encode in another form.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobReader;
@@ -16,7 +16,7 @@ pub(crate) enum OutputChunk {
     Blocks(Vec<EncodedBlock>),
 }
 
-/// Decodes parts. Each thread has its own reader.
+/// Decodes chunks. Each thread has its own reader.
 pub(crate) struct OutputChunkReader {
     ctx: Context,
     blobs: Option<BlobReader>,
@@ -32,7 +32,8 @@ impl OutputChunkReader {
         }
     }
 
-    /// The payload of a blob, if `is_wanted` accepts its compression; otherwise `None`, and the blob is not decompressed.
+    /// The payload of a blob, if `is_wanted` accepts its compression; otherwise `None`, and the blob is not
+    /// decompressed.
     pub(crate) fn payload_if(
         &mut self,
         input: &Input,
@@ -49,14 +50,14 @@ impl OutputChunkReader {
         blobs
     }
 
-    /// Calls `work` with the payload of each block of a part.
+    /// Calls `work` with the payload of each block of a chunk.
     pub(crate) fn for_each_payload(
         &mut self,
-        part: &OutputChunk,
+        chunk: &OutputChunk,
         mut work: impl FnMut(&[u8]) -> Result<(), FormatError>,
     ) -> Result<()> {
         let internal = |error: FormatError| Error::Internal(error.to_string());
-        match part {
+        match chunk {
             OutputChunk::Blob(input, entry) => self.blobs_of(input).decode(entry, work),
             OutputChunk::Frames(frames) => frames.iter().try_for_each(|frame| {
                 let payload = frame.payload(&mut self.decompressor).map_err(internal)?;

@@ -1,4 +1,4 @@
-//! The output of a command: where it goes, how it is written, and its header.
+//! The output of a command: its target, its format, the options for its blobs, and its header.
 
 use super::HeaderOptions;
 use crate::file::{BlobLocations, WriteOptions};
@@ -11,11 +11,11 @@ use std::path::PathBuf;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OutputOptions {
-    /// Where the file goes.
+    /// The destination of the file.
     pub target: OutputTarget,
     /// The format of the file.
     pub format: Format,
-    /// How the blobs of a PBF file are written.
+    /// The options for writing the blobs of a PBF file.
     pub write: WriteOptions,
     /// Header fields to set.
     pub header: HeaderOptions,
@@ -66,7 +66,7 @@ impl OutputOptions {
         Self { format, ..self }
     }
 
-    /// Sets how blobs are written.
+    /// Sets the options for writing blobs.
     #[must_use]
     pub fn write(self, write: WriteOptions) -> Self {
         Self { write, ..self }
@@ -78,7 +78,7 @@ impl OutputOptions {
         Self { header, ..self }
     }
 
-    /// Ways are written with the locations that they carry, in any format.
+    /// Writes ways with the locations that they carry, in any format.
     #[must_use]
     pub(crate) fn with_way_locations(mut self) -> Self {
         self.write.way_locations = BlobLocations::Keep;
@@ -90,21 +90,21 @@ impl OutputOptions {
         self
     }
 
-    /// Whether what is written cannot be withdrawn, or only at the price of the work that it took: the output is a
-    /// stream or text.
+    /// Whether the output is a stream or text. What was written to a stream cannot be withdrawn, and text takes too
+    /// long to be written in vain.
     pub(crate) fn is_streamed(&self) -> bool {
         self.target.is_stream() || self.format != Format::Pbf
     }
 
-    /// How workers encode blobs for the output.
+    /// The options with which workers encode blobs for the output.
     pub(crate) fn encoding(&self) -> WriteOptions {
         self.format.encoding(self.write)
     }
 }
 
 impl Format {
-    /// How workers encode blobs for an output in this format with the options `write`. Blobs that the output decodes
-    /// again, because it is text or changes the form of objects, are not compressed.
+    /// The options with which workers encode blobs for an output in this format with the options `write`. Blobs that
+    /// the output decodes again, because it is text or changes the form of objects, are not compressed.
     pub(crate) fn encoding(self, write: WriteOptions) -> WriteOptions {
         if self == Self::Pbf && !write.changes_objects() {
             write

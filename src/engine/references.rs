@@ -137,7 +137,7 @@ fn nodes_of_ways(
     Ok(each_once(refs))
 }
 
-/// The number of ids from which on repeated ones are removed early.
+/// The number of ids above which duplicates are removed early.
 const MANY: usize = 1 << 20;
 
 /// Sorts ids in ascending order and removes duplicates.
@@ -173,9 +173,9 @@ fn members(
     Ok(members)
 }
 
-/// The number of levels of relations of relations that are followed one by one. Hardly any relation has more.
+/// The number of levels of nested relations that are followed one by one. Hardly any relation has more.
 const LEVELS: usize = 4;
-/// Relations are followed one by one if at most this part of the blobs of relations may have some of them.
+/// A level of relations is read by itself if at most one in so many blobs of relations may have some of them.
 const PART_OF_BLOBS: usize = 8;
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`.

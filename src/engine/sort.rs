@@ -67,8 +67,8 @@ pub enum EqualVersions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LastChange {
     /// Whether the inputs are the changes of several extracts for the same period, so that their order has no meaning.
-    /// Of equal versions and times, an object that exists is then kept rather than a deletion, and a missing time counts
-    /// as the latest.
+    /// Of equal versions and times, an object that exists is then kept rather than a deletion, and a missing time
+    /// counts as the latest.
     pub of_extracts: bool,
     /// The rank of a change without a version.
     pub unversioned: Unversioned,

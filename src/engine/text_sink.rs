@@ -1,6 +1,5 @@
-//! Writes the parts of outputs as text. Threads turn the parts into chunks of text, and the chunks are written in the
-//! order of the parts. Memory does not depend on how well the data compress: a thread holds one payload and a few
-//! chunks.
+//! Writes outputs as text. Threads turn the parts of an output into chunks of text, which are written in the order of
+//! the parts. A thread holds one payload and a few chunks, so that memory does not depend on the ratio of compression.
 
 use super::output_chunk::{OutputChunk, OutputChunkReader};
 use crate::error::{Error, FormatError, Result};
@@ -15,7 +14,7 @@ use std::rc::Rc;
 
 /// The number of bytes of text after which a chunk ends.
 const CHUNK: usize = 1 << 20;
-/// The number of bytes of small blocks that make a part.
+/// The number of bytes of small blocks that are joined to a part.
 const BLOCKS: usize = 1 << 19;
 
 /// A part of an output, to be turned into text.
@@ -338,7 +337,7 @@ impl TextWorker {
     }
 }
 
-/// TicketLock blocks into chunks.
+/// Turns blocks into chunks of text.
 struct ChunkWriter<'a> {
     text: &'a mut ObjectText,
     order: ChunkOrder,

@@ -1,5 +1,5 @@
-//! Several versions of an object that stand apart in a text. Versions one after the other are found while the text is
-//! read; others only where the text is not in order.
+//! Finds several versions of an object that are not next to each other in a text. Adjacent versions are found while the
+//! text is read; others can only occur in a text that is not in order.
 
 use super::scan::Scan;
 use crate::error::Result;
@@ -9,8 +9,8 @@ use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
 use crate::runtime::Context;
 use std::collections::HashMap;
 
-/// Whether a converted text that is not in order has several versions of an object. Reads the file once, and again if an
-/// id occurs twice. Ids are held as sets of bits.
+/// Whether a converted text that is not in order has several versions of an object. Reads the file once, and again if
+/// an id occurs twice. Ids are held as sets of bits.
 pub(super) fn has_versions_apart(file: &PbfFile, ctx: &Context) -> Result<bool> {
     let plan = BlobPlan::open(file, PlanNeeds::Order, ctx)?;
     if plan.is_sorted() != Some(false) {

@@ -63,7 +63,7 @@ impl<V: Visitor> BlobVisit<V> {
                 }
                 Task::Relations(ways) => visit.relations(ways, &block)?,
             }
-            visit.pass_on(true)
+            visit.send_ready(true)
         })?;
         chunks.send(Found::Done(*entry))
     }
@@ -115,8 +115,8 @@ impl<V: Visitor> Visit<'_, V> {
         sent.map_err(|error| FormatError::with(error.to_string()))
     }
 
-    /// Sends the results that are due.
-    fn pass_on(&mut self, is_end: bool) -> Result<(), FormatError> {
+    /// Sends the results of the visitor that are ready.
+    fn send_ready(&mut self, is_end: bool) -> Result<(), FormatError> {
         while let Some(found) = self.visitor.take(is_end)? {
             self.send(Found::Visitor(found))?;
         }
@@ -144,7 +144,7 @@ impl<V: Visitor> Visit<'_, V> {
                 match tags {
                     Some((tags, info)) if is_selected => {
                         self.visitor.node(id, info, location, tags)?;
-                        self.pass_on(false)
+                        self.send_ready(false)
                     }
                     _ => Ok(()),
                 }
@@ -163,7 +163,7 @@ impl<V: Visitor> Visit<'_, V> {
                 if is_selected {
                     let (info, location) = (node.info(), node.location());
                     self.visitor.node(node.id(), info, location, node.tags())?;
-                    self.pass_on(false)?;
+                    self.send_ready(false)?;
                 }
                 Ok(())
             })?;
@@ -175,7 +175,7 @@ impl<V: Visitor> Visit<'_, V> {
         }
     }
 
-    /// Sends the locations of nodes if they are many.
+    /// Sends the locations of nodes if there are [`NODES`] of them.
     fn send_many(&self, batch: &mut NodeBatch) -> Result<(), FormatError> {
         if batch.len() < NODES {
             Ok(())
@@ -245,7 +245,7 @@ impl<V: Visitor> Visit<'_, V> {
             }
             if is_visited {
                 self.visitor.way(&way, locations)?;
-                self.pass_on(false)?;
+                self.send_ready(false)?;
             }
             Ok(())
         })?;
@@ -260,7 +260,7 @@ impl<V: Visitor> Visit<'_, V> {
             match element {
                 Element::Relation(relation) if is_selected => {
                     self.visitor.relation(&relation, ways)?;
-                    self.pass_on(false)
+                    self.send_ready(false)
                 }
                 _ => Ok(()),
             }
@@ -268,7 +268,7 @@ impl<V: Visitor> Visit<'_, V> {
     }
 }
 
-/// The nodes of the ways of a block, and their locations, which are looked up.
+/// The nodes of the ways of a block, and the locations that were looked up for them.
 struct BlockLocations {
     nodes: WayNodes,
     locations: Vec<Option<Location>>,

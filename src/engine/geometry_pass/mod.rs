@@ -49,7 +49,7 @@ pub(crate) trait Visitor {
     /// Visits a relation that is an area. `ways` has the nodes of its member ways.
     fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError>;
 
-    /// Removes a result that is due, if there is one. All results are due at the end of a blob.
+    /// Takes a result that is ready to be sent, if there is one. At the end of a blob, all results are ready.
     fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError>;
 
     /// Fails if [`flush`](Self::flush) failed before.
@@ -168,9 +168,9 @@ impl<'a> GeometryPass<'a> {
         })
     }
 
-    /// Visits the objects. `init` makes the visitor of a thread, and `take` gets the results. `areas` says which
-    /// objects of a block are relations whose member ways are wanted. Returns the method of looking up locations;
-    /// `None` if none was looked up.
+    /// Visits the objects. `init` creates the visitor of a thread, and `take` gets the results. `areas` returns for
+    /// each object of a block whether it is a relation whose member ways are wanted. Returns the method of looking up
+    /// locations; `None` if no location was looked up.
     pub(crate) fn run<V: Visitor + 'static>(
         &self,
         areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
@@ -301,7 +301,7 @@ impl<'a> GeometryPass<'a> {
         })
     }
 
-    /// Visits the objects of some blobs. `keep` gets what is found besides results of visitors.
+    /// Visits the objects of some blobs. `keep` gets nodes and ways, and `take` the results of visitors.
     fn part<V: Visitor + 'static>(
         &self,
         name: &'static str,
@@ -315,7 +315,7 @@ impl<'a> GeometryPass<'a> {
         let phase = self.ctx.phase(name, lengths.sum());
         let (input, ctx, visits) = (self.file.input.clone(), self.ctx.clone(), self.visits);
         let init = init.clone();
-        let mut queue = ChunkQueue::start_with_rest(
+        let mut queue = ChunkQueue::start_with_flush(
             name,
             self.ctx.jobs,
             move || BlobVisit::new(&input, visits, init(), &ctx),

@@ -18,8 +18,8 @@ pub(super) enum Choice {
 pub(super) type Candidate<'c, 'a> = (&'c RawElement<'a>, &'c BlockUnits);
 
 impl KeptVersions {
-    /// The object that is kept of `before`, the last one that was kept, and `object`, which follows it. Objects with the
-    /// same key and version come in the order of the inputs.
+    /// The object that is kept of `before`, the last one that was kept, and `object`, which follows it. Objects with
+    /// the same key and version come in the order of the inputs.
     pub(super) fn choose(
         self,
         before: Candidate<'_, '_>,

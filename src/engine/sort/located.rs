@@ -32,7 +32,7 @@ pub(super) enum WayLocations {
 /// The nodes whose location in a way may differ from that of the node in the output.
 #[derive(Debug, Default)]
 pub(super) struct MovedNodes {
-    /// Nodes that ways refer to, but of which their own input does not have the location.
+    /// Nodes that ways refer to, but whose location is not known from the input of the way.
     wanted: IdSet,
     /// The locations in the output of the wanted nodes, and of those whose location differs between inputs.
     locations: FxHashMap<i64, Option<Location>>,
@@ -82,7 +82,7 @@ impl WayLocations {
             header.set_locations(None);
             return Ok(Self::Drop);
         }
-        // Inputs without ways do not matter for what the header says about ways.
+        // Inputs without ways do not count for declarations about ways.
         for name in [feature::LOCATIONS, feature::ALL_NODES] {
             if with(true).all(|(file, _)| file.header.has(name)) {
                 header.set_optional(name, true);

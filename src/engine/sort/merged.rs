@@ -20,7 +20,7 @@ pub(super) fn parse_all(payloads: &[Vec<u8>]) -> Result<Vec<Block<'_>>, BlockErr
     payloads.map(parse).collect()
 }
 
-/// The units of the block with an index. An index is that of a source, and each source has a block.
+/// Returns the units of a block by its index, which is that of its source.
 pub(super) fn units_of<'b>(blocks: &'b [Block<'_>]) -> impl Fn(usize) -> BlockUnits + 'b {
     |index| blocks[index].units
 }
@@ -74,8 +74,8 @@ fn head_key(object: &RawElement<'_>, source: &Source, stream: usize) -> HeadKey 
     ))
 }
 
-/// The objects of several blobs, merged in canonical order. Versions of an object follow one another, and equal versions
-/// in the order of their inputs.
+/// The objects of several blobs, merged in canonical order. Versions of an object follow one another, and equal
+/// versions in the order of their inputs.
 pub(super) struct Merged<'a> {
     sources: &'a [Source],
     streams: Vec<Stream<'a>>,

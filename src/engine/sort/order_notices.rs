@@ -82,7 +82,7 @@ impl Order {
         Ok(order)
     }
 
-    /// Appends the order of what follows.
+    /// Appends the order of the objects that follow.
     fn add(&mut self, next: &Self) {
         let Some((first, last)) = next.ends else {
             return;

@@ -10,8 +10,8 @@ const PORTION: usize = 100_000;
 /// The place of an object in the order: its key, its version, and its index in the block.
 type Place = (TypeThenId, i64, u32);
 
-/// The objects of a block by key and version; equal ones in the order of the block. They are sorted in portions. For each
-/// portion the whole block is walked, so that memory does not depend on the number of objects.
+/// The objects of a block by key and version; equal ones in the order of the block. They are sorted in portions. For
+/// each portion the whole block is walked, so that memory does not depend on the number of objects.
 pub(super) struct Portions<'a> {
     block: &'a Block<'a>,
     /// The maximum number of objects of a portion.

@@ -21,7 +21,7 @@ const BYTES_PER_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
 const A_REFERENCE: u64 = 8;
 /// The approximate number of blobs in the sample that the number of references is estimated from.
 const SAMPLED: usize = 24;
-/// The maximum number of bytes by which the reserve of a range exceeds a sixteenth of the memory planned for the range.
+/// The maximum number of bytes that the reserve of a range has in addition to a sixteenth of the range's share.
 const SLACK: u64 = 1 << 20;
 /// The number of open files allowed for anything but the temporary files of ranges.
 const OTHER_FILES: u64 = 64;

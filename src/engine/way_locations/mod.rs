@@ -241,7 +241,7 @@ pub(crate) enum WayLocations {
 }
 
 impl WayLocations {
-    /// The locations of the node references of the ways of a blob. They are taken once.
+    /// The locations of the node references of the ways of a blob. May be called once for each blob.
     pub(crate) fn of(&self, entry: &BlobEntry) -> Result<BlobLocations<'_>, FormatError> {
         Ok(match self {
             Self::InMemory(store) => BlobLocations::InMemory(store),
@@ -283,7 +283,7 @@ impl BlobLocations<'_> {
         }
     }
 
-    /// Ends with the last reference. Fails if there are locations for more.
+    /// Ends the look-ups of the blob. Fails if there are locations for further references.
     pub(crate) fn end(self) -> Result<(), FormatError> {
         match self {
             Self::InMemory(_) => Ok(()),

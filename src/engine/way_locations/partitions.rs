@@ -84,7 +84,8 @@ impl Partitions {
         self.starts.clone()
     }
 
-    /// The blobs of range `number`, as indices into [`NodeParts::nodes`]; `None` if a blob may belong to several ranges.
+    /// The blobs of range `number`, as indices into [`NodeParts::nodes`]; `None` if a blob may belong to several
+    /// ranges.
     pub(super) fn blobs(&self, number: usize) -> Option<Range<usize>> {
         let blobs = self.blobs.as_ref()?;
         Some(blobs[number].clone())
