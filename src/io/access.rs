@@ -1,5 +1,5 @@
-//! The access to a file that replaces another one: owner, group, permissions, access control list and extended
-//! attributes. Nobody gets access to the new file who had none to the old one.
+//! Gives a file the access of the file that it replaces: owner, group, permissions, access control list and extended
+//! attributes. The new file is never accessible to more users than the old one.
 
 use std::fs::File;
 use std::path::Path;

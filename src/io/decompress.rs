@@ -1,7 +1,7 @@
 //! Decompression of whole files: gzip, bzip2 and zstd.
 //!
-//! A file can consist of several members or frames. Zeros between the members of gzip and bzip2, and behind the last, are
-//! padding, as tapes and block devices add it. Other bytes there are an error.
+//! A file can consist of several members or frames. Zeros between the members of gzip and bzip2, and behind the last,
+//! are padding, as tapes and block devices add it. Other bytes there are an error.
 
 use super::Input;
 use crate::error::{Error, Result};
@@ -23,7 +23,8 @@ impl FileCompression {
         Some(match start {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [b'B', b'Z', b'h', ..] => Self::Bzip2,
-            // A file may begin with a skippable frame, in which parallel compressors store the length of the next frame.
+            // A file may begin with a skippable frame, in which parallel compressors store the length of the next
+            // frame.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
             [0xfd, b'7', b'z', b'X', b'Z', ..] => Self::Xz,
             _ => return None,

@@ -1,4 +1,4 @@
-//! The content of a directory that is to be replaced: files that this program has written, and others.
+//! Tells whether all files of a directory that is to be replaced were written by this program.
 
 use super::staging::is_temporary;
 use std::fs::{self, File};
@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 /// Whether this program has written the open file of a directory, given its path in the directory.
 pub(crate) type IsOwn = fn(&Path, &File) -> bool;
 
-/// The most directories below each other that are looked at. More are not written.
+/// The maximum depth of directories that are searched; this program writes no deeper ones.
 const DEPTH: u32 = 2;
 
 /// The content of a directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// There is no such directory, or nothing is in it.
+    /// The directory is missing or empty.
     Nothing,
-    /// All files in it are those that this program has written.
+    /// This program has written all files in it.
     Own,
-    /// Something else is in it, the first of which is at this path in the directory.
+    /// The directory has something else; the first such entry has this path in the directory.
     Foreign(PathBuf),
 }
 
 impl Content {
-    /// The content of a directory, without what is in `staged`. Symbolic links are not followed.
+    /// The content of a directory, without the entry `staged`. Symbolic links are not followed.
     pub(super) fn of(directory: &Path, staged: Option<&Path>, is_own: IsOwn) -> Self {
         match walk(directory, Path::new(""), DEPTH, staged, is_own) {
             Ok(true) => Self::Own,
@@ -32,7 +32,7 @@ impl Content {
     }
 }
 
-/// Whether there is anything in a directory; the path of what is not own as an error.
+/// Whether a directory has entries. The path of the first one that this program has not written is an error.
 fn walk(
     root: &Path,
     below: &Path,
@@ -42,7 +42,7 @@ fn walk(
 ) -> Result<bool, PathBuf> {
     let entries = match fs::read_dir(root.join(below)) {
         Ok(entries) => entries,
-        // A file, or nothing: what is wrong with that is said when the directory is made.
+        // A file, or nothing: creating the directory reports the cause.
         Err(_) if below.as_os_str().is_empty() => return Ok(false),
         Err(_) => return Err(below.to_owned()),
     };
@@ -71,7 +71,8 @@ fn walk(
     Ok(!paths.is_empty())
 }
 
-/// Removes what this program has written in a directory, temporary files among it, and directories that are empty then.
+/// Removes the files in a directory that this program has written, temporary files included, and then empty directories
+/// in it.
 pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {
     remove_below(directory, Path::new(""), DEPTH, is_own);
 }

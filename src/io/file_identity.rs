@@ -2,7 +2,7 @@
 
 use std::fs::Metadata;
 
-/// The facts that tell a file from another one, or from itself before it was written to.
+/// Distinguishes a file from other files, and from its own state before a later write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileIdentity {
     place: (u64, u64),

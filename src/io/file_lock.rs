@@ -1,4 +1,4 @@
-//! Locks on files that are replaced, which keep two runs apart.
+//! Locks on files that are replaced, so that two runs do not replace the same file.
 
 use crate::error::{Error, Result};
 use std::fs::{File, TryLockError};
@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// A lock on a file, until the last clone is dropped or the process ends. All runs that replace a file in place take it.
-/// A process that locks a file twice shares the lock.
+/// A lock on a file, until the last clone is dropped or the process ends. All runs that replace a file in place take
+/// it. A process that locks a file twice shares the lock.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,
@@ -68,7 +68,7 @@ fn open_to_lock(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(nonblock).open(path)
 }
 
-/// Opens the file that a lock is put on: a file beside the file, because a locked file cannot be read on Windows.
+/// Opens the file that a lock is put on: another file beside it, because a locked file cannot be read on Windows.
 #[cfg(windows)]
 fn open_to_lock(path: &Path) -> io::Result<File> {
     // The file may have several paths.
@@ -85,7 +85,7 @@ fn is_same(one: &File, other: &File) -> io::Result<bool> {
     Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
-/// Whether two descriptors are of one file, which cannot be told.
+/// Whether two descriptors are of one file: unknown, so `false`.
 #[cfg(windows)]
 fn is_same(_: &File, _: &File) -> io::Result<bool> {
     Ok(false)

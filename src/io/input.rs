@@ -14,8 +14,9 @@ use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-/// A file that is read at any offset. Standard input and other streams are first copied to a temporary file. Of a file
-/// of a web server, whose path is its URL, what is read is fetched to a temporary file. Clones share the open file.
+/// A file that is read at any offset. Standard input and other streams are first copied to a temporary file. The path
+/// of a file of a web server is its URL; the ranges that are read are fetched to a temporary file. Clones share the
+/// open file.
 #[derive(Debug, Clone)]
 pub struct Input(Arc<OpenInput>);
 
@@ -43,8 +44,8 @@ struct OpenInput {
 /// The inputs of this process that are open, and some that were.
 static OPEN: Mutex<Vec<Weak<OpenInput>>> = Mutex::new(Vec::new());
 
-/// The identities that the file at `path`, which has no symbolic links in it, had when inputs that are still open opened
-/// it.
+/// The identities that the file at `path`, which has no symbolic links in it, had when inputs that are still open
+/// opened it.
 pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
     let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     let inputs = open.iter().filter_map(Weak::upgrade);

@@ -1,4 +1,4 @@
-//! Small files that are kept for later runs and can be had again.
+//! Small files that are kept for later runs and can be fetched again.
 
 use super::{OpenOutput, temporary};
 use crate::error::{Error, Result};
@@ -37,8 +37,8 @@ fn open_at_once(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Writes a file, which has its name when it is complete. One that is there is damaged, and removed. Nothing is flushed:
-/// after a crash of the machine the file may be damaged, which its reader has to find.
+/// Writes a file, which gets its name when it is complete. An existing file is removed first, as it must be damaged.
+/// Nothing is flushed: after a crash of the machine the file may be damaged, which its reader has to detect.
 pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
     let failed = |error| Error::io(path, "cannot write", error);
     match fs::remove_file(path) {

@@ -1,4 +1,4 @@
-//! Directories with a file by which readers find the others.
+//! Directories with a list: a file by which readers find the other files.
 
 use super::output::{Directory, real_path};
 use super::staging::{self, Staging};
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// New files in a directory that may have others, among them one by which readers find the new ones: the list. They are
 /// removed again unless they are kept at the end.
 ///
-/// A directory that does not exist is written as a directory of tables is. In one that exists, the list is replaced when
-/// all other files have their names.
+/// A directory that does not exist is written as a directory of tables is. In one that exists, the list is replaced
+/// when all other files have their names.
 #[derive(Debug)]
 pub(crate) struct ListedDirectory {
     root: PathBuf,
@@ -129,9 +129,9 @@ fn commit_all(files: Vec<StreamOutput>) -> Result<()> {
         .try_for_each(|file| file.commit().map(drop))
 }
 
-/// Removes the files in a directory that `is_ours` picks by name and content, that no process holds, and that are not the
-/// one that `listed` names: those that killed processes have left. `None` from `listed` means that there is no list, and
-/// an error that it cannot be told.
+/// Removes the files that killed processes have left in a directory: those that `is_ours` selects by name and content,
+/// that no process holds, and that the list does not name. `listed` reads the name in the list, `None` if there is no
+/// list; if it fails, no file is removed.
 pub(crate) fn remove_unlisted(
     directory: &Path,
     is_ours: impl Fn(&str, &File) -> bool,

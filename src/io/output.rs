@@ -324,7 +324,7 @@ impl Output {
                 let real_path = real_path(path);
                 replaced = Replaced::at(&real_path)?;
                 let (pending, file) = begin_file(path, real_path)?;
-                // The file is nobody's who cannot read the old one, from its first byte on.
+                // Before its first byte is written, the file gets the access of the old one.
                 warning = replaced
                     .as_ref()
                     .and_then(|old| access::keep(old.path(), &file));
@@ -377,8 +377,8 @@ impl Output {
     }
 
     /// Flushes a file to disk and gives it the path of the target. Fails if a file with that path has been created
-    /// meanwhile and may not be replaced, or if the file to replace is not the one any more that was there in the
-    /// beginning. Does nothing for a stream or a temporary file.
+    /// meanwhile and may not be replaced, or if the file to replace has changed since the output was opened. Does
+    /// nothing for a stream or a temporary file.
     pub fn commit(self) -> Result<()> {
         self.commit_with(&[])
     }
@@ -389,8 +389,8 @@ impl Output {
         self.put(completed, system::sync)
     }
 
-    /// Gives a file its name as [`commit`](Self::commit) does, but does not wait until it is on disk: after a crash of the
-    /// machine the file may be empty or damaged, which readers of it have to find.
+    /// Gives a file its name as [`commit`](Self::commit) does, but does not wait until it is on disk: after a crash of
+    /// the machine the file may be empty or damaged, which its readers have to detect.
     pub(crate) fn commit_unflushed(self) -> Result<()> {
         self.put(&[], |_| Ok(()))
     }
@@ -500,7 +500,7 @@ impl Drop for Claim {
     }
 }
 
-/// Fails if the directory of an output is none.
+/// Fails if `directory`, which is to hold `output`, is not a directory.
 pub(super) fn check_directory(directory: &Path, output: &Path) -> Result<()> {
     let cause = match directory.metadata() {
         Ok(metadata) if metadata.is_dir() => return Ok(()),
@@ -539,7 +539,7 @@ fn begin_file(path: &Path, real_path: PathBuf) -> Result<(Pending, File)> {
     }
 }
 
-/// Gives a temporary file the name `path`, also if a file of that name exists. Unlike `NamedTempFile::persist`, this also
+/// Gives a temporary file the name `path`, and replaces an existing file. Unlike `NamedTempFile::persist`, this also
 /// replaces files that are open on Windows.
 fn replace(temp: NamedTempFile, path: &Path) -> io::Result<()> {
     let (_file, name) = temp.keep().map_err(|error| error.error)?;
@@ -548,9 +548,8 @@ fn replace(temp: NamedTempFile, path: &Path) -> io::Result<()> {
     })
 }
 
-/// Gives an unnamed file the name `path`. An existing file is replaced atomically if
-/// `overwrite` is set and `check` allows it, and is an error otherwise. The unfinished files `completed` are complete from
-/// then on.
+/// Gives an unnamed file the name `path`. An existing file is replaced atomically if `overwrite` is set and `check`
+/// allows it, and is an error otherwise. The unfinished files `completed` are complete from then on.
 fn put_in_place(
     file: &File,
     path: &Path,
@@ -594,8 +593,8 @@ fn put_in_place(
     }
 }
 
-/// The directory of an output, opened before its entries change; `None` if it cannot be opened, as a directory that is
-/// writable but not readable.
+/// The directory of an output, opened before its entries change; `None` if it cannot be opened, such as a directory
+/// that is writable but not readable.
 pub(super) struct Directory(Option<File>);
 
 impl Directory {

@@ -1,4 +1,4 @@
-//! Directories of output files, which appear as a whole or not at all.
+//! Directories of output files that appear as a whole or not at all.
 
 use super::directory_content::{Content, IsOwn, remove_own};
 use super::output::{Directory, real_path};
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// A directory of new files, which get their names together. They are removed again unless they are kept at the end.
 ///
-/// The files are written to a hidden directory beside the target (`staging`), which gets the name of the target when all
-/// are there and on disk. It takes the place of an older directory in one step where the system can do that, and
-/// otherwise in two. A mount point, the working directory and a directory that cannot be renamed get the files one after
-/// another; what a run that was killed meanwhile has left, the next one removes.
+/// The files are written to a hidden directory beside the target (`staging`), which gets the name of the target when
+/// all are there and on disk. It takes the place of an older directory in one step where the system can do that, and
+/// otherwise in two. A mount point, the working directory and a directory that cannot be renamed get the files one
+/// after another; what a run that was killed meanwhile has left, the next one removes.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
     /// The directory as the user calls it.
@@ -28,8 +28,8 @@ pub(crate) struct OutputDirectory {
 }
 
 impl OutputDirectory {
-    /// Begins a directory of files. Fails if it exists and is not empty, unless `overwrite` is set and all files in it are
-    /// those that an earlier run has written, which `is_own` tells.
+    /// Begins a directory of files. Fails if it exists and is not empty, unless `overwrite` is set and `is_own`
+    /// recognises all files in it as written by an earlier run.
     pub(crate) fn create(root: &Path, overwrite: bool, is_own: IsOwn) -> Result<Self> {
         let real = real_path(root);
         staging::clear(&real, |directory| remove_own(directory, is_own));
@@ -81,8 +81,8 @@ impl OutputDirectory {
     }
 }
 
-/// Fails if the directory `real`, which the user calls `root`, may not be written: it has files that may not be replaced.
-/// The content of `staged` does not count.
+/// Fails if the directory `real`, which the user calls `root`, may not be written: it has files that may not be
+/// replaced. The content of `staged` does not count.
 fn check_content(
     root: &Path,
     real: &Path,
@@ -140,12 +140,12 @@ impl Staging {
         Ok(())
     }
 
-    /// Says that files are being moved from it to a directory, which is incomplete until this is removed.
+    /// Marks it as being moved file by file. The target is incomplete until the mark is removed.
     pub(super) fn mark(&self) -> io::Result<()> {
         File::create(self.path().join(MOVING)).map(drop)
     }
 
-    /// Removes it when everything was moved from it.
+    /// Removes the mark and the directory, from which everything was moved.
     pub(super) fn end(&self) {
         let _ = fs::remove_file(self.path().join(MOVING));
         let _ = fs::remove_dir(self.path());

@@ -19,7 +19,7 @@ pub(super) struct Replaced {
 
 impl Replaced {
     /// The regular file at `path`, which has no symbolic links in it; `None` if there is none. Fails if another run is
-    /// replacing it, or if it is not the file any more that this process has begun to read.
+    /// replacing it, or if it has changed since this process began to read it.
     pub(super) fn at(path: &Path) -> Result<Option<Self>> {
         let lock = match FileLock::of(path) {
             Ok(lock) => Some(lock),
@@ -43,7 +43,8 @@ impl Replaced {
         }
     }
 
-    /// Fails if the path has another file now, or if the file was written to. Call this directly before the replacement.
+    /// Fails if the path has another file now, or if the file was written to. Call this directly before the
+    /// replacement.
     pub(super) fn check(&self) -> io::Result<()> {
         let is_same = self
             .path

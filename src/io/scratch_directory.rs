@@ -1,4 +1,4 @@
-//! Temporary directories, of which nothing is left over.
+//! Temporary directories that are removed with everything in them.
 
 use super::unfinished;
 use crate::error::{Error, Result};

@@ -1,8 +1,9 @@
-//! Hidden directories, in which the files of an output directory are written before they get their names together.
+//! Staging directories: hidden directories in which the files of an output directory are written before they get their
+//! names together.
 //!
-//! The name is `.NAME.pbfhogg-….tmp`, beside the directory NAME or, if that cannot be renamed, in it. A staging directory
-//! is locked as long as its process uses it: a later run with the same output removes those that are not, which killed
-//! processes have left. Where a file system has no locks on directories (NFS) they stay.
+//! The name is `.NAME.pbfhogg-….tmp`, beside the directory NAME or, if that cannot be renamed, in it. A staging
+//! directory is locked as long as its process uses it: a later run with the same output removes those that are not,
+//! which killed processes have left. Where a file system has no locks on directories (NFS) they stay.
 
 use super::output::check_directory;
 use super::temporary::directory_of;
@@ -31,7 +32,7 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// Makes the staging directory for `real`, which the user calls `root`.
+    /// Creates the staging directory for `real`, which the user calls `root`.
     pub(super) fn begin(root: &Path, real: &Path) -> Result<Self> {
         let failed = |error| Error::io(root, "cannot create the directory", error);
         if !real.is_dir() {
@@ -43,7 +44,7 @@ impl Staging {
         Self::of(real).map_err(failed)
     }
 
-    /// Makes a staging directory for the directory `root`: beside it, or in it if it cannot be renamed.
+    /// Creates a staging directory for the directory `root`: beside it, or in it if it cannot be renamed.
     fn of(root: &Path) -> io::Result<Self> {
         let within = root.join(root.file_name().unwrap_or_default());
         if root.is_dir() && !can_be_renamed(root) {
@@ -56,7 +57,7 @@ impl Staging {
         }
     }
 
-    /// Makes a staging directory with a name that begins as those for the output `path` do.
+    /// Creates a staging directory, named like a temporary file of the output `path`.
     fn named_as(path: &Path) -> io::Result<Self> {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         loop {
@@ -92,7 +93,7 @@ impl Staging {
         &self.path
     }
 
-    /// Notes a file in it that may have got its name.
+    /// Registers a file that was created in it.
     pub(super) fn add(&mut self, path: PathBuf) {
         unfinished::add(&path);
         self.created.push(path);
@@ -113,7 +114,7 @@ fn can_be_renamed(directory: &Path) -> bool {
     !is_above && directory.file_name().is_some() && !crate::system::is_mount_root(directory)
 }
 
-/// Whether an error says that entries of the directory above may not be changed.
+/// Whether an error means that the entries of the parent directory cannot be changed.
 pub(super) fn is_denied(error: &io::Error) -> bool {
     use io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
     let kinds = [
@@ -125,7 +126,8 @@ pub(super) fn is_denied(error: &io::Error) -> bool {
     kinds.contains(&error.kind())
 }
 
-/// Clears what killed runs left of the directory `root`. `remove` removes what this program has written in a directory.
+/// Removes the staging directories of `root` that killed runs have left, and completes or undoes their replacements.
+/// `remove` removes the files in a directory that this program has written.
 pub(super) fn clear(root: &Path, remove: impl Fn(&Path)) {
     let within = root.join(root.file_name().unwrap_or_default());
     let mut remnants = temporary::remnants(root);

@@ -90,8 +90,8 @@ impl StreamOutput {
     }
 }
 
-/// Flushes files to disk, and then gives all of them their names: a signal that ends the process comes before or after
-/// that, and a process that is killed has little time to leave a part of them.
+/// Flushes files to disk, and then gives all of them their names. A signal that ends the process takes effect before or
+/// after that. Only a process that is killed within this short time leaves some of the files.
 pub(crate) fn commit_together(files: Vec<StreamOutput>) -> Result<()> {
     files.iter().try_for_each(StreamOutput::flush)?;
     unfinished::together(|| {

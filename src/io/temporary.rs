@@ -8,11 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// The maximum number of bytes of an output's name in the name of a temporary file, so that file systems take the latter.
+/// The maximum number of bytes of an output's name that the name of a temporary file contains: file systems limit the
+/// length of names.
 const MAX_NAME: usize = 200;
 const SUFFIX: &str = ".tmp";
 
-/// How the names of the temporary files of an output begin.
+/// The prefix of the names of temporary files of the output `path`.
 fn prefix(path: &Path) -> OsString {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut len = name.len().min(MAX_NAME);
@@ -46,12 +47,13 @@ pub(super) fn create(path: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// Says that a file is in use. Where the file system has no locks, remnants cannot be told from files in use and stay.
+/// Marks a file as in use, by a lock. Where the file system has no locks, remnants cannot be told from files in use and
+/// stay.
 pub(super) fn lock(file: &File) {
     let _ = file.lock();
 }
 
-/// Says that a file is no longer in use as a temporary file.
+/// Removes the mark of [`lock`]: the file is no longer a temporary one.
 pub(super) fn unlock(file: &File) {
     let _ = file.unlock();
 }

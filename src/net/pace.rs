@@ -1,18 +1,18 @@
-//! The time that a transfer may take, so that a server that gives a byte now and then does not hold up a run for ever.
+//! A time limit for transfers, so that a server that sends a byte now and then does not hold up a run for ever.
 
 use std::time::{Duration, Instant};
 
-/// The time for a byte: a thousand bytes a second are waited for, however long the file is.
+/// The time allowed for a byte: the minimum rate is 1,000 bytes a second, however long the file is.
 const BYTE_TIME: Duration = Duration::from_millis(1);
 
-/// A transfer that has to keep pace.
+/// A transfer with a minimum rate.
 pub(crate) struct Pace {
     started: Instant,
     patience: Duration,
 }
 
 impl Pace {
-    /// A transfer that begins now. `patience` is the time that it may take beside that for its bytes.
+    /// A transfer that begins now. `patience` is the time allowed in addition to that for its bytes.
     pub(crate) fn new(patience: Duration) -> Self {
         Self {
             started: Instant::now(),
@@ -20,12 +20,12 @@ impl Pace {
         }
     }
 
-    /// Lets the transfer take more time.
+    /// Allows the transfer more time.
     pub(crate) fn allow(&mut self, more: Duration) {
         self.patience = self.patience.saturating_add(more);
     }
 
-    /// Whether so many bytes took too long.
+    /// Whether the first `bytes` bytes took too long.
     pub(crate) fn is_lost(&self, bytes: u64) -> bool {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.started.elapsed()

@@ -103,7 +103,7 @@ fn open_ring(destination: &Arc<Destination>) -> Result<Box<dyn Backend>, String>
     Ok(Box::new(Chunked::new(destination.clone(), ring)))
 }
 
-/// Returns why there is no such backend.
+/// Fails: only Linux has io_uring.
 #[cfg(not(target_os = "linux"))]
 fn open_ring(_: &Arc<Destination>) -> Result<Box<dyn Backend>, String> {
     Err("io_uring is a part of Linux".into())
