@@ -1,8 +1,8 @@
 //! Jobs whose results are many chunks, which are taken in the order of the jobs.
 //!
-//! The chunks of a job wait in a channel of bounded size. Threads take the jobs in order, and the first job whose chunks
-//! are not all taken is always the one that is drained, so that no thread waits for ever. Memory does not depend on the
-//! number of chunks of a job.
+//! The chunks of a job wait in a channel of bounded size, so that memory does not depend on their number. Threads take
+//! the jobs in order, and the queue drains the first job whose chunks are not all taken, so that no thread waits for
+//! ever.
 
 use super::JobQueue;
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ pub(crate) struct ChunkQueue<J, C> {
 }
 
 impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
-    /// Starts threads that call `work` with the jobs. `init` makes the scratch value of a thread. An error or a panic
+    /// Starts threads that call `work` with the jobs. `init` creates the scratch value of a thread. An error or a panic
     /// of `work` is passed on as the last chunk of its job; the thread then gets a new scratch value.
     pub(crate) fn start<S>(
         name: &'static str,
@@ -40,17 +40,17 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         init: impl Fn() -> S + Clone + Send + 'static,
         work: impl Fn(&mut S, J, &ChunkSender<C>) -> Result<()> + Clone + Send + 'static,
     ) -> Result<Self> {
-        Self::start_with_rest(name, threads, init, work, |_| ())
+        Self::start_with_flush(name, threads, init, work, |_| ())
     }
 
-    /// Starts threads as [`start`](Self::start) does. They call `rest` after each job, when the job's chunks can be
-    /// taken: nobody waits for what it does.
-    pub(crate) fn start_with_rest<S>(
+    /// Starts threads as [`start`](Self::start) does. They call `flush` after each job, when all of its chunks were
+    /// sent.
+    pub(crate) fn start_with_flush<S>(
         name: &'static str,
         threads: usize,
         init: impl Fn() -> S + Clone + Send + 'static,
         work: impl Fn(&mut S, J, &ChunkSender<C>) -> Result<()> + Clone + Send + 'static,
-        rest: impl Fn(&mut S) + Clone + Send + 'static,
+        flush: impl Fn(&mut S) + Clone + Send + 'static,
     ) -> Result<Self> {
         let work = move |jobs: &Receiver<(J, ChunkSender<C>)>| {
             let mut scratch = init();
@@ -63,7 +63,7 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
                     let _ = chunks.0.send(Err(error));
                 }
                 drop(chunks);
-                rest(&mut scratch);
+                flush(&mut scratch);
             }
         };
         Ok(Self {

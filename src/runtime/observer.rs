@@ -2,7 +2,7 @@
 
 /// Receives the messages and the progress of a command. By default every method does nothing.
 pub trait Observer: Send + Sync {
-    /// Receives a line that is part of what the command is asked for, and printed in any case.
+    /// Receives a line of the command's own report, which is printed even if messages are not.
     fn notice(&self, _line: &str) {}
     /// Receives a problem that does not stop the command.
     fn warn(&self, _message: &str) {}

@@ -4,8 +4,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A value that workers change one after the other, in the order of their items.
 ///
-/// The items have numbers without gaps from 0, and workers claim them in this order. So the item whose turn it is always
-/// belongs to a worker, and no worker waits for ever.
+/// The items are numbered from 0 without gaps, and workers claim them in this order. The next item in turn is therefore
+/// always claimed, and no worker waits for ever.
 #[derive(Debug)]
 pub(crate) struct TicketLock<T> {
     state: Mutex<State<T>>,
