@@ -1,7 +1,7 @@
-//! The system calls that transfer bytes, and what else the program asks of the system. Interrupted calls are repeated,
-//! and tests can make any of them fail.
+//! System calls: transfers of bytes, and questions to the system. Interrupted calls are repeated, and tests can make
+//! any of them fail.
 //!
-//! `linux` has the calls that other systems do not have, and `portable` what takes their place: errors of the kind
+//! `linux` has the calls that only Linux has. `portable` replaces them on other systems: it returns errors of the kind
 //! `Unsupported`, after which callers read and write, and unknown values.
 
 #[cfg(all(test, unix))]
@@ -196,8 +196,8 @@ pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     platform::reserve(file, len)
 }
 
-/// Exchanges the names of two directories in one step. Fails with [`io::ErrorKind::Unsupported`] where the system or the
-/// file system cannot do that.
+/// Exchanges the names of two directories in one step. Fails with [`io::ErrorKind::Unsupported`] where the system or
+/// the file system cannot do that.
 #[cfg(feature = "parquet")]
 pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     retry(|| {
