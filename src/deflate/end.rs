@@ -180,14 +180,14 @@ impl Code {
     }
 }
 
-/// The codes of a block, and the tables made of them.
+/// The codes of a block, and the tables built from them.
 struct Tables {
     literals: Code,
     distances: Code,
     lengths: Code,
     /// Entries of single literals and lengths.
     singles: Box<[u16; TABLE]>,
-    /// Entries of runs of literals, with the length behind them, and of distances.
+    /// Entries of runs of literals, with the length that follows them, and of distances.
     table: Box<[u16; 2 * TABLE]>,
     length_table: [u16; LENGTH_TABLE],
 }
@@ -325,7 +325,7 @@ struct Lane<'t, 'd> {
     bits: Bits<'d>,
     /// The index of the stream.
     number: usize,
-    /// The entry of the last code. It says which table is the next.
+    /// The entry of the last code, which determines the table for the next one.
     entry: u16,
     /// The index of the first bit of the block.
     block: usize,
@@ -415,7 +415,7 @@ impl<'t, 'd> Lane<'t, 'd> {
         }
     }
 
-    /// Decodes the code at which the walk stopped, if it did, and begins the next block or stream behind it. Returns
+    /// Decodes the code at which the walk stopped, if it did, and begins the next block or stream after it. Returns
     /// whether there is no next stream.
     fn resume(&mut self, queue: &mut Streams<'_, 'd>, ends: &mut [DeflateEnd]) -> Option<bool> {
         if self.entry & entry::STOP == 0 {
@@ -453,7 +453,7 @@ impl<'d> Bits<'d> {
         Self { data, position: 0 }
     }
 
-    /// At least 57 bits from the position; zeros behind the end.
+    /// At least 57 bits from the position; zeros after the end of the stream.
     fn peek(&self) -> u64 {
         let byte = self.position / 8;
         let word = match self

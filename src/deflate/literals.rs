@@ -11,8 +11,8 @@ use super::huffman::{Code, END_OF_BLOCK, LENGTH_ORDER, MAX_CODE, Tree, code_len,
 const SYMBOLS: usize = 286;
 /// As [`MAX_CODE`], for the code of code lengths.
 const MAX_LENGTH_CODE: usize = 7;
-/// The lengths of the codes of the distances 1 and 2, the second of which is never used. Two codes of one bit are a
-/// complete code, which every program takes. The code of the first is 0.
+/// The code lengths of the distances 1 and 2. The second is never used, but two codes of one bit are a complete code,
+/// which every program accepts. The code of the first is 0.
 const DISTANCES: [u8; 2] = [1, 1];
 const DISTANCE_BITS: u32 = 1;
 /// The minimum length of a run that is not written as literals, without its first byte.

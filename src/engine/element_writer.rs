@@ -145,7 +145,7 @@ impl ElementWriter {
         self.write(&Object::from(element))
     }
 
-    /// Writes what is left, and gives the file its name once it is complete and on the disk.
+    /// Writes the remaining objects, and gives the file its name once it is complete and on the disk.
     ///
     /// # Errors
     ///

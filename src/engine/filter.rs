@@ -1,6 +1,6 @@
 //! Writes the selected objects of a file, to one output or to several in one pass.
 //!
-//! A [`BlobDecision`] says for each blob whether its objects have to be visited. A blob that has to be visited is
+//! A [`BlobDecision`] about each blob determines whether its objects are visited. A blob that has to be visited is
 //! parsed, and a closure fills a [`Selection`]: the outputs that keep each object of the blob.
 
 mod selection;
@@ -145,7 +145,7 @@ pub(crate) struct FilterJob<'a> {
 
 impl<'a> FilterJob<'a> {
     /// A job with a single open output, without prefilter, cache and cleaning. The output has `header` with the fields
-    /// that `options` set, and the form that they say.
+    /// that `options` set, and their format.
     pub(crate) fn with_output(
         name: &'static str,
         file: &'a PbfFile,

@@ -223,7 +223,7 @@ mod tests {
             put_object(object, &mut row);
             rows.push((object.kind(), row));
         }
-        // One object is used for all rows, so that what the one before it had must not stay.
+        // All rows are read into one object: nothing of an earlier row may stay in it.
         let mut found = Object::node(0, None, vec![]);
         for (expected, (kind, row)) in objects.iter().zip(&rows) {
             read_object(*kind, row, &mut found).unwrap();

@@ -1,5 +1,5 @@
 //! A cache of the kept objects of blobs, filled by the pass that selects objects and used by the pass that writes them.
-//! A blob of which few objects are kept is thus read only once.
+//! A blob with few kept objects is thus read only once.
 
 use crate::error::FormatError;
 use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, put_kept_block};

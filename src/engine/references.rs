@@ -181,7 +181,7 @@ const PART_OF_BLOBS: usize = 8;
 /// Adds the members of the wanted relations, directly or through other relations, to `found`.
 ///
 /// If few blobs may have the wanted relations, these blobs are read, then those with the relations among the members,
-/// and so on. Otherwise, and for what is left after some levels, all blobs of relations are read.
+/// and so on. Otherwise, and for the levels after [`LEVELS`], all blobs of relations are read.
 fn relations(
     file: &PbfFile,
     plan: &BlobPlan,

@@ -146,7 +146,7 @@ impl Sink {
         }
     }
 
-    /// Appends text in the format of the output behind all objects so far. Has no effect on a PBF file.
+    /// Appends text in the format of the output after all objects so far. Has no effect on a PBF file.
     pub(crate) fn add_text(&mut self, text: &str) -> Result<()> {
         match &mut self.output {
             SinkOutput::Pbf(_) => Ok(()),
@@ -185,7 +185,7 @@ impl Sink {
     }
 }
 
-/// A file whose objects are all written, and which is to be completed. It can be sent to another thread.
+/// A file whose objects are all written, but which is not complete yet. It can be sent to another thread.
 pub(crate) struct ClosedSink {
     file: ClosedFile,
     summary: WriteSummary,

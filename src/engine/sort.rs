@@ -31,7 +31,7 @@ use serde::Serialize;
 pub(crate) struct SortJob {
     pub output: OutputOptions,
     pub dedupe: Dedupe,
-    /// Whether changesets of text inputs are written behind the objects, if the output has room for them.
+    /// Whether changesets of text inputs are written after the objects, if the format of the output has changesets.
     pub changesets: bool,
 }
 

@@ -260,9 +260,7 @@ impl TextEncoders {
 
     fn write(&self, chunk: &Chunk) -> Result<()> {
         let mut documents = self.documents.borrow_mut();
-        let document = documents.get_mut(chunk.index).and_then(Option::as_mut);
-        let document =
-            document.ok_or_else(|| Error::Internal("a text without its output".into()))?;
+        let document = documents[chunk.index].as_mut().ok_or_else(finished)?;
         document.objects += chunk.text.objects;
         document.order.append(&chunk.order);
         document.inexact += chunk.inexact;
@@ -274,9 +272,7 @@ impl TextEncoders {
     fn add_text(&self, index: usize, text: &str) -> Result<()> {
         self.write_all()?;
         let mut documents = self.documents.borrow_mut();
-        let document = documents.get_mut(index).and_then(Option::as_mut);
-        let document =
-            document.ok_or_else(|| Error::Internal("a text without its output".into()))?;
+        let document = documents[index].as_mut().ok_or_else(finished)?;
         document.file.add_text(text)
     }
 
@@ -290,14 +286,17 @@ impl TextEncoders {
     /// Writes all parts of all outputs, and takes an output.
     fn finish(&self, index: usize) -> Result<UnflushedText> {
         self.write_all()?;
-        let mut documents = self.documents.borrow_mut();
-        let document = documents.get_mut(index).and_then(Option::take);
+        let document = self.documents.borrow_mut()[index].take();
         Ok(UnflushedText {
-            document: document
-                .ok_or_else(|| Error::Internal("a text without its output".into()))?,
+            document: document.ok_or_else(finished)?,
             ctx: self.ctx.clone(),
         })
     }
+}
+
+/// The error for text that comes after the end of its output.
+fn finished() -> Error {
+    Error::Internal("a text without its output".into())
 }
 
 /// The state of a thread that turns parts into text.

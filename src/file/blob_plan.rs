@@ -243,7 +243,7 @@ impl BlobPlan {
         self.entries.iter().all(strict) && self.first_where(|first, last| first <= last).is_none()
     }
 
-    /// Fails if [`Context::disorder`] says so, and the file is known not to be in canonical order.
+    /// Fails if the file is known not to be in canonical order, unless [`Context::disorder`] accepts that.
     pub(crate) fn check_order(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
         if ctx.disorder == Disorder::Refuse && self.is_sorted() == Some(false) {
             let cause = "the objects are not in order (nodes, ways, relations, each by id): `sort` the file first";

@@ -73,7 +73,7 @@ fn read_headers(input: &Input, part: Range<u64>, is_over: &AtomicBool) {
     }
 }
 
-/// The offset of the first data frame at `from` or behind it. `None` if there is none nearby, or if the input cannot be
+/// The offset of the first data frame at `from` or after it. `None` if there is none nearby, or if the input cannot be
 /// read. Accepts a candidate only if a valid frame or the end of the file follows it.
 fn find_frame(input: &Input, from: u64) -> Option<u64> {
     let mut chunk = vec![0; CHUNK_LEN + FRAME_PREFIX_LEN + DATA_TYPE.len()];

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 impl BlobPlan {
     /// The blobs of a file, for a command that asks for their kinds only. If the file has no index and its header
-    /// declares canonical order, the places where kinds change are looked for: about 50 blobs of a planet are decoded,
+    /// declares canonical order, the places where kinds change are searched: about 50 blobs of a planet are decoded,
     /// and a blob between two others of one kind has a [kind alone](BlobEntry::has_kinds_only). A blob that then turns
     /// out to have other objects is an error when it is decoded.
     pub(crate) fn of_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {

@@ -98,7 +98,7 @@ mod attributes {
             }
         }
         let Some(list) = value(path, LIST) else {
-            // The directory may give new files a list that lets in more users than the old file did.
+            // The default list of the directory may give more users access to a new file than the old file did.
             let _ = fremovexattr(file, LIST);
             return (None, lost);
         };

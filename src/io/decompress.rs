@@ -1,6 +1,6 @@
 //! Decompression of whole files: gzip, bzip2 and zstd.
 //!
-//! A file can consist of several members or frames. Zeros between the members of gzip and bzip2, and behind the last,
+//! A file can consist of several members or frames. Zeros between the members of gzip and bzip2, and after the last,
 //! are padding, as tapes and block devices add it. Other bytes there are an error.
 
 use super::Input;

@@ -146,7 +146,7 @@ pub(crate) fn remove_unlisted(
         let Some(file) = File::open(entry.path()).ok().filter(|_| is_file) else {
             continue;
         };
-        // The list is read when the lock is there: a process that held the file has completed its list by then.
+        // The list is read under the lock: a process that held the file has completed its list by then.
         let is_left = is_ours(&name, &file)
             && file.try_lock().is_ok()
             && listed().is_ok_and(|listed| listed.as_ref() != Some(&name));

@@ -507,7 +507,7 @@ pub(super) fn check_directory(directory: &Path, output: &Path) -> Result<()> {
         Ok(_) => "this is a file, not a directory",
         Err(error) if error.kind() == io::ErrorKind::NotFound => "there is no such directory",
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => "this is no directory",
-        // The system says more when the output is created.
+        // Creating the output reports the cause.
         Err(_) => return Ok(()),
     };
     let cause = format!(

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// The files are written to a hidden directory beside the target (`staging`), which gets the name of the target when
 /// all are there and on disk. It takes the place of an older directory in one step where the system can do that, and
 /// otherwise in two. A mount point, the working directory and a directory that cannot be renamed get the files one
-/// after another; what a run that was killed meanwhile has left, the next one removes.
+/// after another; the next run removes what a killed run has left.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
     /// The directory as the user calls it.

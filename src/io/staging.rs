@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The name of the file in a staging directory whose files are being moved out of it, one after another.
 pub(super) const MOVING: &str = ".moving";
-/// The end of the name of a directory that is being replaced, and is to be removed.
+/// The end of the name of a directory that is being replaced, and is removed afterwards.
 pub(super) const REPLACED: &str = "-replaced.tmp";
 
 /// A staging directory. It is removed with its files unless they are kept at the end.

@@ -93,7 +93,7 @@ pub(super) fn remnants(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Removes temporary files of the output `path` that no process uses. What cannot be removed stays.
+/// Removes temporary files of the output `path` that no process uses. Failures are ignored.
 pub(super) fn remove_remnants(path: &Path) {
     for remnant in remnants(path) {
         let _ = fs::remove_file(remnant);

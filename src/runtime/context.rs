@@ -41,7 +41,7 @@ pub enum InputFormat {
     Osc,
     /// OPL.
     Opl,
-    /// o5m or o5c; the first bytes say which.
+    /// o5m or o5c, which the first bytes tell apart.
     O5m,
 }
 
@@ -51,7 +51,7 @@ pub enum Disorder {
     /// The command gives the right result all the same.
     #[default]
     Accept,
-    /// The command fails if it notices the disorder. Only what it reads anyway is looked at.
+    /// The command fails if it notices the disorder in the data that it reads anyway.
     Refuse,
     /// As [`Disorder::Accept`]; where several inputs are merged, the observer gets a notice about each that is not in
     /// order.

@@ -39,7 +39,7 @@ pub struct Stats {
     pub bytes_shared: Counter,
     /// Blobs that a pass left out without decoding them.
     pub blobs_skipped: Counter,
-    /// The number of skipped blobs that this run has not decoded: only an index says what they contain.
+    /// The number of skipped blobs that this run has not decoded: their contents are known from an index only.
     pub blobs_trusted: Counter,
     /// Blobs that were copied unchanged.
     pub blobs_copied: Counter,

@@ -34,7 +34,7 @@ impl<T> TicketLock<T> {
         }
     }
 
-    /// The turn of an item. If it is dropped without being taken, the items behind it get none.
+    /// The turn of an item. If it is dropped without being taken, the later items get no turn.
     pub(crate) const fn turn(&self, number: u64) -> Turn<'_, T> {
         Turn {
             lock: self,

@@ -205,7 +205,7 @@ impl Rewriter {
         self.encoder.finish()
     }
 
-    /// Appends to `outcomes` the outcome for each of `outputs`, none of which keeps the block unchanged.
+    /// Appends to `outcomes` the outcome for each of `outputs`. None of these outputs keeps the block unchanged.
     fn parts(
         &mut self,
         source: &Source<'_>,

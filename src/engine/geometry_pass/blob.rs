@@ -68,7 +68,7 @@ impl<V: Visitor> BlobVisit<V> {
         chunks.send(Found::Done(*entry))
     }
 
-    /// Flushes what the visitor buffered, after the results of a blob were sent.
+    /// Flushes the rows that the visitor has buffered, after the results of a blob were sent.
     pub(super) fn flush(&mut self) {
         self.visitor.flush();
     }

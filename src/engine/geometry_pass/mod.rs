@@ -13,7 +13,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::geometry::Point;
 use crate::index::{IdSet, LocationStore, NodeBatch, RankSet};
-use crate::osm::{DECIMICRO_PER_DEGREE, Location, ObjectKind};
+use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Info, Relation, Way, feature};
 use crate::runtime::{ChunkQueue, Context};
 use blob::BlobVisit;
@@ -29,7 +29,7 @@ pub(crate) trait Visitor {
         Ok(None)
     }
 
-    /// Keys of which a way must have one to be visited; `None` if ways need no key.
+    /// A way is visited only if it has one of these keys; `None` if ways need no key.
     fn way_keys(&self) -> Option<&'static [&'static str]> {
         None
     }
@@ -127,14 +127,12 @@ pub(crate) fn is_area<'a>(mut tags: impl Iterator<Item = (&'a str, &'a str)>) ->
 
 /// A location as a point; `None` if it is not on the earth.
 pub(crate) fn on_earth(location: Location) -> Option<Point> {
-    const MAX_LON: u32 = 180 * DECIMICRO_PER_DEGREE as u32;
     let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
-    let is_on_earth = lat_e7.unsigned_abs() <= MAX_LON / 2 && lon_e7.unsigned_abs() <= MAX_LON;
-    is_on_earth.then_some(Point { lat_e7, lon_e7 })
+    location.is_on_earth().then_some(Point { lat_e7, lon_e7 })
 }
 
 impl<'a> GeometryPass<'a> {
-    /// A pass over a file. `locations_in_ways` says that ways have locations although the header may not declare them.
+    /// A pass over a file. With `locations_in_ways`, ways have locations even if the header does not declare them.
     ///
     /// # Errors
     ///

@@ -109,7 +109,7 @@ impl Order {
 }
 
 /// Tells the user about the first object of a file that is out of order and, with `versions`, whether objects come in
-/// several versions. Reads the file only if the plan shows that there is something to tell.
+/// several versions. Reads the file only if the plan does not rule out both.
 pub(super) fn tell(file: &PbfFile, plan: &BlobPlan, versions: bool, ctx: &Context) -> Result<()> {
     if plan.has_each_object_once() {
         return Ok(());

@@ -62,7 +62,7 @@ pub(crate) struct LocateOptions {
 pub(crate) struct NodeParts {
     pub nodes: Vec<BlobEntry>,
     pub rest: Vec<BlobEntry>,
-    /// Whether blobs behind the first part contain nodes, too, so that a way may precede its nodes. `nodes` is then
+    /// Whether blobs after the first part contain nodes, too, so that a way may precede its nodes. `nodes` is then
     /// empty, and `rest` has all blobs.
     is_mixed: bool,
 }

@@ -172,7 +172,7 @@ pub(crate) struct SortedRows {
     /// The runs in memory.
     runs: Vec<Run>,
     in_memory: usize,
-    /// The runs in files. The runs of a level are made of runs of the level before.
+    /// The runs in files. The runs of a level were merged from runs of the level before.
     levels: Vec<Vec<Run>>,
     counts: KeyCounts,
     directory: PathBuf,

@@ -193,7 +193,7 @@ mod tests {
                         agreed += 1;
                     }
                     (Err(_), Err(_)) => damaged += 1,
-                    // The end of a column behind the last value is not read by a visit.
+                    // A visit does not read the end of a column after the last value.
                     (Ok(_), Err(_)) => assert!(byte >= 0x80, "byte {at} is {byte}"),
                     (Err(error), Ok(_)) => panic!("byte {at} is {byte}: {error}"),
                 }

@@ -53,7 +53,7 @@ impl Position {
     }
 }
 
-/// The number that stands for a DenseNodes message in place of the number of an [`ObjectKind`].
+/// The number of a DenseNodes message, where other messages have the number of an [`ObjectKind`].
 const DENSE: u32 = 3;
 /// The length in bytes that the groups together must not reach, because [`Position`] has 30 bits for a length.
 const MAX_LEN: usize = 1 << 30;

@@ -360,7 +360,7 @@ impl Head<'_> {
         self.encode_rest(out, scratch);
     }
 
-    /// Appends the fields behind the id, which is encoded in another way in nodes.
+    /// Appends the fields after the id, which nodes encode differently.
     fn encode_rest(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
         for (number, skip) in [(object::KEYS, 0), (object::VALS, 1)] {
             scratch.clear();

@@ -7,7 +7,7 @@ use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, RawInfo, WayMessage};
 use super::parsed::Block;
 use crate::error::FormatError;
-use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, Location, ObjectKind};
+use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::wire::Varints;
 
 /// The metadata of a node, which is read if it is needed.
@@ -42,13 +42,8 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(i64, Option<Location>),
     ) -> Result<(), FormatError> {
-        const MAX_LON: u32 = 180 * DECIMICRO_PER_DEGREE as u32;
-        let is_on_earth = |location: &Location| {
-            location.lat_e7().unsigned_abs() <= MAX_LON / 2
-                && location.lon_e7().unsigned_abs() <= MAX_LON
-        };
         self.walk_nodes::<false>(|id, location, _, _| {
-            visit(id, location.filter(is_on_earth));
+            visit(id, location.filter(|location| location.is_on_earth()));
             Ok(())
         })
     }

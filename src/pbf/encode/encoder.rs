@@ -514,7 +514,7 @@ impl InfoColumn {
         !matches!(self, Self::Version | Self::Visible)
     }
 
-    /// The value that a missing column stands for.
+    /// The value of each node if the column is missing.
     pub(crate) const fn absent(self) -> i64 {
         matches!(self, Self::Visible) as i64
     }

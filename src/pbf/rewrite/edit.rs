@@ -262,7 +262,7 @@ struct GrowingTable<'a> {
 }
 
 impl<'a> GrowingTable<'a> {
-    /// Copies a StringTable message. Returns `None` if string 0 is not empty, because id 0 stands for "no user".
+    /// Copies a StringTable message. Returns `None` if string 0 is not empty, because id 0 means "no user".
     fn new(message: &'a [u8]) -> Result<Option<Self>, FormatError> {
         let strings = StringTable::parse(message)?;
         if strings.get(0).is_ok_and(|delimiter| !delimiter.is_empty()) {

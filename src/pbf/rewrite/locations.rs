@@ -230,7 +230,7 @@ fn put_groups(
                 head.clear();
                 let len = out.len() - start;
                 put_bytes_head(&mut head, primitive_block::PRIMITIVEGROUP, len);
-                // The length is known when the group is there. A buffer for the group would take as much memory.
+                // The length is known after the group. A separate buffer for the group would take as much memory.
                 out.splice(start..start, head.iter().copied());
             }
             primitive_block::GRANULARITY

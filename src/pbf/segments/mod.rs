@@ -21,7 +21,7 @@ use std::ops::Range;
 /// The two empty stored blocks at the end of a segment, without the header of the first, which may begin in the middle
 /// of a byte. No compressor writes two of them, and by chance they occur once in 2^72 bytes.
 const MARKER: [u8; 9] = [0, 0, 0xff, 0xff, 0, 0, 0, 0xff, 0xff];
-/// The empty stored block behind the last segment.
+/// The empty stored block after the last segment.
 const END: [u8; 5] = [1, 0, 0, 0xff, 0xff];
 /// The length of the payload of a segment in bytes. Segments take more space than one stream: on blobs of ways 0.9 %
 /// with 64 kB, 2 % with 32 kB, 4 % with 16 kB.

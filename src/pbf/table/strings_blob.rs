@@ -42,8 +42,8 @@ pub(super) fn strings_of(text: &str) -> impl Iterator<Item = &str> {
     starts.map(|start| &text[start..text.len().min(start + STRING_LEN)])
 }
 
-/// The number in the last string of a table: `digits` decimal digits behind `title`. `tail` must end with the string
-/// and the checksum of its blob. `None` if it does not.
+/// The number in the last string of a table: `digits` decimal digits after `title`. `None` unless `tail` ends with this
+/// string and the checksum of its blob.
 pub(super) fn trailer_number(tail: &[u8], title: &str, digits: usize) -> Option<u64> {
     let len = title.len() + digits;
     let trailer = tail.get(tail.len().checked_sub(len + CHECKSUM_LEN)?..)?;

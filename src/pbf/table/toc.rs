@@ -314,7 +314,7 @@ impl Columns<'_> {
     }
 }
 
-/// Fails if one of `count` entries stands for several blobs.
+/// Fails if one of `count` entries covers several blobs.
 fn refuse_several_blobs(mut blobs: Column<'_>, count: usize) -> Result<(), FormatError> {
     // A run of a few bytes can claim any number of values, so that `count` limits how many are read.
     for _ in 0..count {

@@ -76,7 +76,7 @@ impl Default for TocSummary {
 }
 
 impl TocSummary {
-    /// Adds up the entries of a file, whose objects are in order if `sorted` says so, and takes the layout and the
+    /// Adds up the entries of a file. `sorted` is whether its objects are in order, if known. Takes the layout and the
     /// table of ids from `flags`. `None` unless each blob has objects of one kind only, and every fact about it is
     /// known.
     pub(crate) fn of(entries: &[BlobEntry], sorted: Option<bool>, flags: TocFlags) -> Option<Self> {

@@ -34,7 +34,8 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
     let [is_sorted, is_hashed] =
         [BlobFlags::SORTED, BlobFlags::HASHED].map(|flag| entry.flags.has(flag));
     if is_sorted && !is_hashed && !found.flags.has(BlobFlags::UNIQUE_IDS) {
-        // If an id occurs twice, `SORTED` also says that its versions do not descend, which takes a full scan to check.
+        // If an id occurs twice, `SORTED` also means that its versions do not descend, which takes a full scan to
+        // check.
         scan_payload(payload, &mut found)?;
     }
     match entry.id_mismatch(&found) {
@@ -126,7 +127,7 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(i64, i64, i64),
     ) -> Result<(), FormatError> {
-        // Nearly all blocks have none: the extremes of the coordinates tell.
+        // Nearly all blocks have none, as the extremes of the coordinates show.
         if !self.bounds()?.leaves_out {
             return Ok(());
         }

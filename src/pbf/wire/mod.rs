@@ -249,13 +249,13 @@ pub fn put_sint(out: &mut Vec<u8>, value: i64) {
     put_varint(out, zigzag_encode(value));
 }
 
-/// Appends a text behind its length.
+/// Appends the length of a text and the text.
 pub fn put_text(out: &mut Vec<u8>, text: &str) {
     put_varint(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Removes bytes that stand behind their length, as [`put_text`] writes them, from the start of `data`.
+/// Removes a length and as many bytes, as [`put_text`] writes them, from the start of `data`. Returns the bytes.
 pub fn take_text<'a>(data: &mut &'a [u8]) -> Result<&'a [u8], FormatError> {
     let mut pos = 0;
     let len = usize::try_from(read_varint(data, &mut pos)?).unwrap_or(usize::MAX);
@@ -314,7 +314,7 @@ mod tests {
             }
             Ok::<(), FormatError>(())
         };
-        // Bytes before, continuation bits in a row, a last byte, bytes behind.
+        // Bytes before, continuation bits in a row, a last byte, bytes after.
         for before in 0..10 {
             for (long, last, behind) in (0..14)
                 .flat_map(|long| [0, 1, 2, 0x7f, 0x80].map(|last| (long, last)))

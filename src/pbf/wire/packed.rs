@@ -238,8 +238,8 @@ impl<'a> Varints<'a> {
         Ok(())
     }
 
-    /// The next two values, if both end within the next eight bytes: the second one need not wait until the position
-    /// behind the first one is known.
+    /// The next two values, if both end within the next eight bytes. Decoding the second value does not wait for the
+    /// position after the first one.
     #[inline(always)]
     fn read_pair(&mut self) -> Option<[u64; 2]> {
         let word = word_at(self.run, self.pos)?;
