@@ -270,12 +270,15 @@ impl IndexDirectory {
         remove_unlisted(path, is_index_file, || Manifest::listed_in(path));
         // Indexes that are made at the same time have different files.
         let process = std::process::id();
-        let mut names = (1..).map(|number| format!("index-{process}-{number}.bin"));
-        let file = names.find(|name| !path.join(name).exists());
+        let name = |number: u32| format!("index-{process}-{number}.bin");
+        let mut number = 1;
+        while path.join(name(number)).exists() {
+            number += 1;
+        }
         Ok(Self {
             files,
             path: path.to_owned(),
-            file: file.unwrap_or_default(),
+            file: name(number),
         })
     }
 

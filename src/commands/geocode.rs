@@ -217,8 +217,8 @@ type Answered<'a> = std::result::Result<Answer<'a>, &'a str>;
 /// The answers to lines, in the order of these.
 struct Answers {
     chunks: Vec<Vec<u8>>,
-    /// The chunk of each answer, and where in the chunk it is.
-    places: Vec<(usize, Range<usize>)>,
+    /// For each line, the chunk with its answer, and the range of the answer in the chunk; `None` for names of columns.
+    places: Vec<Option<(usize, Range<usize>)>>,
     /// The numbers of the lines whose places would be in the index with latitude and longitude exchanged.
     exchanged: Vec<usize>,
 }
@@ -226,11 +226,8 @@ struct Answers {
 impl Answers {
     /// The answers, each with the end of its line.
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let answer = |(chunk, range): &(usize, Range<usize>)| {
-            let chunk = self.chunks.get(*chunk)?;
-            chunk.get(range.clone())
-        };
-        self.places.iter().filter_map(answer)
+        let places = self.places.iter().flatten();
+        places.map(|(chunk, range)| &self.chunks[*chunk][range.clone()])
     }
 }
 
@@ -333,15 +330,13 @@ impl Job<'_> {
         };
         let mut answers = Answers {
             chunks: Vec::new(),
-            places: vec![(0, 0..0); lines.ends.len()],
+            places: vec![None; lines.ends.len()],
             exchanged: questions.iter().filter_map(is_exchanged).collect(),
         };
         for (questions, (chunk, ends)) in questions.chunks(CHUNK).zip(answered?) {
             let mut start = 0;
             for ((_, number, _), end) in questions.iter().zip(ends) {
-                if let Some(place) = answers.places.get_mut(*number) {
-                    *place = (answers.chunks.len(), start..end);
-                }
+                answers.places[*number] = Some((answers.chunks.len(), start..end));
                 start = end;
             }
             answers.chunks.push(chunk);
@@ -377,15 +372,13 @@ struct Lines {
 impl Lines {
     /// A line, with its end.
     fn get(&self, number: usize) -> &[u8] {
-        let end = |number: usize| self.ends.get(number).copied();
-        let start = number.checked_sub(1).and_then(end).unwrap_or(0);
-        let range = start..end(number).unwrap_or(start);
-        self.text.get(range).unwrap_or_default()
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[number]]
     }
 
     /// The number of bytes of the line that has not ended yet.
     fn unfinished(&self) -> usize {
-        self.text.len() - self.ends.last().copied().unwrap_or(0)
+        self.text.len() - self.ends.last().map_or(0, |end| *end)
     }
 
     /// The number of bytes of the longest line.
@@ -405,8 +398,7 @@ impl Lines {
             Some(end) if *end > before => end - before,
             _ => text.len(),
         };
-        self.text
-            .extend_from_slice(text.get(..added).unwrap_or_default());
+        self.text.extend_from_slice(&text[..added]);
         added
     }
 }

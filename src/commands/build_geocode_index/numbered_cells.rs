@@ -48,12 +48,9 @@ impl NumberedCells {
     /// Adds the cell of a node.
     pub(super) fn add(&self, point: Point) {
         let (block, row, column) = place_of(point.lat_e7 >> CELL_BITS, point.lon_e7 >> CELL_BITS);
-        let rows = self.blocks.get(block).map(|block| {
-            block.get_or_init(|| Box::new([const { AtomicU64::new(0) }; 1 << BLOCK_BITS]))
-        });
-        if let Some(row) = rows.and_then(|rows| rows.get(row)) {
-            row.fetch_or(1 << column, Ordering::Relaxed);
-        }
+        let rows = self.blocks[block]
+            .get_or_init(|| Box::new([const { AtomicU64::new(0) }; 1 << BLOCK_BITS]));
+        rows[row].fetch_or(1 << column, Ordering::Relaxed);
     }
 
     /// Whether a box may hold a node that was added.
@@ -62,9 +59,8 @@ impl NumberedCells {
         let count = (i64::from(north - south) + 1) * (i64::from(east - west) + 1);
         let has = |row: i32, column: i32| {
             let (block, row, column) = place_of(row, column);
-            let rows = self.blocks.get(block).and_then(OnceLock::get);
-            let bits = rows.and_then(|rows| rows.get(row));
-            bits.is_some_and(|bits| bits.load(Ordering::Relaxed) >> column & 1 == 1)
+            let rows = self.blocks[block].get();
+            rows.is_some_and(|rows| rows[row].load(Ordering::Relaxed) >> column & 1 == 1)
         };
         count > MAX_CELLS || (south..=north).any(|row| (west..=east).any(|column| has(row, column)))
     }

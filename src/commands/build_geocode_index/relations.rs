@@ -97,7 +97,7 @@ impl Relations {
         let (_, _, relation) = houses
             .get(at)
             .filter(|(of, house, _)| (*of, *house) == (kind, id))?;
-        streets.get(relation)
+        Some(&streets[relation])
     }
 
     /// Keeps a node with a place that is the label or the centre of a boundary.

@@ -60,13 +60,12 @@ fn ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
     let closed: Vec<Point> = corners.iter().chain([first]).copied().collect();
     let mut parts = vec![(0, middle), (middle, corners.len())];
     while let Some((from, to)) = parts.pop() {
-        if let Some(kept) = is_kept.get_mut(from) {
-            *kept = true;
-        }
-        let (Some(start), Some(end)) = (closed.get(from), closed.get(to)) else {
+        is_kept[from] = true;
+        // The ends are one corner if the ring has only one.
+        let [start, between @ .., end] = &closed[from..=to] else {
             continue;
         };
-        let between = closed.get(from + 1..to).unwrap_or_default().iter();
+        let between = between.iter();
         let between = between.map(|point| distance(*point, *start, *end));
         let worst = (from + 1..)
             .zip(between)

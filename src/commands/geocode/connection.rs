@@ -9,7 +9,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioTimer;
 use std::convert::Infallible;
-use std::fmt::Write;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -95,20 +94,16 @@ pub(super) async fn turn_away(stream: TcpStream, service: Arc<Service>) {
 /// Sends an answer outside of HTTP's exchange of requests and answers, and closes the connection.
 async fn refuse(stream: TcpStream, refusal: &Response<AnswerBody>) {
     let body = refusal.body().made();
-    let mut head = format!("HTTP/1.1 {}\r\n", refusal.status());
+    let mut answer = format!("HTTP/1.1 {}\r\n", refusal.status()).into_bytes();
     for (name, value) in refusal.headers() {
-        let value = value.to_str().unwrap_or_default();
-        let _ = write!(head, "{name}: {value}\r\n");
+        answer.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
     }
     if refusal.status() == StatusCode::SERVICE_UNAVAILABLE {
-        head.push_str("retry-after: 1\r\n");
+        answer.extend(b"retry-after: 1\r\n");
     }
-    let _ = write!(
-        head,
-        "content-length: {}\r\nconnection: close\r\n\r\n",
-        body.len()
-    );
-    let answer = [head.as_bytes(), body].concat();
+    let len = body.len();
+    answer.extend(format!("content-length: {len}\r\nconnection: close\r\n\r\n").bytes());
+    answer.extend(body);
     // The kernel has room for it, because it has nothing else for this client.
     if stream.try_write(&answer).is_ok() {
         farewell(stream).await;

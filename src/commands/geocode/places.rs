@@ -180,9 +180,8 @@ fn fields_of(line: &str, separator: Separator) -> Result<Vec<Cow<'_, str>>, Stri
     let (first, _, mut len, mut count) = reader.read_record(line.as_bytes(), &mut text, &mut ends);
     if first == csv_core::ReadRecordResult::InputEmpty {
         // An empty input is the end of the table, at which a quote must not be open.
-        let rest = text.get_mut(len..).unwrap_or_default();
-        let rest_ends = ends.get_mut(count..).unwrap_or_default();
-        let (_, _, more, fields) = reader.read_record(&[], rest, rest_ends);
+        let (text, ends) = (&mut text[len..], &mut ends[count..]);
+        let (_, _, more, fields) = reader.read_record(&[], text, ends);
         (len, count) = (len + more, count + fields);
     }
     if line.matches('"').count() % 2 == 1 {
