@@ -10,7 +10,7 @@ use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, BlockUnits, EncodedFrame, FrameEncoder, Object, ObjectBody,
-    Relocated, Segmented, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways,
+    Relocated, Segmented, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways, stale_index,
 };
 use crate::pbf::{EditOp, EditScript, SpliceOptions, splice_block};
 
@@ -372,7 +372,7 @@ impl Edit<'_> {
                 let mut moved = locations.moved_among(nodes);
                 if !moved.is_empty() && !edits.is_unchanged() {
                     let stays = ways_that_stay(block, edits)?;
-                    moved.retain(|node| stays.get(nodes.way_index_of(*node)) == Some(&true));
+                    moved.retain(|node| stays[nodes.way_index_of(*node)]);
                 }
                 Ok(moved)
             },
@@ -434,16 +434,11 @@ impl Edit<'_> {
         let mut objects = block.cursor();
         for step in edits.steps() {
             match *step {
-                EditOp::Insert(index) => {
-                    if let Some(object) = new.get(index) {
-                        self.encoder.add(object)?;
-                    }
-                }
+                EditOp::Insert(index) => self.encoder.add(&new[index])?,
                 EditOp::Keep(count) => {
                     for _ in 0..count {
-                        if let Some(object) = objects.next()? {
-                            self.encoder.add_raw(&object, &block.units, &mut strings)?;
-                        }
+                        let object = objects.next()?.ok_or_else(fewer_objects)?;
+                        self.encoder.add_raw(&object, &block.units, &mut strings)?;
                     }
                 }
                 EditOp::Drop(count) => {
@@ -482,14 +477,22 @@ fn ways_that_stay(block: &Block<'_>, edits: &EditScript) -> Result<Vec<bool>, Fo
         EditOp::Drop(count) => std::iter::repeat_n(false, count),
         EditOp::Insert(_) => std::iter::repeat_n(false, 0),
     });
-    let (mut stays, mut ways) = (stays, Vec::new());
+    let (mut stays, mut ways, mut is_short) = (stays, Vec::new(), false);
     block.for_each_id(|kind, _| {
-        let stays = stays.next().unwrap_or_default();
+        let stays = stays.next();
+        is_short |= stays.is_none();
         if kind == ObjectKind::Way {
-            ways.push(stays);
+            ways.push(stays == Some(true));
         }
     })?;
+    if is_short {
+        return Err(stale_index("it has more objects"));
+    }
     Ok(ways)
+}
+
+fn fewer_objects() -> FormatError {
+    stale_index("it has fewer objects")
 }
 
 fn check_order(last: Option<TypeThenId>, key: TypeThenId) -> Result<(), FormatError> {

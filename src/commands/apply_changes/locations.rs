@@ -255,7 +255,7 @@ impl LocationUpdates {
                 }
                 let is_wanted = |way: usize| ways.binary_search(&way).is_ok();
                 block.for_each_way_location(is_wanted, |_, refs, old| {
-                    for (id, location) in refs.iter().zip(old.unwrap_or_default()) {
+                    for (id, location) in refs.iter().zip(old.into_iter().flatten()) {
                         if wanted.contains(*id) {
                             locations.push((*id, *location));
                         } else if let Some(new) = moved.get(id) {
@@ -315,7 +315,7 @@ impl LocationUpdates {
         let locations = look_up(file, plan, &ids, ctx)?;
         for id in ids.ids() {
             // The node stays among the changed nodes: the coordinates in a way may be older than the node.
-            let location = locations.get(&id).copied().unwrap_or_default();
+            let location = locations.get(&id).copied().flatten();
             self.moved.insert(id, location);
         }
         Ok(())
@@ -495,7 +495,7 @@ fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdS
             block.for_each_way_location(
                 |_| true,
                 |_, refs, locations| {
-                    let locations = refs.iter().zip(locations.unwrap_or_default());
+                    let locations = refs.iter().zip(locations.into_iter().flatten());
                     let located = locations.filter(|(_, location)| !location.is_none());
                     nodes.extend(located.map(|(id, _)| *id));
                 },

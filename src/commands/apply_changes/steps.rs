@@ -50,10 +50,7 @@ impl ApplyStep {
         let kind = match self {
             Self::Copy(entry) | Self::Edit(entry, _) => entry.kinds.single(),
             Self::Join(blobs) => blobs.first().and_then(|(entry, _)| entry.kinds.single()),
-            Self::Insert(range) => {
-                let first = changes.changes().get(range.start);
-                first.map(|change| change.key.0)
-            }
+            Self::Insert(range) => Some(changes.changes()[range.start].key.0),
         };
         kind == Some(ObjectKind::Node)
     }
@@ -319,11 +316,9 @@ fn by_kind(changes: &ChangeSet, range: Range<usize>) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let all = &changes.changes()[range.clone()];
     for (index, change) in range.zip(all) {
-        let kind_at = |at: usize| changes.changes().get(at).map(|change| change.key.0);
+        let kind_at = |at: usize| changes.changes()[at].key.0;
         match parts.last_mut() {
-            Some(part)
-                if kind_at(part.start) == Some(change.key.0) && part.len() < TARGET_ELEMENTS =>
-            {
+            Some(part) if kind_at(part.start) == change.key.0 && part.len() < TARGET_ELEMENTS => {
                 part.end = index + 1;
             }
             _ => parts.push(index..index + 1),
