@@ -205,7 +205,7 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
         let pass = Pass {
             options,
             file,
-            extracts: options.extracts.get(range.clone()).unwrap_or_default(),
+            extracts: &options.extracts[range.clone()],
             budget: &budget,
         };
         let areas = areas_of(pass.extracts);

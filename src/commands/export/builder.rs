@@ -371,8 +371,8 @@ impl Builder {
         self.nodes.clear();
         for (index, location) in locations.iter().enumerate() {
             let Some(point) = location.and_then(on_earth) else {
-                let id = way.refs().nth(index);
-                return Err(ProblemCause::MissingNode(id.unwrap_or_default()));
+                let refs: Vec<i64> = way.refs().collect();
+                return Err(ProblemCause::MissingNode(refs[index]));
             };
             self.points.push(point);
         }

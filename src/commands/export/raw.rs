@@ -166,11 +166,11 @@ fn groups(
     for entry in entries {
         reader.decode(entry, |payload| {
             let block = Block::parse(payload)?;
-            let mut selected = super::selection::select(filter, &block)?
-                .into_iter()
-                .flatten();
+            let selected = super::selection::select(filter, &block)?;
+            let mut position = 0;
             block.try_for_each(|element| {
-                let is_selected = selected.next().unwrap_or(true);
+                let is_selected = selected.as_ref().is_none_or(|selected| selected[position]);
+                position += 1;
                 if !is_selected || element.kind() != kind {
                     return Ok(());
                 }

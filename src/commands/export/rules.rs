@@ -67,7 +67,7 @@ impl Default for FeatureRules {
     fn default() -> Self {
         let patterns = AREA_TAGS
             .iter()
-            .filter_map(|text| TagPattern::parse(text).ok());
+            .map(|text| TagPattern::parse(text).expect("a constant in this syntax"));
         Self {
             linear: None,
             area: Some(TagRule::matching(patterns)),

@@ -32,12 +32,12 @@ pub(super) fn selected_areas(
     filter: &ObjectFilter,
     block: &Block<'_>,
 ) -> Result<Vec<bool>, FormatError> {
-    let mut selected = select(filter, block)?.map(Vec::into_iter);
+    let selected = select(filter, block)?;
     let mut areas = Vec::new();
     block.try_for_each(|element| {
         let is_selected = selected
-            .as_mut()
-            .is_none_or(|selected| selected.next() == Some(true));
+            .as_ref()
+            .is_none_or(|selected| selected[areas.len()]);
         areas.push(match element {
             Element::Relation(relation) => is_selected && is_area(relation.tags()),
             _ => false,

@@ -117,12 +117,7 @@ impl Budget {
             return;
         }
         let of_pass = |pass: &std::ops::Range<usize>| {
-            let nodes = self
-                .nodes
-                .get(pass.clone())
-                .unwrap_or_default()
-                .iter()
-                .sum();
+            let nodes = self.nodes[pass.clone()].iter().sum();
             (self.bytes(nodes, pass.len()), nodes, pass.len())
         };
         let largest = passes.iter().map(of_pass).max().unwrap_or_default();
@@ -208,9 +203,7 @@ fn nodes_in(
     let step = asked.len().div_ceil(SAMPLE_BLOBS).max(1);
     let sampled: Vec<u64> = asked.iter().copied().step_by(step).collect();
     count_nodes(areas, &sampled, file, plan, ctx, |region, count| {
-        if let Some(nodes) = nodes.get_mut(region as usize) {
-            *nodes += count * step as u64;
-        }
+        nodes[region as usize] += count * step as u64;
     })?;
     Ok(nodes)
 }

@@ -395,9 +395,13 @@ impl<'a> RegionMembers<'a> {
                 }
                 let mut kept = Vec::new();
                 if self.outside.is_some() {
-                    block.for_each_id(|_, id| kept.push(is_met(id)))?;
+                    block.for_each_id(|kind, id| {
+                        if kind == ObjectKind::Way {
+                            kept.push(is_met(id));
+                        }
+                    })?;
                 }
-                let is_kept = |index: u32| kept.get(index as usize) == Some(&true);
+                let is_kept = |index: u32| kept[index as usize];
                 let locations = self.locations_of_ways(entry, block, is_kept)?;
                 Ok((sort_and_merge(nodes, &mut algebra), locations))
             },

@@ -42,8 +42,8 @@ impl<'s> RegionLookup<'s> {
         // Both lists are mostly empty, and a call of memcmp would take longer than the rest of the function.
         let both_empty = self.partial.is_empty() && self.last.1.is_empty();
         if around != self.last.0 || !(both_empty || self.partial == self.last.1) {
-            let whole = self.areas.sets().get(around as usize);
-            let regions = whole.into_iter().flatten().chain(&self.partial);
+            let whole = &self.areas.sets()[around as usize];
+            let regions = whole.iter().chain(&self.partial);
             self.last.2 = self.sets.of(regions.copied());
             self.last.0 = around;
             self.last.1.clone_from(&self.partial);

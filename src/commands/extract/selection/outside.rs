@@ -52,7 +52,7 @@ impl Outside {
         let start = self
             .nodes
             .partition_point(|node| node.lat_e7() < bbox.min_lat_e7);
-        let above = self.nodes.get(start..).unwrap_or_default().iter();
+        let above = self.nodes[start..].iter();
         let mut within = above.take_while(|node| node.lat_e7() <= bbox.max_lat_e7);
         let lons = bbox.min_lon_e7..=bbox.max_lon_e7;
         self.may_have_member(entry) || within.any(|node| lons.contains(&node.lon_e7()))
@@ -94,7 +94,7 @@ impl RegionMembers<'_> {
             |_| true,
             |index, _, locations| {
                 are_located &= locations.is_some();
-                let locations = locations.unwrap_or_default().iter().flatten();
+                let locations = locations.into_iter().flatten().flatten();
                 for location in locations.clone() {
                     around.add(location.lat_e7(), location.lon_e7());
                 }
