@@ -133,13 +133,9 @@ fn read_starts(directory: &Path) -> Result<Option<[i64; 3]>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io(&path, "cannot read", error)),
     };
-    let starts: Vec<i64> = text
-        .trim()
-        .split(',')
-        .filter_map(|start| start.parse().ok())
-        .collect();
-    match <[i64; 3]>::try_from(starts) {
-        Ok(starts) if !starts.contains(&0) => Ok(Some(starts)),
+    let starts: Result<Vec<i64>, _> = text.trim().split(',').map(str::parse).collect();
+    match starts.map(<[i64; 3]>::try_from) {
+        Ok(Ok(starts)) if !starts.contains(&0) => Ok(Some(starts)),
         _ => Err(Error::file(
             &path,
             "expected three ids that are not 0, with commas between them",
