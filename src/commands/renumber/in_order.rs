@@ -309,15 +309,14 @@ impl References {
     /// Gives numbers to the nodes without one.
     fn number(&mut self, missing: &mut MissingNodes, nodes: &Numbering) {
         for index in &self.unknown {
-            if let Some(id) = self.ids.get_mut(*index) {
-                *id = nodes.counted(missing.number(*id));
-            }
+            let id = &mut self.ids[*index];
+            *id = nodes.counted(missing.number(*id));
         }
     }
 
     /// The number of nodes without a number whose old id, which they keep, is now the id of another node.
     fn ambiguous(&self, nodes: &Numbering) -> u64 {
-        let kept = self.unknown.iter().filter_map(|index| self.ids.get(*index));
-        kept.filter(|id| nodes.is_new_id(**id)).count() as u64
+        let kept = self.unknown.iter().map(|index| self.ids[*index]);
+        kept.filter(|id| nodes.is_new_id(*id)).count() as u64
     }
 }

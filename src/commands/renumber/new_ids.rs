@@ -58,29 +58,24 @@ impl NewIds for CountedObjects<'_> {
     }
 
     fn references(&mut self, _: ObjectKind, ids: &mut [i64]) {
-        let Some((new, rest)) = self
-            .references
-            .and_then(|all| all.split_at_checked(ids.len()))
-        else {
-            return;
-        };
-        ids.copy_from_slice(new);
-        self.references = Some(rest);
+        if let Some(all) = self.references {
+            let (new, rest) = all.split_at(ids.len());
+            ids.copy_from_slice(new);
+            self.references = Some(rest);
+        }
     }
 
     /// The old ids are not decoded again if the new ones are known.
     fn nodes_of_way(&mut self, refs: &Packed<'_>, ids: &mut Vec<i64>) -> Result<(), FormatError> {
-        let known = self
-            .references
-            .and_then(|all| all.split_at_checked(refs.count()));
-        match known {
-            Some((new, rest)) => {
-                ids.extend_from_slice(new);
-                self.references = Some(rest);
-                Ok(())
-            }
-            None => Delta::new(refs).push_all(ids),
-        }
+        let Some(all) = self.references else {
+            return Delta::new(refs).push_all(ids);
+        };
+        let (new, rest) = all
+            .split_at_checked(refs.count())
+            .ok_or(FormatError::new("a way has more nodes than were looked up"))?;
+        ids.extend_from_slice(new);
+        self.references = Some(rest);
+        Ok(())
     }
 }
 

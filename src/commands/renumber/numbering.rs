@@ -90,10 +90,8 @@ impl Numbering {
     /// Calls `unknown` with each of `ids` that has no number, in the order of `ids`.
     pub(super) fn for_each_unknown(&self, ids: &[i64], mut unknown: impl FnMut(i64)) {
         self.first.set().for_each_absent(ids, |index| {
-            if let Some(id) = ids.get(index)
-                && !self.later.indices.contains_key(id)
-            {
-                unknown(*id);
+            if !self.later.indices.contains_key(&ids[index]) {
+                unknown(ids[index]);
             }
         });
     }

@@ -69,7 +69,7 @@ impl IdRows {
         let firsts: Vec<TypeThenId> = plan.entries.iter().flat_map(first_keys).collect();
         let groups = firsts.chunks(BLOBS_IN_A_GROUP);
         Self {
-            groups: groups.filter_map(|group| group.first().copied()).collect(),
+            groups: groups.map(|group| group[0]).collect(),
             sorter: RowSorter::new(LIMITS, KEY, scratch),
         }
     }

@@ -25,8 +25,7 @@ impl Boxes {
 
     fn get(&self, id: i64) -> Bbox {
         let rank = self.ids.rank(id);
-        let found = rank.and_then(|rank| self.boxes.get(rank as usize));
-        found.copied().unwrap_or(Bbox::EMPTY)
+        rank.map_or(Bbox::EMPTY, |rank| self.boxes[rank as usize])
     }
 }
 
@@ -88,7 +87,7 @@ impl MemberBoxes {
         match kind {
             ObjectKind::Node => self.nodes.get(id),
             ObjectKind::Way => self.ways.get(id),
-            ObjectKind::Relation => self.relations.get(&id).copied().unwrap_or(Bbox::EMPTY),
+            ObjectKind::Relation => self.relations.get(&id).map_or(Bbox::EMPTY, |bbox| *bbox),
         }
     }
 

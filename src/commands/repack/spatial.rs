@@ -142,15 +142,12 @@ impl Places<'_> {
             kinds,
             |object| {
                 let (bbox, kind) = (box_of(object), object.kind() as usize);
-                let rank = ids.get(kind).and_then(|ids| ids.rank(object.id));
+                let rank = ids[kind].rank(object.id);
                 (bbox, rank.map(|rank| (kind, rank, bbox)))
             },
             |members| {
                 for (kind, rank, bbox) in members {
-                    let boxes = boxes.get_mut(kind);
-                    if let Some(known) = boxes.and_then(|boxes| boxes.get_mut(rank as usize)) {
-                        *known = bbox;
-                    }
+                    boxes[kind][rank as usize] = bbox;
                 }
             },
         )
@@ -255,8 +252,9 @@ fn put_row(object: &Object<'_>, bbox: &Bbox, row: &mut Vec<u8>) {
 }
 
 /// The rank of the id of the object in a row.
-fn rank_of_row(row: &[u8]) -> Option<u64> {
-    row.first_chunk().map(|rank| u64::from_be_bytes(*rank))
+fn rank_of_row(row: &[u8]) -> Result<u64> {
+    let rank = row.first_chunk().map(|rank| u64::from_be_bytes(*rank));
+    rank.ok_or_else(|| Error::Internal("a row without the id of its object".into()))
 }
 
 /// Reads a row that [`put_row`] has written. Returns the box of a way or relation, and an empty one for a node.
@@ -350,8 +348,9 @@ fn write_rows(
                     for (blob, frame) in (frames.len() as u32..).zip(&portion) {
                         let last = first + frame.entry.count as usize;
                         if let Some(ids) = ids {
-                            let ranks = rows.rows(first..last).filter_map(rank_of_row).collect();
-                            ids.add(kind, ranks, (number, blob));
+                            let ranks: Result<_> =
+                                rows.rows(first..last).map(rank_of_row).collect();
+                            ids.add(kind, ranks?, (number, blob));
                         }
                         first = last;
                     }
@@ -418,7 +417,7 @@ fn cut(rows: &[(u64, usize)], most: BlobLimits) -> Option<usize> {
     let ((first, _), (last, _)) = (rows.first()?, rows.last()?);
     let smaller_side = |at: usize| at.min(rows.len() - at);
     let gaps = rows.windows(2).zip(1..).filter_map(|(pair, at)| {
-        let gap = pair.last()?.0 - pair.first()?.0;
+        let gap = pair[1].0 - pair[0].0;
         (smaller_side(at) >= most.beside_gap).then_some((gap, at))
     });
     let widest = gaps.max_by_key(|(gap, at)| (*gap, smaller_side(*at)));
