@@ -85,9 +85,7 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
             let to_relations = |dangling: &&Dangling| dangling.kind == ObjectKind::Relation;
             let from = summary.listed_refs.iter().rev().take_while(to_relations);
             let start = summary.listed_refs.len() - from.count();
-            if let Some(nested) = summary.listed_refs.get_mut(start..) {
-                nested.sort_by_key(|dangling| (dangling.id, dangling.in_id));
-            }
+            summary.listed_refs[start..].sort_by_key(|dangling| (dangling.id, dangling.in_id));
             put_dangling(&mut ids, &summary);
         }
         print(&ids)?;

@@ -226,6 +226,7 @@ impl Args {
             for (key, value) in &extract.output_header {
                 match (key.as_str(), value) {
                     ("generator", None) => {}
+                    // A field that PBF does not have is absent already.
                     (key, None) => header
                         .set
                         .extend(HeaderOption::parse(&format!("{key}!")).ok()),

@@ -263,10 +263,8 @@ fn distance(one: &[char], other: &[char]) -> usize {
         for (at, found) in other.iter().enumerate() {
             let changed = row[at] + usize::from(letter != found);
             let mut least = changed.min(row[at + 1] + 1).min(next[at] + 1);
-            let is_swapped = at > 0
-                && index > 0
-                && one.get(index - 1) == Some(found)
-                && other.get(at - 1) == Some(letter);
+            let is_swapped =
+                at > 0 && index > 0 && one[index - 1] == *found && other[at - 1] == *letter;
             if is_swapped {
                 least = least.min(before[at - 1] + 1);
             }
@@ -274,7 +272,7 @@ fn distance(one: &[char], other: &[char]) -> usize {
         }
         before = std::mem::replace(&mut row, next);
     }
-    row.last().copied().unwrap_or_default()
+    row[other.len()]
 }
 
 #[cfg(test)]

@@ -305,9 +305,7 @@ impl Check<'_> {
             return Ok(());
         }
         let (file, plan) = (self.file, self.plan);
-        let blobs = blobs
-            .into_iter()
-            .filter_map(|index| plan.entries.get(index));
+        let blobs = blobs.into_iter().map(|index| &plan.entries[index]);
         let relations = std::mem::take(&mut self.sets[ObjectKind::Relation as usize]);
         ctx.expect_phases(1);
         BlobPass::new("check relations", &file.input, ctx)
@@ -340,9 +338,8 @@ impl Check<'_> {
         if let (Some(all), Some(contents)) = (&mut self.contents, found.contents.take()) {
             all.add(contents, self.options.max_listed);
         }
-        if let Some(ends) = self.ends.get_mut(found.index) {
-            *ends = ends.or(found.ends);
-        }
+        let ends = &mut self.ends[found.index];
+        *ends = ends.or(found.ends);
         for (position, violation) in std::mem::take(&mut found.violations) {
             self.violation((found.index, position), violation);
         }
@@ -398,7 +395,7 @@ impl Check<'_> {
     }
 
     fn number(&self, index: usize) -> u32 {
-        self.plan.entries.get(index).map_or(0, |entry| entry.number)
+        self.plan.entries[index].number
     }
 
     /// Counts and lists a reference to a missing object. Further references of relations to the same node or way are

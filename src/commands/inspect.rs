@@ -253,7 +253,7 @@ impl Summary {
 
     /// The value of a field of the JSON report. The names of nested fields are joined by dots.
     fn field(&self, name: &str) -> Option<String> {
-        let report = serde_json::to_value(self).ok()?;
+        let report = serde_json::to_value(self).expect("a report has a form in JSON");
         match name
             .split('.')
             .try_fold(&report, |value, name| value.get(name))?

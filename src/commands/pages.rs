@@ -52,6 +52,6 @@ pub(crate) fn boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
     let of_nodes = of_nodes.filter(|entry| entry.kinds.contains(ObjectKind::Node));
     let all = of_nodes.map(|entry| entry.bbox);
     let all: Vec<_> = all.filter(|bbox| !bbox.is_empty()).collect();
-    let sampled = sample_indices(all.len(), MAX_BOXES).filter_map(|index| all.get(index));
+    let sampled = sample_indices(all.len(), MAX_BOXES).map(|index| &all[index]);
     (sampled.map(Bbox::edges_e7).collect(), all.len() as u64)
 }

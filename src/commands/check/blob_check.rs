@@ -74,9 +74,8 @@ impl Members {
                 .into_iter()
                 .flat_map(move |kind| {
                     let index = kind as usize;
-                    let ids = self.ids[index].get(starts[index]..ends[index]);
-                    let ids = ids.unwrap_or_default().iter();
-                    ids.map(move |id| member(*relation, kind, *id))
+                    let ids = &self.ids[index][starts[index]..ends[index]];
+                    ids.iter().map(move |id| member(*relation, kind, *id))
                 })
         })
     }
@@ -319,15 +318,13 @@ impl KindCheck {
         block.for_refs(REFS_AT_A_TIME, |refs, ways| {
             nodes.for_each_absent(refs, |index| {
                 let way = ways.partition_point(|(_, end)| *end <= index);
-                if let (Some(&id), Some(&(in_id, _))) = (refs.get(index), ways.get(way)) {
-                    let dangling = Dangling {
-                        kind: ObjectKind::Node,
-                        id,
-                        in_kind: ObjectKind::Way,
-                        in_id,
-                    };
-                    self.add_dangling(dangling, found);
-                }
+                let dangling = Dangling {
+                    kind: ObjectKind::Node,
+                    id: refs[index],
+                    in_kind: ObjectKind::Way,
+                    in_id: ways[way].0,
+                };
+                self.add_dangling(dangling, found);
             });
         })
     }

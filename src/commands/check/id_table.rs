@@ -87,13 +87,13 @@ impl<'f> IdRanges<'f> {
                     let before = ranges.get(at).map_or(u64::MAX, |(first, _)| first - 1);
                     let count = rest.partition_point(|rank| *rank <= before);
                     found.outside += count as u64;
-                    rest = rest.get(count..).unwrap_or_default();
+                    rest = &rest[count..];
                     continue;
                 };
                 let count = rest.partition_point(|rank| rank <= last).max(1);
                 found.in_ranges += count as u64;
                 found.sum = found.sum.wrapping_add(hash_of_pair(kind, *first, number));
-                rest = rest.get(count..).unwrap_or_default();
+                rest = &rest[count..];
             }
         }
         Ok(found)

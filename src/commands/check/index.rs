@@ -147,10 +147,10 @@ struct IndexComparison<'f> {
 
 impl<'f> IndexComparison<'f> {
     fn new(file: &'f PbfFile, max_listed: usize) -> Self {
-        let entries = file.toc.as_ref().map(|toc| toc.entries.as_slice());
+        let entries = file.toc.as_ref().map_or(&[][..], |toc| &toc.entries);
         let mut comparison = Self {
             file,
-            entries: entries.unwrap_or_default().iter(),
+            entries: entries.iter(),
             plan: BlobPlan {
                 entries: Vec::new(),
             },

@@ -260,7 +260,8 @@ impl ChangeCharts {
         let within = |first: TypeThenId, last: TypeThenId| {
             let start = nodes.partition_point(|node| key(node) < first);
             let end = nodes.partition_point(|node| key(node) <= last);
-            nodes.get(start..end).unwrap_or_default()
+            // The last id of a blob is less than its first id in an index that is wrong.
+            &nodes[start..end.max(start)]
         };
         let wanted = side.plan.entries.iter().filter_map(|entry| {
             let holds_nodes = entry.kinds.contains(ObjectKind::Node);
@@ -399,22 +400,20 @@ impl Times {
             first: None,
             counts: Vec::new(),
         };
-        let (mut last, mut next) = (String::new(), None);
+        let (mut last, mut next) = (None, None);
         for (hour, counts) in hours {
             // Each time between the last one and this one has a column, too.
             for between in next.unwrap_or(*hour)..=*hour {
                 let time = name(between);
-                if time != last {
+                if last.as_ref() != Some(&time) {
                     times.counts.push([0; 2]);
                     times.first.get_or_insert_with(|| time.clone());
-                    last = time;
+                    last = Some(time);
                 }
             }
-            if let Some(sums) = times.counts.last_mut() {
-                sums.iter_mut()
-                    .zip(counts)
-                    .for_each(|(sum, more)| *sum += more);
-            }
+            let column = times.counts.len() - 1;
+            let sums = times.counts[column].iter_mut();
+            sums.zip(counts).for_each(|(sum, more)| *sum += more);
             next = Some(hour + 1);
         }
         times

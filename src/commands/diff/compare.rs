@@ -369,9 +369,11 @@ impl<'c, 'a> Pair<'c, 'a> {
                     return Ok(());
                 }
                 let versions = [old, new].map(|head| head.map(|head| head.object.version));
+                let known = old.or(new);
+                let known = known.ok_or(FormatError::new("a report on no object"))?;
                 let id = ObjectId {
                     kind,
-                    id: id_from_rank(old.or(new).map_or(0, |head| head.object.key.1)),
+                    id: id_from_rank(known.object.key.1),
                 };
                 put_line(&mut self.found.text, report, id, versions);
                 if *details && report == Report::Different {

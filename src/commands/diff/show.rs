@@ -140,9 +140,9 @@ fn put_lists(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
         .take(rest)
         .take_while(|(one, two)| one == two)
         .count();
-    let part = |list: &[String]| match list.get(start..list.len() - end) {
-        Some([]) | None => "nothing".to_owned(),
-        Some(part) => part.join(","),
+    let part = |list: &[String]| match &list[start..list.len() - end] {
+        [] => "nothing".to_owned(),
+        part => part.join(","),
     };
     let _ = writeln!(
         out,

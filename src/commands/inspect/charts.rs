@@ -89,9 +89,7 @@ impl ObjectCharts {
                 if self.months.len() <= month {
                     self.months.resize(month + 1, [0; 3]);
                 }
-                if let Some(counts) = self.months.get_mut(month) {
-                    counts[kind as usize] += 1;
-                }
+                self.months[month][kind as usize] += 1;
             }
         }
         if kind == ObjectKind::Node
@@ -142,11 +140,7 @@ impl ObjectCharts {
         };
         Months {
             first: first.map(name),
-            counts: self
-                .months
-                .get(first.unwrap_or(0)..)
-                .unwrap_or_default()
-                .to_vec(),
+            counts: first.map_or_else(Vec::new, |first| self.months[first..].to_vec()),
         }
     }
 }

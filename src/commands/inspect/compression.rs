@@ -62,9 +62,7 @@ pub struct CompressionSummary {
 /// The entries of a sample of the blobs, spread evenly over the file.
 pub(super) fn sample_of(entries: &[BlobEntry]) -> Vec<BlobEntry> {
     let indices = sample_indices(entries.len(), SAMPLE_BLOBS);
-    indices
-        .filter_map(|index| entries.get(index).copied())
-        .collect()
+    indices.map(|index| entries[index]).collect()
 }
 
 /// The entries of the blobs at `offsets`, without facts about their contents.

@@ -42,10 +42,8 @@ impl IdSpans {
 
     /// The smallest and the largest id of a blob of one kind.
     pub(super) fn of(&self, entry: &BlobEntry) -> (i64, i64) {
-        let read = self.smallest.get(&entry.offset);
-        read.map(|least| (*least, entry.max_id))
-            .or_else(|| known_span(entry.min_id, entry.max_id))
-            .unwrap_or((entry.min_id, entry.max_id))
+        known_span(entry.min_id, entry.max_id)
+            .unwrap_or_else(|| (self.smallest[&entry.offset], entry.max_id))
     }
 }
 
