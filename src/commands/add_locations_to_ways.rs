@@ -423,8 +423,8 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn finish(writer: FilteredWriter<'_>) -> Result<WriteSummary> {
-    let kept = writer.finish()?.into_iter().next();
-    Ok(kept.unwrap_or_default())
+    let kept = writer.finish()?.pop();
+    kept.ok_or_else(|| Error::Internal("a writer without an output".into()))
 }
 
 fn header(file: &PbfFile, options: &Options) -> HeaderBlock {

@@ -10,7 +10,6 @@ use crate::formats::{
 use crate::io::{Input, OpenOutput};
 use crate::pbf::HeaderBlock;
 use crate::runtime::Context;
-use std::path::Path;
 
 /// The number of bytes of buffered text after which the text is written.
 const CHUNK: usize = 1 << 20;
@@ -71,9 +70,6 @@ pub(super) fn write(
     are_alone: bool,
     ctx: &Context,
 ) -> Result<Option<Written>> {
-    let path = inputs
-        .first()
-        .map_or(Path::new(""), |(input, _)| input.path());
     // Bytes that a stream has received cannot be withdrawn when an object is found.
     if are_alone && (output.target.is_stream() || output.format == Format::Pbf) {
         for (input, format) in inputs {
@@ -84,7 +80,7 @@ pub(super) fn write(
     }
     let Format::Text(options) = output.format else {
         let cause = "this file holds changesets, which PBF cannot hold: write osm or opl (-f)";
-        return Err(Error::file(path, cause));
+        return Err(Error::file(inputs[0].0.path(), cause));
     };
     let open = OpenOutput::open(output.target.clone(), ctx)?;
     let mut file = TextDocument::create(open, &header(inputs, output)?, &options)?;

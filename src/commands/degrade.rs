@@ -13,7 +13,7 @@ use crate::pbf::{
     SpliceOptions, feature, splice_block,
 };
 use crate::runtime::Context;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -265,10 +265,8 @@ fn add_in_order(
             let (Some(object), Some(_)) = (cursor.next()?, places.peek()) else {
                 break;
             };
-            if let Some((_, place)) = places.next_if(|next| next.0 == position)
-                && let Some(slot) = objects.get_mut(place as usize)
-            {
-                *slot = Some(object);
+            if let Some((_, place)) = places.next_if(|next| next.0 == position) {
+                objects[place as usize] = Some(object);
             }
         }
         objects.iter().flatten().try_for_each(&mut add)?;
@@ -291,8 +289,8 @@ fn disorder<T, K: PartialOrd>(elements: &mut [T], random: &mut Random, key: impl
 struct Drops {
     /// The indices of the objects to leave out among all objects of the file, ascending.
     indices: Vec<u64>,
-    /// The offset of each blob in the file, and the index of its first object among all objects of the file; ascending.
-    starts: Vec<(u64, u64)>,
+    /// The index of the first object of each blob among all objects of the file, by the offset of the blob.
+    starts: FxHashMap<u64, u64>,
 }
 
 impl Drops {
@@ -304,7 +302,7 @@ impl Drops {
             (entry.offset, start)
         });
         let starts = starts.collect();
-        let (count, seed) = drop.unwrap_or_default();
+        let (count, seed) = drop.unwrap_or((0, 0));
         let mut random = Random::seeded(&[DROPS, seed]);
         // Floyd's algorithm draws distinct indices without retries.
         let mut chosen = FxHashSet::default();
@@ -321,16 +319,10 @@ impl Drops {
 
     /// The positions in a blob of the objects to leave out.
     fn in_blob(&self, entry: &BlobEntry) -> FxHashSet<u32> {
-        let at = self
-            .starts
-            .binary_search_by_key(&entry.offset, |start| start.0);
-        let start = at
-            .ok()
-            .and_then(|at| self.starts.get(at))
-            .map_or(0, |start| start.1);
+        let start = self.starts[&entry.offset];
         let end = start + u64::from(entry.count);
         let first = self.indices.partition_point(|index| *index < start);
-        let indices = self.indices.get(first..).unwrap_or_default().iter();
+        let indices = self.indices[first..].iter();
         let indices = indices.take_while(|index| **index < end);
         indices.map(|index| (index - start) as u32).collect()
     }

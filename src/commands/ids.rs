@@ -131,7 +131,7 @@ impl Columns {
         if cells.iter().all(|cell| cell.is_empty()) {
             return Ok(None);
         }
-        let cell = |column: usize| cells.get(column).copied().unwrap_or_default();
+        let cell = |column: usize| cells.get(column).map_or("", |cell| *cell);
         let kind = match cell(self.kind) {
             "" => default,
             name => kind_of_name(name)

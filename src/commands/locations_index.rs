@@ -210,7 +210,7 @@ impl IndexWriter {
         let portion = i32::MAX.to_le_bytes().repeat(2 * PORTION);
         while self.len < len {
             let count = (len - self.len).min(PORTION as u64);
-            let bytes = portion.get(..(count * ENTRY) as usize).unwrap_or_default();
+            let bytes = &portion[..(count * ENTRY) as usize];
             system::write_at(&self.file, bytes, self.len * ENTRY)?;
             self.len += count;
         }
@@ -254,17 +254,17 @@ pub fn query(index: &Path, id: u64) -> Result<Option<Location>> {
     let mut entry = [0; ENTRY as usize];
     let start = id.checked_mul(ENTRY).unwrap_or(u64::MAX - ENTRY);
     match system::read_exact_at(&file, &mut entry, start) {
-        Ok(()) => Ok(location(&entry)),
+        Ok(()) => Ok(location(entry)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(Error::io(index, "cannot read", error)),
     }
 }
 
 /// The location in an entry.
-fn location(entry: &[u8]) -> Option<Location> {
-    let (lon, lat) = entry.split_first_chunk::<4>()?;
-    let lat = lat.first_chunk::<4>()?;
-    Location::new(i32::from_le_bytes(*lat), i32::from_le_bytes(*lon))
+fn location(entry: [u8; ENTRY as usize]) -> Option<Location> {
+    let both = u64::from_le_bytes(entry);
+    let (lon, lat) = (both as i32, (both >> 32) as i32);
+    Location::new(lat, lon)
 }
 
 /// Writes a node for each location in an index.
@@ -291,12 +291,8 @@ pub fn dump(index: &Path, output: OutputOptions, ctx: &Context) -> Result<Writte
             return writer.finish();
         }
         position += whole as u64;
-        for entry in portion
-            .get(..whole)
-            .unwrap_or_default()
-            .chunks(ENTRY as usize)
-        {
-            if let Some(location) = location(entry) {
+        for entry in portion[..whole].as_chunks().0 {
+            if let Some(location) = location(*entry) {
                 writer.write(&Object::node(id, Some(location), &[]))?;
             }
             id += 1;

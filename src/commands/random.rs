@@ -46,11 +46,11 @@ impl Random {
         self.below(100) < chance
     }
 
-    /// Draws one of the strings, earlier strings more often than later ones; an empty string if `from` is empty.
+    /// Draws one of the strings, earlier strings more often than later ones. `from` must not be empty.
     pub(in crate::commands) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         let len = from.len() as u64;
         let index = self.below(len).min(self.below(len));
-        from.get(index as usize).copied().unwrap_or_default()
+        from[index as usize]
     }
 }
 

@@ -246,9 +246,7 @@ impl Counter {
             block.for_each_tag(kind, |key, value| match wants.get(key as usize) {
                 None => wrong = Some(key),
                 Some((wants_key, wants_tag)) => {
-                    if *wants_key && let Some(count) = scratch.keys.get_mut(key as usize) {
-                        *count += 1;
-                    }
+                    scratch.keys[key as usize] += u64::from(*wants_key);
                     if *wants_tag {
                         let tag = (kind, key as u32, value as u32);
                         *scratch.tags.entry(tag).or_default() += 1;

@@ -34,9 +34,10 @@ pub(super) fn select_nodes(
         visit(id, location);
         nodes.push(stays(id, has_tags));
     })?;
-    let mut nodes = nodes.into_iter();
+    let mut next_node = 0;
     block.for_each_id(|kind, _| {
-        let stays = kind != ObjectKind::Node || nodes.next().unwrap_or_default();
-        selection.push(Selected::whole_if(stays));
+        let is_node = kind == ObjectKind::Node;
+        selection.push(Selected::whole_if(!is_node || nodes[next_node]));
+        next_node += usize::from(is_node);
     })
 }

@@ -219,7 +219,7 @@ impl Town {
                 let body = SyntheticBody::Node(lat + north, lon + east);
                 created.extend((kind == ObjectKind::Node).then(|| make(node, Vec::new(), body)));
             }
-            corners.extend(corners.first().copied());
+            corners.push(corners[0]);
             let tags = vec![
                 ("building", Text::Borrowed("yes")),
                 ("source", "survey".into()),
@@ -330,10 +330,7 @@ impl Town {
             let east: Vec<_> = (0..=size).map(|step| at(line, step)).collect();
             let north: Vec<_> = (0..=size).map(|step| at(step, line)).collect();
             for path in [east, north] {
-                let stops: Vec<_> = path
-                    .iter()
-                    .filter_map(|&at| crossings.get(at).copied())
-                    .collect();
+                let stops: Vec<_> = path.iter().map(|&at| crossings[at]).collect();
                 ways.push(self.street(&stops));
             }
         }
@@ -353,7 +350,7 @@ impl Town {
                 }
             }
         }
-        refs.extend(crossings.last().map(|crossing| crossing.0));
+        refs.push(crossings[crossings.len() - 1].0);
         let highway = self.random.pick(&names::HIGHWAYS);
         let mut tags = vec![
             ("highway", Text::Borrowed(highway)),
@@ -416,7 +413,7 @@ impl Town {
             .into_iter()
             .map(|(north, east)| self.node(corner_lifetime, lat + north, lon + east, Vec::new()))
             .collect();
-        refs.extend(refs.first().copied());
+        refs.push(refs[0]);
         let tags = self.house_tags(number);
         self.add(lifetime, tags, SyntheticBody::Way(refs))
     }
@@ -486,7 +483,7 @@ impl Town {
                 Vec::new(),
             ));
         }
-        refs.extend(refs.first().copied());
+        refs.push(refs[0]);
         let tags = vec![("landuse", Text::Borrowed(self.random.pick(&names::LANDUSE)))];
         self.add(Lifetime::Stays, tags, SyntheticBody::Way(refs));
     }
@@ -509,8 +506,8 @@ impl Town {
         for line in 1..=4u64 {
             let mut members = Vec::new();
             for step in 0..3 {
-                let at = (line as usize * 5 + step * 3) % streets.len().max(1);
-                members.extend(streets.get(at).map(|&way| (ObjectKind::Way, way, "")));
+                let at = (line as usize * 5 + step * 3) % streets.len();
+                members.push((ObjectKind::Way, streets[at], ""));
                 let (lat, lon) = self.location((at * 7 % 100) as i32, (line * 13 % 100) as i32);
                 let stop = vec![("highway", "bus_stop".into()), ("name", self.street_name())];
                 members.push((

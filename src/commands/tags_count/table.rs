@@ -78,8 +78,7 @@ impl CountTable {
             None => format!(":{key}"),
             Some(value) => format!("{}:{key}{value}", key.len()),
         };
-        let shard = self.shards.get(shard_of(&name));
-        let taken = shard.map_or(0, |shard| lock(shard).add(&name, count));
+        let taken = lock(&self.shards[shard_of(&name)]).add(&name, count);
         if taken > 0 {
             self.bytes.fetch_add(taken, Ordering::Relaxed);
         }
@@ -189,15 +188,16 @@ fn merge_shard(
     take: &mut impl FnMut(&str, u64),
 ) -> std::io::Result<()> {
     let mut in_memory = in_memory.iter().peekable();
-    let mut heap: BinaryHeap<Reverse<(String, usize)>> = heads
+    // The next record of each run with a name of the shard: the name, the run and the count.
+    let mut heap: BinaryHeap<Reverse<(String, usize, u64)>> = heads
         .iter()
         .enumerate()
-        .filter_map(|(run, head)| head.as_ref().map(|(name, _)| (name.clone(), run)))
-        .filter(|(name, _)| shard_of(name) == number)
+        .filter_map(|(run, head)| head.as_ref().map(|(name, more)| (name.clone(), run, *more)))
+        .filter(|(name, ..)| shard_of(name) == number)
         .map(Reverse)
         .collect();
     loop {
-        let on_disk = heap.peek().map(|Reverse((name, _))| name.clone());
+        let on_disk = heap.peek().map(|Reverse((name, ..))| name.clone());
         let here = in_memory.peek().map(|(name, _)| *name);
         let name = match (on_disk, here) {
             (None, None) => return Ok(()),
@@ -209,19 +209,15 @@ fn merge_shard(
         if let Some((_, more)) = in_memory.next_if(|(here, _)| *here == name) {
             count += more;
         }
-        while heap.peek().is_some_and(|Reverse((head, _))| *head == name) {
-            let Some(Reverse((_, run))) = heap.pop() else {
-                break;
-            };
-            let (Some(head), Some(reader)) = (heads.get_mut(run), runs.get_mut(run)) else {
-                break;
-            };
-            count += head.as_ref().map_or(0, |(_, more)| *more);
-            *head = read_record(reader)?;
-            if let Some((next, _)) = head
+        while heap.peek().is_some_and(|Reverse((head, ..))| *head == name)
+            && let Some(Reverse((_, run, more))) = heap.pop()
+        {
+            count += more;
+            heads[run] = read_record(&mut runs[run])?;
+            if let Some((next, more)) = &heads[run]
                 && shard_of(next) == number
             {
-                heap.push(Reverse((next.clone(), run)));
+                heap.push(Reverse((next.clone(), run, *more)));
             }
         }
         take(&name, count);
