@@ -22,7 +22,7 @@ use crate::pbf::{BlobEntry, feature};
 use crate::runtime::{ChunkQueue, Context, WorkItem};
 use charts::ChangeCharts;
 pub use charts::{Charts, Edits, NameCount, Names, Times};
-use compare::{Comparison, Found};
+use compare::{Comparison, StepFindings};
 use order::{Side, in_order};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -78,8 +78,8 @@ setters!(Options {
 pub struct Equality {
     /// Whether tags have to be in the same order.
     pub tag_order: bool,
-    /// Whether metadata have to be equal, too: version, timestamp, changeset, uid and user. What one of the objects lacks
-    /// is not compared.
+    /// Whether metadata have to be equal, too: version, timestamp, changeset, uid and user. A field that one of the
+    /// objects lacks is not compared.
     pub metadata: bool,
     /// Whether the changeset may differ in spite of `metadata`.
     pub ignore_changeset: bool,
@@ -101,8 +101,8 @@ pub enum Format {
         /// Whether the line of an object that differs is followed by a line for each difference.
         details: bool,
     },
-    /// Each object as text, whose lines begin with `-` if only the old file has the object, `+` if only the new file has
-    /// it, and a space if it is equal in both. An object that differs is written twice.
+    /// Each object as text, whose lines begin with `-` if only the old file has the object, `+` if only the new file
+    /// has it, and a space if it is equal in both. An object that differs is written twice.
     Objects {
         /// OPL or debug.
         text: TextOptions,
@@ -125,7 +125,7 @@ pub struct Deletions {
     /// Whether a deletion contains the whole object of the old file. Otherwise it contains only id, version and
     /// timestamp.
     pub keep_details: bool,
-    /// Whether a change is a creation if the new version is 1, and not if the old file does not have the object.
+    /// Whether a change is a creation if the new version is 1, rather than if the old file lacks the object.
     pub creates_version_1: bool,
     /// The name of the writing program; this program's name and version if `None`.
     pub generator: Option<String>,
@@ -229,7 +229,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(compare_files(options, false, ctx)?.0)
 }
 
-/// Compares two files and writes their differences. If `has_charts`, also makes charts of them.
+/// Compares two files and writes their differences. If `has_charts`, also makes charts of the differences.
 fn compare_files(
     options: &Options,
     has_charts: bool,
@@ -289,15 +289,16 @@ fn compare_files(
     Ok((summary, charts))
 }
 
-/// Compares the objects of merge steps, and passes the results to `take` in order. `init` makes the comparison of a thread.
+/// Compares the objects of merge steps, and passes the results to `take` in order. `init` makes the comparison of a
+/// thread.
 fn carry_out(
     steps: Vec<MergeStep>,
     init: impl Fn() -> Comparison + Clone + Send + 'static,
     ctx: &Context,
-    mut take: impl FnMut(Found) -> Result<()>,
+    mut take: impl FnMut(StepFindings) -> Result<()>,
 ) -> Result<()> {
     let phase = ctx.phase("compare", steps.iter().map(MergeStep::input_bytes).sum());
-    let mut take = |found: Found| {
+    let mut take = |found: StepFindings| {
         phase.advance(found.input_bytes);
         take(found)
     };
@@ -308,8 +309,8 @@ fn carry_out(
     queue.drain(take)
 }
 
-/// Fails if a change file is made, and a blob begins with the object that ends the blob before. Repetitions within a
-/// blob are found when it is read.
+/// Fails if the output is a change file and a blob begins with the object that ends the blob before it. Repetitions
+/// within a blob are found when it is read.
 fn check_each_once(options: &Options, sides: &[Side; 2]) -> Result<()> {
     if !matches!(options.output, Some((Format::Osc(_), _))) {
         return Ok(());
@@ -323,7 +324,7 @@ fn check_each_once(options: &Options, sides: &[Side; 2]) -> Result<()> {
     Ok(())
 }
 
-/// Whether one of the files is a history file, by its header. Fails if so, and the output is a change file.
+/// Whether the header of one of the files declares a history file. If so, fails if the output is a change file.
 fn is_history(options: &Options, sides: &[Side; 2]) -> Result<bool> {
     let mut histories = sides
         .iter()

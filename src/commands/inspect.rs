@@ -120,7 +120,7 @@ pub struct Summary {
     pub blobs: u64,
     /// The length of all uncompressed payloads, in bytes; `None` unless the length is known for every blob.
     pub payload_bytes: Option<u64>,
-    /// How blobs are compressed; `None` if not requested, and for a text input.
+    /// The compression of a sample of blobs; `None` if not requested, and for a text input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compression: Option<SampledCompression>,
     /// The number of objects.
@@ -140,7 +140,7 @@ pub struct Summary {
     /// Whether the objects of each kind are in the order of a Hilbert curve, and the table of contents has the boxes of
     /// all blobs.
     pub spatial_layout: bool,
-    /// Whether the file has a table of ids, which says where objects are whose ids are not in order.
+    /// Whether the file has a table of ids, which leads to objects whose ids are not in order.
     pub id_table: bool,
     /// Whether the file is a history file: the header says so, or a blob is known to contain deleted versions.
     pub history: bool,
@@ -155,7 +155,7 @@ pub struct Summary {
     /// Statistics of the coordinates in ways; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub way_locations: Option<WayLocations>,
-    /// The numbers behind the pictures of a file; `None` if not requested. Not serialized.
+    /// The data of the charts on a page; `None` if not requested. Not serialized.
     #[serde(skip)]
     pub charts: Option<Charts>,
     /// Unusual objects and blobs; `None` if not requested.
@@ -316,8 +316,8 @@ fn put_keys(value: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
     }
 }
 
-/// Finds out which kind of index a file has. A table of contents is found when the file is opened; if the header has its
-/// summary, only the end of the table is read. Without a table of contents, BlobHeaders are read as well.
+/// Finds out which kind of index a file has. A table of contents is found when the file is opened; if the header has
+/// its summary, only the end of the table is read. Without a table of contents, BlobHeaders are read as well.
 ///
 /// Fails if the file cannot be opened or read.
 pub fn index_kind(options: &Options, ctx: &Context) -> Result<IndexKind> {
@@ -334,12 +334,12 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 
 /// Reports the content of a file, which may be unsorted or a history file.
 ///
-/// Reads the header of one file and the end of its table of contents, in two reads. The whole table is read for questions
-/// about single blobs, and if the header has no summary of it. Without a table of contents, reads
-/// all BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded, and so are the
-/// blobs with objects that [`Options::statistics`] concerns. [`Statistics::extended`] concerns no blob whose entry in the
-/// table of contents has statistics. Some blobs are also read for [`Options::compression`] and
-/// [`Options::list_blobs`]. Writes nothing.
+/// Reads the header of one file and the end of its table of contents, in two reads. The whole table is read for
+/// questions about single blobs, and if the header has no summary of it. Without a table of contents, reads all
+/// BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded, and so are the blobs
+/// with objects that [`Options::statistics`] concerns. [`Statistics::extended`] concerns no blob whose entry in the
+/// table of contents has statistics. Some blobs are also read for [`Options::compression`] and [`Options::list_blobs`].
+/// Writes nothing.
 ///
 /// # Memory
 ///
@@ -367,7 +367,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             report(options, &file, contents, census, sample, ctx)
         }
         None => {
-            // A file that was opened for a summary that does not tell everything.
+            // A file that was opened for its summary alone is opened again with its whole table of contents.
             let file = if file.summary.is_some() && file.toc.is_none() {
                 PbfFile::of_input(file.input.clone(), ctx)?
             } else {
@@ -395,7 +395,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
 }
 
-/// The report without lists of single blobs. `sample` returns the entries of the blobs whose compression is looked at.
+/// The report without lists of single blobs. `sample` returns the entries of the blobs whose compression is examined.
 fn report(
     options: &Options,
     file: &PbfFile,
@@ -454,7 +454,7 @@ fn report(
     })
 }
 
-/// Finds out what the blobs of a file have, and collects the requested statistics.
+/// Completes the entries of the blobs of a file, and collects the requested statistics.
 fn look_at_blobs(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
     if asked.any() {
         ctx.expect_phases(1);
@@ -465,12 +465,12 @@ fn look_at_blobs(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Bl
     }
 }
 
-/// Collects the requested statistics. Decodes the blobs whose entries do not have the answers. In the same pass, completes
-/// the entries of blobs whose content is not fully known from an index.
+/// Collects the requested statistics. Decodes the blobs whose entries do not have the answers. In the same pass,
+/// completes the entries of blobs whose content is not fully known from an index.
 fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let mut census = Census::default();
-    // Threads would take longer to start than the answers to find.
+    // Starting threads would take longer than collecting the answers.
     if plan.entries.iter().all(|entry| asked.is_answered(entry)) {
         for entry in &plan.entries {
             census.merge(asked.answers(entry));
@@ -504,8 +504,8 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
     Ok((plan, census))
 }
 
-/// Collects the requested statistics of a blob from its objects. Nodes are counted by cells of the level `level`. Returns
-/// the complete entry of the blob, too.
+/// Collects the requested statistics of a blob from its objects. Nodes are counted by cells of the level `level`.
+/// Returns the complete entry of the blob, too.
 fn look_at_objects(
     reader: &mut BlobReader,
     mut entry: BlobEntry,

@@ -1,4 +1,4 @@
-//! Pages with pictures: one file of HTML, which has its data, style and script in it and loads nothing.
+//! Pages with charts: one file of HTML, which contains its data, style and script and loads nothing.
 
 use crate::error::{Error, Result};
 use crate::file::BlobPlan;
@@ -9,17 +9,17 @@ use crate::runtime::Context;
 use crate::system;
 use serde::Serialize;
 
-/// The parts that all pages share. A page has their names where they belong.
+/// The parts that all pages share. The templates contain their names as placeholders.
 const PARTS: [(&str, &str); 2] = [
     ("{{STYLE}}", include_str!("pages/style.css")),
     ("{{SCRIPT}}", include_str!("pages/common.js")),
 ];
 const DATA: &str = "{{DATA}}";
 
-/// The largest number of boxes of blobs on a map.
+/// The maximum number of boxes of blobs on a map.
 const MAX_BOXES: usize = 2_000;
 
-/// The program that makes the page.
+/// The name and the version of the program that makes the page.
 pub(crate) const PROGRAM: &str = concat!("pbfhogg ", env!("CARGO_PKG_VERSION"));
 
 /// Writes a page: `template` with the shared parts and `data`, which its script reads.
@@ -44,6 +44,13 @@ pub(crate) fn write(
     system::write(&file, page.as_bytes())
         .map_err(|error| Error::io(&path, "cannot write", error))?;
     output.commit()
+}
+
+/// Adds counts to sums of the same properties.
+pub(crate) fn add_counts<const N: usize>(sums: &mut [u64; N], counts: &[u64; N]) {
+    sums.iter_mut()
+        .zip(counts)
+        .for_each(|(sum, count)| *sum += count);
 }
 
 /// The boxes of at most 2,000 blobs with nodes, spread evenly, and the number of blobs that have one.

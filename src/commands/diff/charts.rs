@@ -1,4 +1,4 @@
-//! The numbers behind the pictures of what changed between two files.
+//! The data of the charts that show the changes between two files.
 
 use super::order;
 use super::report::Report;
@@ -13,11 +13,12 @@ use crate::runtime::Context;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// The largest number of ways of which a node is looked up. Further ways have no place.
+/// The maximum number of changed ways that are located by looking up a node. Further ways count as ways without a
+/// place.
 const MAX_PLACED_WAYS: usize = 4_000_000;
-/// The largest number of keys, and of users, that are told apart.
+/// The maximum number of distinct keys, and of distinct users.
 const MAX_NAMES: usize = 200_000;
-/// The hours since 1970 that are told apart: those of 230 years.
+/// The hours since 1970 that are counted: those of 230 years.
 const HOURS: std::ops::Range<i64> = 0..230 * 366 * 24;
 /// The number of keys and users on a page.
 const LISTED: usize = 25;
@@ -30,19 +31,19 @@ enum Change {
     Deleted,
 }
 
-/// The numbers behind the pictures of what changed. Lists of three numbers are of created, modified and deleted objects.
+/// The data of the charts of a comparison. Arrays of three numbers count created, modified and deleted objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Charts {
-    /// The nodes and ways that changed, by cells; a way is where the node in its middle is.
+    /// The nodes and ways that changed, by cells. A way counts at the node in its middle.
     pub places: CellCounts,
-    /// The ways that changed and have no place: they have no nodes, or their nodes are not in the file.
+    /// The ways that changed and could not be located: they have no nodes, or their nodes are not in the file.
     pub ways_without_place: [u64; 3],
     /// The boxes of at most 2,000 blobs of the new file: west, south, east and north in 1e-7 degree.
     pub boxes: Vec<[i32; 4]>,
     /// The properties that differ between the versions of modified objects.
     pub edits: Edits,
-    /// When the new versions were made.
+    /// The times of the new versions.
     pub times: Times,
     /// The keys of the objects that changed.
     pub keys: Names,
@@ -62,7 +63,7 @@ pub struct Edits {
     pub nodes_of_ways: u64,
     /// Relations with other members.
     pub members: u64,
-    /// Objects of which nothing but metadata differs.
+    /// Objects of which only metadata differ.
     pub metadata_only: u64,
 }
 
@@ -98,18 +99,18 @@ pub struct NameCount {
     pub count: u64,
     /// The number of created objects.
     pub created: u64,
-    /// The number of modified objects. For a key: whose value was changed, added or removed.
+    /// The number of modified objects. For a key, those in which its value was changed, added or removed.
     pub modified: u64,
     /// The number of deleted objects.
     pub deleted: u64,
 }
 
-/// The charts' numbers of a part of the comparison, or of all parts so far.
+/// The counts for the charts of one shard, or of all shards so far.
 #[derive(Debug, Default)]
 pub(super) struct ChangeCharts {
     places: Density<3>,
-    /// A node of each way that changed, and what happened to the way: in the new file for ways that it has, else in the
-    /// old one.
+    /// The middle node and the change of each changed way without locations. The nodes of ways of the new file come
+    /// first, then those of deleted ways.
     nodes: [Vec<(i64, Change)>; 2],
     ways_without_place: [u64; 3],
     edits: Edits,
@@ -183,8 +184,8 @@ impl ChangeCharts {
         }
     }
 
-    /// Counts the keys of a created or deleted object, and those keys of a modified object that have another value than
-    /// in `old`.
+    /// Counts the keys of a created or deleted object, or those keys of a modified object whose values differ from
+    /// `old`.
     fn add_keys(&mut self, change: Change, object: &Object<'_>, old: &Object<'_>) {
         let is_modified = change == Change::Modified;
         for (key, value) in object.tags.iter() {
@@ -209,28 +210,21 @@ impl ChangeCharts {
             }
             all.extend(more.into_iter().take(room));
         }
-        let sums = self.ways_without_place.iter_mut();
-        sums.zip(other.ways_without_place)
-            .for_each(|(sum, more)| *sum += more);
+        pages::add_counts(&mut self.ways_without_place, &other.ways_without_place);
         self.edits.merge(other.edits);
-        for (hour, [created, modified]) in other.hours {
-            let sums = self.hours.entry(hour).or_default();
-            sums[0] += created;
-            sums[1] += modified;
+        for (hour, counts) in other.hours {
+            pages::add_counts(self.hours.entry(hour).or_default(), &counts);
         }
         for (names, more) in [(&mut self.keys, other.keys), (&mut self.users, other.users)] {
             for (name, counts) in more {
                 if names.len() < MAX_NAMES || names.contains_key(&name) {
-                    let sums = names.entry(name).or_default();
-                    sums.iter_mut()
-                        .zip(counts)
-                        .for_each(|(sum, more)| *sum += more);
+                    pages::add_counts(names.entry(name).or_default(), &counts);
                 }
             }
         }
     }
 
-    /// Finds the places of ways in both files, and makes the charts.
+    /// Locates ways by their nodes in both files, and makes the charts.
     pub(super) fn finish(mut self, sides: &[order::Side; 2], ctx: &Context) -> Result<Charts> {
         let [of_new, of_old] = std::mem::take(&mut self.nodes);
         let [old, new] = sides;
@@ -248,7 +242,7 @@ impl ChangeCharts {
         })
     }
 
-    /// Adds ways where their nodes are. Reads the blobs that may have these nodes.
+    /// Adds ways at the locations of their nodes. Reads the blobs that may have these nodes.
     fn find_nodes(
         &mut self,
         mut nodes: Vec<(i64, Change)>,
@@ -260,7 +254,7 @@ impl ChangeCharts {
         let within = |first: TypeThenId, last: TypeThenId| {
             let start = nodes.partition_point(|node| key(node) < first);
             let end = nodes.partition_point(|node| key(node) <= last);
-            // The last id of a blob is less than its first id in an index that is wrong.
+            // A wrong index may give a blob a last id before its first id.
             &nodes[start..end.max(start)]
         };
         let wanted = side.plan.entries.iter().filter_map(|entry| {
@@ -308,7 +302,7 @@ impl ChangeCharts {
     }
 }
 
-/// The places of the nodes of a block that are among `nodes`, which are in canonical order.
+/// The locations of the nodes of a block that are among `nodes`, which are in canonical order.
 fn places_of(
     nodes: &[(i64, Change)],
     block: &Block<'_>,
@@ -378,7 +372,7 @@ impl Edits {
 }
 
 impl Times {
-    /// Groups hours by the unit that gives a chart of at most a few hundred columns.
+    /// Groups hours by the unit that gives at most a few hundred columns.
     fn of(hours: &BTreeMap<i64, [u64; 2]>) -> Self {
         let span = match (hours.keys().next(), hours.keys().next_back()) {
             (Some(first), Some(last)) => last - first,
@@ -402,7 +396,7 @@ impl Times {
         };
         let (mut last, mut next) = (None, None);
         for (hour, counts) in hours {
-            // Each time between the last one and this one has a column, too.
+            // Times without objects between the last hour and this one have columns, too.
             for between in next.unwrap_or(*hour)..=*hour {
                 let time = name(between);
                 if last.as_ref() != Some(&time) {
@@ -412,8 +406,7 @@ impl Times {
                 }
             }
             let column = times.counts.len() - 1;
-            let sums = times.counts[column].iter_mut();
-            sums.zip(counts).for_each(|(sum, more)| *sum += more);
+            pages::add_counts(&mut times.counts[column], counts);
             next = Some(hour + 1);
         }
         times

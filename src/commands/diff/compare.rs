@@ -13,17 +13,17 @@ use crate::pbf::{BlobFlags, Block, ObjectBody, RawElement, RawElements};
 use crate::runtime::{ChunkSender, WorkItem};
 use std::cmp::Ordering;
 
-/// The number of bytes of text after which a part of a step's result is passed on.
+/// The number of bytes of text after which a part of the result of a step is sent.
 const CHUNK: usize = 1 << 20;
 
 /// A part of the result of a merge step: the counts, and the text of the differences.
 #[derive(Default)]
-pub(super) struct Found {
-    /// The number of bytes of input that are done.
+pub(super) struct StepFindings {
+    /// The number of bytes of input that were compared.
     pub input_bytes: u64,
     pub summary: Summary,
     pub text: String,
-    /// `None` if no charts are made.
+    /// The counts for the charts; `None` if no charts are made.
     pub charts: Option<Box<ChangeCharts>>,
 }
 
@@ -39,12 +39,12 @@ pub(super) struct Comparison {
     has_charts: bool,
 }
 
-/// Sends text. That of a long object is sent in pieces.
-fn send_text(text: String, chunks: &ChunkSender<Found>) -> Result<(), FormatError> {
+/// Sends text, and a long text in pieces.
+fn send_text(text: String, chunks: &ChunkSender<StepFindings>) -> Result<(), FormatError> {
     let send = |text| {
-        let sent = chunks.send(Found {
+        let sent = chunks.send(StepFindings {
             text,
-            ..Found::default()
+            ..StepFindings::default()
         });
         sent.map_err(|error| FormatError::with(error.to_string()))
     };
@@ -74,7 +74,7 @@ struct Head<'a> {
 struct ShardCursor<'a> {
     /// The blocks that follow the current one.
     blocks: std::slice::Iter<'a, (Source, Block<'a>)>,
-    /// The current block, and its objects behind `head`; `None` before the first block and after each.
+    /// The current block, and its objects after `head`; `None` before the first block and after each block.
     current: Option<(&'a Source, &'a Block<'a>, RawElements<'a>)>,
     /// The key of the last object that was read.
     last: Option<TypeThenId>,
@@ -131,7 +131,7 @@ impl<'a> ShardCursor<'a> {
     }
 }
 
-/// The message about an object that a file has more than once, so that no changes can be derived.
+/// The message about an object that occurs more than once in a file, from which no changes can be derived.
 pub(super) fn occurs_twice(key: TypeThenId) -> String {
     let id = ObjectId {
         kind: key.0,
@@ -175,17 +175,25 @@ impl Comparison {
     }
 
     /// Carries out a merge step: compares its objects and sends the differences as text.
-    pub(super) fn step(&mut self, step: MergeStep, chunks: &ChunkSender<Found>) -> Result<()> {
+    pub(super) fn step(
+        &mut self,
+        step: MergeStep,
+        chunks: &ChunkSender<StepFindings>,
+    ) -> Result<()> {
         let input_bytes = step.input_bytes();
         let found = self.compare(step, chunks)?;
-        chunks.send(Found {
+        chunks.send(StepFindings {
             input_bytes,
             ..found
         })
     }
 
     /// Compares the objects of a merge step, and returns the last part of the result.
-    fn compare(&mut self, step: MergeStep, chunks: &ChunkSender<Found>) -> Result<Found> {
+    fn compare(
+        &mut self,
+        step: MergeStep,
+        chunks: &ChunkSender<StepFindings>,
+    ) -> Result<StepFindings> {
         let shard = match step {
             MergeStep::Merge(shard) => shard,
             MergeStep::Copy(source) => Shard::of(source),
@@ -218,7 +226,7 @@ impl Comparison {
 
     /// Counts the objects of two blobs with equal payloads without parsing the payloads. Returns `None` if the shard is
     /// not such a pair, or if its objects have to be compared one by one.
-    fn equal_pair(&mut self, shard: &Shard) -> Result<Option<Found>> {
+    fn equal_pair(&mut self, shard: &Shard) -> Result<Option<StepFindings>> {
         let [one, two] = shard.sources.as_slice() else {
             return Ok(None);
         };
@@ -243,7 +251,7 @@ impl Comparison {
         if payload != self.sources.payload(two)? {
             return Ok(None);
         }
-        let mut found = Found::default();
+        let mut found = StepFindings::default();
         found.summary.of_mut(kind).same += u64::from(entry.count);
         found.summary.blobs_equal += 1;
         Ok(Some(found))
@@ -254,8 +262,8 @@ impl Comparison {
         &self,
         sides: &'a [Vec<(Source, Block<'a>)>; 2],
         shard: &Shard,
-        chunks: &ChunkSender<Found>,
-    ) -> Result<Found, (Option<&'a Source>, FormatError)> {
+        chunks: &ChunkSender<StepFindings>,
+    ) -> Result<StepFindings, (Option<&'a Source>, FormatError)> {
         let [mut old, mut new] = sides.each_ref().map(|blocks| ShardCursor {
             blocks: blocks.iter(),
             current: None,
@@ -312,7 +320,7 @@ struct Pair<'c, 'a> {
     new: Side<'a>,
     /// The addresses of the blocks of the last pair, and whether these blocks share their string table and units.
     blocks: Option<([*const Block<'a>; 2], bool)>,
-    found: Found,
+    found: StepFindings,
     osc: OscText,
     text: Option<SignedText>,
 }
@@ -324,9 +332,9 @@ impl<'c, 'a> Pair<'c, 'a> {
             old: Side::default(),
             new: Side::default(),
             blocks: None,
-            found: Found {
+            found: StepFindings {
                 charts: comparison.has_charts.then(Box::default),
-                ..Found::default()
+                ..StepFindings::default()
             },
             osc: OscText::default(),
             text: match &comparison.format {
@@ -396,7 +404,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         }
     }
 
-    /// Adds a difference to the charts. Out of line, since nearly all objects are the same in both files.
+    /// Adds a difference to the charts. Not inlined, because nearly all objects are the same in both files.
     #[cold]
     fn add_to_charts(
         &mut self,
@@ -404,7 +412,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         old: Option<Head<'a>>,
         new: Option<Head<'a>>,
     ) -> Result<(), FormatError> {
-        // A pair that differs is filled already.
+        // `self.old` and `self.new` already hold a pair that differs.
         match report {
             Report::Left => old.map_or(Ok(()), |old| self.old.fill(&old.object, old.block))?,
             Report::Right => new.map_or(Ok(()), |new| self.new.fill(&new.object, new.block))?,
@@ -526,7 +534,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         Ok(())
     }
 
-    /// The text so far, if it is long.
+    /// Takes the text so far if it is long.
     fn take_text(&mut self) -> Option<String> {
         match (self.found.text.len() >= CHUNK, self.osc.len() >= CHUNK) {
             (true, _) => Some(std::mem::take(&mut self.found.text)),
@@ -535,7 +543,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         }
     }
 
-    fn finish(mut self) -> Found {
+    fn finish(mut self) -> StepFindings {
         self.found.text += &self.osc.finish();
         self.found
     }

@@ -1,4 +1,4 @@
-//! `diff --html`: what changed between two files, on one page.
+//! `diff --html`: shows the changes between two files on one page.
 
 use super::{Charts, Format, Options, Summary, compare_files};
 use crate::commands::pages;
@@ -21,7 +21,7 @@ struct Data {
     program: &'static str,
 }
 
-/// The parts of the files that were compared. The numbers of other parts are unknown, and not 0.
+/// The parts of the files that were compared. The counts of other parts are unknown, not 0.
 #[derive(Serialize)]
 struct Compared {
     nodes: bool,
@@ -43,10 +43,10 @@ impl Compared {
     }
 }
 
-/// Compares two files, and shows on a page of HTML what changed: where, when, by whom, and which keys. The page has its
-/// data as JSON in it, and uses nothing else. [`Options::output`] is written, too.
+/// Compares two files, and writes a page of HTML that shows what changed: where, when, by whom, and which keys. The
+/// page contains its data as JSON and loads nothing. [`Options::output`] is written, too.
 ///
-/// Reads both files as [`run`](super::run) does, and once more the blobs with a node of each way that changed. Returns
+/// Reads both files as [`run`](super::run) does, and once more the blobs that have a node of each changed way. Returns
 /// the counts.
 ///
 /// # Memory

@@ -74,7 +74,7 @@ pub(super) fn put_details(out: &mut String, old: &Side<'_>, new: &Side<'_>, equa
     line("object", shown(old.info.visible), shown(new.info.visible));
     if equality.metadata {
         let infos = [&old.info, &new.info];
-        // Metadata that one side lacks is not compared.
+        // Metadata that one of the objects lacks is not compared.
         let mut line = |name: &str, values: [Option<String>; 2]| {
             if let [Some(before), Some(after)] = values {
                 line(name, before, after);
@@ -127,7 +127,7 @@ fn put_tags(out: &mut String, old: &Object<'_>, new: &Object<'_>) {
     }
 }
 
-/// Appends a line with the parts in which two lists differ, which are between their common start and their common end.
+/// Appends a line with the parts of two lists between their common start and their common end.
 fn put_lists(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
     let start = old
         .iter()

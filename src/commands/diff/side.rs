@@ -7,14 +7,14 @@ use crate::pbf::{Block, Object, RawElement};
 #[derive(Default)]
 pub(super) struct Side<'a> {
     pub object: Object<'a>,
-    /// Latitude and longitude of a node in nanodegrees, which may be finer than `object` can say.
+    /// Latitude and longitude of a node in nanodegrees, which may be finer than the location in `object`.
     pub nano_location: Option<(i64, i64)>,
-    /// Whether `object` has the location of the file.
+    /// Whether the location in `object` is that of the file, not rounded.
     pub is_exact: bool,
 }
 
 impl<'a> Side<'a> {
-    /// Takes the object of a block in place of the one before.
+    /// Replaces the object by another one of a block.
     pub(super) fn fill(
         &mut self,
         object: &RawElement<'a>,

@@ -25,7 +25,8 @@ pub struct BlobLine {
     pub kinds: String,
     /// The number of objects in the blob.
     pub objects: u32,
-    /// The smallest id; in a blob of several kinds, the first id in canonical order among the objects of its first kind.
+    /// The smallest id; in a blob of several kinds, the first id in canonical order among the objects of its first
+    /// kind.
     pub min_id: i64,
     /// The largest id; in a blob of several kinds, the last id in canonical order among the objects of its last kind.
     pub max_id: i64,

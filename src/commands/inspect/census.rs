@@ -8,7 +8,7 @@ use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block};
 
-/// The choice of statistics. Each of them requires a visit to every object of some kinds, but for the extended statistics,
+/// The choice of statistics. Each requires a visit to every object of some kinds, except for the extended statistics,
 /// which the table of contents may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
@@ -20,7 +20,7 @@ pub struct Statistics {
     pub locations: bool,
     /// Whether to find unusual objects and blobs.
     pub anomalies: bool,
-    /// Whether to collect the numbers behind the pictures of a file.
+    /// Whether to collect the data of the charts on a page.
     pub charts: bool,
 }
 
@@ -38,7 +38,7 @@ impl Statistics {
             || self.locations && entry.kinds.contains(ObjectKind::Way)
     }
 
-    /// Whether the entry of a blob has all that is requested of the blob.
+    /// Whether the entry of a blob contains all requested statistics of the blob.
     pub(super) fn is_answered(self, entry: &BlobEntry) -> bool {
         entry.flags.has(BlobFlags::SCANNED)
             && !self.visits(entry)
@@ -69,8 +69,8 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// Adds the objects of a blob to the requested statistics other than the extended ones. `entry` must describe the blob completely, as an entry
-    /// with [`BlobFlags::SCANNED`](crate::pbf::BlobFlags::SCANNED) does.
+    /// Adds the objects of a blob to the requested statistics other than the extended ones. `entry` must describe the
+    /// blob completely, as an entry with [`BlobFlags::SCANNED`](crate::pbf::BlobFlags::SCANNED) does.
     pub(super) fn add_block(
         &mut self,
         asked: Statistics,

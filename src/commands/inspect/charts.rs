@@ -1,5 +1,4 @@
-//! The numbers behind the pictures of a file: where its nodes are, when its objects were edited, and how its blobs are
-//! laid out.
+//! The data of the charts of a file: the places of its nodes, the times of its edits, and the layout of its blobs.
 
 use crate::commands::pages;
 use crate::error::FormatError;
@@ -11,23 +10,23 @@ use jiff::civil::date;
 use serde::Serialize;
 use std::sync::OnceLock;
 
-/// The largest number of parts in [`Charts::layout`].
+/// The maximum number of parts in [`Charts::layout`].
 const MAX_PARTS: usize = 240;
-/// The years of which edits are counted by month.
+/// The years in which edits are counted by month.
 const YEARS: std::ops::Range<i16> = 1970..2200;
 
-/// The numbers behind the pictures of a file.
+/// The data of the charts of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Charts {
-    /// Where the nodes are: the number of nodes by cells.
+    /// The number of nodes by cells.
     pub density: CellCounts,
     /// The boxes of at most 2,000 blobs with nodes, spread evenly over the file: west, south, east and north in 1e-7
     /// degree.
     pub boxes: Vec<[i32; 4]>,
     /// The number of blobs with a box.
     pub blobs_with_box: u64,
-    /// The edits by month.
+    /// The number of edits by month.
     pub months: Months,
     /// At most 240 parts of the file, from its beginning to its end.
     pub layout: Vec<Part>,
@@ -59,7 +58,7 @@ pub struct Part {
     pub bytes_by_kind: [u64; 4],
 }
 
-/// The charts' numbers of the objects of a blob, or of all blobs so far.
+/// The counts for the charts of the objects of one blob, or of all blobs so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ObjectCharts {
     pub density: Density<1>,
@@ -68,7 +67,7 @@ pub(super) struct ObjectCharts {
 }
 
 impl ObjectCharts {
-    /// No objects. Nodes are counted by cells of the given level.
+    /// Creates empty counts. Nodes are counted by cells of the given level.
     pub(super) fn at_level(level: u32) -> Self {
         Self {
             density: Density::at_level(level),
@@ -110,13 +109,11 @@ impl ObjectCharts {
             self.months.resize(other.months.len(), [0; 3]);
         }
         for (sum, more) in self.months.iter_mut().zip(&other.months) {
-            sum.iter_mut()
-                .zip(more)
-                .for_each(|(sum, more)| *sum += more);
+            pages::add_counts(sum, more);
         }
     }
 
-    /// The charts of a file whose objects these are.
+    /// Makes the charts of a file from the counts of all its objects.
     pub(super) fn finish(&self, plan: &BlobPlan) -> Charts {
         let entries = &plan.entries;
         let (boxes, blobs_with_box) = pages::boxes(plan);

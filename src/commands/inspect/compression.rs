@@ -1,4 +1,5 @@
-//! How the blobs of a file are compressed. A Blob records the format, but not the level, which is guessed.
+//! Finds out the compression of the blobs of a file. A Blob records the format of its compression, but not the level,
+//! which is guessed.
 
 use crate::error::{FormatError, Result};
 use crate::file::{BlobReader, HeaderWalker, PbfFile};
@@ -35,7 +36,7 @@ impl fmt::Display for LevelGuess {
     }
 }
 
-/// How a sample of blobs is compressed.
+/// The compression of a sample of blobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SampledCompression {
     /// The number of blobs in the sample, which are spread evenly over the file.
@@ -49,7 +50,8 @@ pub struct SampledCompression {
 pub struct CompressionSummary {
     /// "none", "zlib", "lz4" or "zstd".
     pub kind: &'static str,
-    /// The compression levels that may have produced the blobs; `None` if there is no level, or nothing tells it.
+    /// The compression levels that may have produced the blobs; `None` if there is no level, or if it cannot be
+    /// guessed.
     pub level: Option<LevelGuess>,
     /// The number of these blobs in the sample.
     pub blobs: u64,
@@ -74,7 +76,7 @@ pub(super) fn entries_at(file: &PbfFile, offsets: &[u64]) -> Result<Vec<BlobEntr
     heads.map(|head| Ok(head?.entry)).collect()
 }
 
-/// Looks at the compression of a sample of blobs.
+/// Examines the compression of a sample of blobs.
 pub(super) fn look_at(
     file: &PbfFile,
     sample: Vec<BlobEntry>,

@@ -1,4 +1,4 @@
-//! The part of the report that is about the blobs and objects of the whole file.
+//! The part of the report about the blobs and objects of the whole file.
 
 use super::blobs::{self, KindSummary};
 use super::id_spans::{IdSpans, known_span};
@@ -35,8 +35,8 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// The contents by a summary. `None` if a kind has both positive and other ids: a summary does not tell the smallest
-    /// of them.
+    /// Takes the contents from a summary. `None` if a kind has both positive and other ids, because a summary does not
+    /// contain the smallest of these.
     pub(super) fn of_summary(summary: &TocSummary) -> Option<Self> {
         let spans = summary.kinds.each_ref().map(|totals| match totals.blobs {
             0 => Some(None),
@@ -68,7 +68,7 @@ impl Contents {
         })
     }
 
-    /// The contents by the entries of all blobs. Decodes blobs of several kinds.
+    /// Takes the contents from the entries of all blobs. Decodes blobs of several kinds.
     pub(super) fn of_plan(
         file: &PbfFile,
         plan: &BlobPlan,

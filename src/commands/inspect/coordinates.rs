@@ -8,7 +8,7 @@ use serde::Serialize;
 /// The number of nanodegrees in a degree.
 const DEGREE: u64 = 1_000_000_000;
 
-/// Whether a location, in nanodegrees, exceeds 90 degrees of latitude or 180 degrees of longitude.
+/// Whether a location in nanodegrees lies beyond 90 degrees of latitude or 180 degrees of longitude.
 pub(super) const fn is_outside(lat: i64, lon: i64) -> bool {
     lat.unsigned_abs() > 90 * DEGREE || lon.unsigned_abs() > 180 * DEGREE
 }
@@ -29,7 +29,7 @@ pub struct NodeStatistics {
     /// The bounding box of the nodes within the world; `None` if there are no such nodes. Serialized as a list of four
     /// numbers in degrees: `min_lon`, `min_lat`, `max_lon`, `max_lat`.
     pub bbox: Option<Bbox>,
-    /// The id of the westernmost node within the world. Of several such nodes, the first in the file. The same holds
+    /// The id of the westernmost node within the world; of several such nodes, the first in the file. The same holds
     /// for the other three.
     pub westernmost: Option<i64>,
     /// The id of the southernmost node within the world.

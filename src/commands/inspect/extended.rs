@@ -124,7 +124,7 @@ impl ExtendedCounts {
         }
     }
 
-    /// The statistics of a file with these counts. `is_unsorted` is whether the file is known to be unsorted.
+    /// The statistics of a file with these counts. `is_unsorted` says that the file is known to be unsorted.
     pub(super) fn statistics(&self, is_unsorted: bool) -> Extended {
         let mut all = ObjectCounts::default();
         self.by_kind.iter().for_each(|counts| all.add(counts));

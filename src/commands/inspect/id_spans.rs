@@ -1,5 +1,5 @@
-//! The smallest and the largest id of blobs, as numbers. The entries of blobs have the first and the last id in canonical
-//! order, in which negative ids descend and precede positive ids.
+//! The smallest and the largest id of blobs, as numbers. The entries of blobs have the first and the last id in
+//! canonical order, in which negative ids descend and precede positive ids.
 
 use crate::engine::scan::Scan;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::pbf::BlobEntry;
 use crate::runtime::Context;
 use std::collections::BTreeMap;
 
-/// The smallest ids of the blobs whose entries do not tell them.
+/// The smallest ids of the blobs whose entries do not contain them.
 #[derive(Debug, Default)]
 pub(super) struct IdSpans {
     /// The smallest id by the offset of the blob.
@@ -16,8 +16,8 @@ pub(super) struct IdSpans {
 }
 
 impl IdSpans {
-    /// Decodes the blobs of one kind that have both positive and other ids. Of a file in canonical order, that is at
-    /// most one blob for each kind.
+    /// Decodes the blobs of one kind that have both positive and other ids. A file in canonical order has at most one
+    /// such blob for each kind.
     pub(super) fn read(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         let is_open = |entry: &BlobEntry| {
             entry.kinds.single().is_some() && known_span(entry.min_id, entry.max_id).is_none()
@@ -47,8 +47,8 @@ impl IdSpans {
     }
 }
 
-/// The smallest and the largest of some ids whose first and last id in canonical order are given. `None` if the first is
-/// not positive and the last is: then the smallest id lies anywhere between the two.
+/// The smallest and the largest of some ids, given the first and the last of them in canonical order. `None` if the
+/// first is not positive and the last is, because the smallest id then lies anywhere between the two.
 pub(super) const fn known_span(first: i64, last: i64) -> Option<(i64, i64)> {
     match (first, last) {
         (1.., _) => Some((first, last)),

@@ -1,4 +1,4 @@
-//! `inspect --html`: a file on one page, which needs nothing else.
+//! `inspect --html`: reports a file on one page.
 
 use super::{Options, Statistics, Summary};
 use crate::commands::{pages, tags_count};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const PAGE: &str = include_str!("page.html");
 /// The number of keys on the page.
 const KEYS: usize = 30;
-/// The memory of the counts of keys, in bytes.
+/// The maximum memory of the counts of keys, in bytes.
 const KEY_MEMORY: u64 = 256 << 20;
 
 /// The options of [`write`](fn@write).
@@ -75,16 +75,16 @@ impl KeyCount {
     }
 }
 
-/// Reports a file on a page of HTML with pictures: where its nodes are, when objects were edited, the most frequent keys,
-/// its layout, and everything that [`run`](super::run) reports with extended statistics and anomalies. The page has its
-/// data as JSON in it, and uses nothing else.
+/// Writes a page of HTML that reports a file with charts: the places of its nodes, the times of its edits, its most
+/// frequent keys, its layout, and everything that [`run`](super::run) reports with extended statistics and anomalies.
+/// The page contains its data as JSON and loads nothing.
 ///
 /// Reads every blob twice, and without an index four times. The input may be unsorted or a history file.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), 256 MB for counts of keys and what they come to (each key once), and about
-/// 10 MB for the page.
+/// The [base memory](crate::commands#memory), 256 MB for counts of keys, the result of counting (each key once), and
+/// about 10 MB for the page.
 ///
 /// # Errors
 ///

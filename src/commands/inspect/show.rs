@@ -1,4 +1,4 @@
-//! `show`: finds single objects by their ids, and returns them as they are stored.
+//! `show`: finds objects by their ids, and returns them as they are stored.
 
 use crate::engine::id_search::search_for;
 use crate::engine::input;
@@ -75,9 +75,9 @@ pub struct Summary {
 
 /// Finds objects by their ids.
 ///
-/// Reads one file, which may be unsorted or a history file: the blobs whose id range contains a wanted id, and which the
-/// table of ids names if the file has one. Writes nothing. An id that is not in the file is not an error, but part of the
-/// summary.
+/// Reads one file, which may be unsorted or a history file: the blobs whose id range contains a wanted id, and which
+/// the table of ids names if the file has one. Writes nothing. An id that is not in the file is not an error, but part
+/// of the summary.
 ///
 /// # Memory
 ///
