@@ -54,9 +54,9 @@ pub struct Options {
     pub directory: PathBuf,
     /// Whether an index in the directory may be replaced.
     pub overwrite: bool,
-    /// The distance in metres within which an address is the address of a place.
+    /// The maximum distance between a place and its address, in metres.
     pub search_radius: f64,
-    /// The distance in metres within which objects are found.
+    /// The maximum distance between a place and the other objects of its answer, in metres.
     pub coarse_search_radius: f64,
     /// The maximum number of corners of an area; `None` for all that it has.
     pub max_area_vertices: Option<usize>,
@@ -102,9 +102,9 @@ setters!(Options {
 pub struct Summary {
     /// The length of the index in bytes.
     pub bytes: u64,
-    /// The number of objects, or of parts of streets, of each sort.
+    /// The number of objects or, for streets, of their parts, by the name of the layer.
     pub counts: BTreeMap<String, u64>,
-    /// The number of relations that were left out, since they are no valid areas or a part of them is not in the file.
+    /// The number of relations that were left out, because they are not valid areas or a member is not in the file.
     pub incomplete: u64,
     /// The areas that have fewer corners in the index than in the file.
     #[serde(serialize_with = "as_texts")]
@@ -119,12 +119,13 @@ fn as_texts<S: Serializer>(ids: &[ObjectId], serializer: S) -> Result<S::Ok, S::
 
 /// Makes an index for reverse geocoding of a file of current data.
 ///
-/// An existing index is replaced when the new one is complete: programs that use the old one go on with it until they
-/// open the index again.
+/// An existing index is replaced when the new one is complete. Programs that use the old one continue with it until
+/// they open the index again.
 ///
 /// # Memory
 ///
-/// 200 MB, up to 128 MB for the cells with house numbers of nodes, 20 MB per job, and what [`export`](super::export::run) takes for the nodes of member ways and for locations.
+/// 200 MB, up to 128 MB for the cells with house numbers of nodes, 20 MB per job, and what
+/// [`export`](super::export::run) takes for the nodes of member ways and for locations.
 ///
 /// # Errors
 ///
@@ -170,16 +171,16 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// The memory for locations if the user says nothing: a join on disk in a little memory is hardly slower than
-/// locations in memory.
+/// The default memory for locations, in bytes. It may be small, because a join on disk is hardly slower than locations
+/// in memory.
 fn default_memory(file: &PbfFile, options: &Options) -> Option<u64> {
     let memory = (file.input.len() / 16).clamp(LEAST_MEMORY, MOST_MEMORY);
     let memory = memory.min(available_memory() / 5 * 4);
-    // A method that the user asks for gets what it takes.
+    // A method that the user chose gets all the memory that it needs.
     (options.index_type == IndexType::Auto).then_some(memory)
 }
 
-/// The rows of an index, and facts about the objects.
+/// The sorted rows of an index, and the findings about the objects of the file.
 struct Collected {
     rows: SortedRows,
     /// The nodes of interpolation ways.
@@ -189,8 +190,8 @@ struct Collected {
     index_type: Option<IndexType>,
 }
 
-/// Collects the addresses, streets and areas of a file, in the order of the index. Temporary files are in `directory`,
-/// unless the user names another.
+/// Collects the addresses, streets and areas of a file, and sorts them in the order of the index. Temporary files are
+/// in `directory` unless the user names another.
 fn collect(
     file: &PbfFile,
     options: &Options,
@@ -252,7 +253,7 @@ fn collect(
     })
 }
 
-/// The directory of an index that is being written: a manifest, which has the name of the file with the index.
+/// The directory of an index that is being written. Its manifest names the file with the index.
 struct IndexDirectory {
     path: PathBuf,
     files: ListedDirectory,
@@ -268,7 +269,7 @@ impl IndexDirectory {
         }
         let files = ListedDirectory::create_or_extend(path)?;
         remove_unlisted(path, is_index_file, || Manifest::listed_in(path));
-        // Indexes that are made at the same time have different files.
+        // Builds that run at the same time write different files.
         let process = std::process::id();
         let name = |number: u32| format!("index-{process}-{number}.bin");
         let mut number = 1;
@@ -287,7 +288,7 @@ impl IndexDirectory {
         Ok(StreamOutput::new(self.files.open(&self.file)?))
     }
 
-    /// Makes the new file the index, and removes the file of the old one.
+    /// Makes the new file the index by a new manifest, and removes the file of the old index.
     fn complete(self, output: StreamOutput, manifest: &Manifest, ctx: &Context) -> Result<()> {
         let manifest = Manifest {
             file: self.file.clone(),
@@ -297,7 +298,7 @@ impl IndexDirectory {
         let mut bytes = bytes.map_err(|error| Error::Internal(error.to_string()))?;
         bytes.push(b'\n');
         self.files.complete(vec![output], MANIFEST, &bytes, ctx)?;
-        // The old one, and what killed builds left. A file that cannot be removed takes space, and does no harm.
+        // Removes the file of the old index and those of killed builds. A file that cannot be removed only takes space.
         remove_unlisted(&self.path, is_index_file, || {
             Manifest::listed_in(&self.path)
         });

@@ -1,4 +1,4 @@
-//! `geocode`: says what is at places.
+//! `geocode`: finds the address, the street and the areas of places.
 
 #[cfg(feature = "serve")]
 mod answer_body;
@@ -49,7 +49,7 @@ pub use service::parse_origin;
 const LINES: u64 = 1 << 16;
 /// The number of lines that a thread answers at a time.
 const CHUNK: usize = 1 << 8;
-/// The number of bytes of an answer that are expected.
+/// The expected length of an answer, in bytes.
 const ANSWER_LEN: usize = 1 << 10;
 /// The number of bytes that are read at a time.
 const BUFFER_LEN: usize = 1 << 20;
@@ -66,12 +66,12 @@ pub struct Options {
     pub query: QueryOptions,
     /// Whether answers are JSON objects rather than lines for a person.
     pub is_json: bool,
-    /// Whether answers are columns that are appended to the lines of a table as they came.
+    /// Whether answers are appended as columns to the lines of a table, which are otherwise unchanged.
     pub is_csv: bool,
-    /// The indices of the columns of the table with the latitude and the longitude; `None` if the first line names them,
-    /// or if there are no others.
+    /// The indices of the columns with the latitude and the longitude; `None` if the first line names them, or if the
+    /// table has no other columns.
     pub columns: Option<[usize; 2]>,
-    /// The number of places of the input that are answered; `None` for all.
+    /// The maximum number of places of the input that are answered; `None` for all.
     pub limit: Option<u64>,
     /// The number of threads.
     pub jobs: usize,
@@ -101,7 +101,7 @@ setters!(Options {
     jobs: usize,
 });
 
-/// Facts about places that were answered.
+/// The result of `geocode`: places whose coordinates look exchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Summary {
@@ -113,8 +113,8 @@ pub struct Summary {
     pub columns: [usize; 2],
 }
 
-/// Answers the question about one place. Also returns whether the place is outside of the box of the index, and would
-/// be in it with latitude and longitude exchanged.
+/// Answers one place. Also returns whether the place is outside of the box of the index, but would be in it with
+/// latitude and longitude exchanged.
 ///
 /// # Errors
 ///
@@ -127,7 +127,7 @@ pub fn at(options: &Options, place: Location) -> Result<(String, bool)> {
     Ok((text, is_exchanged(&index.bbox()?, place)))
 }
 
-/// Whether a place is outside of a box, and would be in it with latitude and longitude exchanged.
+/// Whether a place is outside of a box, but would be in it with latitude and longitude exchanged.
 fn is_exchanged(bbox: &Bbox, place: Location) -> bool {
     let (lat, lon) = (place.lat_e7(), place.lon_e7());
     let [west, south, east, north] = bbox.edges_e7();
@@ -148,8 +148,8 @@ fn put_answer(line: &mut Vec<u8>, options: &Options, answer: &Answer<'_>) {
     line.extend_from_slice(label.as_bytes());
 }
 
-/// Answers the questions about places that are read from `input`, one a line, in order. A line that is no place gets an
-/// error as its answer. The first line may name the columns of a table.
+/// Answers the places that are read from `input`, one a line, in order. The answer to a line without a place is an
+/// error. The first line may name the columns of a table.
 ///
 /// # Errors
 ///
@@ -181,7 +181,7 @@ pub fn run(options: &Options, input: impl Read, output: impl Write) -> Result<Su
             return Ok(summary);
         }
         if let Some(header) = job.begin(&lines)? {
-            // The names of columns are no place.
+            // The line with the names of columns does not count as a place.
             input.left = input.left.saturating_add(1);
             output.write_all(&header).map_err(write_failed)?;
         }
@@ -208,13 +208,13 @@ fn write_failed(error: io::Error) -> Error {
     Error::io(Path::new("-"), "cannot write", error)
 }
 
-/// A line of the input: the position of its place on a curve, its number, and its place.
+/// A line of the input: the position of its place on a curve, its number, and its place or the error.
 type Question = (Option<u64>, usize, Result<Location, String>);
 
-/// The answer to a question, or why the line is no place.
+/// The answer to a line, or the reason why the line has no place.
 type Answered<'a> = std::result::Result<Answer<'a>, &'a str>;
 
-/// The answers to lines, in the order of these.
+/// The answers to some lines.
 struct Answers {
     chunks: Vec<Vec<u8>>,
     /// For each line, the chunk with its answer, and the range of the answer in the chunk; `None` for names of columns.
@@ -224,20 +224,20 @@ struct Answers {
 }
 
 impl Answers {
-    /// The answers, each with the end of its line.
+    /// The answers in the order of the lines, each with a line end.
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let places = self.places.iter().flatten();
         places.map(|(chunk, range)| &self.chunks[*chunk][range.clone()])
     }
 }
 
-/// The answers to the lines of an input.
+/// The state of a run over the lines of an input.
 struct Job<'o> {
     options: &'o Options,
     index: &'o GeocodeIndex,
     /// The box of the index.
     bbox: Bbox,
-    /// The form of the lines; `None` before the first line that is not blank.
+    /// The form of the table; `None` before the first line that is not blank.
     table: Option<TableForm>,
     /// The number of the line with the names of columns, if it is among the next lines.
     header: Option<usize>,
@@ -245,8 +245,8 @@ struct Job<'o> {
 }
 
 impl Job<'_> {
-    /// Finds the form of the lines, if it is not known yet. Returns the names of the columns of the output if the lines
-    /// begin with names of columns.
+    /// Detects the form of the table, unless it is known. If the lines begin with names of columns, returns the names
+    /// of the columns of the output.
     fn begin(&mut self, lines: &Lines) -> Result<Option<Vec<u8>>> {
         let is_blank = |number: &usize| lines.get(*number).trim_ascii().is_empty();
         let first = (0..lines.ends.len()).find(|number| !is_blank(number));
@@ -273,7 +273,7 @@ impl Job<'_> {
         Ok(has_header.then_some(header))
     }
 
-    /// The place in a line, or why it is none.
+    /// The place in a line, or the reason why there is none.
     fn place_in(&self, line: &[u8]) -> Result<Location, String> {
         let text = std::str::from_utf8(line).map_err(|_| "not UTF-8".to_owned())?;
         match &self.table {
@@ -282,7 +282,7 @@ impl Job<'_> {
         }
     }
 
-    /// Appends the answer to a line, with the end of the line.
+    /// Appends the answer to a line, and a line end.
     fn put_line(&self, out: &mut Vec<u8>, line: &[u8], number: usize, answer: Answered<'_>) {
         let number = self.lines_before + number as u64 + 1;
         let answer = answer.map_err(|cause| format!("line {number}: {cause}"));
@@ -298,8 +298,8 @@ impl Job<'_> {
         out.push(b'\n');
     }
 
-    /// Answers lines. Neighbours are looked up one after another: they are in the same part of the index, which is then
-    /// in the cache of the processor.
+    /// Answers lines. Places are looked up in the order of a curve, because neighbours share the part of the index that
+    /// is in the cache of the processor.
     fn answers_to(&self, lines: &Lines) -> Result<Answers> {
         let question = |number: usize| -> Question {
             let place = self.place_in(lines.get(number));
@@ -345,7 +345,7 @@ impl Job<'_> {
     }
 }
 
-/// Appends the answer to a line that is no place.
+/// Appends the answer to a line without a place.
 fn put_error(line: &mut Vec<u8>, options: &Options, error: &str) {
     let text = if options.is_json {
         serde_json::json!({ "error": error }).to_string()
@@ -362,7 +362,7 @@ struct Input<R> {
     left: u64,
 }
 
-/// Lines, one after the other.
+/// Consecutive lines, each with its end.
 #[derive(Default)]
 struct Lines {
     text: Vec<u8>,
@@ -370,25 +370,25 @@ struct Lines {
 }
 
 impl Lines {
-    /// A line, with its end.
+    /// A line with its end.
     fn get(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.text[start..self.ends[number]]
     }
 
-    /// The number of bytes of the line that has not ended yet.
+    /// The length of the line that has not ended yet, in bytes.
     fn unfinished(&self) -> usize {
         self.text.len() - self.ends.last().map_or(0, |end| *end)
     }
 
-    /// The number of bytes of the longest line.
+    /// The length of the longest line, in bytes.
     fn longest(&self) -> usize {
         let lens = (0..self.ends.len()).map(|number| self.get(number).len());
         lens.max().unwrap_or(0).max(self.unfinished())
     }
 
-    /// Adds text up to the end of its last line, and at most `limit` lines; text without a line end is added as it is.
-    /// Returns the number of bytes that were added.
+    /// Adds text up to its last line end, and at most `limit` lines. Text without a line end is added whole. Returns
+    /// the number of bytes that were added.
     fn add(&mut self, text: &[u8], limit: u64) -> usize {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let ends = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
@@ -404,7 +404,7 @@ impl Lines {
 }
 
 impl<R: Read> Input<R> {
-    /// The next lines: those that were read, without waiting for more if there are some.
+    /// Reads the next lines. Does not wait for more input if at least one line was read.
     fn take(&mut self) -> Result<Lines> {
         let mut lines = Lines::default();
         let limit = self.left.min(LINES);

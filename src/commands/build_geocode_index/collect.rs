@@ -1,4 +1,4 @@
-//! The threads that collect addresses, streets and areas.
+//! Collects addresses, streets and areas from the objects of a file.
 
 use super::kinds::{
     StreetKind, TagList, WAY_KEYS, address_tags, area_tags, is_address, is_building,
@@ -24,14 +24,14 @@ use std::sync::Arc;
 
 /// The maximum number of segments of a part of a street.
 const PART_SEGMENTS: usize = 12;
-/// The result of a blob, besides rows.
+/// The findings in a blob besides its rows.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct BlobFindings {
     /// The nodes of interpolation ways.
     pub interpolated: Vec<i64>,
     /// The number of areas that were left out.
     pub incomplete: u64,
-    /// The areas that lost corners.
+    /// The areas with fewer corners in the index than in the file.
     pub simplified: Vec<ObjectId>,
 }
 
@@ -39,19 +39,19 @@ pub(super) struct Found {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub sorter: RowSorter,
-    /// The facts in relations about other objects.
+    /// Facts about nodes and ways that come from relations.
     pub relations: Relations,
-    /// Where there are nodes with a house number.
+    /// The cells with nodes that have a house number.
     pub numbered: NumberedCells,
 }
 
-/// Collects rows.
+/// The visitor of a thread, which collects the rows of the index.
 pub(super) struct Collector {
     shared: Arc<Shared>,
     /// The maximum number of corners of an area.
     max_vertices: Option<usize>,
     rows: RowBatch,
-    found: Option<Found>,
+    found: Option<BlobFindings>,
     nodes: Vec<AreaNode>,
     points: Vec<Point>,
 }
@@ -60,9 +60,9 @@ pub(super) struct Collector {
 struct WayLayers {
     is_address: bool,
     is_interpolation: bool,
-    /// Whether the way is the outline of an area that is wanted, if it is closed.
+    /// Whether the way, if it is closed, is the outline of a wanted area.
     is_wanted: bool,
-    /// Whether the way is a building without a number of its own.
+    /// Whether the way is a building without a house number of its own.
     is_building: bool,
     street: Option<StreetKind>,
 }
@@ -88,7 +88,7 @@ impl WayLayers {
 }
 
 impl Visitor for Collector {
-    type Found = Found;
+    type Found = BlobFindings;
 
     fn way_keys(&self) -> Option<&'static [&'static str]> {
         Some(WAY_KEYS)
@@ -139,7 +139,7 @@ impl Visitor for Collector {
             .iter()
             .map_while(|location| location.and_then(on_earth));
         points.extend(on_earth);
-        // A way of which a node is not in the file has no geometry.
+        // A way with a missing node has no geometry.
         if points.len() == locations.len() && points.len() > 1 {
             self.located_way(way, &mut points, &tags, &layers);
         }
@@ -195,7 +195,7 @@ impl Visitor for Collector {
         Ok(())
     }
 
-    fn take(&mut self, is_end: bool) -> Result<Option<Found>, FormatError> {
+    fn take(&mut self, is_end: bool) -> Result<Option<BlobFindings>, FormatError> {
         Ok(self.found.take_if(|_| is_end))
     }
 
@@ -210,8 +210,8 @@ impl Visitor for Collector {
     }
 }
 
-/// Adds what the relation of a house says to the tags of its address, where they have no street. Returns the id of the way
-/// that has the name of the street, if the relation has none.
+/// Completes an address without a street by the tags of the relation of the house. Returns the id of the way that has
+/// the name of the street if the relation has none.
 fn complete<'a>(
     relations: &'a Relations,
     kind: ObjectKind,
@@ -231,7 +231,7 @@ fn complete<'a>(
     street.way.map(|way| way.to_string())
 }
 
-/// The rings of a polygon, which end where they began.
+/// The rings of a polygon, each closed by its first point.
 fn rings(polygon: &AreaPolygon) -> impl Iterator<Item = Vec<Point>> {
     let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
     rings.map(|ring| ring.iter().chain(ring.first()).copied().collect())
@@ -325,7 +325,7 @@ impl Collector {
         self.put(layer, &item);
     }
 
-    /// Adds a way. One that crosses the antimeridian is added with longitudes of both sides.
+    /// Adds a way. A way that crosses the antimeridian is added twice, with the longitudes of each side.
     fn put_way(&mut self, layer: Layer, id: i64, shape: Shape, line: &[Point], tags: &TagList<'_>) {
         let item = |line| Item {
             kind: ObjectKind::Way,
@@ -340,7 +340,7 @@ impl Collector {
         }
     }
 
-    /// Adds a street in parts.
+    /// Adds a street as parts of at most [`PART_SEGMENTS`] segments.
     fn street(&mut self, layer: Layer, id: i64, line: &[Point], tags: &TagList<'_>) {
         let kept = street_tags(tags);
         let mut start = 0;
@@ -386,7 +386,7 @@ impl Collector {
         self.area(ObjectKind::Way, id, &polygons, &area_tags(tags));
     }
 
-    /// Adds an area that contains places.
+    /// Adds an area as its polygons, simplified if it has too many corners.
     fn area(&mut self, kind: ObjectKind, id: i64, polygons: &[AreaPolygon], tags: &TagList<'_>) {
         let fewer = self.max_vertices.and_then(|max| simplified(polygons, max));
         if fewer.is_some() {

@@ -1,11 +1,11 @@
-//! The sorts of objects that an index has, by their tags.
+//! Classifies the objects of an index by their tags.
 
 use crate::engine::geometry_pass::is_area;
 use crate::error::FormatError;
 use crate::geocode::{tag, text_tag};
 use crate::pbf::{Block, Element};
 
-/// The values of `place` of objects that are kept.
+/// The values of `place` that the index keeps.
 const PLACES: [&str; 9] = [
     "city",
     "town",
@@ -17,7 +17,7 @@ const PLACES: [&str; 9] = [
     "neighbourhood",
     "borough",
 ];
-/// The values of `highway` of streets: what exists, and what people go along.
+/// The values of `highway` of streets: those that exist and that people travel on.
 const STREETS: [&str; 23] = [
     "motorway",
     "motorway_link",
@@ -43,7 +43,7 @@ const STREETS: [&str; 23] = [
     "road",
     "busway",
 ];
-/// The values of `highway` of roads that are kept although they have no name.
+/// The values of `highway` of roads that are kept even without a name.
 const ROADS: [&str; 14] = [
     "motorway",
     "motorway_link",
@@ -60,7 +60,7 @@ const ROADS: [&str; 14] = [
     "service",
     "track",
 ];
-/// The keys of areas and places that are kept, besides names.
+/// The keys that are kept of areas and places, besides names.
 const AREA_KEYS: [&str; 11] = [
     "admin_level",
     "boundary",
@@ -74,7 +74,7 @@ const AREA_KEYS: [&str; 11] = [
     "border_type",
     "linked_place",
 ];
-/// The keys that say what an object with an address is.
+/// The keys that give the class of an object with an address.
 const CLASS_KEYS: [&str; 12] = [
     "amenity",
     "shop",
@@ -89,14 +89,14 @@ const CLASS_KEYS: [&str; 12] = [
     "aeroway",
     "man_made",
 ];
-/// The keys of which an object with an address has one.
+/// The keys that make an object an address, besides `addr:housenumber`.
 const ADDRESS_KEYS: [&str; 4] = [
     "addr:housename",
     "addr:conscriptionnumber",
     "addr:streetnumber",
     "addr:block_number",
 ];
-/// Keys of which a way that is kept has one.
+/// The keys of wanted ways: a way without any of them is not visited.
 pub(super) const WAY_KEYS: &[&str] = &[
     "highway",
     "addr:housenumber",
@@ -156,7 +156,7 @@ pub(super) fn place_kind(tags: Tags<'_, '_>) -> Option<&'static str> {
     PLACES.into_iter().find(|kind| *kind == place)
 }
 
-/// Whether an area with these tags says where places in it are.
+/// Whether an area with these tags is part of the answers for places in it.
 pub(super) fn is_wanted_area(tags: Tags<'_, '_>) -> bool {
     match tag(tags, "boundary") {
         Some("administrative") => has_name(tags),

@@ -1,7 +1,7 @@
-//! The cells of the earth in which there are nodes with a house number.
+//! The cells of a grid over the earth that contain nodes with a house number.
 //!
-//! Buildings are kept if such a node may be in them. Cells share their bits with others, so that memory is bounded; a
-//! building that is kept in vain takes a little space, and changes no answer.
+//! A building is kept if such a node may lie in it. Blocks of cells may share their bits, so that memory is bounded. A
+//! building that is kept needlessly takes a little space and changes no answer.
 
 use crate::geometry::{Extent, Point};
 use std::sync::OnceLock;
@@ -11,21 +11,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const CELL_BITS: u32 = 10;
 /// The binary logarithm of the number of rows and of columns of a block of cells.
 const BLOCK_BITS: u32 = 6;
-/// The binary logarithm of the number of blocks that have bits of their own: 512 bytes each.
+/// The binary logarithm of the number of blocks with bits of their own, of 512 bytes each.
 const BLOCKS_BITS: u32 = 18;
-/// The number of cells beyond which a box is not looked up.
+/// The maximum number of cells that are looked up for a box. A box of more cells counts as meeting a node.
 const MAX_CELLS: i64 = 4096;
 
 /// The rows of a block of cells.
 type Rows = Box<[AtomicU64; 1 << BLOCK_BITS]>;
 
-/// A set of cells, which any number of threads may add to.
+/// A set of cells. Threads may add to it concurrently.
 #[derive(Debug)]
 pub(super) struct NumberedCells {
     blocks: Vec<OnceLock<Rows>>,
 }
 
-/// The place of a cell: the number of its block, its row and its column.
+/// The position of a cell: the index of its block, and the row and the column in the block.
 fn place_of(row: i32, column: i32) -> (usize, usize, u32) {
     const MASK: i32 = (1 << BLOCK_BITS) - 1;
     let [high_row, high_column] = [row, column].map(|at| (at >> BLOCK_BITS) as u32);
@@ -53,7 +53,7 @@ impl NumberedCells {
         rows[row].fetch_or(1 << column, Ordering::Relaxed);
     }
 
-    /// Whether a box may hold a node that was added.
+    /// Whether a box may contain a node that was added.
     pub(super) fn may_meet(&self, extent: &Extent) -> bool {
         let [south, west, north, east] = extent.edges().map(|edge| edge >> CELL_BITS);
         let count = (i64::from(north - south) + 1) * (i64::from(east - west) + 1);

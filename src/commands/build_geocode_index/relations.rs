@@ -1,7 +1,7 @@
-//! Facts about nodes and ways that relations have: the street of a house, the label of a boundary.
+//! Facts about nodes and ways that come from relations: the street of a house, the label of a boundary.
 //!
-//! Relations come last in a file, and are read first for the members of areas. What they say about nodes and ways is
-//! kept then, so that addresses are whole when they are found.
+//! Relations come last in a file, but are read first for the members of areas. Their statements about nodes and ways
+//! are kept, so that an address is complete when it is found.
 
 use super::kinds::{TagList, place_kind};
 use crate::error::FormatError;
@@ -11,16 +11,16 @@ use crate::pbf::{Block, Element, Relation};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The street of houses, as a relation says it.
+/// The street of the houses of a relation.
 #[derive(Debug, Default)]
 pub(super) struct StreetRelation {
-    /// The tags of an address that houses have unless they have their own.
+    /// The tags of the addresses of the houses, unless a house has its own.
     pub tags: Vec<(String, String)>,
     /// The way that has the name, if the relation has none.
     pub way: Option<i64>,
 }
 
-/// The members of relations, while relations are read in any order.
+/// The facts from the relations read so far, in any order.
 #[derive(Debug, Default)]
 struct Gathered {
     /// The kind and the id of a house, and the id of its relation.
@@ -30,12 +30,12 @@ struct Gathered {
     labels: FxHashSet<i64>,
 }
 
-/// Facts about the members of relations.
+/// The facts about the members of relations.
 #[derive(Debug, Default)]
 pub(super) struct Relations {
     gathering: Mutex<Gathered>,
     gathered: OnceLock<Gathered>,
-    /// The kind and the name of places that are labels or centres.
+    /// The kind and the name of the places that are labels or centres, by the id of the node.
     places: Mutex<FxHashMap<i64, (&'static str, String)>>,
 }
 
@@ -43,7 +43,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the member of a boundary names it.
+/// The key of the index for a member of a boundary that names it; `None` for other roles.
 fn label_key(role: &str) -> Option<&'static str> {
     match role {
         "label" => Some(LABEL),
@@ -53,7 +53,7 @@ fn label_key(role: &str) -> Option<&'static str> {
 }
 
 impl Relations {
-    /// Keeps what the relations of a block say. Blocks come in any order, before any object is visited.
+    /// Adds the facts from the relations of a block. Blocks come in any order, before any object is visited.
     pub(super) fn read(&self, block: &Block<'_>) -> Result<(), FormatError> {
         let mut found = Gathered::default();
         block.try_for_each(|element| {
@@ -88,7 +88,7 @@ impl Relations {
         })
     }
 
-    /// The street of a house. Of several relations, that with the lowest id says it.
+    /// The street of a house. Of several relations, the one with the lowest id counts.
     pub(super) fn street_of(&self, kind: ObjectKind, id: i64) -> Option<&StreetRelation> {
         let Gathered {
             houses, streets, ..
@@ -100,7 +100,7 @@ impl Relations {
         Some(&streets[relation])
     }
 
-    /// Keeps a node with a place that is the label or the centre of a boundary.
+    /// Adds a node with a `place` if it is the label or the centre of a boundary.
     pub(super) fn add_place(&self, node: i64, tags: &TagList<'_>) {
         if self.gathered().labels.contains(&node)
             && let Some((kind, name)) = place_kind(tags).zip(tag(tags, "name"))
@@ -109,7 +109,7 @@ impl Relations {
         }
     }
 
-    /// The kinds of the places that name a boundary, by the key that an index has for them.
+    /// The kinds of the places that name a boundary, each with its key in the index.
     pub(super) fn labels(
         &self,
         boundary: &Relation<'_>,

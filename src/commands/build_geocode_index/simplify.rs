@@ -8,8 +8,8 @@ const LEAST_TOLERANCE: f64 = 100.0;
 /// The least number of corners of a ring.
 const LEAST_CORNERS: usize = 3;
 
-/// The polygons with at most about `max` corners, if they have more; `None` if they need no change. The tolerance is
-/// doubled until few enough are left. Rings that fall together are left out, but for the first.
+/// Simplifies polygons to at most about `max` corners; `None` if they have no more. The tolerance is doubled until few
+/// enough corners are left. Rings that collapse are left out, except the first.
 pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<AreaPolygon>> {
     let count = |polygons: &[AreaPolygon]| -> usize {
         let rings = polygons.iter();
@@ -49,7 +49,7 @@ fn coarse(ring: &[Point]) -> Vec<Point> {
     ring.iter().copied().step_by(step).take(4).collect()
 }
 
-/// The corners of a ring that are needed for a tolerance in 1e-7 degree; `None` if fewer than three are.
+/// The corners that a ring keeps at a tolerance in 1e-7 degree; `None` if fewer than three are left.
 fn ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
     let first = corners.first()?;
     let from_first = |point: &Point| distance(*point, *first, *first);
@@ -61,7 +61,7 @@ fn ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
     let mut parts = vec![(0, middle), (middle, corners.len())];
     while let Some((from, to)) = parts.pop() {
         is_kept[from] = true;
-        // The ends are one corner if the ring has only one.
+        // Both ends are the same corner in a ring of one.
         let [start, between @ .., end] = &closed[from..=to] else {
             continue;
         };

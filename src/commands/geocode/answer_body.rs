@@ -13,11 +13,11 @@ use std::task::{Context, Poll, ready};
 pub(super) struct AnswerBody {
     /// The bytes to send next.
     next: Option<Bytes>,
-    /// The part that is not made yet.
+    /// The part that was not generated yet.
     rest: Option<Box<Rest>>,
 }
 
-/// A part of an answer that is made when what is before it was sent.
+/// The rest of an answer, which is generated once the bytes before it were sent.
 struct Rest {
     text: MapText,
     sent: Arc<SendState>,
@@ -38,7 +38,7 @@ impl AnswerBody {
         }
     }
 
-    /// A map, whose first piece is made at once.
+    /// A map. Its first piece is generated at once.
     pub(super) fn map(mut text: MapText, sent: Arc<SendState>) -> Result<Self> {
         Ok(Self {
             next: text.next()?.map(Bytes::from),
@@ -46,7 +46,7 @@ impl AnswerBody {
         })
     }
 
-    /// The bytes that are made.
+    /// The bytes that were generated.
     pub(super) fn made(&self) -> &[u8] {
         self.next.as_deref().unwrap_or_default()
     }

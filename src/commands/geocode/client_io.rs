@@ -1,4 +1,4 @@
-//! Bytes to and from a client, with a limit for one that takes none.
+//! Reads from and writes to a client. Writes fail if the client accepts nothing for some time.
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
@@ -15,13 +15,13 @@ use tokio::time::{Sleep, sleep};
 #[derive(Default)]
 pub(super) struct SendState {
     is_unsent: AtomicBool,
-    /// Whether a part of a request has come.
+    /// Whether a part of a request has arrived.
     has_request: AtomicBool,
     waiting: Mutex<Option<Waker>>,
 }
 
 impl SendState {
-    /// Waits until all that was made is sent.
+    /// Waits until all bytes of answers were sent.
     pub(super) fn poll_sent(&self, context: &Context<'_>) -> Poll<()> {
         if !self.is_unsent.load(Ordering::Relaxed) {
             return Poll::Ready(());
@@ -31,17 +31,17 @@ impl SendState {
         Poll::Pending
     }
 
-    /// Says that something was made that is to be sent.
+    /// Records that bytes wait to be sent.
     pub(super) fn set_unsent(&self) {
         self.is_unsent.store(true, Ordering::Relaxed);
     }
 
-    /// Says that a request has come as a whole.
+    /// Records that a request has arrived as a whole.
     pub(super) fn set_answering(&self) {
         self.has_request.store(false, Ordering::Relaxed);
     }
 
-    /// Whether a request has come in part.
+    /// Whether a request has arrived in part.
     pub(super) fn has_request(&self) -> bool {
         self.has_request.load(Ordering::Relaxed)
     }
@@ -56,12 +56,12 @@ impl SendState {
     }
 }
 
-/// The connection to a client. A write fails if the client takes nothing for the time of the limit.
+/// The connection to a client. A write fails if the client accepts nothing within the limit.
 pub(super) struct ClientIo {
     stream: TokioIo<TcpStream>,
     sent: Arc<SendState>,
     limit: Duration,
-    /// The time left for a client that takes nothing.
+    /// The timer of a client that accepts nothing.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -79,7 +79,7 @@ impl ClientIo {
         self.stream.into_inner()
     }
 
-    /// The outcome of a write: an error if there was none for too long.
+    /// Returns the outcome of a write: an error if the client has accepted nothing for too long.
     fn written(
         &mut self,
         context: &mut Context<'_>,
@@ -136,13 +136,13 @@ impl Write for ClientIo {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Called when all bytes were written, which the kernel then has.
+        // hyper calls this when all bytes were written to the socket.
         self.sent.set_sent();
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // The connection is closed when the rest of what the client sends was read.
+        // `farewell` closes the connection after it has read the rest of the requests.
         Poll::Ready(Ok(()))
     }
 }

@@ -1,4 +1,4 @@
-//! A connection to a client, from its first request to its end.
+//! Serves a connection from its first request to its end.
 
 use super::answer_body::AnswerBody;
 use super::client_io::{ClientIo, SendState};
@@ -18,24 +18,24 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-/// The maximum number of bytes of a request, and of an answer that wait to be sent.
+/// The maximum length of a request, and of the part of an answer that waits to be sent, in bytes.
 const MAX_REQUEST: usize = 16 << 10;
-/// The time after which a connection is closed when its request is answered.
+/// The time after which a connection ends with the answer to its current request.
 const CONNECTION_TIME: Duration = Duration::from_secs(300);
 /// The time for the last answer of a connection that is being closed.
 pub(super) const CLOSING_TIME: Duration = Duration::from_secs(3);
-/// The time in which a client has to close a connection that the service has closed.
+/// The time that a client has to close a connection after the service has.
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
-/// Answers the requests of a connection, one after the other: the next when the answer before was sent. `limit` is the
-/// time in which a request has to arrive, and in which the client has to take some of an answer.
+/// Answers the requests of a connection in order, each after the answer before it was sent. `limit` is the time in
+/// which a request has to arrive, and in which the client has to accept some bytes of an answer.
 pub(super) async fn connection(
     stream: TcpStream,
     service: Arc<Service>,
     limit: Duration,
     mut stopped: watch::Receiver<()>,
 ) {
-    // Answers are small and whole: waiting for more to send makes them late.
+    // Answers are written as a whole, so that delaying small packets would only make them late.
     let _ = stream.set_nodelay(true);
     let sent = Arc::new(SendState::default());
     let answer = service_fn(|request: Request<Incoming>| {
@@ -77,21 +77,21 @@ pub(super) async fn connection(
         }
         Some(_) if stopped.has_changed().is_ok() => farewell(stream).await,
         Some(_) => {}
-        // The kernel need not keep what this client does not take.
+        // The kernel drops the bytes that this client does not accept.
         None => drop(stream.set_zero_linger()),
     }
 }
 
-/// Sends a client that the service has no room for an answer that says so.
+/// Answers that there are too many connections, and closes the connection.
 pub(super) async fn turn_away(stream: TcpStream, service: Arc<Service>) {
-    // Most clients send their request at once. An answer before it can get lost.
+    // Most clients send their request at once. They can lose an answer that comes before it.
     let _ = timeout(Duration::from_millis(500), stream.readable()).await;
     let message = "too many connections are open; try again later";
     let refusal = service.refusal(StatusCode::SERVICE_UNAVAILABLE, message);
     refuse(stream, &refusal).await;
 }
 
-/// Sends an answer outside of HTTP's exchange of requests and answers, and closes the connection.
+/// Sends an answer without hyper, and closes the connection.
 async fn refuse(stream: TcpStream, refusal: &Response<AnswerBody>) {
     let body = refusal.body().made();
     let mut answer = format!("HTTP/1.1 {}\r\n", refusal.status()).into_bytes();
@@ -104,14 +104,14 @@ async fn refuse(stream: TcpStream, refusal: &Response<AnswerBody>) {
     let len = body.len();
     answer.extend(format!("content-length: {len}\r\nconnection: close\r\n\r\n").bytes());
     answer.extend(body);
-    // The kernel has room for it, because it has nothing else for this client.
+    // The send buffer has room for the answer, because it contains nothing else for this client.
     if stream.try_write(&answer).is_ok() {
         farewell(stream).await;
     }
 }
 
-/// Closes a connection so that the client can read the last answer: the rest of what it sends is read, because the
-/// kernel would take back the answer otherwise.
+/// Closes a connection so that the client can read the last answer. Reads the rest of what the client sends, because
+/// otherwise the kernel would reset the connection and drop the answer.
 async fn farewell(mut stream: TcpStream) {
     let closed = poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await;
     if closed.is_err() {

@@ -1,7 +1,8 @@
-//! The text of a map, made piece by piece.
+//! The text of a map, generated piece by piece.
 
 use super::refusal::Refusal;
 use super::reverse::Parameters;
+use super::subject::degrees;
 use crate::error::Result;
 use crate::geocode::{GeocodeIndex, MapLayer, MapPiece, MapWalk};
 use crate::geometry::Point;
@@ -9,14 +10,14 @@ use crate::osm::Bbox;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The number of lines of each sort on a map.
+/// The maximum number of lines of each layer of a map.
 const MAP_BUDGET: usize = 20_000;
 /// The number of points of a piece of text.
 const PIECE_POINTS: usize = 512;
-/// The number of bytes of a piece of text that are expected.
+/// The expected length of a piece of text, in bytes.
 const PIECE_LEN: usize = 16 << 10;
 
-/// The lines of a map as JSON. It holds a place in the index, and no text.
+/// The lines of a map as JSON. Holds a position in the index, but no text.
 pub(super) struct MapText {
     index: Arc<GeocodeIndex>,
     walk: MapWalk,
@@ -55,7 +56,7 @@ impl MapText {
         })
     }
 
-    /// The next piece of the text; `None` when all were made.
+    /// The next piece of the text; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>> {
         if self.has_ended {
             return Ok(None);
@@ -74,11 +75,6 @@ impl MapText {
         self.has_ended = !more;
         Ok(Some(text))
     }
-}
-
-/// Degrees of 1e-7 degree.
-pub(super) fn degrees(e7: i32) -> f64 {
-    f64::from(e7) / 1e7
 }
 
 fn put_piece(text: &mut Vec<u8>, has_entry: &mut bool, walk: &MapWalk, piece: MapPiece<'_>) {
@@ -132,7 +128,7 @@ fn put_comma(text: &mut Vec<u8>, has_entry: &mut bool) {
     *has_entry = true;
 }
 
-/// Appends coordinates, longitudes first, and before all but the first of a line a comma.
+/// Appends coordinates, longitudes first, separated by commas. Begins with a comma unless `is_first`.
 fn put_points(text: &mut Vec<u8>, points: &[Point], is_first: bool) {
     let coordinates = points.iter().flat_map(|point| [point.lon_e7, point.lat_e7]);
     for (number, coordinate) in coordinates.enumerate() {
@@ -145,6 +141,6 @@ fn put_points(text: &mut Vec<u8>, points: &[Point], is_first: bool) {
 
 /// Appends a value as JSON.
 fn put(text: &mut Vec<u8>, value: &impl Serialize) {
-    // Numbers and texts have a form in JSON, and a vector takes everything.
+    // Numbers and texts always have a form in JSON, and writing to a vector cannot fail.
     let _ = serde_json::to_writer(text, value);
 }

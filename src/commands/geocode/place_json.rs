@@ -7,7 +7,7 @@ use crate::geocode::Answer;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A place as clients know it. Members that a format does not have are absent.
+/// A place in the form that clients of geocoders expect. Members that a format does not have are absent.
 #[derive(Serialize)]
 struct Place<'a> {
     place_id: i64,

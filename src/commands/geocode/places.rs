@@ -9,8 +9,8 @@ const LAT_NAMES: [&str; 3] = ["lat", "latitude", "y"];
 /// The names of a column of longitudes.
 const LON_NAMES: [&str; 5] = ["lon", "lng", "long", "longitude", "x"];
 
-/// Reads a place: a latitude and a longitude in degrees, separated by a space, a comma, a semicolon or a tab, or as the
-/// members `lat` and `lon` of a JSON object.
+/// Parses a place: a latitude and a longitude in degrees, separated by a space, a comma, a semicolon or a tab, or as
+/// the members `lat` and `lon` of a JSON object.
 ///
 /// # Errors
 ///
@@ -76,7 +76,8 @@ impl Separator {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TableForm {
     pub separator: Separator,
-    /// The indices of the columns with the latitude and the longitude; `None` if lines are what [`parse_place`] reads.
+    /// The indices of the columns with the latitude and the longitude; `None` if each line is a place for
+    /// [`parse_place`].
     pub columns: Option<[usize; 2]>,
     /// Whether the first line has the names of the columns.
     pub has_header: bool,
@@ -84,12 +85,12 @@ pub(super) struct TableForm {
 }
 
 impl TableForm {
-    /// The form of a table with the given first line. `columns` are the indices of the columns with the latitude and the
-    /// longitude, if they are known.
+    /// Detects the form of a table by its first line. `columns` are the indices of the columns with the latitude and
+    /// the longitude, if the user gave them.
     ///
     /// # Errors
     ///
-    /// The first line names columns, and none of them is a latitude or a longitude. The message says so.
+    /// The first line names columns, but none with latitudes or none with longitudes.
     pub(super) fn of(first: &str, columns: Option<[usize; 2]>) -> Result<Self, String> {
         let first = first.trim_start_matches('\u{feff}');
         let separator = Separator::of(first);
@@ -140,7 +141,7 @@ impl TableForm {
     ///
     /// # Errors
     ///
-    /// Lines are separated by spaces or are JSON. The message says so.
+    /// Columns are separated by spaces, or lines are JSON.
     pub(super) fn csv_separator(&self) -> Result<u8, String> {
         match (self.separator, self.is_json) {
             (Separator::Byte(separator), false) => Ok(separator),
@@ -179,7 +180,7 @@ fn fields_of(line: &str, separator: Separator) -> Result<Vec<Cow<'_, str>>, Stri
     let (mut text, mut ends) = (vec![0; line.len()], vec![0; line.len() + 1]);
     let (first, _, mut len, mut count) = reader.read_record(line.as_bytes(), &mut text, &mut ends);
     if first == csv_core::ReadRecordResult::InputEmpty {
-        // An empty input is the end of the table, at which a quote must not be open.
+        // An empty input ends the table. It must not leave a quote open.
         let (text, ends) = (&mut text[len..], &mut ends[count..]);
         let (_, _, more, fields) = reader.read_record(&[], text, ends);
         (len, count) = (len + more, count + fields);

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use hyper::StatusCode;
 
-/// An error that a client made: its status, and a sentence.
+/// An error of a client: its status, and a sentence.
 pub(super) struct Refusal(pub StatusCode, pub String);
 
 impl From<String> for Refusal {

@@ -1,4 +1,4 @@
-//! The parameters of `/reverse`, as clients of geocoders know them.
+//! The parameters of `/reverse`, which other geocoders have, too.
 
 use super::subject::ADDRESS_ZOOM;
 use crate::geocode::QueryOptions;
@@ -6,7 +6,7 @@ use crate::geometry::point_of_text;
 use crate::osm::Location;
 use std::collections::HashMap;
 
-/// Parameters that change the answers of other geocoders, and the value that asks for what this one answers.
+/// Parameters of other geocoders that are not supported, each with the only value that is accepted.
 const REFUSED: [(&str, &str); 9] = [
     ("namedetails", "0"),
     ("extratags", "0"),
@@ -22,7 +22,7 @@ const REFUSED: [(&str, &str); 9] = [
 /// The parameters of a request.
 pub(super) type Parameters = HashMap<String, String>;
 
-/// A place in the parameters `lat` and `lon`.
+/// The place in the parameters `lat` and `lon`.
 pub(super) fn place_of(parameters: &Parameters) -> Result<Location, String> {
     let parameter = |name: &str| {
         let value = parameters.get(name);
@@ -48,7 +48,7 @@ pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> Que
     weighted.sort_by(|one, other| other.1.total_cmp(&one.1));
     let mut languages: Vec<String> = Vec::new();
     for (language, _) in weighted {
-        // Names are tagged with languages, seldom with regions.
+        // Most names are tagged with a language, and not with a region.
         let plain = language.split('-').next().unwrap_or(language);
         for language in [language, plain] {
             if !languages.iter().any(|known| known == language) {

@@ -11,21 +11,21 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// The maximum number of connections at a time, unless the options say otherwise.
+/// The default of [`ServeOptions::max_connections`].
 pub const MAX_CONNECTIONS: u32 = 1024;
-/// The time for a request to arrive, and for a client to take some of an answer, unless the options say otherwise.
+/// The default of [`ServeOptions::timeout`].
 pub const TIMEOUT: Duration = Duration::from_secs(10);
-/// The number of connections at a time that are told that there are too many.
+/// The maximum number of further connections that are answered with the status 503 at a time.
 const TURNED_AWAY: usize = 64;
-/// The number of files that may be open besides connections.
+/// The number of open files that are not connections.
 const OTHER_FILES: u64 = TURNED_AWAY as u64 + 64;
-/// The number of connections that wait in the kernel.
+/// The maximum number of connections that wait in the kernel.
 const BACKLOG: u32 = 1024;
-/// The time that a client waits for a room before it is told that there is none.
+/// The time that a client waits for a free connection before it is turned away.
 const WAIT: Duration = Duration::from_secs(1);
-/// The number of bytes of answers that the kernel holds for a client; Linux takes twice as much, for its own needs.
+/// The send buffer of a connection, in bytes. Linux takes twice as much for its own data.
 const SEND_BUFFER: u32 = 32 << 10;
-/// The time between two looks at the manifest.
+/// The interval at which the manifest is checked for a new index.
 const RELOAD_TIME: Duration = Duration::from_secs(2);
 
 /// The options of the service.
@@ -40,7 +40,7 @@ pub struct ServeOptions {
     pub jobs: usize,
     /// The maximum number of connections at a time.
     pub max_connections: u32,
-    /// The time in which a request has to arrive, and in which a client has to take some of its answer.
+    /// The time in which a request has to arrive, and in which a client has to accept some bytes of its answer.
     pub timeout: Duration,
     /// The pages that may use the answers in browsers: an origin such as `https://maps.example.com`, or `*` for all.
     pub cors: Option<String>,
@@ -67,11 +67,11 @@ setters!(ServeOptions {
     cors: Option<String>,
 });
 
-/// Answers questions about places over HTTP until the process gets SIGTERM or SIGINT. `log` gets a line for each event,
-/// the address among them.
+/// Serves the index over HTTP until the process gets SIGTERM or SIGINT. `log` gets a line for each event, among them
+/// the address.
 ///
-/// An index that was built anew is used from then on; SIGHUP makes the service look at once. Connections that send no
-/// request, or do not take their answer, are closed. A client beyond the maximum number of connections waits for a
+/// An index that was built anew replaces the old one; SIGHUP makes the service check at once. Connections that send no
+/// request, or do not accept their answer, are closed. A client beyond the maximum number of connections waits for a
 /// second, and is answered with the status 503 if all are still open then.
 ///
 /// # Errors
@@ -92,7 +92,7 @@ fn failed(address: &str, action: &'static str) -> impl Fn(std::io::Error) -> Err
     move |error| Error::Usage(format!("{address}: {action}: {error}"))
 }
 
-/// A socket that listens. What the kernel holds of answers is limited.
+/// Opens a listening socket. Its connections have a small send buffer.
 async fn listen(address: &str) -> std::io::Result<TcpListener> {
     let mut failure = std::io::Error::other("it is the name of no address");
     for address in tokio::net::lookup_host(address).await? {
@@ -101,7 +101,7 @@ async fn listen(address: &str) -> std::io::Result<TcpListener> {
                 SocketAddr::V4(_) => TcpSocket::new_v4()?,
                 SocketAddr::V6(_) => TcpSocket::new_v6()?,
             };
-            // On Windows, it would let other programs take the port.
+            // On Windows, this option would let other programs take the port.
             #[cfg(not(windows))]
             socket.set_reuseaddr(true)?;
             socket.set_send_buffer_size(SEND_BUFFER)?;
@@ -116,16 +116,16 @@ async fn listen(address: &str) -> std::io::Result<TcpListener> {
     Err(failure)
 }
 
-/// The rooms for connections.
+/// The permits for connections.
 struct Rooms {
     free: Arc<Semaphore>,
-    /// Rooms for those that are turned away.
+    /// The permits for connections that are turned away.
     turned_away: Arc<Semaphore>,
-    /// The number of rooms.
+    /// The number of permits for connections.
     count: usize,
     /// The time limit of a connection.
     limit: Duration,
-    /// Whether nothing became free while the last client waited.
+    /// Whether no permit became free while the last client waited.
     is_full: bool,
 }
 
@@ -140,7 +140,7 @@ impl Rooms {
         }
     }
 
-    /// A room, for which a while is waited; `None` if all are taken.
+    /// Waits for a permit for a short time; `None` if all are taken.
     async fn wait(&self) -> Option<OwnedSemaphorePermit> {
         let free = self.free.clone();
         match free.try_acquire_owned() {
@@ -153,7 +153,7 @@ impl Rooms {
         }
     }
 
-    /// Gives a connection its room, or turns it away.
+    /// Serves a connection that has a permit, and turns away any other.
     fn admit(
         &mut self,
         stream: TcpStream,
@@ -238,7 +238,7 @@ async fn accept(
             _ = tick.tick() => service.reload(log),
             (room, accepted) = accepted => match accepted {
                 Ok((stream, _)) => rooms.admit(stream, room, &service, &stopped, log),
-                // Too many open files, or a client that is gone already: others go on.
+                // Too many files are open, or the client is gone already. The service continues.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
         }

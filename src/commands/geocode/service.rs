@@ -2,9 +2,10 @@
 
 use super::answer_body::AnswerBody;
 use super::client_io::SendState;
-use super::map_text::{MapText, degrees};
+use super::map_text::MapText;
 use super::refusal::Refusal;
 use super::reverse::{Format, Parameters, ReverseOptions, languages_of, place_of};
+use super::subject::degrees;
 use super::{geocode_json, place_json, place_xml};
 use crate::error::{Error, Result};
 use crate::geocode::{GeocodeIndex, Manifest};
@@ -17,16 +18,16 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The page that shows a map, and answers a click.
+/// The page with a map that answers clicks.
 const PAGE: &str = include_str!("page.html");
 /// The type of most answers.
 const JSON: &str = "application/json; charset=utf-8";
 
-/// The cause of an error in an origin.
+/// The message about an invalid origin.
 const EXPECTED_ORIGIN: &str = "expected *, null or an origin such as https://maps.example.com";
 
-/// Reads an origin as browsers send it: scheme, host and port without a path, or `*` for all, or `null` for local
-/// files.
+/// Parses an origin in the form that browsers send: scheme, host and port without a path. Also accepts `*` for all, and
+/// `null` for local files.
 pub fn parse_origin(text: &str) -> Option<&str> {
     let has_host = |(scheme, host): (&str, &str)| {
         let is_scheme =
@@ -41,7 +42,7 @@ pub fn parse_origin(text: &str) -> Option<&str> {
     is_origin.then_some(text)
 }
 
-/// The service: the index, which may be replaced.
+/// The service, with an index that may be replaced.
 pub(super) struct Service {
     directory: PathBuf,
     index: RwLock<Arc<GeocodeIndex>>,
@@ -67,7 +68,7 @@ impl Service {
         index.clone()
     }
 
-    /// The index in a line.
+    /// Describes the index in a line.
     pub(super) fn description(&self) -> String {
         let index = self.index();
         let manifest = index.manifest();
@@ -89,12 +90,12 @@ impl Service {
                 }
                 Err(error) => log(&format!("the old index is used on: {error}")),
             },
-            // Somebody builds it, or has taken it away: the mapped one is still there.
+            // The index is being built, or was removed: the mapped one remains usable.
             Err(_) => {}
         }
     }
 
-    /// The answer to a request. The rest of a long answer is made when what was made before is sent.
+    /// Answers a request. The rest of a long answer is generated after the bytes before it were sent.
     pub(super) fn answer(
         &self,
         request: &Request<Incoming>,
@@ -114,7 +115,7 @@ impl Service {
         }
     }
 
-    /// The answer to a request that is not answered.
+    /// Creates the answer to a request that is refused.
     pub(super) fn refusal(&self, status: StatusCode, message: &str) -> Response<AnswerBody> {
         let error = json!({"error": {"code": status.as_u16(), "message": message}});
         let mut response = self.response(status, error.to_string().into(), JSON);
@@ -132,7 +133,7 @@ impl Service {
         }
     }
 
-    /// The answer to a browser that asks whether a page of another origin may send a request.
+    /// Answers a browser that asks whether a page of another origin may send a request.
     fn preflight(&self) -> Response<AnswerBody> {
         let mut response = Response::new(AnswerBody::empty());
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -228,7 +229,7 @@ impl Service {
     }
 }
 
-/// Facts about the index.
+/// The answer to `/health`: facts about the index.
 fn health(index: &GeocodeIndex) -> Result<Value> {
     let (manifest, bbox) = (index.manifest(), index.bbox()?);
     let edges = (!bbox.is_empty()).then(|| bbox.edges_e7().map(degrees));

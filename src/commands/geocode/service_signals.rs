@@ -4,14 +4,14 @@ use std::io;
 
 /// A request made by a signal.
 pub(super) enum SignalRequest {
-    /// The service is to end.
+    /// Ends the service.
     End,
-    /// The index is to be opened again, if it was replaced.
+    /// Opens the index again if it was replaced.
     #[cfg_attr(windows, expect(dead_code, reason = "there is no SIGHUP"))]
     Reload,
 }
 
-/// SIGINT and SIGTERM, which end a service, and SIGHUP.
+/// The signals SIGINT and SIGTERM, which end a service, and SIGHUP, which reloads the index.
 #[cfg(unix)]
 pub(super) struct ServiceSignals {
     interrupt: tokio::signal::unix::Signal,

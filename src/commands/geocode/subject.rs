@@ -1,10 +1,10 @@
-//! The object that answers a request, and its address, by the names that clients of geocoders know.
+//! The object that answers a request and its address, with the names that clients of geocoders know.
 
 use crate::geocode::{Address, Answer, NamedArea, NearObject};
 use crate::osm::ObjectKind;
 use serde::{Serialize, Serializer};
 
-/// The terms under which answers may be used.
+/// The licence of the answers.
 pub(super) const LICENCE: &str =
     "Data © OpenStreetMap contributors, ODbL 1.0. https://www.openstreetmap.org/copyright";
 /// The value of `zoom` for an address, which is the default.
@@ -12,16 +12,16 @@ pub(super) const ADDRESS_ZOOM: u8 = 18;
 /// The least value of `zoom` for a street.
 const STREET_ZOOM: u8 = 16;
 
-/// The object that answers a request, and what it is.
+/// The object that answers a request, with its classification.
 pub(super) struct Subject<'a> {
     pub kind: ObjectKind,
     pub id: i64,
-    /// West, south, east, north in 1e-7 degree.
+    /// The box: west, south, east, north in 1e-7 degree.
     pub edges: [i32; 4],
     pub category: &'a str,
     pub sort: &'a str,
     pub address_type: &'a str,
-    /// 30 house, 26 street, 20 suburb, 16 city, 12 county, 8 state, 4 country.
+    /// The rank: 30 for a house, 26 street, 20 suburb, 16 city, 12 county, 8 state, 4 country.
     pub rank: u8,
     pub name: &'a str,
 }
@@ -29,7 +29,7 @@ pub(super) struct Subject<'a> {
 impl<'a> Subject<'a> {
     fn object(object: &NearObject, types: [&'a str; 3], rank: u8, name: &'a str) -> Self {
         let [category, sort, address_type] = types;
-        // The service asks for boxes.
+        // The queries of the service ask for boxes.
         let [south, west, north, east] = object.extent.map_or([0; 4], |extent| extent.edges());
         Self {
             kind: object.kind,
@@ -43,7 +43,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The object of an answer for a value of `zoom`.
+    /// Selects the object of an answer for a value of `zoom`.
     pub(super) fn of(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
         let (address, sources) = (&answer.address, &answer.sources);
         let house = sources.house_number.filter(|_| zoom >= ADDRESS_ZOOM);
@@ -86,7 +86,7 @@ impl<'a> Subject<'a> {
         Self::larger(answer, zoom)
     }
 
-    /// The finest part larger than a street that a value of `zoom` names, by whatever rule it is known.
+    /// The finest part of the address above the street that a value of `zoom` allows.
     fn larger(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
         let (address, sources) = (&answer.address, &answer.sources);
         let city_kind = address.city_kind.unwrap_or("city");
@@ -142,31 +142,32 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Converts units of 1e-7 degree to degrees.
 pub(super) fn degrees(e7: i32) -> f64 {
     f64::from(e7) / 1e7
 }
 
 impl Subject<'_> {
-    /// A number made of the kind and the id of the object: stable, unlike those of databases.
+    /// A number computed from the kind and the id of the object. It is stable, unlike the number in a database.
     pub(super) fn place_id(&self) -> i64 {
         self.id.wrapping_mul(4).wrapping_add(self.kind as i64)
     }
 
-    /// Latitude and longitude of the middle of the box, in degrees.
+    /// The latitude and the longitude of the middle of the box, in degrees.
     pub(super) fn middle(&self) -> [f64; 2] {
         let [south, north, west, east] = self.bounding_box();
         let middle = [f64::midpoint(south, north), f64::midpoint(west, east)];
         middle.map(|degrees| (degrees * 1e7).round() / 1e7)
     }
 
-    /// South, north, west, east in degrees.
+    /// The box: south, north, west, east in degrees.
     pub(super) fn bounding_box(&self) -> [f64; 4] {
         let [west, south, east, north] = self.edges.map(degrees);
         [south, north, west, east]
     }
 }
 
-/// The parts of an address by the names that clients know, the finest first.
+/// The parts of an address with the names that clients know, the finest first.
 pub(super) struct Parts(Vec<(&'static str, String)>);
 
 impl Parts {
@@ -206,7 +207,7 @@ impl Parts {
         self.0.iter().map(|(key, text)| (*key, text.as_str()))
     }
 
-    /// The parts in a line, without codes.
+    /// The text of all parts in a line, without codes.
     pub(super) fn display_name(&self) -> String {
         let is_shown = |key: &str| !matches!(key, "ISO3166-2-lvl4" | "country_code");
         let shown = self.0.iter().filter(|(key, _)| is_shown(key));
