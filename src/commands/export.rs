@@ -28,7 +28,7 @@ use crate::formats::{GeoParquetOptions, PageCompression};
 use crate::io::OutputTarget;
 use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind};
 use crate::runtime::Context;
-use builder::{Builder, Found, Shared, Totals};
+use builder::{Builder, ExportPart, Shared, Totals};
 pub use config::{Config, default_config, read_config};
 pub use problem::{Problem, ProblemCause, Severity};
 pub use rules::{AREA_TAGS, FeatureRules, GeometryTypes, TagRule, WrittenTags};
@@ -49,7 +49,7 @@ pub struct Options {
     pub target: OutputTarget,
     /// The format of the features.
     pub format: ExportFormat,
-    /// The rules that say which closed ways are areas, and which tags are written.
+    /// The rules for closed ways that are areas, and for the tags that are written.
     pub rules: FeatureRules,
     /// The types of geometries that are written.
     pub geometry_types: GeometryTypes,
@@ -57,7 +57,7 @@ pub struct Options {
     pub keep_untagged: bool,
     /// The expressions that select objects; all objects are selected if there are none.
     pub filter: Vec<ObjectExpression>,
-    /// The treatment of relations of which a member way or a node of one is not in the file.
+    /// The treatment of relations with a member way, or a node of one, that is not in the file.
     pub incomplete: Incomplete,
     /// Whether the locations in ways are used even if the header does not declare them.
     pub locations_in_ways: bool,
@@ -69,7 +69,7 @@ pub struct Options {
     /// The maximum memory in bytes for locations; `None` for four fifths of the available memory.
     pub max_memory: Option<u64>,
     /// Whether areas in text come after all points and lines, in the order in which one pass over the ways of a sorted
-    /// file completes them. Otherwise they come in the order of the file.
+    /// file completes them. Otherwise they come in the order of the input.
     pub areas_last: bool,
 }
 
@@ -118,18 +118,18 @@ pub enum ExportFormat {
     #[cfg(feature = "parquet")]
     GeoParquet(GeoParquetOptions),
     /// Objects without geometries, as tables in Parquet: one for nodes, one for ways, one for relations. Of the other
-    /// options, only those of the input and the filter have an effect.
+    /// options, only the input and the filter have an effect.
     #[cfg(feature = "parquet")]
     Objects(PageCompression),
 }
 
-/// The treatment of incomplete relations: a member way, or a node of one, is not in the file.
+/// The treatment of incomplete relations, which have a member way, or a node of one, that is not in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Incomplete {
-    /// They are left out, and counted.
+    /// Incomplete relations are left out and counted.
     #[default]
     LeaveOut,
-    /// The rings that close are written.
+    /// The closed rings of an incomplete relation are written.
     Keep,
 }
 
@@ -151,11 +151,11 @@ pub struct Summary {
     pub bbox: Option<[f64; 4]>,
     /// The sum of the areas of all polygons in square degrees.
     pub square_degrees: f64,
-    /// The number of objects that were left out because of an error, by its kind.
+    /// The numbers of objects that were left out because of an error, by the kind of the error.
     pub errors: BTreeMap<&'static str, u64>,
-    /// The number of relations of which a member way, or a node of one, is not in the file.
+    /// The number of relations with a member way, or a node of one, that is not in the file.
     pub incomplete: u64,
-    /// The number of mistakes in areas that have no effect, by their kind.
+    /// The numbers of mistakes in areas that have no effect, by their kind.
     pub warnings: BTreeMap<&'static str, u64>,
     /// The method of looking up locations; `None` if no node had to be looked up.
     pub index_type: Option<IndexType>,
@@ -163,7 +163,7 @@ pub struct Summary {
 
 impl Eq for Summary {}
 
-/// Receives problems with objects.
+/// A function that receives the problems with objects.
 pub type Report<'r> = dyn FnMut(&Problem) -> Result<()> + 'r;
 
 /// Writes the objects of a file of current data as features.
@@ -223,12 +223,12 @@ pub fn run<'r>(
         |block| selected_areas(&filter, block),
         move || Builder::new(&shared),
         |found| match found {
-            Found::Features(chunk) => sink.add_text(chunk),
-            Found::Problems(problems) => match &mut report {
+            ExportPart::Features(chunk) => sink.add_text(chunk),
+            ExportPart::Problems(problems) => match &mut report {
                 Some(report) => problems.iter().try_for_each(report),
                 None => Ok(()),
             },
-            Found::Tally(tally) => {
+            ExportPart::Tally(tally) => {
                 tally.add_to(&mut totals);
                 Ok(())
             }

@@ -29,9 +29,9 @@ use std::path::PathBuf;
 pub struct Extract {
     /// The area of the region.
     pub shape: Shape,
-    /// The place to which the objects of the region are written.
+    /// The destination of the objects of the region.
     pub output: OutputTarget,
-    /// The format in which they are written.
+    /// The format of the output.
     pub format: Format,
     /// Fields to set in the header of the output.
     pub header: HeaderOptions,
@@ -318,9 +318,9 @@ impl Pass<'_> {
     }
 
     /// Finds the objects that the regions keep, and opens the outputs. The members are `None` if their ids take too
-    /// much memory. A second thread creates the output files meanwhile, since creating many files is slow; its errors
-    /// are returned as soon as the nodes are found. Streams are opened later, since opening a pipe waits for its
-    /// reader: they are `None` in the list of outputs.
+    /// much memory. A second thread creates the output files meanwhile, because creating many files is slow. Its errors
+    /// are returned as soon as the nodes are found. Streams are `None` in the list of outputs: they are opened later,
+    /// because opening a pipe waits for its reader.
     fn find<'i>(
         &self,
         areas: &'i AreaIndex,

@@ -122,7 +122,7 @@ impl Totals {
     }
 }
 
-/// The choices of the user that visitors need.
+/// The options that visitors need.
 pub(super) struct Shared {
     form: FeatureForm,
     rules: FeatureRules,
@@ -153,8 +153,8 @@ impl Shared {
     }
 }
 
-/// A result of a thread.
-pub(super) enum Found {
+/// A part of the results of a thread.
+pub(super) enum ExportPart {
     Features(FeatureChunk),
     Problems(Vec<Problem>),
     /// The counts of a blob.
@@ -180,19 +180,19 @@ pub(super) struct Builder {
     points: Vec<Point>,
     nodes: Vec<AreaNode>,
     polygon: AreaPolygon,
-    /// An empty list whose memory is used again.
+    /// An empty list whose memory is reused.
     tags: TagList<'static>,
 }
 
 /// Empties a list, so that it can be used for tags with another lifetime.
 fn recycled<'a>(mut tags: TagList<'_>) -> TagList<'a> {
     tags.clear();
-    // The memory of a vector is used again for one of elements of the same size.
+    // `collect` reuses the memory of a vector whose elements have the same size.
     tags.into_iter().map(|_| ("", "")).collect()
 }
 
 impl Visitor for Builder {
-    type Found = Found;
+    type Found = ExportPart;
 
     fn select(&self, block: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
         select(&self.shared.filter, block)
@@ -233,19 +233,21 @@ impl Visitor for Builder {
         Ok(())
     }
 
-    fn take(&mut self, is_end: bool) -> Result<Option<Found>, FormatError> {
+    fn take(&mut self, is_end: bool) -> Result<Option<ExportPart>, FormatError> {
         #[cfg(feature = "parquet")]
         self.features.pass_on_many();
         if (is_end || self.features.len() >= CHUNK)
             && let Some(chunk) = self.features.take()?
         {
-            return Ok(Some(Found::Features(chunk)));
+            return Ok(Some(ExportPart::Features(chunk)));
         }
         if !self.problems.is_empty() && (is_end || self.problems.len() >= PROBLEMS) {
-            return Ok(Some(Found::Problems(std::mem::take(&mut self.problems))));
+            return Ok(Some(ExportPart::Problems(std::mem::take(
+                &mut self.problems,
+            ))));
         }
         if is_end {
-            Ok(self.tally.take().map(Found::Tally))
+            Ok(self.tally.take().map(ExportPart::Tally))
         } else {
             Ok(None)
         }
@@ -274,7 +276,7 @@ impl Builder {
         }
     }
 
-    /// Notes a problem.
+    /// Counts a problem, and keeps it if problems are reported.
     fn problem(&mut self, kind: ObjectKind, id: i64, cause: ProblemCause) {
         let problem = Problem { kind, id, cause };
         let tally = self.tally.get_or_insert_default();
@@ -288,7 +290,7 @@ impl Builder {
         }
     }
 
-    /// Adds a feature. `completion` is that of an area.
+    /// Adds a feature. An area has a `completion`.
     fn put(&mut self, feature: &Feature<'_>, completion: Option<Completion>) {
         self.tally
             .get_or_insert_default()
@@ -308,8 +310,8 @@ impl Builder {
         self.tags = recycled(list);
     }
 
-    /// Removes the tags that are not written. Returns whether there is a feature: its tags are not empty, or features
-    /// without tags are written, too.
+    /// Removes the tags that are not written. Returns whether the object becomes a feature: it has tags left, or
+    /// features without tags are written, too.
     fn retain(&self, tags: &mut TagList<'_>) -> bool {
         self.shared.rules.retain(tags);
         self.shared.keep_untagged || !tags.is_empty()
@@ -360,8 +362,8 @@ impl Builder {
         }
     }
 
-    /// Sets the points of a way, without those that equal the one before, and its nodes if there are such points. Fails
-    /// if a node has no location, or if there are fewer than two points.
+    /// Sets the points of a way without repetitions of the point before, and sets its nodes if there are repetitions.
+    /// Fails if a node has no location, or if fewer than two points are left.
     fn locate(
         &mut self,
         way: &Way<'_>,
@@ -388,7 +390,7 @@ impl Builder {
         }
     }
 
-    /// Sets the nodes of a way by its points, of which none is left out.
+    /// Sets the nodes of a way by its points, of which none was left out.
     fn set_nodes(&mut self, way: &Way<'_>) {
         let nodes = way.refs().zip(&self.points);
         let nodes = nodes.map(|(id, point)| AreaNode { id, point: *point });
@@ -421,7 +423,7 @@ impl Builder {
             info: way.info(),
             completion: Completion::of_way(id),
         };
-        // Nodes are set if some have the location of the one before.
+        // `locate` has set the nodes if some have the location of the node before.
         if self.nodes.is_empty() {
             let mut polygon = std::mem::take(&mut self.polygon);
             let is_simple = simple_polygon(&self.points, &mut polygon);
@@ -483,7 +485,7 @@ impl Builder {
         let assembly = members.assemble(&self.nodes, open_rings);
         let is_incomplete = members.missing.is_some();
         for problem in assembly.problems {
-            // A part of a relation that encloses nothing is no mistake.
+            // Errors in an incomplete relation may come from its missing parts.
             if !(is_incomplete && problem.kind.is_error()) {
                 self.problem(kind, id, ProblemCause::Area(problem));
             }

@@ -16,10 +16,10 @@ pub struct Config {
     pub attributes: Attributes,
     /// The options of the format, as pairs of name and value.
     pub format_options: Vec<(String, String)>,
-    /// The rules for closed ways and for tags. If the file has only one of the rules for lines and areas, the other one
-    /// is its opposite.
+    /// The rules for closed ways and for tags. If the file has only one of the rules for lines and for areas, the other
+    /// rule is its negation.
     pub rules: FeatureRules,
-    /// Remarks about the file.
+    /// The warnings about the file.
     pub warnings: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ impl Config {
     }
 }
 
-/// Reads a configuration file. Unknown fields are ignored. `rules` are those of a file that has none.
+/// Reads a configuration file. Unknown fields are ignored. `rules` apply if the file has none.
 pub fn read_config(path: &Path, rules: FeatureRules) -> Result<Config> {
     let text = std::fs::read(path).map_err(|error| Error::io(path, "cannot read", error))?;
     let config = serde_json::from_slice(&text).map_err(|error| error.to_string());

@@ -1,4 +1,4 @@
-//! The features of a worker that are not sent yet.
+//! The features of a worker that were not sent yet.
 
 use super::late_areas::{AreaBuffer, Completion, LateAreas};
 #[cfg(feature = "parquet")]
@@ -12,12 +12,12 @@ use crate::formats::{Attribute, FeatureOptions};
 use crate::index::RowBatch;
 use std::sync::Arc;
 
-/// The form that the format needs features in.
+/// The form in which the format needs features.
 #[derive(Clone)]
 pub(super) enum FeatureForm {
-    /// Text that is written as it is. Areas may be written after all else.
+    /// Text. Areas are written after all other features if `LateAreas` are given.
     Text(FeatureOptions, Option<Arc<LateAreas>>),
-    /// Rows that are sorted before they are written.
+    /// Rows, which are sorted before they are written.
     #[cfg(feature = "parquet")]
     Rows(Arc<TableRows>),
 }
@@ -42,7 +42,7 @@ impl FeatureForm {
 #[cfg(feature = "parquet")]
 const MAX_ROWS: usize = 2 << 20;
 
-/// Features that are not passed on yet.
+/// The features that were not passed on yet.
 pub(super) enum FeatureBuffer {
     Text(Box<TextFeatures>),
     #[cfg(feature = "parquet")]
@@ -53,7 +53,7 @@ pub(super) enum FeatureBuffer {
 pub(super) struct TextFeatures {
     text: FeatureText,
     options: FeatureOptions,
-    /// The areas, if they are written after all else.
+    /// The areas, if they are written after all other features.
     areas: Option<AreaBuffer>,
 }
 
@@ -91,7 +91,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// Adds a feature. `completion` is that of an area.
+    /// Adds a feature. An area has a `completion`.
     pub(super) fn put(&mut self, feature: &Feature<'_>, completion: Option<Completion>) {
         match self {
             Self::Text(features) => match (&mut features.areas, completion) {
@@ -119,7 +119,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// Removes the text, and returns it if there is any.
+    /// Takes the text, if there is any.
     pub(super) fn take(&mut self) -> Result<Option<FeatureChunk>, FormatError> {
         match self {
             Self::Text(features) => {
@@ -131,7 +131,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// Passes rows on if they are many.
+    /// Passes rows on if they take much memory.
     #[cfg(feature = "parquet")]
     pub(super) fn pass_on_many(&mut self) {
         if let Self::Rows(buffer) = self

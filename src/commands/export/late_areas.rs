@@ -1,8 +1,8 @@
 //! Areas that are written after all points and lines, in the order in which a single pass over the ways completes them.
 //!
-//! An area of a relation is complete with its last member way; an area of a closed way comes right behind the relations
-//! that the way completes. Relations that the same way completes are ordered by the position of the way among their
-//! members, then by their id.
+//! The area of a relation is complete with its last member way. The area of a closed way comes directly after the
+//! relations that the way completes. Relations that the same way completes are ordered by the position of the way among
+//! their members, then by id.
 
 use crate::error::{Error, Result};
 use crate::formats::FeatureOptions;
@@ -18,25 +18,26 @@ const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
     memory: 64 << 20,
 };
-/// Keys are ranks of ways without their lowest bit, which cannot overflow. Rows begin with what orders them further.
+/// The keys are ranks of ways without their lowest bit, so that they fit. The beginning of a row gives the rest of the
+/// order.
 const KEY: KeyBits = KeyBits {
     uncounted: 8,
     below_group: 63,
 };
-/// The length of the beginning of a row that orders rows: the rank of the way, the number of the member, the rank of
-/// the object.
+/// The length of the beginning of a row, which gives its order: the rank of the way, the index of the member, the rank
+/// of the object.
 const PLACE_LEN: usize = 20;
 /// The number of areas that are read at a time.
 const RANGE: u64 = 10_000;
 /// The number of bytes of text after which a chunk ends.
 const CHUNK: usize = 1 << 20;
 
-/// The object that completes an area.
+/// The way that completes an area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Completion {
     /// The rank of the id of the way.
     way: u64,
-    /// The number of the way among the members of the relation.
+    /// The index of the way among the members of the relation.
     member: u32,
 }
 
@@ -49,7 +50,8 @@ impl Completion {
         }
     }
 
-    /// The completion of the area of a relation: its last member way in the order of the file.
+    /// The completion of the area of a relation: its last member way in the order of the file; the lowest value if
+    /// there is none.
     pub(super) fn of_relation<'m>(members: impl Iterator<Item = Member<'m>>) -> Self {
         let ways = (0..)
             .zip(members)
@@ -69,7 +71,7 @@ pub(super) struct LateAreas {
 }
 
 impl LateAreas {
-    /// No areas. `directory` is that of temporary files.
+    /// Creates an empty collection. Temporary files are in `directory`.
     pub(super) fn new(options: &FeatureOptions, directory: &Path) -> Self {
         Self {
             sorter: RowSorter::new(LIMITS, KEY, directory),

@@ -1,4 +1,4 @@
-//! Problems with objects: why one is left out, and mistakes that have no effect.
+//! Problems with objects: causes for leaving an object out, and mistakes without an effect.
 
 use crate::area::{AreaProblem, ProblemKind};
 use crate::osm::ObjectKind;
@@ -44,7 +44,7 @@ pub enum Severity {
     Error,
     /// The relation is not wrong, but a part of it is not in the file.
     Incomplete,
-    /// None.
+    /// The problem has no effect.
     Warning,
 }
 

@@ -16,10 +16,10 @@ use std::sync::Arc;
 const GROUP_ROWS: u64 = 100_000;
 /// The memory of rows, in bytes, at which a row group ends.
 const GROUP_MEMORY: usize = 32 << 20;
-/// The memory of rows, in bytes, at which a row group ends within a blob. Blobs of real files end before.
+/// The memory of rows, in bytes, at which a row group ends within a blob. Rows of blobs of real files take less.
 const MAX_MEMORY: usize = 48 << 20;
 
-/// The blobs that become a row group, or several.
+/// The blobs that become one row group or several.
 struct Blobs(Vec<BlobEntry>);
 
 impl Blobs {
@@ -28,11 +28,11 @@ impl Blobs {
     }
 }
 
-/// A result of a thread.
-enum Found {
+/// A part of the results of a thread.
+enum EncodedPart {
     /// A row group, and the number of its rows.
     Group(EncodedGroup, u64),
-    /// Blobs with this number of bytes are done.
+    /// The number of bytes of the blobs that were encoded.
     Done(u64),
 }
 
@@ -62,8 +62,8 @@ pub(super) fn write(
         let phase = ctx.phase(name, items.iter().map(Blobs::input_bytes).sum());
         let mut add = |found| {
             let (group, rows) = match found {
-                Found::Group(group, rows) => (group, rows),
-                Found::Done(bytes) => {
+                EncodedPart::Group(group, rows) => (group, rows),
+                EncodedPart::Done(bytes) => {
                     phase.advance(bytes);
                     return Ok(());
                 }
@@ -103,7 +103,7 @@ fn start(
     file: &PbfFile,
     (filter, table): (Arc<ObjectFilter>, Arc<ObjectTable>),
     ctx: &Context,
-) -> Result<ChunkQueue<Blobs, Found>> {
+) -> Result<ChunkQueue<Blobs, EncodedPart>> {
     let (input, own) = (file.input.clone(), ctx.clone());
     ChunkQueue::start(
         name,
@@ -111,12 +111,12 @@ fn start(
         move || BlobReader::new(&input, &own),
         move |reader, blobs: Blobs, chunks: &_| {
             groups(reader, &blobs.0, kind, &filter, &table, chunks)?;
-            chunks.send(Found::Done(blobs.input_bytes()))
+            chunks.send(EncodedPart::Done(blobs.input_bytes()))
         },
     )
 }
 
-/// Opens the part of a table with a number.
+/// Opens the part with the given number of a table.
 fn open_part(
     directory: &mut OutputDirectory,
     kind: ObjectKind,
@@ -129,7 +129,7 @@ fn open_part(
     ParquetFile::create(StreamOutput::new(output), schema, properties)
 }
 
-/// The blobs with objects of a kind, in groups of about as many objects as a row group has.
+/// The blobs with objects of a kind, grouped so that each group has about as many objects as a row group.
 fn items(plan: &BlobPlan, kind: ObjectKind) -> Vec<Blobs> {
     let (mut items, mut count) = (Vec::<Blobs>::new(), GROUP_ROWS);
     let entries = plan.entries.iter();
@@ -146,21 +146,21 @@ fn items(plan: &BlobPlan, kind: ObjectKind) -> Vec<Blobs> {
     items
 }
 
-/// Encodes the objects of some blobs as row groups, which it sends as they are complete.
+/// Encodes the objects of some blobs as row groups, and sends each as soon as it is complete.
 fn groups(
     reader: &mut BlobReader,
     entries: &[BlobEntry],
     kind: ObjectKind,
     filter: &ObjectFilter,
     table: &ObjectTable,
-    chunks: &ChunkSender<Found>,
+    chunks: &ChunkSender<EncodedPart>,
 ) -> Result<()> {
     let mut rows = ObjectRows::default();
     let end = |rows: &mut ObjectRows| {
         let rows = std::mem::take(rows);
         match rows.len() as u64 {
             0 => Ok(()),
-            count => chunks.send(Found::Group(table.encode(rows)?, count)),
+            count => chunks.send(EncodedPart::Group(table.encode(rows)?, count)),
         }
     };
     for entry in entries {

@@ -1,4 +1,4 @@
-//! The rules that say which objects become which features.
+//! The rules by which objects become lines, areas, or both.
 
 use crate::osm::{ObjectExpression, ObjectFilter, TagPattern};
 
@@ -63,7 +63,7 @@ pub struct FeatureRules {
 }
 
 impl Default for FeatureRules {
-    /// A closed way is an area if its tags usually mean one ([`AREA_TAGS`]), and else a line.
+    /// Makes a closed way an area if its tags usually mean one ([`AREA_TAGS`]), and otherwise a line.
     fn default() -> Self {
         let patterns = AREA_TAGS
             .iter()
@@ -77,7 +77,7 @@ impl Default for FeatureRules {
 }
 
 impl FeatureRules {
-    /// Every closed way with a tag is both a line and an area, unless the tag `area` says which.
+    /// Makes every closed way with a tag both a line and an area, unless the tag `area` decides.
     pub fn both() -> Self {
         Self {
             linear: Some(TagRule::Any),
@@ -86,12 +86,12 @@ impl FeatureRules {
         }
     }
 
-    /// Writes only the tags that one of the patterns matches.
+    /// Restricts the written tags to those that one of the patterns matches.
     pub fn include_tags(&mut self, patterns: impl IntoIterator<Item = TagPattern>) {
         self.tags = WrittenTags::Only(filter(patterns));
     }
 
-    /// Writes only the tags that none of the patterns matches.
+    /// Restricts the written tags to those that none of the patterns matches.
     pub fn exclude_tags(&mut self, patterns: impl IntoIterator<Item = TagPattern>) {
         self.tags = WrittenTags::Except(filter(patterns));
     }
@@ -148,8 +148,8 @@ impl Default for GeometryTypes {
 
 /// The tags that make a closed way an area, in the notation of a configuration.
 ///
-/// This is the list "polygon features" (<https://github.com/tyrasd/osm-polygon-features>, 2017, CC0), in which tagging
-/// has not moved on but for `indoor`.
+/// The list is "polygon features" (<https://github.com/tyrasd/osm-polygon-features>, 2017, CC0). Tagging has changed
+/// since then only for `indoor`.
 pub const AREA_TAGS: [&str; 27] = [
     "building!=no",
     "amenity!=no",

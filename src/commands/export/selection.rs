@@ -1,4 +1,4 @@
-//! The objects that are selected.
+//! Selects objects by the filter of an export.
 
 use crate::engine::block_matcher::BlockMatcher;
 use crate::engine::geometry_pass::is_area;

@@ -15,14 +15,14 @@ use std::sync::Arc;
 
 /// The output of an export: a text that is written as features come, or tables that are written at the end.
 pub(super) enum FeatureSink {
-    /// Areas that are written after all else come with the text.
+    /// A text, and the areas that are written after all other features.
     Text(Box<FeatureDocument>, Option<Arc<LateAreas>>),
     #[cfg(feature = "parquet")]
     Tables(Box<TableSink>),
 }
 
 impl FeatureSink {
-    /// Opens the output. Also returns the form that it needs features in.
+    /// Opens the output. Also returns the form in which it needs features.
     pub(super) fn open(options: &Options, ctx: &Context) -> Result<(Self, FeatureForm)> {
         match &options.format {
             ExportFormat::Text(features) => {

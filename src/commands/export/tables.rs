@@ -13,23 +13,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The approximate number of rows of a row group.
 const GROUP_ROWS: usize = 100_000;
-/// The memory of the rows that are read at once, in bytes: a row group has no more.
+/// The maximum memory of the rows that are read at once, in bytes, and so of a row group.
 const READ_MEMORY: usize = 24 << 20;
 /// The limits of memory for rows that are being sorted.
 const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
     memory: 48 << 20,
 };
-/// The number of bytes after which a partition goes on in another file.
+/// The number of bytes after which a partition continues in another file.
 pub(super) const PART_LEN: u64 = 500_000_000;
 
-/// The keys of rows: a position on a curve, below the number of a partition.
+/// The keys of rows: the number of a partition, then a position on a curve.
 const KEY: KeyBits = KeyBits {
     uncounted: 8,
     below_group: 32,
 };
 
-/// Writes rows as tables when all are there.
+/// Writes rows as tables once all rows are there.
 pub(super) struct TableSink {
     pub rows: Arc<TableRows>,
     output: TableOutput,
@@ -39,12 +39,12 @@ pub(super) struct TableSink {
 pub(super) struct TableRows {
     pub options: GeoParquetOptions,
     sorter: RowSorter,
-    /// The metadata that some objects have.
+    /// The metadata fields that some objects have.
     info: Mutex<InfoColumns>,
 }
 
 impl TableRows {
-    /// Adds rows, and the metadata that some of their objects have. This may take a while.
+    /// Adds rows, and the metadata fields that some of their objects have. May block while rows are sorted.
     pub(super) fn add(&self, rows: RowBatch, info: InfoColumns) {
         {
             let mut all = self.info.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,11 +131,11 @@ impl TableSink {
     }
 }
 
-/// A result of a thread.
+/// A part of the results of a thread.
 enum Encoded {
     /// A row group of a partition.
     Group(u64, FeatureGroup),
-    /// A range with this number of rows is done.
+    /// The number of rows of a range that was encoded.
     Done(u64),
 }
 
@@ -165,11 +165,11 @@ fn row_groups(
 struct TableWriter<'t> {
     table: &'t FeatureTable,
     directory: Option<OutputDirectory>,
-    /// The file that is written, and facts about its rows.
+    /// The file that is being written, and facts about its rows.
     current: Option<(ParquetFile, TableFacts)>,
-    /// The partition of that file, and the number of the file in it.
+    /// The partition of the current file, and the index of the file in the partition.
     place: (u64, u32),
-    /// Files that are written and have no names yet.
+    /// The complete files, which have no names yet.
     written: Vec<StreamOutput>,
 }
 

@@ -27,7 +27,7 @@ const BYTES_PER_ID: [u64; 2] = [2, 6];
 const IDS_PER_NODE: [u64; 2] = [7, 4];
 /// The maximum number of blobs in the sample from which the nodes in the regions are estimated.
 const SAMPLE_BLOBS: usize = 96;
-/// The number of open files allowed for anything but outputs.
+/// The number of open files that are not outputs.
 const OTHER_FILES: u64 = 64;
 /// The number of open files per output.
 const FILES_PER_OUTPUT: u64 = 3;
@@ -139,9 +139,9 @@ impl Budget {
         ));
     }
 
-    /// The maximum memory of the ids in a pass over `regions` regions, in bytes. A single region cannot be split over
-    /// passes, so its ids are limited only if the user gave a limit. The ids may take at least an eighth of that limit,
-    /// since the estimate for everything else is generous.
+    /// The maximum memory of the ids in a pass over `regions` regions, in bytes. A single region cannot be divided, so
+    /// its ids are limited only if the user gave a limit. The ids may take at least an eighth of that limit, because
+    /// the estimate for everything else is generous.
     pub(super) fn for_ids(&self, regions: usize) -> u64 {
         let left = self.limit.saturating_sub(self.bytes(0, regions));
         match (regions, self.is_asked) {

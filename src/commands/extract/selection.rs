@@ -22,7 +22,7 @@ use outside::Outside;
 use rustc_hash::FxHashMap;
 
 /// Ids of objects, each with the set of regions that keep the object.
-type Found = Vec<(i64, SetNumber)>;
+type IdsWithRegions = Vec<(i64, SetNumber)>;
 
 /// For each object of a file, the set of regions that keep the object.
 pub(super) struct RegionMembers<'a> {
@@ -34,25 +34,25 @@ pub(super) struct RegionMembers<'a> {
     /// The blobs whose bounding box may meet a region, by their offset in the file. The value lists the regions that
     /// contain the whole box; it is `None` if other regions may contain a part of the box.
     near: FxHashMap<u64, Option<Vec<u32>>>,
-    /// For a file with a spatial layout, the places outside of the regions at which there are kept objects.
+    /// The places outside of the regions at which there are kept objects; `None` unless the file has a spatial layout.
     outside: Option<Outside>,
-    /// Whether a bounding box is taken to cover all nodes of a blob that was never scanned. Deleted nodes, which only
-    /// history files have, lie in no box.
+    /// Whether the bounding box of a blob that was never scanned counts as covering all its nodes. Deleted nodes, which
+    /// only history files have, lie in no box.
     boxes_cover_all_nodes: bool,
     /// Nodes in the regions; after `join` all nodes that are kept.
     nodes: IdMap,
-    /// Nodes that regions keep although they lie outside: refs of ways and members of relations.
+    /// Nodes that regions keep although they lie outside: nodes of ways and members of relations.
     added_nodes: IdMap,
     /// Ways with a node in a region; after `join` all ways that are kept.
     ways: IdMap,
     /// Ways that regions keep only as members of completed relations.
     added_ways: IdMap,
     relations: IdMap,
-    /// The kept relations without a kept node or way: they are parents of other kept relations.
+    /// The kept relations without a kept node or way, which are parents of other kept relations.
     parents: IdSet,
     /// The memory budget of the ids.
     room: MemoryBudget,
-    /// The kept parts of blobs, cached from the phase that finds them until they are written, as far as they fit.
+    /// The kept parts of blobs, cached from the phase that finds them until they are written, as far as memory allows.
     held: PartialBlobCache,
 }
 
@@ -99,7 +99,7 @@ impl<'a> RegionMembers<'a> {
             each_once,
             near: FxHashMap::default(),
             outside: is_spatial.then(Outside::default),
-            // Deleted nodes have no location. The header of a file declares whether it may contain any.
+            // Deleted nodes have no location. The header declares whether a file may contain any.
             boxes_cover_all_nodes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
             added_nodes: IdMap::default(),
@@ -108,8 +108,8 @@ impl<'a> RegionMembers<'a> {
             relations: IdMap::default(),
             parents: IdSet::default(),
             room: MemoryBudget::new(limits.ids),
-            // If one version of an object is kept, so are all others. A phase sees only the versions that meet its own
-            // condition, so the parts that it would cache may lack versions.
+            // If one version of an object is kept, all its versions are. A phase sees only the versions that meet its
+            // own condition, so the parts that it would cache may lack versions.
             held: PartialBlobCache::new(if each_once { limits.held } else { 0 }),
         };
         let mut source = Source { file, plan, ctx };
@@ -148,7 +148,7 @@ impl<'a> RegionMembers<'a> {
         self.nodes.is_empty()
     }
 
-    /// Removes blobs from the cache if a later phase found that further objects of them may be kept.
+    /// Removes blobs from the cache if a later phase found that more of their objects may be kept.
     fn evict_incomplete(&mut self) {
         let (added_ways, parents) = (&self.added_ways, &self.parents);
         let outside = self.outside.as_ref();
@@ -216,8 +216,8 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// The regions that contain all nodes of a blob, according to its bounding box; empty if no region contains any.
-    /// `None` if the box cannot decide this for all regions.
+    /// The regions that contain all nodes of a blob, according to its bounding box; empty if no region contains any of
+    /// them, and `None` if the box does not decide this for all regions.
     fn regions_around(&self, entry: &BlobEntry) -> Option<&[u32]> {
         if !self.has_all_in_its_box(entry) {
             return None;
@@ -239,15 +239,15 @@ impl<'a> RegionMembers<'a> {
         has_box && !may_be_nowhere
     }
 
-    /// The nodes of a block that lie in regions, and the offset of the blob if its bounding box would decide about them
-    /// but does not contain all: some nodes are outside of the world, or nowhere. Fails if a node on earth lies outside of
-    /// the box that the index gives.
+    /// Finds the nodes of a block that lie in regions. Also returns the offset of the blob if its bounding box would
+    /// decide about them but does not contain all of them, because some are outside of the world or have no location.
+    /// Fails if a node on earth lies outside of the box in the index.
     fn nodes_in_regions(
         &self,
         hold: bool,
         entry: &BlobEntry,
         block: &Block<'_>,
-    ) -> Result<(Found, Option<u64>), FormatError> {
+    ) -> Result<(IdsWithRegions, Option<u64>), FormatError> {
         let is_whole = self.has_all_in_its_box(entry) && block.check_box(entry)?;
         let mut found = Vec::new();
         let around = self.regions_around(entry);
@@ -301,14 +301,15 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// The ways of a block with a node in a region and, if `with_nodes`, the nodes of these ways with the regions that
-    /// keep the way but do not contain the node, and the locations of ways with such nodes.
+    /// Finds the ways of a block with a node in a region. If `with_nodes`, also returns the nodes of these ways with
+    /// the regions that keep the way but do not contain the node, and the locations of the nodes of ways that have such
+    /// nodes.
     fn ways_with_nodes(
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
         with_nodes: bool,
-    ) -> Result<(Found, Found, Vec<Location>), FormatError> {
+    ) -> Result<(IdsWithRegions, IdsWithRegions, Vec<Location>), FormatError> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(&mut refs, &mut ways)?;
@@ -351,7 +352,7 @@ impl<'a> RegionMembers<'a> {
     }
 
     /// Adds the nodes of ways that are kept as members of completed relations. If objects may occur in several
-    /// versions, adds the nodes of all versions of all kept ways, since all versions are kept.
+    /// versions, adds the nodes of all versions of all kept ways.
     fn complete_ways(&mut self, source: &mut Source<'_>) -> Result<()> {
         let each_once = self.each_once;
         if self.added_ways.is_empty() && each_once {
@@ -488,7 +489,7 @@ fn meets(entry: &BlobEntry, map: &IdMap) -> bool {
     }
 }
 
-/// The script that keeps the objects at some indices of a block of `count` objects; the indices ascend.
+/// Creates the script that keeps the objects at some ascending indices of a block of `count` objects.
 fn keep_indices(kept: &[u32], count: u32) -> EditScript {
     let mut kept = kept.iter().peekable();
     EditScript::keeping((0..count).map(|index| kept.next_if_eq(&&index).is_some()))
@@ -528,8 +529,8 @@ impl MemoryBudget {
         Self::new(self.most.saturating_sub(bytes))
     }
 
-    /// Whether the maps may take further ids. Measuring the memory of maps is slow: it is repeated only after the
-    /// number of ids has grown by a quarter.
+    /// Whether the maps may take more ids. Measuring their memory is slow, so it is repeated only after the number of
+    /// ids has grown by a quarter.
     fn may_grow<const N: usize>(&mut self, maps: [&IdMap; N]) -> bool {
         let ids: u64 = maps.iter().map(|map| map.len()).sum();
         if ids >= self.next_check {
@@ -539,7 +540,7 @@ impl MemoryBudget {
         !self.is_exceeded
     }
 
-    /// Measures the memory of the maps, and remembers if it exceeds the budget.
+    /// Measures the memory of the maps, and records whether it exceeds the budget.
     fn look<const N: usize>(&mut self, maps: [&IdMap; N]) {
         let bytes: u64 = maps.iter().map(|map| map.bytes()).sum();
         self.is_exceeded |= bytes > self.most;
@@ -553,7 +554,7 @@ fn add_all(map: &mut IdMap, found: &[(i64, SetNumber)], algebra: &mut SetAlgebra
 }
 
 /// Sorts the ids in ascending order, and merges repeated ids: the result has each id once, with the union of its sets.
-fn sort_and_merge(mut found: Found, algebra: &mut SetAlgebra<'_>) -> Found {
+fn sort_and_merge(mut found: IdsWithRegions, algebra: &mut SetAlgebra<'_>) -> IdsWithRegions {
     found.sort_unstable();
     found.dedup_by(|next, kept| {
         let same = next.0 == kept.0;

@@ -7,23 +7,23 @@ use crate::osm::ObjectExpression;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// No further objects: ways and relations may refer to objects that the output lacks.
+    /// Keeps no further objects: ways and relations may refer to objects that the output lacks.
     Simple,
-    /// Also all nodes of these ways, and all relations that are direct or indirect parents of these relations.
+    /// Also keeps all nodes of these ways, and the direct and indirect parents of these relations.
     CompleteWays {
         /// Whether relations are kept at all.
         relations: bool,
     },
-    /// As [`CompleteWays`](Self::CompleteWays). Some of these relations are completed: all their members that are nodes
-    /// or ways are kept, too, with all nodes of these ways.
+    /// Keeps what [`CompleteWays`](Self::CompleteWays) does, and completes some of these relations: all their members
+    /// that are nodes or ways are kept, too, with all nodes of these ways.
     Smart {
         /// The types of relations that are completed.
         types: RelationTypes,
         /// Relations of other types are completed, too, if at least this percentage of their members, 1 to 100, are
         /// nodes in the region or ways with such a node.
         min_percent: Option<u32>,
-        /// Of these relations only those with a tag that one of the expressions matches are completed; all of them if
-        /// the list is empty.
+        /// The tags of the relations that are completed: at least one of the expressions must match a tag. If empty,
+        /// the tags do not matter.
         tags: Vec<ObjectExpression>,
     },
 }

@@ -1,4 +1,4 @@
-//! The sets of regions that contain a location.
+//! Looks up the sets of regions that contain a location.
 
 use crate::engine::scan::Scan;
 use crate::error::Result;
@@ -14,7 +14,7 @@ pub(super) struct RegionLookup<'s> {
     sets: &'s SetTable,
     areas: &'s AreaIndex,
     locator: Locator<'s>,
-    /// A buffer for the regions that contain the location, but do not cover its whole cell.
+    /// A buffer for the regions that contain the location but do not cover its whole cell.
     partial: Vec<u32>,
     /// The last result: the regions that cover the whole cell of the location, as the number of a set of the
     /// [`AreaIndex`]; the other regions that contain the location; and the union of both.

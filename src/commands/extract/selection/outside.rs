@@ -1,4 +1,5 @@
-//! Places outside of the regions, for files with a spatial layout: blobs that have no object there are not read.
+//! Places outside of the regions with kept objects, for files with a spatial layout. Blobs without an object at such a
+//! place are not read.
 
 use super::RegionMembers;
 use crate::error::FormatError;
@@ -8,9 +9,9 @@ use crate::pbf::{BlobEntry, Block, stale_index};
 /// The places outside of the regions at which there are objects that regions keep.
 #[derive(Debug, Default)]
 pub(super) struct Outside {
-    /// The locations of nodes of ways; sorted by latitude once all are there.
+    /// The locations of the nodes of kept ways, sorted by latitude once all are known.
     nodes: Vec<Location>,
-    /// The boxes of the blobs with relations of which further members are kept.
+    /// The boxes of the blobs with relations whose members are all kept.
     relations: Vec<Bbox>,
 }
 
@@ -27,7 +28,7 @@ impl Outside {
             min_lon_e7: i32::MIN,
             max_lon_e7: i32::MAX,
         };
-        // An empty box is not known.
+        // An empty box stands for an unknown place.
         let bbox = if bbox.is_empty() { WORLD } else { *bbox };
         if self.relations.last() != Some(&bbox) {
             self.relations.push(bbox);
@@ -78,8 +79,8 @@ impl RegionMembers<'_> {
         outside.is_none_or(|outside| outside.may_have_member(entry))
     }
 
-    /// In a file with a spatial layout, the locations of the nodes of the ways whose index `is_wanted` accepts. Fails if
-    /// a way lies outside of the box of its blob.
+    /// In a file with a spatial layout, returns the locations of the nodes of the ways whose index `is_wanted` accepts.
+    /// Fails if a way lies outside of the box of its blob.
     pub(super) fn locations_of_ways(
         &self,
         entry: &BlobEntry,

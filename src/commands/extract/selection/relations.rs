@@ -1,6 +1,6 @@
 //! The relations that regions keep, and the members of these relations that are kept in addition.
 
-use super::{Found, RegionMembers, Source, add, add_all, keep_indices};
+use super::{IdsWithRegions, RegionMembers, Source, add, add_all, keep_indices};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::error::{FormatError, Result};
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
@@ -45,7 +45,8 @@ impl RegionMembers<'_> {
                 .for_each(|bbox| outside.add_relation(bbox));
         }
         let mut further = IdSet::default();
-        // A parent gets the set of each child, and passes it on to its own parents. Sets only grow, so that cycles end.
+        // A parent gets the set of each child, and passes it on to its own parents. Sets only grow, so that the loop
+        // ends in spite of cycles.
         while let Some((child, _)) = direct.pop() {
             let set = relations.get(child);
             for &parent in parents.get(&child).into_iter().flatten() {
@@ -175,13 +176,13 @@ impl RegionMembers<'_> {
 #[derive(Default)]
 struct FoundRelations {
     /// Relations with a member that is a node in a region or a way with such a node, and these regions.
-    direct: Found,
-    /// Pairs of a relation and one of its members that is a relation.
+    direct: IdsWithRegions,
+    /// Pairs of a relation and a member that is a relation.
     nested: Vec<(i64, i64)>,
     /// The members of completed relations that are ways.
-    ways: Found,
+    ways: IdsWithRegions,
     /// The members of completed relations that are nodes.
-    nodes: Found,
+    nodes: IdsWithRegions,
     /// The box of the blob, if it has completed relations.
     completed_in: Option<Bbox>,
 }
