@@ -18,7 +18,7 @@ use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind, id_from_rank};
 use crate::pbf::feature;
 use crate::runtime::Context;
-use blob_check::{Ends, Found, KindCheck, Order, Position};
+use blob_check::{BlobFindings, Ends, KindCheck, Order, Position};
 use contents::{ContentFindings, ContentRules};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,8 +32,8 @@ pub struct Options {
     /// Whether to check that ids are in canonical order and unique. In a history file, the versions of an object may
     /// follow each other in ascending order.
     pub ids: bool,
-    /// Whether the check of ids finds duplicates anywhere in the file, and not only adjacent ones; and whether all
-    /// objects are decoded, their strings have to be UTF-8, and the header has to declare the right features.
+    /// Whether the check is complete: duplicate ids are found anywhere in the file, not only side by side; all objects
+    /// are decoded; their strings must be UTF-8; and the header must declare the right features.
     pub full: bool,
     /// Whether to check that nodes lie on earth.
     pub places: bool,
@@ -51,8 +51,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given input, and defaults otherwise. Checks ids, the places of nodes, and the references of ways,
-    /// for all kinds of objects, and lists the first hundred problems of each sort.
+    /// Options with the given input, and defaults otherwise. Checks ids, the places of nodes, and the references of
+    /// ways, for all kinds of objects, and lists the first hundred problems of each sort.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
@@ -139,7 +139,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 impl Options {
-    /// Whether the contents are checked together with the ids of each kind: all blobs with objects are then read once.
+    /// Whether the contents are checked together with the ids of each kind, so that all blobs with objects are read
+    /// once.
     fn reads_all(&self) -> bool {
         self.full && self.ids && self.kinds == KindSet::ALL
     }
@@ -162,7 +163,7 @@ struct Check<'a> {
     sets: [IdSet; 3],
     /// The first and last object of each blob of the plan; `None` if the blob was not read for its ids.
     ends: Vec<Option<Ends>>,
-    /// The violations that will be listed, by the index of the blob in the plan and their position in the blob.
+    /// The violations to list, by the index of the blob in the plan and their position in the blob.
     ids: BTreeMap<(usize, Position), IdViolation>,
     /// The missing nodes and ways that are members of relations, so that each is counted once; indexed by kind.
     missing_members: [IdSet; 2],
@@ -271,7 +272,7 @@ impl Check<'_> {
                 || (),
                 |reader, (), (entry, index)| {
                     let found = reader.decode(entry, |payload| check.blob(entry, payload, &others));
-                    found.map(|found| Found { index, ..found })
+                    found.map(|found| BlobFindings { index, ..found })
                 },
                 |mut found| {
                     for (position, id) in (0..).zip(std::mem::take(&mut found.ids)) {
@@ -333,7 +334,7 @@ impl Check<'_> {
     }
 
     /// Adds the findings of a worker in one blob.
-    fn take(&mut self, kind: ObjectKind, mut found: Found) {
+    fn take(&mut self, kind: ObjectKind, mut found: BlobFindings) {
         *self.counter(kind) += found.count;
         if let (Some(all), Some(contents)) = (&mut self.contents, found.contents.take()) {
             all.add(contents, self.options.max_listed);
@@ -357,7 +358,7 @@ impl Check<'_> {
     }
 
     /// Adds the references to missing objects that a worker found in one blob with objects of `in_kind`.
-    fn take_dangling(&mut self, in_kind: ObjectKind, found: Found) {
+    fn take_dangling(&mut self, in_kind: ObjectKind, found: BlobFindings) {
         let more = found.more_members.iter();
         for dangling in found.dangling.into_iter().chain(more) {
             self.dangling(dangling);

@@ -16,7 +16,7 @@ pub(super) type Position = (ObjectKind, u64, bool);
 
 /// The findings of a worker in a blob, for one kind of objects.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct BlobFindings {
     /// The index of the blob in the plan.
     pub index: usize,
     /// The ends of the blob; `None` if its keys were not read.
@@ -29,12 +29,12 @@ pub(super) struct Found {
     pub violations: Vec<(Position, IdViolation)>,
     /// The number of further violations: ids out of order, and ids that occur again.
     pub more_violations: [u64; 2],
-    /// The first references to missing objects, at most [`KindCheck::max_listed`]. Of the references of relations to the
-    /// same node or way, only the first.
+    /// The first references to missing objects, at most [`KindCheck::max_listed`]. Of the references of relations to
+    /// the same node or way, only the first.
     pub dangling: Vec<Dangling>,
     /// The number of further references to missing objects, other than those to members that count once.
     pub more_dangling: u64,
-    /// Further members that are missing, and that count once.
+    /// Further missing members. Each counts once.
     pub more_members: Members,
     /// Whether a relation refers to a relation.
     pub has_nested: bool,
@@ -51,7 +51,7 @@ pub(super) struct Found {
 pub(super) struct Members {
     /// The ids of nodes, and of ways.
     ids: [Vec<i64>; 2],
-    /// The relations by their ids, and the numbers of nodes and of ways up to the last one of each.
+    /// The id of each relation, and the ends of its nodes and of its ways in `ids`.
     relations: Vec<(i64, [usize; 2])>,
 }
 
@@ -94,8 +94,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// `None` if `next` may follow `last`; otherwise whether both are the same object: `true` for a duplicate, `false`
-    /// for wrong order.
+    /// Compares two adjacent objects: `None` if `next` may follow `last`, `Some(true)` for a duplicate, and
+    /// `Some(false)` for wrong order.
     pub(super) fn violation(
         self,
         last: (TypeThenId, i64),
@@ -125,7 +125,7 @@ pub(super) struct KindCheck {
     pub refs: bool,
     /// The maximum number of violations and of missing objects that are listed. Others are only counted.
     pub max_listed: usize,
-    /// Whether repeated ids are found with a set of all ids: then adjacent objects with the same id are not reported.
+    /// Whether repeated ids are found by a set of all ids. Adjacent objects with the same id are not reported then.
     pub full: bool,
     /// The rules for contents, if they are checked with the objects of the kind.
     pub contents: Option<ContentRules>,
@@ -156,12 +156,12 @@ impl KindCheck {
         entry: &BlobEntry,
         payload: &[u8],
         sets: &[IdSet; 3],
-    ) -> Result<Found, FormatError> {
+    ) -> Result<BlobFindings, FormatError> {
         let block = Block::parse_bare(payload)?;
         let mut found = if !self.needs_keys(entry) {
-            Found {
+            BlobFindings {
                 count: u64::from(entry.count),
-                ..Found::default()
+                ..BlobFindings::default()
             }
         } else if let Some(found) = self.ascending(&block)? {
             found
@@ -192,13 +192,14 @@ impl KindCheck {
         Ok(found)
     }
 
-    /// Counts the objects of a block of the kind alone, and collects their ids, which are positive and strictly ascending:
-    /// nearly all blocks are such. `None` for other blocks, and where versions are compared, too.
-    fn ascending(&self, block: &Block<'_>) -> Result<Option<Found>, FormatError> {
+    /// A fast path of [`keys`](Self::keys) for blocks of this kind alone whose ids are positive and strictly ascending,
+    /// as nearly all blocks are. Counts the objects and collects their ids. Returns `None` for other blocks, and if
+    /// versions have to be compared.
+    fn ascending(&self, block: &Block<'_>) -> Result<Option<BlobFindings>, FormatError> {
         if self.order.history {
             return Ok(None);
         }
-        let mut found = Found::default();
+        let mut found = BlobFindings::default();
         let (mut first, mut last, mut is_ascending) = (0, 0, true);
         block.for_each_id(|kind, id| {
             is_ascending &= id > last && kind == self.kind;
@@ -223,8 +224,8 @@ impl KindCheck {
 
     /// Counts the objects of the kind, collects their ids, and compares adjacent objects. Objects of all kinds are
     /// compared, but only violations by an object of the kind are reported.
-    fn keys(&self, block: &Block<'_>, blob: u32) -> Result<Found, FormatError> {
-        let mut found = Found::default();
+    fn keys(&self, block: &Block<'_>, blob: u32) -> Result<BlobFindings, FormatError> {
+        let mut found = BlobFindings::default();
         let order = self.order;
         let mut keys = block.keys();
         let mut last: Option<(TypeThenId, i64)> = None;
@@ -273,7 +274,7 @@ impl KindCheck {
         &self,
         block: &Block<'_>,
         sets: &[IdSet; 3],
-        found: &mut Found,
+        found: &mut BlobFindings,
     ) -> Result<(), FormatError> {
         if self.kind == ObjectKind::Way {
             return self.node_refs(block, &sets[ObjectKind::Node as usize], found);
@@ -298,8 +299,8 @@ impl KindCheck {
         &self,
         payload: &[u8],
         relations: &IdSet,
-    ) -> Result<Found, FormatError> {
-        let (block, mut found) = (Block::parse_bare(payload)?, Found::default());
+    ) -> Result<BlobFindings, FormatError> {
+        let (block, mut found) = (Block::parse_bare(payload)?, BlobFindings::default());
         block.for_each_member(|relation, kind, id| {
             if kind == ObjectKind::Relation && !relations.contains(id) {
                 self.add_dangling(member(relation, kind, id), &mut found);
@@ -313,7 +314,7 @@ impl KindCheck {
         &self,
         block: &Block<'_>,
         nodes: &IdSet,
-        found: &mut Found,
+        found: &mut BlobFindings,
     ) -> Result<(), FormatError> {
         block.for_refs(REFS_AT_A_TIME, |refs, ways| {
             nodes.for_each_absent(refs, |index| {
@@ -329,7 +330,7 @@ impl KindCheck {
         })
     }
 
-    fn add_dangling(&self, dangling: Dangling, found: &mut Found) {
+    fn add_dangling(&self, dangling: Dangling, found: &mut BlobFindings) {
         if found.dangling.len() < self.max_listed {
             found.dangling.push(dangling)
         } else {

@@ -1,5 +1,5 @@
-//! The check of what the blobs hold beside ids and references: locations on earth, strings, indices, and the features
-//! that the header declares.
+//! Checks the contents of blobs beyond ids and references: locations on earth, strings, indices, and the features that
+//! the header declares.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, BlobReader, PbfFile};
@@ -21,7 +21,7 @@ pub struct Outside {
     pub lon: f64,
 }
 
-/// A fault in the contents of a file, because of which other commands refuse the file or readers misunderstand it.
+/// A fault in the contents of a file. Other commands refuse such a file, or readers misunderstand it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// The kind of the object; `None` if the fault concerns a whole blob or the file.
@@ -41,21 +41,21 @@ pub(super) struct Contents {
     pub count: u64,
     /// The first faults in file order.
     pub listed: Vec<Fault>,
-    /// The number of strings with characters that XML 1.0 does not know.
+    /// The number of strings with characters that XML 1.0 does not allow.
     pub inexpressible: u64,
 }
 
 /// The findings in a blob.
 pub(super) struct BlobContents {
     number: u32,
-    /// `None` if the objects cannot be decoded.
+    /// The facts about the objects; `None` if they cannot be decoded.
     facts: Option<ContentFacts>,
     faults: Vec<ContentFault>,
     /// The number of further faults.
     more: u64,
 }
 
-/// The rules for what is found in a blob.
+/// The rules for the check of the contents of a blob.
 #[derive(Clone, Copy)]
 pub(super) struct ContentRules {
     /// The kinds of the objects whose faults count.
@@ -72,7 +72,7 @@ pub(super) struct ContentFindings {
     deleted: Option<u32>,
     located: Option<u32>,
     has_refs: bool,
-    /// Whether the facts are incomplete, as a blob could not be decoded.
+    /// Whether the facts are incomplete, because a blob could not be decoded.
     is_incomplete: bool,
 }
 
@@ -102,15 +102,15 @@ impl ContentFindings {
             what: fault.what,
         }));
         if listed.len() > max_listed {
-            // Blobs come in the order of the file for each kind.
+            // Blobs come in file order, but once for each kind.
             listed.sort_by_key(|fault| fault.blob);
             listed.truncate(max_listed);
         }
     }
 }
 
-/// Compares what all blobs have with what the header declares. `findings` are those in all blobs with objects; `None` if
-/// no blob was checked yet: then all are decoded.
+/// Compares the contents of all blobs with the features that the header declares. `findings` are those of all blobs
+/// with objects; if `None`, no blob was checked yet, and all are decoded.
 pub(super) fn check(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -118,7 +118,7 @@ pub(super) fn check(
     rules: ContentRules,
     ctx: &Context,
 ) -> Result<Contents> {
-    // A blob without objects is of no kind, and was not read for one.
+    // The checks of the kinds do not read a blob without objects.
     let is_left = |entry: &&BlobEntry| findings.is_none() || entry.kinds.is_empty();
     let left: Vec<_> = plan.entries.iter().filter(is_left).collect();
     let mut findings = findings.unwrap_or_default();
@@ -207,7 +207,8 @@ fn decode_and_check(
     }
 }
 
-/// The contradictions between the features that the header declares and the blobs, each with the number of a blob, or 0.
+/// The contradictions between the features that the header declares and the blobs, each with the number of a blob, or
+/// 0.
 fn false_features(
     file: &PbfFile,
     plan: &BlobPlan,

@@ -1,7 +1,7 @@
 //! Compares the blobs of a file with its table of ids.
 //!
-//! The table lists blobs by their ids, and the blobs are not in that order. So each pair of a range of ids and a blob
-//! becomes a hash. The sum of the hashes of the table must be that of the blobs.
+//! The table lists blobs by ids, but the blobs are not in that order. Each pair of a range of ids and a blob is
+//! therefore hashed. The sum of the hashes of the table must equal the sum of those of the blobs.
 
 use crate::error::{FormatError, Result};
 use crate::file::PbfFile;
@@ -31,8 +31,8 @@ pub(super) struct IdsOfBlob {
 }
 
 impl<'f> IdRanges<'f> {
-    /// Reads the table of a file; `None` if it has none. The inner result is an error if the table is damaged, the outer
-    /// one if the file cannot be read.
+    /// Reads the table of a file; `None` if it has none. The inner result is an error if the table is damaged, the
+    /// outer one if the file cannot be read.
     pub(super) fn read(
         file: &'f PbfFile,
         ctx: &Context,

@@ -18,7 +18,7 @@ pub struct IndexCheck {
     pub blobs: u64,
     /// The number of undamaged blobs that the table of contents describes.
     pub in_table: u64,
-    /// Whether the file has a spatial layout, which `cat` does not make anew.
+    /// Whether the file has a spatial layout, which `cat` cannot restore.
     pub spatial_layout: bool,
     /// The number of objects in undamaged blobs that the table of ids leads to; 0 if the file has no such table.
     pub in_id_table: u64,
@@ -26,7 +26,7 @@ pub struct IndexCheck {
     pub hashed: u64,
     /// The number of undamaged blobs with an index in the BlobHeader.
     pub with_blob_index: u64,
-    /// The number of undamaged blobs whose zlib data has segments, which edits copy if nothing in them changes.
+    /// The number of undamaged blobs whose zlib data has segments. An edit copies the segments that do not change.
     pub with_segments: u64,
     /// The number of blobs that cannot be decoded.
     pub damaged: u64,
@@ -223,7 +223,7 @@ impl<'f> IndexComparison<'f> {
         self.check.in_table += 1;
         self.check.hashed += u64::from(entry.flags.has(BlobFlags::HASHED));
         self.compare(entry, found, "the table of contents");
-        // Where its relations are, a blob does not say.
+        // A blob does not contain the places of its relations.
         let is_false = |bbox| entry.kinds == KindSet::of(ObjectKind::Way) && entry.bbox != bbox;
         if box_of_ways.is_some_and(is_false) {
             self.differs(found, "the table of contents: the box of the ways differs");

@@ -31,7 +31,7 @@ pub struct Summary {
     /// The number of faults in the contents; `None` without [`Options::full`](super::Options::full).
     pub faults: Option<u64>,
     /// The number of strings, in all blobs together, with control characters or other characters that XML 1.0 does not
-    /// know. Each of their uses is a fault. `None` without [`Options::full`](super::Options::full).
+    /// allow. Each of their uses is a fault. `None` without [`Options::full`](super::Options::full).
     pub inexpressible: Option<u64>,
     /// The result of the check of indexes; `None` if they were not checked.
     pub index: Option<IndexCheck>,
@@ -41,8 +41,7 @@ pub struct Summary {
     /// [`Options::max_listed`](super::Options::max_listed).
     pub listed_ids: Vec<IdViolation>,
     /// The first references to missing objects, at most [`Options::max_listed`](super::Options::max_listed): those of
-    /// ways, then of relations to
-    /// nodes and ways, then of relations to relations, each in file order.
+    /// ways, then of relations to nodes and ways, then of relations to relations, each in file order.
     pub listed_refs: Vec<Dangling>,
     /// The first nodes outside of the world, in file order, at most
     /// [`Options::max_listed`](super::Options::max_listed).
