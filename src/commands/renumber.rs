@@ -40,7 +40,7 @@ pub struct Options {
     /// The kinds of objects that get new ids. References to objects of other kinds stay.
     pub kinds: KindSet,
     /// The first new id of nodes, ways and relations. Must not be 0, which is not checked. From a negative first id,
-    /// new ids count downwards. If `None`, the first ids that `directory` records are used, or 1 for each kind.
+    /// new ids count downwards. If `None`, the first ids in `directory` are used, or 1 for each kind.
     pub start: Option<[i64; 3]>,
     /// The directory that keeps the map of ids from one run to the next; `None` to keep no map.
     pub directory: Option<PathBuf>,
@@ -102,9 +102,10 @@ pub struct Summary {
 /// Gives objects ids without gaps, and changes references accordingly.
 ///
 /// Reads one file, which may be unsorted or a history file. If the nodes are known to be in canonical order, and there
-/// is no map of earlier runs, nodes are read once, and so are ways that are. Otherwise they are read twice, as relations
-/// always are: first for ids and references, then to be written. Writes one PBF file. With [`Options::directory`], reads the map of
-/// ids of earlier runs first, and writes the map before the output gets its name.
+/// is no map of earlier runs, nodes are read once, and so are ways in canonical order. Otherwise they are read twice,
+/// as relations always are: first for ids and references, then to be written. Writes one PBF file. With
+/// [`Options::directory`], reads the map of ids of earlier runs first, and writes the map before the output gets its
+/// name.
 ///
 /// # Memory
 ///

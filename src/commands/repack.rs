@@ -41,7 +41,7 @@ pub enum Layout {
     /// The order of the input.
     #[default]
     Unchanged,
-    /// The order of a Hilbert curve. Questions about a place then concern few blobs.
+    /// The order of a Hilbert curve. Queries for a place then concern few blobs.
     Hilbert,
 }
 
@@ -88,16 +88,16 @@ pub struct Summary {
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory). With [`Layout::Hilbert`] also 128 MB, 48 MB a job, 12 bytes for each blob,
-/// and 18 bytes for each node and way that is a member of a relation. Objects and their ids are sorted in unnamed files
-/// beside the output, which take about as much space as the input, and a quarter more.
+/// The [base memory](crate::commands#memory). With [`Layout::Hilbert`] also 128 MB, 48 MB a job, 12 bytes for each
+/// blob, and 18 bytes for each node and way that is a member of a relation. Objects and their ids are sorted in unnamed
+/// files beside the output, which take about as much space as the input, and a quarter more.
 ///
 /// # Errors
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
-/// - With [`Layout::Hilbert`], the input is a history file, is not in order, or has ways without locations, or the output
-///   is a PBF file whose objects have another form (without metadata, or with plain nodes).
+/// - With [`Layout::Hilbert`], the input is a history file, is not in order, or has ways without locations, or the
+///   output is a PBF file whose objects have another form (without metadata, or with plain nodes).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.layout == Layout::Hilbert {
         return spatial::write(options, ctx);
@@ -200,7 +200,8 @@ impl<'o> Worker<'o> {
 
 fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
     let write = WriteOptions {
-        // Only blobs with the requested compression are copied: no note has to say so, and none has to be compressed.
+        // Only blobs with the requested compression are copied: the sink need neither compress them nor warn of their
+        // compression.
         is_compression_explicit: false,
         recompress: false,
         ..options.output.write
@@ -214,7 +215,7 @@ fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
 /// The position of a blob's objects in the blobs of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// The objects stay in their blob: the blob begins where a blob of the output has to begin, and it is full, or the
+    /// The objects stay in their blob, because a blob of the output begins where it does, and because it is full or the
     /// next object is of another kind.
     Fits,
     /// The objects begin in a blob of the output after this number of other objects, and continue in the next blobs of
@@ -224,8 +225,8 @@ enum Position {
 
 fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem> {
     let mut items = Vec::with_capacity(plan.entries.len());
-    // The kind of the last objects, and how many of them are in the blob of the output that is not full yet, if that is
-    // known. `None` if the last blob stays as it is.
+    // The kind of the last objects, and the number of them in the blob of the output that is not full yet, if known.
+    // `None` if the last blob stays as it is.
     let mut pending: Option<(ObjectKind, Option<usize>)> = None;
     let mut entries = plan
         .entries

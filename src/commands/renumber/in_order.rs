@@ -133,7 +133,7 @@ impl Worker {
 }
 
 impl OrderedPass<'_> {
-    /// The turn of a blob to give numbers to missing nodes; `None` if they get none.
+    /// The turn of a blob to number missing nodes; `None` if missing nodes get no numbers.
     fn turn(&self, number: u64) -> Option<Turn<'_, MissingNodes>> {
         (self.replaces_nodes && self.assigns).then(|| self.missing.turn(number))
     }
@@ -157,7 +157,7 @@ impl OrderedPass<'_> {
         }
         let ambiguous = match turn {
             Some(turn) => {
-                // The error of the blob that failed is the first, and so the one that is reported.
+                // The error of the blob that failed comes first, so it is the one that is reported.
                 let failed = FormatError::new("a blob before this one is damaged");
                 turn.take(|missing| references.number(missing, nodes))
                     .ok_or(failed)?;
@@ -173,8 +173,8 @@ impl OrderedPass<'_> {
         self.encode(worker, blob, start, old, ambiguous)
     }
 
-    /// As [`renumber`](Self::renumber), for a long blob of ways: references are replaced one way after the other, and not
-    /// looked up in advance, so that they are not held.
+    /// Does the same as [`renumber`](Self::renumber) for a long blob of ways. References are replaced way by way rather
+    /// than looked up in advance, so that they need no memory.
     fn renumber_one_by_one(
         &self,
         worker: &mut Worker,
@@ -229,7 +229,7 @@ impl OrderedPass<'_> {
     }
 }
 
-/// Gives new ids to the ways of a blob, and to the nodes that they refer to when they are met.
+/// Gives new ids to the ways of a blob, and to each node that they refer to when its reference is read.
 struct OneByOne<'n, 'm> {
     objects: CountedObjects<'n>,
     nodes: &'n Numbering,
@@ -265,7 +265,7 @@ struct MissingNodes {
 }
 
 impl MissingNodes {
-    /// No nodes. Their numbers follow those of `known`.
+    /// Creates an empty list. The numbers of its nodes will follow those of `known`.
     fn new(known: &Numbering) -> Self {
         Self {
             first: known.len(),

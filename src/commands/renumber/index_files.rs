@@ -29,8 +29,9 @@ pub(super) struct IndexFiles {
 }
 
 impl IndexFiles {
-    /// Opens the files, so that a directory that cannot be written, and another run that writes it, end the run before
-    /// the work. Existing files are replaced, unless one may not be what an earlier run wrote and `overwrite` is not set.
+    /// Opens the files before the work begins, so that a directory that cannot be written, or that another run writes
+    /// to, ends the run early. Existing files are replaced; if an earlier run may not have written one of them, this
+    /// needs `overwrite`.
     fn open(directory: &Path, overwrite: bool, ctx: &Context) -> Result<Self> {
         let has_starts = starts_path(directory).exists();
         for kind in ObjectKind::ALL {
@@ -55,13 +56,13 @@ impl IndexFiles {
         })
     }
 
-    /// Writes the maps of ids, one for each kind, and the first new ids, and gives the files their names when all are on
-    /// disk.
+    /// Writes the maps of ids, one for each kind, and the first new ids, and gives the files their names when all are
+    /// on disk.
     pub(super) fn write(self, numberings: &[Numbering; 3]) -> Result<()> {
         let [nodes, ways, relations] = numberings.each_ref().map(Numbering::start);
         let mut starts = StreamOutput::new(self.starts);
         starts.write(format!("{nodes},{ways},{relations}\n").as_bytes())?;
-        // The first ids come first: maps without them are none of an earlier run.
+        // The first ids are written first: maps without them do not come from this program.
         let mut outputs = vec![starts];
         for (numbering, output) in numberings.iter().zip(self.maps) {
             let mut output = StreamOutput::new(output);
@@ -72,9 +73,9 @@ impl IndexFiles {
     }
 }
 
-/// Reads the maps of ids from a directory, one for each kind, and opens the files that will get them; without a directory,
-/// returns empty maps. Fails if the directory does not exist, if a file in it is damaged or may not be replaced, or if
-/// `start` differs from the first ids that it records.
+/// Reads the maps of ids from a directory, one for each kind, and opens the files that will replace them. Without a
+/// directory, returns empty maps. Fails if the directory does not exist, if a file in it is damaged or may not be
+/// replaced, or if `start` differs from the first ids that it records.
 pub(super) fn read(
     directory: Option<&Path>,
     start: Option<[i64; 3]>,

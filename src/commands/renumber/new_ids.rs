@@ -13,12 +13,14 @@ pub(super) struct CountedObjects<'n> {
     next: u64,
     /// The old ids of the objects.
     old: Vec<i64>,
-    /// The new ids of the references that are not replaced yet, in the order of the objects; `None` if references stay.
+    /// The new ids of the references that were not replaced yet, in the order of the objects; `None` if references keep
+    /// their ids.
     references: Option<&'n [i64]>,
 }
 
 impl<'n> CountedObjects<'n> {
-    /// The new ids for the objects of a blob. `first` is the number of the blob's first object, counted from 0.
+    /// Creates the source for the objects of a blob. `first` is the number of the first object of the blob, counted
+    /// from 0.
     pub(super) fn new(
         numbering: &'n Numbering,
         first: u64,
@@ -65,7 +67,7 @@ impl NewIds for CountedObjects<'_> {
         }
     }
 
-    /// The old ids are not decoded again if the new ones are known.
+    /// Does not decode the old ids if the new ids are known.
     fn nodes_of_way(&mut self, refs: &Packed<'_>, ids: &mut Vec<i64>) -> Result<(), FormatError> {
         let Some(all) = self.references else {
             return Delta::new(refs).push_all(ids);

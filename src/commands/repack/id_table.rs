@@ -1,7 +1,7 @@
-//! The table of ids of a file in a spatial layout, made while its blobs are written.
+//! Makes the table of ids of a file in a spatial layout while its blobs are written.
 //!
-//! The ids of each blob become rows, which are sorted by the blobs of the input that have these ids: these are in order,
-//! so that a group of them has a small range of ids, whatever the ids are.
+//! The ids of each blob become rows, which are sorted by the blobs of the input that contain these ids. The blobs of
+//! the input are in order of ids, so that a group of them has a small range of ids.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfWriter};
@@ -25,10 +25,10 @@ const KEY: KeyBits = KeyBits {
 const GROUP_BITS: u32 = 32;
 /// The number of blobs of the input in a group.
 const BLOBS_IN_A_GROUP: usize = 8;
-/// The maximum number of objects of a blob of the input that is not divided. Blobs of real files have fewer.
+/// The number of objects above which a blob of the input counts as several. Blobs of real files have fewer.
 const MAX_OBJECTS: u32 = 200_000;
 const OBJECTS_OF_A_PART: u32 = 16_000;
-/// The maximum number of ids in a row, so that a number of rows is a limit of memory.
+/// The maximum number of ids in a row, so that limiting the number of rows limits the memory.
 const IDS_IN_A_ROW: usize = 64;
 /// The number of rows that a worker reads at once.
 const ROWS_AT_ONCE: u64 = 2000;
@@ -40,7 +40,8 @@ pub(super) struct IdRows {
     sorter: RowSorter,
 }
 
-/// The first object of a blob of the input, and places that divide a blob of very many objects as several blobs would.
+/// The first object of a blob of the input. A blob of very many objects also has places between its ends, as if it were
+/// several blobs.
 fn first_keys(entry: &BlobEntry) -> impl Iterator<Item = TypeThenId> {
     let first = entry.first_key();
     let parts = if entry.count <= MAX_OBJECTS {
@@ -59,12 +60,12 @@ fn first_keys(entry: &BlobEntry) -> impl Iterator<Item = TypeThenId> {
     first.into_iter().chain(inner)
 }
 
-/// A number for the blobs that come from one range of rows, and the number of a blob among them.
+/// The number of a range of rows, and the number of a blob among the blobs of this range.
 pub(super) type BlobOfRange = (u32, u32);
 
 impl IdRows {
-    /// Collects no ids yet. `plan` has the blobs of the input, which is in order. Rows go to `scratch` if they take too
-    /// much memory.
+    /// Creates an empty collection. `plan` has the blobs of the input, which is in order. Rows go to `scratch` if they
+    /// take too much memory.
     pub(super) fn new(plan: &BlobPlan, scratch: &Path) -> Self {
         let firsts: Vec<TypeThenId> = plan.entries.iter().flat_map(first_keys).collect();
         let groups = firsts.chunks(BLOBS_IN_A_GROUP);
@@ -98,7 +99,7 @@ impl IdRows {
         self.sorter.check()
     }
 
-    /// Writes the table. `first_blobs` are the numbers of the first blobs of all ranges of rows.
+    /// Writes the table. `first_blobs` has the number of the first blob of each range of rows.
     pub(super) fn write(
         self,
         first_blobs: &[u32],
@@ -153,7 +154,7 @@ fn put_row(ranks: &[u64], blob: BlobOfRange, row: &mut Vec<u8>) {
     }
 }
 
-/// Reads a row that [`put_row`] has written: adds its ids, each with the number of its blob.
+/// Reads a row that [`put_row`] has written. Adds its ids, each with the number of its blob.
 fn read_row(row: &[u8], first_blobs: &[u32], ids: &mut Vec<(u64, u32)>) -> Result<(), FormatError> {
     let mut fields = Varints::new(row);
     let (range, number) = (fields.read()?, fields.read()?);

@@ -1,4 +1,4 @@
-//! The boxes of relations, which follow from the places of their members.
+//! Finds the boxes of relations, which follow from the places of their members.
 
 use crate::engine::scan::Scan;
 use crate::error::Result;
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 #[derive(Default)]
 struct Boxes {
     ids: RankSet,
-    /// The box of each id, by its rank; empty for objects that are nowhere.
+    /// The box of each id, by its rank; empty for objects without a place.
     boxes: Vec<Bbox>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct MemberBoxes {
 }
 
 impl MemberBoxes {
-    /// The members of all relations of a file, whose boxes are not known yet.
+    /// Finds the members of all relations of a file. Their boxes are not known yet.
     pub(super) fn find(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         let (mut nodes, mut ways) = (IdSet::default(), IdSet::default());
         let (mut relations, mut parents) = (FxHashMap::default(), FxHashMap::default());
@@ -76,13 +76,14 @@ impl MemberBoxes {
         })
     }
 
-    /// The ids of the nodes and ways that are members, and the boxes to be set, by the ranks of the ids.
+    /// The ids of the nodes and ways that are members, and their boxes by the ranks of the ids. The caller sets the
+    /// boxes.
     pub(super) fn of_nodes_and_ways(&mut self) -> ([&RankSet; 2], [&mut [Bbox]; 2]) {
         let (nodes, ways) = (&mut self.nodes, &mut self.ways);
         ([&nodes.ids, &ways.ids], [&mut nodes.boxes, &mut ways.boxes])
     }
 
-    /// The box of a member; empty if it is nowhere, or not in the file.
+    /// The box of a member; empty if it has no place or is not in the file.
     pub(super) fn get(&self, kind: ObjectKind, id: i64) -> Bbox {
         match kind {
             ObjectKind::Node => self.nodes.get(id),
@@ -97,7 +98,7 @@ impl MemberBoxes {
         self.get(ObjectKind::Relation, id)
     }
 
-    /// Finds the boxes of relations that are members, once those of nodes and ways are set.
+    /// Finds the boxes of relations that are members, after those of nodes and ways were set.
     pub(super) fn find_relations(
         &mut self,
         file: &PbfFile,
@@ -126,7 +127,8 @@ impl MemberBoxes {
             },
             |found| boxes.extend(found),
         )?;
-        // A relation passes its box on to those that have it as a member. Boxes only grow, so that cycles end.
+        // A relation passes its box on to those that have it as a member. Boxes only grow, so that the loop ends in
+        // spite of cycles.
         let mut grown: Vec<i64> = boxes.keys().copied().collect();
         self.relations.extend(boxes);
         while let Some(child) = grown.pop() {

@@ -1,7 +1,7 @@
 //! The spatial layout: the objects of each kind in the order of a Hilbert curve, in blobs whose boxes are known.
 //!
-//! Objects become rows, which are sorted by their places. Large objects have blobs of their own, so that those of small
-//! ones stay small.
+//! Objects become rows, which are sorted by their places. Large objects have blobs of their own, so that the boxes of
+//! blobs with small objects stay small.
 
 use super::id_table::IdRows;
 use super::relation_boxes::MemberBoxes;
@@ -30,29 +30,32 @@ const KEY: KeyBits = KeyBits {
 };
 const CURVE_BITS: u32 = 32;
 const LEVEL_BITS: u32 = 8;
-/// The longest edges of boxes of the levels, in 1e-7 degree: 1.5, 12, 93 and 750 km along a meridian. Larger objects are
-/// in the next level.
+/// The maximum lengths of the edges of boxes in each level, in 1e-7 degree: 1.5, 12, 93 and 750 km along a meridian.
+/// Larger objects have a further level.
 const LEVELS: [i64; 4] = [1 << 17, 1 << 20, 1 << 23, 1 << 26];
-/// The level of objects that are nowhere: deleted nodes, and ways and relations without any node.
+/// The level of objects without a place: deleted nodes, and ways and relations without nodes.
 const NOWHERE: u64 = (1 << LEVEL_BITS) - 1;
 /// The number of blobs of a range of keys that a worker reads at once.
 const BLOBS_AT_ONCE: usize = 4;
-/// The memory of rows, in bytes, at which they are passed on before the end of a blob. Blobs of real files have fewer.
+/// The memory of rows, in bytes, at which they are passed on before the end of a blob. Rows of blobs of real files take
+/// less.
 const MAX_BATCH: usize = 2 << 20;
 /// The memory of the rows that are read at once, in bytes.
 const READ_MEMORY: usize = 24 << 20;
-/// A blob of ways has a quarter of the objects of a blob of nodes, as ways are longer. A blob of relations has a
-/// sixty-fourth, because members are looked for in the box of the whole blob.
+/// The divisors of the number of objects in a blob, by kind. Ways are longer than nodes. Blobs of relations are smaller
+/// still, because members are searched in the box of the whole blob.
 const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
 
-/// The rows of a blob have at most this many bytes for each object of a full blob of nodes.
+/// The maximum length of the rows of a blob, in bytes for each object of a full blob of nodes.
 const LEN_OF_AN_OBJECT: usize = 48;
-/// A blob that ends at a gap in the data has at least this part of the objects of a full one.
+/// The divisor of the number of objects of a full blob that gives the minimum for a blob that ends at a gap in the
+/// data.
 const PARTS_AT_GAPS: usize = 16;
-/// A gap is longer than this many steps of the curve, each of 600 by 300 m at the equator: the area of a square of 27 km.
+/// The length beyond which a distance along the curve is a gap, in steps of 600 by 300 m at the equator. So many steps
+/// have the area of a square of 27 km.
 const GAP: u64 = 1 << 12;
-/// A gap is also what is longer than this many steps, and than this part of the curve along which the objects of a blob
-/// would lie.
+/// A shorter distance is a gap, too, if it exceeds this many steps, and the length of the curve between the first and
+/// the last object divided by [`GAPS_IN_A_BLOB`].
 const MIN_GAP: u64 = 16;
 const GAPS_IN_A_BLOB: u64 = 4;
 
@@ -68,7 +71,7 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     options.output.header.apply(&mut header);
     let write = options.output.write.for_header(&header);
     if is_pbf && write.changes_objects() {
-        // Blobs that the output encodes anew would be others than those whose boxes and ids are known here.
+        // Blobs that the output encodes anew would differ from those whose boxes and ids are known here.
         let cause = "--layout hilbert writes objects in the form that they have: `pbfhogg cat -f pbf,add_metadata=…` \
                      leaves metadata out before it";
         return Err(Error::Usage(cause.into()));
@@ -171,7 +174,8 @@ impl Places<'_> {
         )
     }
 
-    /// Adds the objects of some kinds. `place` returns the box of an object, and what `take` gets, in file order.
+    /// Adds the objects of some kinds. `place` returns the box of an object, and a value that `take` receives in file
+    /// order.
     fn add<T: Send>(
         &self,
         name: &'static str,
@@ -199,7 +203,7 @@ impl Places<'_> {
     }
 }
 
-/// Passes the objects of some kinds in a block to `add` as rows. Returns the notes of `place`.
+/// Passes the objects of some kinds in a block to `add` as rows. Returns the values of `place`.
 fn rows_of<T>(
     payload: &[u8],
     kinds: KindSet,
@@ -283,7 +287,7 @@ fn read_row<'r>(
     Ok(bbox)
 }
 
-/// The box of a node or a way; empty if it is nowhere.
+/// The box of a node or a way; empty if it has no place.
 fn box_of(object: &Object<'_>) -> Bbox {
     let mut bbox = Bbox::EMPTY;
     let mut add = |location: &Location| bbox.add(location.lat_e7(), location.lon_e7());
@@ -300,11 +304,11 @@ fn extent_of(bbox: &Bbox) -> Extent {
     Extent::from_edges([south, west, north, east])
 }
 
-/// The key of an object in a box: its kind, the level of its size, and the place of its middle on the curve.
+/// The key of an object with a box: its kind, the level of its size, and the position of its middle on the curve.
 fn key_of(kind: ObjectKind, id: i64, bbox: &Bbox) -> u64 {
     let group = |level: u64| (u64::from(kind.number()) << LEVEL_BITS | level) << CURVE_BITS;
     if bbox.is_empty() {
-        // In the order of ids, so that not all have the same key.
+        // Ordered by id, so that not all have the same key.
         return group(NOWHERE) | (id_rank(id) >> 4).min((1 << CURVE_BITS) - 1);
     }
     let [west, south, east, north] = bbox.edges_e7();
@@ -372,9 +376,9 @@ fn write_rows(
 #[derive(Clone, Copy)]
 struct BlobLimits {
     objects: usize,
-    /// The bytes of the rows, unless a single row is longer.
+    /// The maximum length of the rows in bytes, unless a single row is longer.
     bytes: usize,
-    /// The number of objects that must be on each side of a gap, so that a blob ends there.
+    /// The minimum number of objects on each side of a gap at which a blob ends.
     beside_gap: usize,
 }
 
@@ -395,8 +399,8 @@ impl BlobLimits {
     }
 }
 
-/// The numbers of rows in blobs, in order, given the keys and the lengths of all rows. Rows of which some are far from
-/// the others are divided there, so that the box of a blob is not mostly empty. Others are divided evenly.
+/// The number of rows of each blob, in order, given the keys and the lengths of all rows. Rows are divided at gaps, so
+/// that the box of a blob is not mostly empty, and evenly otherwise.
 fn blob_lens(rows: &[(u64, usize)], most: BlobLimits) -> Vec<usize> {
     let (mut left, mut lens) = (vec![rows], Vec::new());
     while let Some(rows) = left.pop() {
@@ -412,7 +416,7 @@ fn blob_lens(rows: &[(u64, usize)], most: BlobLimits) -> Vec<usize> {
     lens
 }
 
-/// The number of rows before the place at which rows are divided; `None` if they become one blob.
+/// The number of rows before the point of division; `None` if the rows become one blob.
 fn cut(rows: &[(u64, usize)], most: BlobLimits) -> Option<usize> {
     let ((first, _), (last, _)) = (rows.first()?, rows.last()?);
     let smaller_side = |at: usize| at.min(rows.len() - at);
