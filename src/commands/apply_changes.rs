@@ -116,14 +116,14 @@ pub struct LocationsSummary {
 /// the state files beside them (`123.state.txt` beside `123.osc.gz`). Of the base and all changes, the highest version
 /// of an object wins; of equal versions, the latest timestamp. Writes one PBF file, whose header gets the replication
 /// state of the changes if they continue that of the base: they are of the same server, as far as it is known, and have
-/// the numbers that follow. Otherwise it keeps that of the base, with a warning. Blobs without a changed object are copied.
-/// A base that is not in canonical order is first sorted into a temporary file in the directory of the output.
+/// the numbers that follow. Otherwise it keeps that of the base, with a warning. Blobs without a changed object are
+/// copied. A base that is not in canonical order is first sorted into a temporary file in the directory of the output.
 ///
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), and the changes: 112 bytes per change, 8 per tag, 16 per reference, and
-/// the distinct strings. Changes that others replace are removed while files are read. With [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed
-/// way.
+/// the distinct strings. Changes that others replace are removed while files are read. With
+/// [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed way.
 ///
 /// # Errors
 ///
@@ -258,8 +258,8 @@ pub enum HeaderBox {
     Dropped,
 }
 
-/// Widens the bounding box in the header so that it contains all changed nodes: a program that clips to the box would
-/// lose those outside. Removes a box that crosses the 180th meridian if a changed node lies outside of it.
+/// Widens the bounding box in the header so that it contains all changed nodes, because a program that clips to the box
+/// would lose those outside. Removes a box that crosses the 180th meridian if a changed node lies outside of it.
 fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
     let Some([left, right, top, bottom]) = header.bbox_nano else {
         return HeaderBox::Kept;
@@ -313,8 +313,9 @@ fn output_header(
     (header, header_box)
 }
 
-/// Sets the replication state of a header to that after some changes. What does not continue the state of the header
-/// leaves it as it is, with a warning unless the user sets the state: the data still contains all that it says.
+/// Sets the replication state of a header to the state after `changes`. Changes that do not continue the state of the
+/// header leave it as it is, because the data still contains all that it says. Warns of such changes, unless the user
+/// sets the state.
 fn carry_on(header: &mut HeaderBlock, changes: &[ChangeState], options: &Options, ctx: &Context) {
     let mut data = DataState {
         url: header.replication_url.clone(),

@@ -28,11 +28,11 @@ const CLOCK_ERROR: i64 = 86_400;
 /// The use of the changes.
 #[derive(Debug, Clone)]
 pub enum Goal {
-    /// They are applied to the file. The output may have its path.
+    /// The changes are applied to the file. The output may have its path.
     File(OutputOptions),
-    /// They are written as one change file.
+    /// The changes are written as one change file.
     Changes(OutputTarget, TextCompression),
-    /// Nothing: the file is compared with the server.
+    /// The file is only compared with the server.
     Check,
 }
 
@@ -44,28 +44,29 @@ pub struct Options {
     pub file: PathBuf,
     /// The use of the changes.
     pub goal: Goal,
-    /// The URLs of servers that publish the same changes, those with the longest steps first. If there is none, the server
-    /// is the one in the header of the file.
+    /// The URLs of servers that publish the same changes, those with the longest intervals first. If there is none, the
+    /// server is the one in the header of the file.
     pub servers: Vec<String>,
     /// The directory in which fetched files are kept.
     pub cache: Option<PathBuf>,
-    /// The maximum number of bytes of text of the changes of one run. One change file is applied however long it is.
+    /// The maximum length of the text of the changes of one run, in bytes. One change file is applied whatever its
+    /// length.
     pub max_diff_size: u64,
     /// The maximum age of the data in seconds.
     pub max_age: i64,
-    /// The data up to which the file is updated.
+    /// The last state to which the file is updated.
     pub end: End,
-    /// The region to which the result is cut back, so that an extract does not grow by the changes of the whole.
+    /// The region to which the result is cut, so that an extract does not grow by the changes outside of it.
     pub clip: Option<(Shape, Strategy)>,
     /// The pause before a second attempt to get a file. The next pauses are longer.
     pub first_pause: Duration,
-    /// The time that a connection may take beside that for its bytes.
+    /// The time that a connection may take beyond the time for its bytes.
     pub patience: Duration,
 }
 
 impl Options {
-    /// Options with the given file and goal, and defaults otherwise: the server of the header, a gigabyte of changes, and
-    /// data of 90 days.
+    /// Options with the given file and goal, and defaults otherwise: the server of the header, a gigabyte of changes,
+    /// and data of 90 days.
     pub fn new(file: impl Into<PathBuf>, goal: Goal) -> Self {
         Self {
             file: file.into(),
@@ -93,12 +94,12 @@ setters!(Options {
     patience: Duration,
 });
 
-/// A state of replication, as reports have it.
+/// A replication state in a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReportedState {
     /// The sequence number.
     pub sequence: i64,
-    /// The time up to which the data has all changes.
+    /// The time up to which the data contains all changes.
     pub timestamp: String,
 }
 
@@ -115,11 +116,11 @@ impl From<State> for ReportedState {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The URL of the server whose sequence numbers the file has.
+    /// The URL of the server that the sequence numbers of the file belong to.
     pub server: String,
-    /// The state of the file before.
+    /// The state of the file before the update.
     pub before: ReportedState,
-    /// The state of the file, or of the changes, now.
+    /// The state of the file, or of the changes, after the update.
     pub after: ReportedState,
     /// The newest state of the server.
     pub newest: ReportedState,
@@ -127,13 +128,13 @@ pub struct Summary {
     pub seconds_behind: i64,
     /// The number of seconds between the state of the file and now.
     pub seconds_old: i64,
-    /// Whether the file has all changes that were asked for. It has not if the server is behind the file.
+    /// Whether the file has all requested changes. False if the server is behind the file.
     pub is_current: bool,
-    /// Whether the server is behind the file: it has not even the state of the file.
+    /// Whether the newest state of the server is older than the state of the file.
     pub is_server_behind: bool,
     /// The number of change files that were read.
     pub change_files: u64,
-    /// The number of their bytes.
+    /// The length of these files in bytes.
     pub change_bytes: u64,
     /// The number of created, modified and deleted objects; `None` if the file was not written.
     pub applied: Option<Applied>,
@@ -154,16 +155,16 @@ pub struct Applied {
 
 /// Brings a file up to date.
 ///
-/// Gets the change files that the file does not have yet by `transport`, merges them in memory, and applies them in one
-/// go. The header of the result has the URL, the sequence number and the time up to which it has all changes. If there
-/// are no changes, nothing is written. Another run on the same file fails as long as this one lasts.
+/// Fetches the change files that the file does not have yet by `transport`, merges them in memory, and applies them
+/// together. The header of the result has the URL, the sequence number and the time up to which it contains all
+/// changes. If there are no changes, nothing is written. Another run on the same file fails as long as this one lasts.
 ///
-/// A server whose newest sequence number is smaller than that of the file is behind the file. If its newest time is later
-/// all the same, its numbers began anew, and the changes that follow are found by time.
+/// A server whose newest sequence number is smaller than that of the file is behind the file. If its newest time is
+/// nevertheless later, its numbering has begun anew, and the changes that follow are found by time.
 ///
 /// # Memory
 ///
-/// That of [`apply_changes::run`], and a group of change files.
+/// The memory of [`apply_changes::run`], and a group of change files.
 ///
 /// # Errors
 ///
@@ -219,7 +220,7 @@ pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Resul
 }
 
 impl Summary {
-    /// The summary before anything was fetched.
+    /// Creates the summary before anything was fetched.
     fn of(ladder: &Ladder<'_>, start: State) -> Self {
         let (server, newest) = ladder.finest();
         Self {
@@ -238,7 +239,7 @@ impl Summary {
         }
     }
 
-    /// The summary with what was fetched.
+    /// Adds the results of a download to the summary.
     fn with(self, download: &Download, newest: State) -> Self {
         Self {
             after: download.state.into(),
@@ -252,7 +253,7 @@ impl Summary {
     }
 }
 
-/// The number of seconds since 1970.
+/// The current time in seconds since 1970.
 fn now() -> i64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.map_or(0, |now| now.as_secs() as i64)
@@ -304,8 +305,8 @@ fn ladder<'t>(
     Ladder::new(servers.collect())
 }
 
-/// The URL of a server. The path of a directory of this machine becomes absolute, because the header of the file gets it,
-/// and a later run may begin in another directory.
+/// The URL of a server. The path of a local directory becomes absolute, because the header of the file gets it, and a
+/// later run may begin in another directory.
 fn absolute(url: &str) -> String {
     let absolute = |path: &str| Some(std::path::absolute(path).ok()?.to_str()?.to_owned());
     match url.split_once("://") {
@@ -316,7 +317,7 @@ fn absolute(url: &str) -> String {
     .unwrap_or_else(|| url.to_owned())
 }
 
-/// Fails if the data is older than the user wants to fetch changes for.
+/// Fails if the data is older than [`Options::max_age`].
 fn check_age(start: State, options: &Options) -> Result<()> {
     let age = seconds_between(start.timestamp, now());
     if age <= options.max_age {

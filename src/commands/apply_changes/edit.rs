@@ -14,8 +14,8 @@ use crate::pbf::{
 };
 use crate::pbf::{EditOp, EditScript, SpliceOptions, splice_block};
 
-/// The maximum length of a block that is spliced, in bytes. A longer one, which the format advises against, is built anew,
-/// as blocks of the usual size: splicing takes up to ten times its length.
+/// The maximum length of a block that is spliced, in bytes. A longer block is built anew as blocks of the usual size,
+/// because splicing takes up to ten times its length.
 const MAX_SPLICED: usize = 16 << 20;
 
 /// The rules for objects without changes, and for nodes that the output leaves out.
@@ -266,7 +266,7 @@ impl Edit<'_> {
             0 => (payload, block),
             _ => (relocated.as_slice(), Block::parse(relocated)?),
         };
-        // Coordinates are removed also if the entry does not record whether there are any: a block that is rebuilt
+        // Coordinates are also removed if the entry does not record whether there are any: a block that is rebuilt
         // loses them in any case.
         let strips = self.rules.locations.is_none() && self.entry.may_have_locations();
         if strips {

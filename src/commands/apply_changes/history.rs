@@ -14,10 +14,10 @@ use crate::runtime::Context;
 /// The rule for a version of an object that both the base and a change file have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SameVersion {
-    /// The version of the base, unless that of the change file is a deletion: change files of derived changes delete
-    /// the version that was there last.
+    /// Keeps the version of the base, unless the change file has a deletion. Change files that `derive-changes` makes
+    /// delete under the last version of the object.
     KeepBase,
-    /// The version of the change file, which patches the history.
+    /// Takes the version of the change file, which corrects the history.
     Redact,
 }
 
@@ -86,7 +86,8 @@ pub fn apply_to_history(
     sort_files(files, &job, ctx)
 }
 
-/// Merges change files into a temporary file that has each version of each object once: of equal versions the last one.
+/// Merges change files into a temporary file that has each version of each object once. Of equal versions, the last one
+/// is kept.
 fn each_version_once(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> Result<PbfFile> {
     let scratch = ScratchFile::create(&options.output.target.scratch_directory())?;
     let write = WriteOptions {

@@ -299,8 +299,8 @@ impl LocationUpdates {
         self.moved.get(&id).copied()
     }
 
-    /// Undoes the changes of the nodes `outdated`, which turned out to be older than the base: these nodes get the
-    /// locations that they have in the base.
+    /// Gives the nodes `outdated` the locations that they have in the base, because their changes turned out to be
+    /// older than the base.
     pub(super) fn restore_base_location(
         &mut self,
         outdated: Vec<i64>,
@@ -335,9 +335,9 @@ impl LocationUpdates {
 struct Members {
     /// The members after the changes.
     now: IdSet,
-    /// The members before the changes that are no members after them.
+    /// The members before the changes that are not members after them.
     no_longer_needed: IdSet,
-    /// The members after the changes that were no members before them.
+    /// The members after the changes that were not members before them.
     new: IdSet,
 }
 

@@ -65,7 +65,7 @@ impl ApplyStep {
     }
 }
 
-/// A blob of the base, the indices of the changes assigned to it so far, and its first and last key.
+/// A blob of the base, the range of the changes assigned to it so far, and its first and last key.
 struct Slot {
     entry: BlobEntry,
     changes: Range<usize>,
@@ -261,9 +261,9 @@ fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
     joined
 }
 
-/// Assigns the changes `part` of `gap`, all of one kind, to the blob before or after the gap, and returns `true` if one of
-/// them has room and no other change lies between. Changes that are all deletions are not assigned. `behind` is the index
-/// of the slot after the gap.
+/// Assigns the changes `part` of `gap`, all of one kind, to the blob before or after the gap, and returns `true` if one
+/// of them has room and no other change lies between. Changes that are all deletions are not assigned. `behind` is the
+/// index of the slot after the gap.
 fn attach(
     slots: &mut [Slot],
     behind: usize,
@@ -280,8 +280,8 @@ fn attach(
         return false;
     };
     let (before, after) = slots.split_at_mut(behind);
-    // The changes of a blob are one range: only adjacent changes can be added. A part of the gap that was not added to a
-    // blob becomes new blobs, which lie between the blob and the parts on the other side.
+    // The changes of a blob are one range: only adjacent changes can be added. A part of the gap that was not added to
+    // a blob becomes new blobs, which lie between the blob and the parts on the other side.
     if let Some(slot) = before.last_mut()
         && slot.has_room(slot.last, kind, new)
         && (slot.changes.is_empty() && part.start == gap.start || slot.changes.end == part.start)

@@ -1,4 +1,4 @@
-//! Getting change files, and reading them as they arrive.
+//! Fetches change files, and reads them as they arrive.
 
 use crate::error::{Error, Result};
 use crate::formats::{ChangeReader, ChangeSet, ChangeState, Replication, SameTime};
@@ -20,17 +20,17 @@ pub(super) struct Download {
     pub state: State,
     /// The number of change files.
     pub files: u64,
-    /// The number of their bytes.
+    /// The length of these files in bytes.
     pub bytes: u64,
-    /// Whether these are all change files that were wanted.
+    /// Whether all wanted change files were read.
     pub is_complete: bool,
 }
 
-/// Gets change files.
+/// Fetches and reads change files.
 pub(super) struct Downloader<'d> {
     ladder: &'d Ladder<'d>,
     scratch: PathBuf,
-    /// The maximum number of bytes of text. One change file is read however long it is.
+    /// The maximum length of their text in bytes. One change file is read whatever its length.
     limit: u64,
     connections: rayon::ThreadPool,
     ctx: &'d Context,
@@ -41,7 +41,7 @@ pub(super) struct Downloader<'d> {
 }
 
 impl<'d> Downloader<'d> {
-    /// A downloader that keeps files that it reads on the file system of `scratch`.
+    /// Creates a downloader that stores files on the file system of `scratch` while it reads them.
     pub(super) fn new(
         ladder: &'d Ladder<'d>,
         scratch: PathBuf,
@@ -63,7 +63,7 @@ impl<'d> Downloader<'d> {
         })
     }
 
-    /// Gets and reads the change files of some legs that begin at a state of the finest server.
+    /// Fetches and reads the change files of some legs that begin at a state of the finest server.
     pub(super) fn run(mut self, start: State, legs: &[Leg<'_, '_>]) -> Result<Download> {
         let mut state = start;
         let mut is_complete = true;
@@ -97,8 +97,8 @@ impl<'d> Downloader<'d> {
         })
     }
 
-    /// Reads change files of a leg, up to one that cannot be had, or is too many. Returns the number of the last one that
-    /// was read; the number before the first if there is none.
+    /// Reads change files of a leg, up to one that is not available or exceeds the limit. Returns the sequence number
+    /// of the last one that was read, or the number before the first if there is none.
     fn leg(&mut self, leg: &Leg<'_, '_>) -> Result<i64> {
         let phase = self.ctx.phase("fetch changes", 0);
         let mut last = leg.first - 1;
@@ -132,7 +132,7 @@ impl<'d> Downloader<'d> {
             if last < end {
                 break;
             }
-            // As many as are read in any case.
+            // Fetches only as many files as the limit of text allows to read.
             let mean = self.text_len / self.files.max(1);
             let more = self.limit.saturating_sub(self.text_len) / mean.max(1);
             group = more.clamp(1, GROUP);
@@ -145,7 +145,7 @@ impl<'d> Downloader<'d> {
         server: &Server<'_>,
         sequences: std::ops::RangeInclusive<i64>,
     ) -> Vec<Result<Option<ChangeFile>>> {
-        // The text of a change file is longer than the file.
+        // A change file is shorter than its text, to which the limit applies.
         let limit = self.limit.max(1 << 30);
         let sequences: Vec<i64> = sequences.collect();
         self.connections.install(|| {

@@ -1,4 +1,4 @@
-//! Where a file stands.
+//! The replication state of a file that is to be updated.
 
 use super::Options;
 use crate::error::{Error, Result};
@@ -9,10 +9,11 @@ use crate::replication::{Ladder, State, is_same_server};
 use crate::runtime::Context;
 use std::path::Path;
 
-/// The seconds that changes may take until they are published: data may lack changes that are older than its newest object.
+/// The maximum time in seconds until changes are published. Data may lack changes that are older than its newest object
+/// by less than that.
 const PUBLICATION: i64 = 3600;
 
-/// Where a file stands, as its header says.
+/// The replication state in the header of a file.
 pub(super) struct Position {
     pub url: Option<String>,
     sequence: Option<i64>,
@@ -25,7 +26,7 @@ pub(super) struct Position {
 pub(super) struct Start {
     /// The state of the finest server that the file has.
     pub state: State,
-    /// Whether the newest state of the server is before that of the file.
+    /// Whether the newest state of the server is older than that of the file.
     pub is_server_behind: bool,
 }
 
@@ -86,7 +87,7 @@ impl Position {
     }
 }
 
-/// The start for a file whose header has a state of the server.
+/// Finds the start for a file whose header has a state of the server.
 fn of_server(state: State, options: &Options, ladder: &Ladder<'_>, ctx: &Context) -> Result<Start> {
     let (server, newest) = ladder.finest();
     let is_behind = newest.sequence < state.sequence;
@@ -107,7 +108,7 @@ fn of_server(state: State, options: &Options, ladder: &Ladder<'_>, ctx: &Context
     })
 }
 
-/// The state of a sequence number in the header of a file that does not say its time.
+/// Finds the state of a sequence number that the header of a file has without a time.
 fn untimed(sequence: i64, options: &Options, ladder: &Ladder<'_>) -> Result<State> {
     let (server, newest) = ladder.finest();
     if newest.sequence < sequence {
@@ -128,7 +129,7 @@ fn untimed(sequence: i64, options: &Options, ladder: &Ladder<'_>) -> Result<Stat
     })
 }
 
-/// The state of a file whose data is that of a time.
+/// Finds the state of a file whose data is that of a time.
 fn at_time(ladder: &Ladder<'_>, timestamp: i64) -> Result<Start> {
     Ok(Start {
         state: State {
