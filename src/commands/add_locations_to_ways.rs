@@ -326,8 +326,8 @@ impl<'f> Job<'f> {
         nodes.map(move |entry| FilterItem::new(*entry, decision))
     }
 
-    /// The blobs of [`NodeParts::rest`]. Blobs with nodes are visited unless all nodes are kept, and blobs with ways are
-    /// transformed.
+    /// The blobs of [`NodeParts::rest`]. Blobs with nodes are visited unless all nodes are kept, and blobs with ways
+    /// are transformed.
     fn rest(&self) -> impl Iterator<Item = FilterItem> + '_ {
         self.parts.rest.iter().map(|entry| {
             let drops = self.members.is_some() && entry.kinds.contains(ObjectKind::Node);

@@ -63,9 +63,9 @@ pub type Summary = WriteSummary;
 
 /// Concatenates files.
 ///
-/// Reads the inputs in order. Inputs with changesets are OSM XML or OPL. Writes one PBF file with a table of contents, or
-/// text. Blobs are copied unless metadata are left out or a blob also contains objects of unwanted kinds. Blobs without
-/// a complete index are decoded in the same pass that copies them. The order of the objects is not changed.
+/// Reads the inputs in order. Inputs with changesets are OSM XML or OPL. Writes one PBF file with a table of contents,
+/// or text. Blobs are copied unless metadata are left out or a blob also contains objects of unwanted kinds. Blobs
+/// without a complete index are decoded in the same pass that copies them. The order of the objects is not changed.
 ///
 /// # Memory
 ///
@@ -110,7 +110,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         size_hint = size_hint.and(copy_size_hint(file));
     }
     if options.kinds != KindSet::ALL || !options.clean.is_empty() {
-        // How much of the input is left out is not known in advance.
+        // The length of the objects that are left out is not known in advance.
         size_hint.bytes = 0;
         size_hint.copied = 0;
     }

@@ -37,21 +37,21 @@ setters!(Options { criteria: Criteria });
 /// The criteria that a changeset has to match, all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Criteria {
-    /// Closed at this time or later, or still open; in seconds since 1970.
+    /// Selects changesets that were closed at this time or later, and open ones; in seconds since 1970.
     pub after: Option<i64>,
-    /// Opened at this time or earlier; in seconds since 1970.
+    /// Selects changesets that were opened at this time or earlier; in seconds since 1970.
     pub before: Option<i64>,
-    /// The box of the changes overlaps this box.
+    /// Selects changesets whose box overlaps this box.
     pub bbox: Option<Bbox>,
-    /// Whether the changeset has changes.
+    /// Selects changesets with changes (`true`) or without (`false`).
     pub has_changes: Option<bool>,
-    /// Whether the changeset has comments.
+    /// Selects changesets with comments (`true`) or without (`false`).
     pub has_discussion: Option<bool>,
-    /// Whether the changeset is open.
+    /// Selects open (`true`) or closed (`false`) changesets.
     pub is_open: Option<bool>,
-    /// The name of the user.
+    /// Selects the changesets of the user with this name.
     pub user: Option<String>,
-    /// The id of the user.
+    /// Selects the changesets of the user with this id.
     pub uid: Option<i64>,
 }
 

@@ -1,4 +1,5 @@
-//! Files of changesets, which `cat` concatenates and `changeset-filter` selects from. The inputs and the output are text.
+//! Files of changesets, which `cat` concatenates and `changeset-filter` selects from. The inputs and the output are
+//! text.
 
 use crate::engine::{Format, OutputOptions};
 use crate::error::{Error, Result};
@@ -14,7 +15,7 @@ use crate::runtime::Context;
 /// The number of bytes of buffered text after which the text is written.
 const CHUNK: usize = 1 << 20;
 
-/// The inputs with their formats if the first object of each is a changeset, which is so in files of changesets; `None`
+/// Returns the inputs with their formats if the first object of each is a changeset, as in files of changesets; `None`
 /// otherwise.
 pub(super) fn of(
     inputs: &[(Input, Option<TextFormat>)],
@@ -29,9 +30,8 @@ pub(super) fn of(
     Ok((!found.is_empty() && found.len() == inputs.len()).then_some(found))
 }
 
-/// The inputs with their formats if each is a text with changesets, which may also have nodes, ways and relations; `None`
-/// otherwise. Reads the whole text if
-/// its first object is no changeset.
+/// Returns the inputs with their formats if each is a text that contains changesets, perhaps beside nodes, ways and
+/// relations; `None` otherwise. Reads a whole text if its first object is not a changeset.
 pub(super) fn in_any(
     inputs: &[(Input, Option<TextFormat>)],
 ) -> Result<Option<Vec<(&Input, TextFormat)>>> {
@@ -61,8 +61,8 @@ fn has_objects(input: &Input, format: TextFormat) -> Result<bool> {
     read_changesets(input, format, |_| Ok(()))
 }
 
-/// Writes the changesets of some files that `keeps` selects as text, in the order of the files. Returns `None`, without an
-/// output, if the files have objects, too, and `are_alone` requires that they have none. Fails if the output is PBF.
+/// Writes the changesets that `keeps` selects as text, in the order of the inputs. If `are_alone` and an input also has
+/// objects, returns `None` and leaves no output. Fails if the output is PBF.
 pub(super) fn write(
     inputs: &[(&Input, TextFormat)],
     output: &OutputOptions,

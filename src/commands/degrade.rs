@@ -249,8 +249,8 @@ impl BlobChange {
 /// fewer.
 const PORTION: usize = 200_000;
 
-/// Calls `add` with the objects of a block at some positions, in the order of the positions. The block is walked for each
-/// portion of them, so that memory does not depend on the number of objects.
+/// Calls `add` with the objects of a block at some positions, in the order of the positions. The block is walked once
+/// for each portion of the positions, so that memory does not depend on the number of objects.
 fn add_in_order(
     block: &Block<'_>,
     positions: &[u32],

@@ -62,7 +62,7 @@ pub struct Summary {
     pub bytes: u64,
     /// The boxes in the header.
     pub boxes: Vec<Bbox>,
-    /// Whether the header says that there can be several versions of an object.
+    /// Whether the header declares that there can be several versions of an object.
     pub with_history: bool,
     /// The options of the header, sorted by name.
     pub options: Vec<(String, String)>,
@@ -158,7 +158,7 @@ fn of_objects(
     Ok((file.header, data))
 }
 
-/// Looks at all objects of the kinds that are asked for.
+/// Reads all objects of the requested kinds.
 fn look(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Facts> {
     let needs = if options.kinds == KindSet::ALL {
         PlanNeeds::Frames

@@ -30,7 +30,8 @@ pub struct Options {
     /// Whether to write also the members of wanted relations and the nodes of wanted ways, and in turn the members and
     /// nodes of these objects.
     pub add_referenced: bool,
-    /// Whether to write also the ways and relations that refer to the wanted objects, directly or through other objects.
+    /// Whether to write also the ways and relations that refer to the wanted objects, directly or through other
+    /// objects.
     pub add_parents: bool,
     /// Whether objects that are written only because of a reference lose their tags.
     pub remove_tags: bool,
@@ -69,8 +70,8 @@ pub struct Summary {
     pub kept: WriteSummary,
     /// The number of distinct ids that were asked for.
     pub requested: u64,
-    /// The number of other objects that the requested objects refer to, or that refer to them, directly or through other
-    /// objects; 0 unless [`Options::add_referenced`] or [`Options::add_parents`] is set.
+    /// The number of other objects that the requested objects refer to, or that refer to them, directly or through
+    /// other objects; 0 unless [`Options::add_referenced`] or [`Options::add_parents`] is set.
     pub referenced: u64,
     /// The requested and referenced ids that are not in the file. The serialized form has the first thousand in
     /// canonical order.
@@ -92,11 +93,12 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 /// Writes the objects with given ids, all versions of each, or all other objects.
 ///
 /// Reads the sources of ids, then one file, which may be unsorted or a history file: one pass over the blobs whose id
-/// range contains a wanted id, and which the table of ids names if the file has one. With [`Options::invert`], the other
-/// blobs are copied. With [`Options::add_referenced`], earlier passes read the wanted relations, the relations among
-/// their members and so on (or all relations twice, if many blobs may have these), and the wanted ways. With
-/// [`Options::add_parents`], they read all ways, and all relations once for each level of relations of relations. Writes
-/// one PBF file, in the order of the input. An id that is not in the file is not an error, but part of the summary.
+/// range contains a wanted id, and which the table of ids names if the file has one. With [`Options::invert`], the
+/// other blobs are copied. With [`Options::add_referenced`], earlier passes read the wanted relations, the relations
+/// among their members and so on (or all relations twice, if many blobs may have these), and the wanted ways. With
+/// [`Options::add_parents`], they read all ways, and all relations once for each level of relations of relations.
+/// Writes one PBF file, in the order of the input. An id that is not in the file is not an error, but part of the
+/// summary.
 ///
 /// # Memory
 ///
@@ -193,7 +195,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 struct Rule<'a> {
     options: &'a Options,
     wanted: &'a IdSets,
-    /// The ids that the wanted objects refer to, and of the objects that refer to them.
+    /// The ids of the objects that the wanted objects refer to, or that refer to them.
     added: &'a IdSets,
     /// The ids of the objects that refer to wanted objects. They keep their tags.
     referring: &'a IdSets,

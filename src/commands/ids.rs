@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 pub struct IdSource {
     /// Ids that were given as arguments.
     pub ids: Vec<ObjectId>,
-    /// Text files with an id at the start of each line; everything after a space, a tab or a `#` is ignored. Or tables
-    /// with commas, semicolons or tabs, whose first line names the columns of kinds and ids, such as `@type` and `@id`;
-    /// without such a line, kind and id are the first two columns. `-` is standard input.
+    /// Text files with an id at the start of each line; everything after a space, a tab or a `#` is ignored. Tables
+    /// with commas, semicolons or tabs are accepted, too: their first line names the columns of kinds and ids, such as
+    /// `@type` and `@id`; without such a line, kind and id are the first two columns. `-` is standard input.
     pub id_files: Vec<PathBuf>,
     /// OSM files. The ids of all their objects are used.
     pub osm_files: Vec<PathBuf>,

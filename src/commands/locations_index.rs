@@ -1,5 +1,5 @@
-//! `create-locations-index` and `query-locations-index`: the locations of nodes in a file by id, as osmium and osm2pgsql
-//! store them.
+//! `create-locations-index` and `query-locations-index`: the locations of nodes in a file by id, as osmium and
+//! osm2pgsql store them.
 //!
 //! The file is an array of 8 bytes per id, beginning with id 0: longitude and latitude in units of 1e-7 degree, each 4
 //! bytes, little endian. An id without a location has `i32::MAX` for both.
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// The length of an entry in bytes.
 const ENTRY: u64 = 8;
-/// The number of entries by which the file grows beyond the id that did not fit, as osmium does.
+/// The number of entries that the file gets beyond an id that did not fit, as in osmium.
 const GROWTH: u64 = 1 << 20;
 /// The number of entries that are read or filled at a time.
 const PORTION: usize = 1 << 17;
@@ -56,7 +56,7 @@ setters!(Options { update: bool });
 pub struct Summary {
     /// The number of nodes whose entries were written. Versions of a node count one by one.
     pub nodes: u64,
-    /// The number of nodes with negative ids, for which the index has no place.
+    /// The number of nodes with negative ids, which the index cannot contain.
     pub negative: u64,
     /// The length of the index in bytes.
     pub bytes: u64,
@@ -128,8 +128,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Fails if an index cannot grow so far that it has an entry for each node that the entries of blobs tell of: that is
-/// refused before anything is written.
+/// Fails if an index has no room for the largest node id in the entries of the plan, before anything is written.
 fn check_room_for(plan: &BlobPlan, index: &Path) -> Result<()> {
     let has = index.metadata().map_or(0, |metadata| metadata.len()) / ENTRY;
     let of_nodes = plan.entries.iter();
@@ -138,8 +137,8 @@ fn check_room_for(plan: &BlobPlan, index: &Path) -> Result<()> {
     check_room(index, ids.max().unwrap_or(0), has)
 }
 
-/// Fails if an index of `has` entries cannot grow so far that it has one for `id`. The entries of all ids between are
-/// written, since a hole in the file would read as the location 0,0.
+/// Fails if an index of `has` entries has no room to grow up to `id`. The entries of all ids between are written,
+/// because a hole in the file would read as the location 0,0.
 fn check_room(path: &Path, id: u64, has: u64) -> Result<()> {
     let entries = id.saturating_add(1 + GROWTH);
     let wanted = entries.saturating_mul(ENTRY);

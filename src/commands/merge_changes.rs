@@ -21,7 +21,7 @@ use std::path::PathBuf;
 pub struct Options {
     /// The change files, the oldest first; `-` is standard input.
     pub inputs: Vec<PathBuf>,
-    /// Where the change file is written.
+    /// The destination of the change file.
     pub output: OutputTarget,
     /// The compression of the output.
     pub compression: TextCompression,
@@ -29,8 +29,8 @@ pub struct Options {
     /// version, the latest timestamp.
     pub simplify: bool,
     /// With `simplify`: whether the change files are those of several extracts for the same period, so that their order
-    /// has no meaning. Of changes with equal version and time, a modification is written rather than a creation, and a
-    /// creation rather than a deletion: an object that left one extract and came into another still exists.
+    /// has no meaning. Of changes with equal version and time, a modification is preferred to a creation, and a
+    /// creation to a deletion, because an object that left one extract and came into another still exists.
     pub of_extracts: bool,
     /// The attribute `generator` of the output. If `None`, the name and version of this program.
     pub generator: Option<String>,
@@ -90,8 +90,8 @@ impl Summary {
 /// Merges change files.
 ///
 /// Reads change files: OsmChange XML, plain or compressed with gzip, bzip2 or zstd, and the state files beside them
-/// (`123.state.txt` beside `123.osc.gz`). Writes one change file with the states between which the inputs lead together,
-/// and warns if they do not follow each other.
+/// (`123.state.txt` beside `123.osc.gz`). Writes one change file with the states between which the inputs lead
+/// together, and warns if they do not follow each other.
 ///
 /// # Memory
 ///

@@ -2,7 +2,7 @@
 //!
 //! Each command is a module with a struct `Options` and a function `run`, which returns a summary of the run. The
 //! submodules [`inspect::show`] and [`tags_filter::changes`] are commands of this form, too. [`inspect::page`] and
-//! [`diff::page`] draw on a page of HTML what `run` reports.
+//! [`diff::page`] write the report of `run` as a page of HTML.
 //!
 //! # Inputs and outputs
 //!
@@ -44,7 +44,8 @@
 //!   closes the pipe ([`ClosedPipe`](crate::Error::ClosedPipe)).
 //! - Of the system: a temporary file cannot be created or written, or not even one thread can be started.
 //!
-//! A blob that is copied without being decoded is checked only with [`WriteOptions::verify`](crate::WriteOptions::verify).
+//! A blob that is copied without being decoded is checked only with
+//! [`WriteOptions::verify`](crate::WriteOptions::verify).
 
 /// Declares builder methods for `Options`: for each listed field a method of the same name that sets the field.
 macro_rules! setters {

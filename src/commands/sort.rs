@@ -19,8 +19,8 @@ pub struct Options {
     pub output: OutputOptions,
     /// The handling of objects of the same kind and id.
     pub dedupe: Dedupe,
-    /// Whether changesets that a text input has beside its objects are written behind the objects, by id, if the output
-    /// has room for them: text other than OsmChange. What is left out is told as a warning.
+    /// Whether the changesets that a text input has beside its objects are written after the objects, by id. Only text
+    /// other than OsmChange can contain them; otherwise a warning counts those that are left out.
     pub changesets: bool,
 }
 

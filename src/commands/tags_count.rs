@@ -21,9 +21,9 @@ use table::CountTable;
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The keys and tags to count: an expression without a value counts keys, an expression with a value counts tags, and
-    /// one that joins several counts each of them, for the objects that have all.
-    /// If there is no expression, all keys are counted.
+    /// The keys and tags to count. An expression without a value counts keys, and one with a value counts tags. An
+    /// expression that joins several tags counts each of them in the objects that have all. If there is no expression,
+    /// all keys are counted.
     pub expressions: Vec<ObjectExpression>,
     /// The kinds of objects whose tags are counted.
     pub kinds: KindSet,

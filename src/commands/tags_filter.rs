@@ -74,9 +74,9 @@ pub struct Summary {
     /// The number of objects that were kept because of their tags. If [`Options::omit_referenced`] is set, each version
     /// of an object counts, and the number is 0 if the number of objects in a copied blob is not known.
     pub matched: u64,
-    /// The number of objects that were referred to and are not in the file; 0 if referenced objects are left out.
+    /// The number of referenced objects that are not in the file; 0 if referenced objects are left out.
     pub missing: u64,
-    /// Whether the blobs that were looked at have a string that is a key of some expression; `None` if none was.
+    /// Whether a key of some expression was found in the strings of the blobs; `None` if no strings were read.
     #[serde(skip)]
     pub has_keys: Option<bool>,
 }
@@ -139,14 +139,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 struct Filter {
     objects: ObjectFilter,
     invert: bool,
-    /// Whether the strings of a blob were looked at.
+    /// Whether the strings of at least one blob were read.
     has_strings: AtomicBool,
-    /// Whether a key was among them.
+    /// Whether a key of some expression was among them.
     has_keys: AtomicBool,
 }
 
 impl Filter {
-    /// The decision about a blob by the kinds of its objects.
+    /// Decides about a blob by the kinds of its objects.
     fn decide_by_kinds(&self, kinds: KindSet) -> BlobDecision {
         match kinds.intersection(self.objects.kinds()).is_empty() {
             true if self.invert => BlobDecision::Copy,
@@ -155,7 +155,7 @@ impl Filter {
         }
     }
 
-    /// The decision about a blob by its strings.
+    /// Decides about a blob by its strings.
     fn decide_by_strings(&self, strings: &StringTable<'_>) -> BlobDecision {
         let matcher = BlockMatcher::new(&self.objects, strings);
         self.has_strings.store(true, Ordering::Relaxed);

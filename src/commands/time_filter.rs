@@ -76,8 +76,8 @@ impl When {
 }
 
 impl When {
-    /// The decision about a blob by its entry. `has_single_versions` is whether none of its objects has another version,
-    /// in the blob or in the next one.
+    /// Decides about a blob by its entry. `has_single_versions` says that none of its objects has another version, in
+    /// the blob or in the next one.
     fn decide(self, entry: &BlobEntry, has_single_versions: bool) -> BlobDecision {
         let Some(statistics) = entry.statistics else {
             return BlobDecision::Visit;
@@ -227,8 +227,8 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     let mut header = file.header.clone();
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
-    // The state of the input is that of a later time. A sequence number would make the next update leave out the
-    // changes between both times.
+    // The replication state of the input belongs to a later time. With its sequence number, the next update would leave
+    // out the changes between both times.
     let last = match options.when {
         When::At(time) => time,
         When::Between(_, end) => end.saturating_sub(1),

@@ -1,4 +1,4 @@
-//! Facts about consecutive objects, which can be joined.
+//! Facts about consecutive objects. The facts about adjacent sequences can be joined.
 
 use crate::formats::{Changeset, add_changeset, add_object};
 use crate::osm::{Bbox, ObjectKind, TypeThenId};
@@ -10,12 +10,12 @@ use crc32fast::Hasher;
 pub struct Facts {
     /// The box around all nodes on earth; empty if there are none.
     pub bbox: Bbox,
-    /// The first and the last timestamp in seconds since 1970; `None` if there is no object. Objects without a timestamp
-    /// count as 1970, and the last timestamp is at least a second later.
+    /// The first and the last timestamp in seconds since 1970; `None` if there is no object. Objects without a
+    /// timestamp count as 1970, and the last timestamp is at least a second later.
     pub timestamps: Option<(i64, i64)>,
     /// Whether the objects are in canonical order.
     pub is_ordered: bool,
-    /// Whether an object follows on a version of itself.
+    /// Whether an object directly follows another version of itself.
     pub has_versions: bool,
     /// The number of objects by kind.
     pub counts: [u64; 3],
@@ -187,7 +187,7 @@ impl Facts {
         }
     }
 
-    /// Adds the facts about the objects that follow.
+    /// Appends the facts about the objects after these.
     pub(super) fn append(&mut self, next: &Self) {
         if let Some(first) = next.first {
             self.note_order(first);
@@ -223,7 +223,7 @@ impl Facts {
     }
 }
 
-/// The length of an object in the memory of osmium, which was measured: parts are padded to multiples of 8 bytes.
+/// The length of an object in the buffers of osmium, as measured: parts are padded to multiples of 8 bytes.
 fn buffer_bytes(object: &Object<'_>) -> u64 {
     let padded = |bytes: usize| bytes.next_multiple_of(8) as u64;
     let fixed = match object.kind() {

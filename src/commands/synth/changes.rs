@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The number of files that get their names together, which are open until then.
+/// The number of files that are open at a time, and get their names together.
 const AT_ONCE: usize = 256;
 
 /// A change file, and the number of objects that it creates, modifies and deletes.
@@ -138,7 +138,7 @@ fn state_text(day: u32) -> String {
     format!("sequenceNumber={day}\ntimestamp={time}\n")
 }
 
-/// A file that is written and has no name yet.
+/// Writes a file that has no name yet.
 fn written(path: PathBuf, overwrite: bool, bytes: &[u8], ctx: &Context) -> Result<StreamOutput> {
     let target = OutputTarget::File { path, overwrite };
     let mut output = StreamOutput::new(OpenOutput::open(target, ctx)?);

@@ -40,7 +40,7 @@ impl SyntheticObject {
         }
     }
 
-    /// Calls `use_it` with the object as an [`Object`], the type that encoders take.
+    /// Calls `use_it` with the object as an [`Object`], which encoders accept.
     pub(super) fn with<T>(&self, use_it: impl FnOnce(&Object<'_>) -> T) -> T {
         let tags: Vec<(&str, &str)> = self
             .tags
@@ -97,7 +97,7 @@ impl SyntheticObject {
         }
     }
 
-    /// TicketLock the object into its next version, edited on `day`: nodes are moved, ways and relations get a tag.
+    /// Turns the object into its next version, edited on `day`: nodes are moved, ways and relations get a tag.
     pub(super) fn change_on(&mut self, day: u32) {
         let mut random = Random::seeded(&[6, self.id as u64, u64::from(day)]);
         self.version += 1;
@@ -115,7 +115,7 @@ impl SyntheticObject {
         }
     }
 
-    /// The object as the change file of `day` lists it for deletion: the next version, without tags.
+    /// Returns the deleted version of the object as in the change file of `day`: the next version, without tags.
     pub(super) fn deleted_on(mut self, day: u32) -> Self {
         let mut random = Random::seeded(&[7, self.id as u64, u64::from(day)]);
         self.version += 1;

@@ -1,4 +1,4 @@
-//! Counts for expressions that join several tags, which look at whole objects.
+//! Counts tags for expressions that join several tags. These need whole objects.
 
 use super::table::CountTable;
 use crate::error::FormatError;
@@ -11,7 +11,7 @@ pub(super) fn are_joined(expressions: &[ObjectExpression]) -> bool {
     expressions.iter().any(|one| !one.more_tags.is_empty())
 }
 
-/// Adds the tags of a block that one of the expressions accepts, in the objects that have all tags of that expression.
+/// Adds the tags of a block that an expression accepts, for the objects that have all tags of the expression.
 pub(super) fn count(
     expressions: &[ObjectExpression],
     kinds: KindSet,

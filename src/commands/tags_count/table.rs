@@ -1,5 +1,5 @@
-//! A table of counts of keys and tags, to which several threads add at a time. The table moves the counts to disk when
-//! they take too much memory.
+//! A table of counts of keys and tags for concurrent use. The table moves the counts to disk when they take too much
+//! memory.
 
 use super::TagCount;
 use crate::error::{Error, Result};

@@ -102,7 +102,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     Ok(summary)
 }
 
-/// The compression of the output: that of its text, or else the one that its name shows.
+/// The compression of the output: that of the text format, or else the one that the file name shows.
 fn compression(options: &Options) -> TextCompression {
     match options.output.format {
         Format::Text(text) => text.compression,
