@@ -142,7 +142,7 @@ fn add_to_history(args: &Args, options: &apply_changes::Options, ctx: &Context) 
         && let crate::Format::Text(text) = &mut options.output.format
         && text.format == TextFormat::Osm
     {
-        // A history says of each version whether it is a deletion.
+        // A history file records for each version whether it is a deletion.
         text.visibility = Some(Visibility::All);
     }
     let mut ctx = ctx.clone();

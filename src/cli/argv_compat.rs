@@ -1,4 +1,4 @@
-//! Command lines as people know them from other programs, rewritten as clap reads them.
+//! Rewrites command lines in the form of other programs to a form that clap accepts.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use std::ffi::OsString;
 ///
 /// - `--blocks N` becomes `--blocks=N`, because the number is optional and a file may follow instead;
 /// - in `fileinfo`, `-j` is `--json`, also among other letters, as in `-ej`;
-/// - with `drops_force`, `--force` is left out, except in [`WITH_FORCE`]: scripts ask with it for work on files without
+/// - with `drops_force`, `--force` is left out, except in [`WITH_FORCE`]: scripts use it to allow work on files without
 ///   an index, which every command does.
 pub fn rewrite(args: impl Iterator<Item = OsString>, drops_force: bool) -> Vec<OsString> {
     let mut rewritten: Vec<OsString> = Vec::new();

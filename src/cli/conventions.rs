@@ -41,17 +41,17 @@ pub struct Conventions {
     pub sorts_changes: bool,
     /// The treatment of inputs that are not in order.
     pub disorder: Disorder,
-    /// Whether `merge` goes on with inputs that are not in order, and says what is wrong with them.
+    /// Whether `merge` accepts inputs that are not in order, and reports the disorder.
     pub tells_disorder: bool,
     /// Whether `apply-changes --locations-on-ways` adds locations to a base whose ways have none.
     pub locates_base: bool,
-    /// Whether `merge-changes` takes data for changes.
+    /// Whether `merge-changes` accepts data as changes.
     pub merges_data: bool,
     /// Whether `diff` prints a changed object as one removed and one added object.
     pub diffs_in_pairs: bool,
     /// Whether `add-locations-to-ways` keeps nodes without tags that relations refer to.
     pub keeps_member_nodes: bool,
-    /// Whether `add-locations-to-ways` fails where a node is missing, unless it is told to ignore that.
+    /// Whether `add-locations-to-ways` fails if a node is missing, unless the user says to ignore that.
     pub needs_all_nodes: bool,
     /// Whether `export` makes a line and an area of each closed way.
     pub exports_twice: bool,
@@ -67,14 +67,14 @@ pub struct Conventions {
     pub needs_history_names: bool,
     /// Whether `show` colours text that goes to a file or pipe.
     pub always_colors: bool,
-    /// Whether a change file names creations by version 1, and not by what the command knows.
+    /// Whether a change is a creation if its version is 1, rather than by the knowledge of the command.
     pub creates_version_1: bool,
     /// Whether `tags-filter` treats the objects of a change file like all others.
     pub filters_changes_as_data: bool,
     /// Whether `@version>1` in an expression is a key, and not a condition on the metadata, and `&` and `~` are
     /// characters like others.
     pub only_tag_expressions: bool,
-    /// Whether `--force`, with which the predecessor of this program went on without an index, is taken and ignored.
+    /// Whether `--force` is accepted and ignored. Scripts use it to allow work on files without an index.
     pub drops_force: bool,
     /// The order of the corners of boxes.
     pub corners: CornerOrder,

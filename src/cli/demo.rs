@@ -84,7 +84,7 @@ fn file_url(path: &Path) -> String {
     }
 }
 
-/// The steps of the demonstration, which write their files to one folder.
+/// The steps of the demonstration, which write their files to one directory.
 struct Job {
     folder: PathBuf,
     /// The approximate number of objects of the synthetic world.
@@ -175,7 +175,8 @@ impl Job {
         Ok(output)
     }
 
-    /// Draws what changed from the indexed file to the updated one. Returns the path of the page, which is kept.
+    /// Writes a page that shows the changes from the indexed file to the updated one. Returns the path of the page,
+    /// which is kept.
     fn draw(&self, indexed: &Path, updated: &Path) -> Result<PathBuf> {
         let started = Instant::now();
         let path = new_page()?;

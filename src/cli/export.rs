@@ -121,7 +121,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let config = match &args.config {
         Some(path) => {
             let config = export::read_config(path, default_rules());
-            // As on the command line, a mistake is wrong usage.
+            // A mistake in the configuration counts as wrong usage, as on the command line.
             let config = config.map_err(|error| anyhow!("{error}"))?;
             for warning in &config.warnings {
                 ctx.warn(format!("{}: {warning}", path.display()));
@@ -155,7 +155,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     })
 }
 
-/// The rules for objects that no configuration speaks about.
+/// The rules that apply without a configuration.
 fn default_rules() -> FeatureRules {
     if Conventions::current().exports_twice {
         FeatureRules::both()

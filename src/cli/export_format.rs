@@ -1,4 +1,4 @@
-//! The arguments of `export` that say how features are written.
+//! The arguments of `export` for the format of features.
 
 use super::conventions::Conventions;
 use crate::commands::export::{Config, ExportFormat};
@@ -230,7 +230,7 @@ fn set_format_option(format: &mut FeatureFormat, name: &str, value: &str) -> Res
     Ok(())
 }
 
-/// The statements that make a table for the rows, and load them.
+/// The SQL statements that create a table for the rows and load them.
 pub fn statements(features: &FeatureOptions, tags: TagColumn, path: &Path) -> String {
     let mut columns: Vec<(String, &str)> = Vec::new();
     match features.unique_id {

@@ -135,7 +135,7 @@ fn check_key(key: &str, is_extended: bool) -> Result<()> {
     Ok(())
 }
 
-/// A summary, and how the user called the file.
+/// A summary, and the name of the file on the command line.
 struct Info<'a> {
     name: String,
     is_stream: bool,

@@ -134,7 +134,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     })
 }
 
-/// Writes the page, and reports where.
+/// Writes the page, and reports its path.
 fn write_page(args: &Args, input: PathBuf, path: &Path, ctx: &Context) -> Result<Answer> {
     let output = text_target(path, args.overwrite);
     let stdout = Stdout::from(&output);
@@ -235,7 +235,7 @@ fn payload_note(summary: &Summary) -> String {
     summary.payload_bytes.map(note).unwrap_or_default()
 }
 
-/// The compression of the blobs, as people name it; `None` if it was not looked at.
+/// The compression of the blobs as text; `None` if it was not examined.
 fn compression(summary: &Summary) -> Option<String> {
     let sample = summary.compression.as_ref()?;
     let is_mixed = sample.kinds.len() > 1;

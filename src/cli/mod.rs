@@ -157,7 +157,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Whether a command runs until a signal ends it, and says itself how.
+/// Whether a command runs until a signal ends it, and handles signals itself.
 fn handles_signals(command: &Command) -> bool {
     match command {
         Command::Geocode(args) => args.is_service(),
@@ -235,7 +235,7 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     let line: String = message.chars().flat_map(printable).collect();
     let conventions = Conventions::current();
     complain(&format!("{}: error: {line}\n", conventions.name));
-    // An error of the command line that only the command could find out is a plain message.
+    // A plain message is an error of the command line that only the command could detect.
     let is_usage = match error.downcast_ref() {
         None | Some(crate::Error::Usage(_)) => true,
         Some(_) => false,

@@ -44,7 +44,7 @@ struct Job {
     done: u64,
     /// The number of bytes of input of the current phase; 0 if unknown.
     total: u64,
-    /// Whether these are rows rather than bytes.
+    /// Whether `done` and `total` count rows rather than bytes.
     has_rows: bool,
 }
 
@@ -111,7 +111,7 @@ impl Job {
 }
 
 impl Job {
-    /// The phase, and how much of it is done.
+    /// The phase and its progress.
     fn message(&self) -> String {
         let (done, total) = (self.done, self.total);
         let amounts = match (total, self.has_rows) {
@@ -123,13 +123,13 @@ impl Job {
     }
 }
 
-/// The remaining time. Less than a second would be rounded to none, which is true at the end only.
+/// The remaining time, which is at least a second before the end.
 fn time_left(eta: Duration, is_end: bool) -> String {
     let least = Duration::from_secs(u64::from(!is_end));
     format!("{} left", HumanDuration(eta.max(least)))
 }
 
-/// A new bar at its start.
+/// Creates a bar at its start.
 fn begin() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr_with_hz(8));
     let template = "{bar:32} {percent:>3} %  {msg}{left}";

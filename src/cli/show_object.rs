@@ -138,7 +138,7 @@ struct Pager {
 
 impl Pager {
     /// Starts the program in the environment variable PAGER, or else less. Returns `None` if it cannot be started, if
-    /// PAGER is empty, or if the system has no paths for open pipes.
+    /// PAGER is empty, or on a system without paths for open pipes.
     fn start() -> Option<Self> {
         if cfg!(windows) {
             return None;
@@ -148,7 +148,7 @@ impl Pager {
         let mut command = Command::new(words.next()?);
         command.args(words).stdin(Stdio::piped());
         if std::env::var_os("LESS").is_none() {
-            // Colours are passed through, and what fits on the screen is not paged.
+            // Passes colours through, and ends at once if the text fits on the screen.
             command.env("LESS", "FRX");
         }
         let mut program = command.spawn().ok()?;

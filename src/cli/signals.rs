@@ -22,7 +22,7 @@ pub fn install() {
             .filter(|signal| ignored & (1 << (signal - 1)) == 0)
             .collect(),
         None if cfg!(target_os = "linux") => vec![SIGINT, SIGTERM, SIGHUP],
-        // `nohup` may have set SIGHUP to be ignored, which has to stay.
+        // `nohup` may have set SIGHUP to be ignored, which must not change.
         None => vec![SIGINT, SIGTERM],
     };
     if let Ok(mut signals) = Signals::new(wanted) {
@@ -62,10 +62,10 @@ fn fail_beyond_file_size_limit() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
-/// The wish of the user that the process ends: SIGINT or SIGTERM. A second signal ends it at once.
+/// A request that the process ends, by SIGINT or SIGTERM. A second signal ends the process at once.
 pub struct EndRequest(Arc<AtomicBool>);
 
-/// Makes SIGINT and SIGTERM a wish that the caller looks for.
+/// Makes SIGINT and SIGTERM set a flag, which the caller polls, instead of ending the process.
 pub fn on_request() -> std::io::Result<EndRequest> {
     fail_beyond_file_size_limit();
     let wanted = Arc::new(AtomicBool::new(false));
@@ -77,12 +77,12 @@ pub fn on_request() -> std::io::Result<EndRequest> {
 }
 
 impl EndRequest {
-    /// Whether the process is to end.
+    /// Whether the end of the process was requested.
     pub fn is_wanted(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Waits for some time, or until the process is to end. Returns whether it is.
+    /// Waits for some time, or until the end of the process is requested. Returns whether it was.
     pub fn wait(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
         while !self.is_wanted() {
@@ -96,7 +96,7 @@ impl EndRequest {
     }
 }
 
-/// Prints to standard error why the process ends. Waits at most 200 ms, because the write may block.
+/// Prints to standard error that the process was interrupted. Waits at most 200 ms, because the write may block.
 fn say_goodbye() {
     let (said, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

@@ -111,7 +111,7 @@ struct WebArgs {
 }
 
 impl Args {
-    /// Whether the command goes on until a signal ends it.
+    /// Whether the command runs until a signal ends it.
     pub const fn is_watch(&self) -> bool {
         self.watch.is_some()
     }
@@ -211,8 +211,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     watch(args, &options, &files, Duration::from_secs(seconds))
 }
 
-/// Updates the file again and again, until a signal ends it. An error in the first round is final: what is wrong from the
-/// start does not become right. Later errors may pass.
+/// Updates the file repeatedly until a signal ends it. An error in the first round is returned, because it is likely
+/// permanent. Later errors are printed and may pass.
 fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> Result<Answer> {
     let end = signals::on_request()?;
     let (mut is_first, mut was_behind) = (true, false);
@@ -226,7 +226,7 @@ fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> R
                     finish(args, &ctx, &summary)?;
                 }
                 ctx.observer.finished();
-                // The changes that are left are for the next round, which begins at once.
+                // The remaining changes are applied in the next round, which begins at once.
                 summary.is_current || summary.change_files == 0
             }
             Err(error) if is_first => return Err(error.into()),
@@ -293,7 +293,7 @@ fn report(args: &Args, summary: &Summary) -> String {
     out
 }
 
-/// A time in its two largest units: `3 h 20 min`.
+/// Formats a time in its two largest units: `3 h 20 min`.
 fn duration(seconds: i64) -> String {
     if seconds == 0 {
         return "0 s".into();

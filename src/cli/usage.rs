@@ -205,7 +205,7 @@ fn missing_arguments(names: &[String]) -> String {
     format!("{} is missing", names.join(" "))
 }
 
-/// The command that an error of clap is about, as typed, such as `inspect tags`; empty if no command was given.
+/// The command that an error of clap concerns, as typed, such as `inspect tags`; empty if no command was given.
 fn command_of(error: &clap::Error) -> String {
     let usage = match error.get(ContextKind::Usage) {
         Some(ContextValue::StyledStr(usage)) => usage.to_string(),
@@ -286,7 +286,7 @@ mod tests {
             .iter()
             .flat_map(|(_, names)| names.iter().map(|(name, _)| *name))
             .collect();
-        // Commands that the help leaves out: `inspect tags`, `check --refs` and `--version` do the same.
+        // Hidden commands: `inspect tags`, `check --refs` and `--version` do the same.
         let aliases = ["tags-count", "check-refs", "version"];
         for found in command.get_subcommands() {
             let name = found.get_name();

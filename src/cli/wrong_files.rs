@@ -1,7 +1,7 @@
 //! Files in the wrong place on the command line: change files where data is needed, and data where change files are.
 //!
-//! The commands notice most of these themselves. After such an error the files are looked at, so that the message can
-//! name the command line that was meant.
+//! The commands detect most of these themselves. After such an error, this module examines the files, so that the
+//! message can name the intended command line.
 
 use super::conventions::Conventions;
 use crate::Context;
@@ -19,7 +19,7 @@ enum Content {
     Data,
 }
 
-/// The content of a regular file; `None` if it is not known, as of a stream.
+/// The content of a regular file; `None` if it is unknown or not a regular file.
 fn content(path: &Path) -> Option<Content> {
     if !path.is_file() {
         return None;

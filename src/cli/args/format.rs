@@ -112,7 +112,7 @@ pub fn names_changes(path: &Path) -> bool {
         || endings.any(|ending| ending.eq_ignore_ascii_case("o5c"))
 }
 
-/// The reason why no output gets a name, if that is of a format that can only be read.
+/// The reason why no output can have this name, if it is the name of a format that can only be read.
 pub fn only_read(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let mut endings = name.rsplit('.').take(2);

@@ -187,7 +187,7 @@ impl IdArgs {
         })
     }
 
-    /// Prints ids to standard error if --verbose-ids was given: a line for each kind, which begins with `what`.
+    /// Prints ids to standard error if --verbose-ids was given, with a line for each kind that begins with `what`.
     pub fn print(&self, what: &str, ids: &IdSets) {
         if self.verbose_ids {
             for kind in ObjectKind::ALL {

@@ -58,7 +58,8 @@ pub struct RunArgs {
 /// The file for --stats, which is open from the beginning of the run.
 static STATS: Mutex<Option<TextOutput>> = Mutex::new(None);
 
-/// Opens the file for --stats, so that a file that exists or cannot be created ends the run before the work begins.
+/// Opens the file for --stats before the work begins, so that a file that exists or cannot be created ends the run
+/// early.
 pub fn open_stats(matches: &ArgMatches) -> Result<()> {
     let Some((_, matches)) = matches.subcommand() else {
         return Ok(());
@@ -74,7 +75,7 @@ pub fn open_stats(matches: &ArgMatches) -> Result<()> {
     open_stats(matches)
 }
 
-/// Whether a file is what --stats wrote in an earlier run.
+/// Whether an earlier run wrote a file with --stats.
 fn is_stats(path: &Path) -> bool {
     const MAX_LEN: u64 = 1 << 20;
     let is_short = |path: &Path| {
@@ -190,11 +191,11 @@ impl RunArgs {
 /// The use of standard output by a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdout {
-    /// The summary is the result of the command, and goes to standard output.
+    /// The summary is the result of the command and goes to standard output.
     Answer,
-    /// The result went elsewhere. A summary for people goes to standard error, JSON to standard output.
+    /// The result is not on standard output. A summary for people goes to standard error, JSON to standard output.
     Free,
-    /// The result went to standard output, so that a summary that was asked for goes to standard error.
+    /// The result is on standard output, so that a requested summary goes to standard error.
     Taken,
 }
 

@@ -1,10 +1,10 @@
-//! The likely reason why `tags-filter` keeps nothing, from the expressions and from what the file was seen to hold.
+//! Finds the likely reason why `tags-filter` keeps nothing, from the expressions and from the keys in the file.
 
 use crate::osm::{KindSet, ObjectExpression, ObjectKind, StringMatcher, TagPattern};
 use std::path::Path;
 
-/// Says why nothing is kept. `texts` are the expressions of the command line as they were given. `has_keys` says whether
-/// a key of the expressions occurs in the file; it is `None` if nothing was looked at.
+/// Returns the likely reason. `texts` are the expressions as given on the command line. `has_keys` says whether a key
+/// of the expressions occurs in the file; it is `None` if no strings were read.
 pub(super) fn why_nothing(
     expressions: &[ObjectExpression],
     texts: &[String],
@@ -33,7 +33,7 @@ pub(super) fn why_nothing(
     }
 }
 
-/// A mistake that shows in the text of an argument.
+/// Describes a mistake in the text of an argument.
 fn mistake_in(text: &str) -> Option<String> {
     if !text.contains(['=', '*', '@', '~']) && text.contains('.') && Path::new(text).exists() {
         return Some(format!(
@@ -55,7 +55,7 @@ fn mistake_in(text: &str) -> Option<String> {
     })
 }
 
-/// A value that looks as if another tag were meant.
+/// Describes a value that looks as if the user meant another tag.
 fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
     let tags = expression.tag.iter().chain(&expression.more_tags);
     tags.filter(|tag| !tag.is_negated).find_map(|tag| {
@@ -81,7 +81,7 @@ fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
     })
 }
 
-/// The hint that the keys of the file give.
+/// Returns the hint that follows from the keys in the file.
 fn of_keys(expressions: &[ObjectExpression], has_keys: Option<bool>) -> Option<String> {
     let [expression] = expressions else {
         return None;
