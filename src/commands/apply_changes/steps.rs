@@ -189,7 +189,8 @@ fn content_bytes(entry: &BlobEntry) -> u64 {
 /// Adjacent blobs of one kind that may be joined, as collected by [`join_small`].
 #[derive(Default)]
 struct Neighbours {
-    steps: Vec<ApplyStep>,
+    /// The blobs, each with its changes; `None` for a blob that is copied unless it is joined.
+    blobs: Vec<(BlobEntry, Option<Range<usize>>)>,
     kind: Option<ObjectKind>,
     /// The number of objects if each change adds one, which is the maximum.
     count: u32,
@@ -204,18 +205,24 @@ impl Neighbours {
     /// edited.
     fn end(&mut self, out: &mut Vec<ApplyStep>) {
         let Self {
-            steps, any_edited, ..
+            blobs, any_edited, ..
         } = std::mem::take(self);
-        if steps.len() < 2 || !any_edited {
-            out.extend(steps);
-            return;
+        let is_single = blobs.len() < 2;
+        let blobs = blobs.into_iter();
+        if is_single || !any_edited {
+            out.extend(blobs.map(|(entry, changes)| step_of(entry, changes)));
+        } else {
+            let joined = blobs.map(|(entry, changes)| (entry, changes.unwrap_or(0..0)));
+            out.push(ApplyStep::Join(joined.collect()));
         }
-        let blobs = steps.into_iter().filter_map(|step| match step {
-            ApplyStep::Copy(entry) => Some((entry, 0..0)),
-            ApplyStep::Edit(entry, changes) => Some((entry, changes)),
-            ApplyStep::Join(_) | ApplyStep::Insert(_) => None,
-        });
-        out.push(ApplyStep::Join(blobs.collect()));
+    }
+}
+
+/// The step for a blob that is not joined.
+fn step_of(entry: BlobEntry, changes: Option<Range<usize>>) -> ApplyStep {
+    match changes {
+        None => ApplyStep::Copy(entry),
+        Some(changes) => ApplyStep::Edit(entry, changes),
     }
 }
 
@@ -225,20 +232,25 @@ fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
     let mut joined = Vec::with_capacity(steps.len());
     let mut run = Neighbours::default();
     for step in steps {
-        let (entry, more) = match &step {
-            ApplyStep::Copy(entry) => (entry, 0),
-            ApplyStep::Edit(entry, changes) => (entry, changes.len()),
-            ApplyStep::Join(_) | ApplyStep::Insert(_) => (&BlobEntry::default(), 0),
+        let (entry, changes) = match step {
+            ApplyStep::Copy(entry) => (entry, None),
+            ApplyStep::Edit(entry, changes) => (entry, Some(changes)),
+            ApplyStep::Join(_) | ApplyStep::Insert(_) => {
+                run.end(&mut joined);
+                joined.push(step);
+                continue;
+            }
         };
         let Some(kind) = entry.kinds.single() else {
             run.end(&mut joined);
-            joined.push(step);
+            joined.push(step_of(entry, changes));
             continue;
         };
-        let is_edited = matches!(step, ApplyStep::Edit(..));
+        let is_edited = changes.is_some();
+        let more = changes.as_ref().map_or(0, Range::len);
         let count = entry.count.saturating_add(more as u32);
         let all = run.count.saturating_add(count);
-        let bytes = content_bytes(entry);
+        let bytes = content_bytes(&entry);
         let is_small = fullness.is_small(kind, entry.count, bytes);
         let any_small = is_small || fullness.is_small(kind, run.count, run.bytes);
         let has_room =
@@ -252,9 +264,9 @@ fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
             run.count = run.count.saturating_add(count);
             run.bytes += bytes;
             run.any_edited |= is_edited;
-            run.steps.push(step);
+            run.blobs.push((entry, changes));
         } else {
-            joined.push(step);
+            joined.push(step_of(entry, changes));
         }
     }
     run.end(&mut joined);
