@@ -10,7 +10,7 @@ use crate::file::{BlobPlan, PlanNeeds, WriteOptions, Written};
 use crate::io::SizeHint;
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, EditScript, FrameEncoder, HeaderBlock, RawElement, SourceStrings,
-    SpliceOptions, feature, splice_block,
+    SpliceOptions, feature, splice_block, stale_index,
 };
 use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -269,7 +269,10 @@ fn add_in_order(
                 objects[place as usize] = Some(object);
             }
         }
-        objects.iter().flatten().try_for_each(&mut add)?;
+        for object in &objects {
+            let fewer = || stale_index("it has fewer objects");
+            add(object.as_ref().ok_or_else(fewer)?)?;
+        }
     }
     Ok(())
 }

@@ -346,9 +346,10 @@ impl<'c, 'a> Pair<'c, 'a> {
 
     /// Compares a pair of objects, or takes an object that only one file has: counts it and writes the difference.
     fn take(&mut self, old: Option<Head<'a>>, new: Option<Head<'a>>) -> Result<(), FormatError> {
-        let Some(kind) = old.or(new).map(|head| head.object.key.0) else {
+        let Some(known) = old.or(new) else {
             return Ok(());
         };
+        let kind = known.object.key.0;
         let report = match (old, new) {
             (Some(old), Some(new)) => {
                 if self.are_same(old, new)? {
@@ -377,8 +378,6 @@ impl<'c, 'a> Pair<'c, 'a> {
                     return Ok(());
                 }
                 let versions = [old, new].map(|head| head.map(|head| head.object.version));
-                let known = old.or(new);
-                let known = known.ok_or(FormatError::new("a report on no object"))?;
                 let id = ObjectId {
                     kind,
                     id: id_from_rank(known.object.key.1),

@@ -462,10 +462,12 @@ fn frames_of(
     }
     let mut frames = encoder.finish()?;
     if kind != ObjectKind::Node {
-        let mut boxes = boxes.iter();
+        let mut first = 0;
         for frame in &mut frames {
-            let of_frame = boxes.by_ref().take(frame.entry.count as usize);
+            let end = first + frame.entry.count as usize;
+            let of_frame = boxes[first..end].iter();
             frame.entry.bbox = of_frame.fold(Bbox::EMPTY, |all, bbox| all.union(bbox));
+            first = end;
         }
     }
     Ok(frames)

@@ -90,6 +90,7 @@ fn collect(world: &World, days: u32) -> Vec<Day> {
             let (Lifetime::Changes(day) | Lifetime::Goes(day)) = object.lifetime else {
                 continue;
             };
+            // Changes of later days were not asked for.
             let Some(changes) = by_day.get_mut(day as usize - 1) else {
                 continue;
             };

@@ -5,7 +5,7 @@ use super::Options;
 use crate::engine::Format;
 use crate::engine::block_matcher::holds;
 use crate::engine::headers::generator;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::formats::{ChangeAction, OscText, TextCompression, TextOutput, read_change_files};
 use crate::index::IdSets;
 use crate::osm::{ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
@@ -76,7 +76,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
             summary.deleted += 1;
             continue;
         }
-        let Some(object) = objects.next() else { break };
+        let object = objects.next();
+        let object = object.ok_or_else(|| Error::Internal("a change without object".into()))?;
         let (kind, id) = (object.kind(), object.id);
         if !kept.contains(kind, id) {
             summary.dropped += 1;
