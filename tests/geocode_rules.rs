@@ -1,6 +1,8 @@
 //! The address that `geocode` composes: which object answers, and where its parts come from.
 
 use crate::common::{Arg, run_ok};
+use pbfhogg::Location;
+use pbfhogg::geocode::{GeocodeIndex, MapPiece, MapWalk, QueryOptions};
 use serde_json::Value;
 
 /// The answer about a place in a file of OPL, as a line and as JSON.
@@ -401,4 +403,59 @@ fn a_file_in_place_of_an_index_is_refused_with_the_command_that_makes_one() {
     std::fs::write(&file, "").unwrap();
     let error = crate::common::run_fail(&[&"geocode", &file, &"40", &"10"]);
     assert!(error.contains("build-geocode-index"), "{error}");
+}
+
+/// The answers about a place and the lines of a map around it, or the error of the index.
+fn everything(index: &std::path::Path) -> pbfhogg::Result<String> {
+    let index = GeocodeIndex::open(index)?;
+    let place = Location::from_degrees(40.0, 10.0).unwrap();
+    let mut found = index.reverse(place, &QueryOptions::default())?.json();
+    let bbox = index.bbox()?;
+    let mut walk = index.map_walk(&bbox, 100)?;
+    let mut visit = |_: &MapWalk, piece: MapPiece<'_>| found += &format!("{piece:?}");
+    while walk.advance(&index, 3, &mut visit)? {}
+    Ok(found)
+}
+
+#[test]
+fn a_damaged_index_gives_the_same_answers_or_an_error_that_names_the_file() {
+    let found = answers(&[
+        square(
+            1,
+            [40.0, 10.0],
+            0.001,
+            "name=Town,boundary=administrative,admin_level=8,place=town",
+        ),
+        one("n21 v1 Taddr:housenumber=7,addr:street=Main x10.0001 y40.0001"),
+        one("n22 v1 T x9.999 y40.0002"),
+        one("n23 v1 T x10.001 y40.0002"),
+        one("w21 v1 Thighway=residential,name=Main Nn22,n23"),
+        one("w22 v1 Thighway=service Nn22,n23"),
+    ]);
+    let good = everything(&found.index).unwrap();
+    assert!(
+        good.contains("Main") && good.contains("Town") && good.contains("Boundary"),
+        "{good}"
+    );
+    let mut files = std::fs::read_dir(&found.index).unwrap();
+    let file = files.find_map(|file| {
+        let path = file.unwrap().path();
+        (path.extension()? != "json").then_some(path)
+    });
+    let file = file.unwrap();
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    let check = |damaged: &[u8], at: usize, may_be_good: bool| {
+        std::fs::write(&file, damaged).unwrap();
+        match everything(&found.index) {
+            Ok(answers) => assert!(may_be_good && answers == good, "{at}: {answers}"),
+            Err(error) => assert!(error.to_string().contains(name), "{at}: {error}"),
+        }
+    };
+    for at in (0..bytes.len()).step_by((bytes.len() / 200).max(1)) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        check(&damaged, at, true);
+        check(&bytes[..at], at, false);
+    }
 }

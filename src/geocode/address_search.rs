@@ -3,7 +3,7 @@
 use super::address_tags::{NUMBERS, has_text, house_number, is_same_address, item_is_address};
 use super::folding::StreetNames;
 use super::interpolation::interpolated;
-use super::item::{STREET, Shape, tag, text_tag};
+use super::item::{BROKEN, STREET, Shape, tag, text_tag};
 use super::layout::Layer;
 use super::leaf::LeafItem;
 use super::metric::Metric;
@@ -127,10 +127,7 @@ impl<'i> Query<'i, '_> {
             Ok(item.kind == ObjectKind::Node
                 && but != Some(item.id)
                 && has_text(item, &NUMBERS)?
-                && match item.first_point()? {
-                    Some(point) => area.holds(point)?,
-                    None => false,
-                })
+                && area.holds(item.first_point()?)?)
         })
     }
 
@@ -176,7 +173,7 @@ impl<'i> Query<'i, '_> {
     pub(super) fn number_at(&self, near: &Near<'i>) -> Result<Option<String>> {
         let lines = near.found.item.lines();
         let lines = lines.map_err(|error| self.index.damaged(&error))?;
-        let line = lines.first().map(Vec::as_slice).unwrap_or_default();
+        let line = lines.first().ok_or_else(|| self.index.damaged(&BROKEN))?;
         Ok(interpolated(line, &near.tags, near.found.place))
     }
 
@@ -201,9 +198,7 @@ impl<'i> Query<'i, '_> {
             return Ok(());
         }
         let damaged = |error| self.index.damaged(&error);
-        let Some(point) = near.found.item.first_point().map_err(damaged)? else {
-            return Ok(());
-        };
+        let point = near.found.item.first_point().map_err(damaged)?;
         let found = self
             .index
             .nearest(Layer::Interpolations, point, 1.0, |item| {

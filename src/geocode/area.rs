@@ -16,10 +16,10 @@ const BAND_EDGES: usize = 16;
 /// The maximum number of places of an edge in bands, on average.
 const MAX_COPIES: usize = 3;
 /// The number of bytes of an edge.
-const EDGE_LEN: u64 = 16;
+const EDGE_LEN: usize = 16;
 /// The number of bytes of a part before the starts of its bands: the number of bytes from the record to the part, the
 /// southern end, the height and the number of bands.
-const HEAD_LEN: u64 = 8 + 4 + 4 + 4;
+const HEAD_LEN: usize = 8 + 4 + 4 + 4;
 
 /// An encoded area.
 pub(crate) struct EncodedArea {
@@ -74,7 +74,9 @@ fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
     }
 }
 
-/// The tags of an area, as bytes of UTF-8.
+const BROKEN_AREA: FormatError = FormatError::new("an area is broken");
+
+/// The tags of an area, as bytes of UTF-8. The iterator ends before bytes that are no tag, and leaves them.
 #[derive(Debug, Clone, Copy)]
 struct AreaTags<'c> {
     bytes: &'c [u8],
@@ -85,15 +87,16 @@ impl<'c> Iterator for AreaTags<'c> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        // Bytes that the checksums accept are as they were written: there is no error to be told.
         let mut values = Varints::new(self.bytes);
         let number = usize::try_from(values.read().ok()?).ok()?;
-        self.bytes = values.rest();
+        let mut rest = values.rest();
         let key = match number.checked_sub(1) {
             Some(number) => KEYS.get(number)?.as_bytes(),
-            None => take_text(&mut self.bytes).ok()?,
+            None => take_text(&mut rest).ok()?,
         };
-        Some((key, take_text(&mut self.bytes).ok()?))
+        let value = take_text(&mut rest).ok()?;
+        self.bytes = rest;
+        Some((key, value))
     }
 }
 
@@ -141,10 +144,8 @@ fn put_part(out: &mut Vec<u8>, rings: &[Vec<Point>], extent: Extent) {
     let mut lists: Vec<Vec<u8>> = vec![Vec::new(); bands.count];
     for edge in &edges {
         for band in bands.of_edge(edge) {
-            if let Some(list) = lists.get_mut(band) {
-                for number in [edge.0.lat_e7, edge.0.lon_e7, edge.1.lat_e7, edge.1.lon_e7] {
-                    list.extend_from_slice(&number.to_le_bytes());
-                }
+            for number in [edge.0.lat_e7, edge.0.lon_e7, edge.1.lat_e7, edge.1.lon_e7] {
+                lists[band].extend_from_slice(&number.to_le_bytes());
             }
         }
     }
@@ -155,7 +156,7 @@ fn put_part(out: &mut Vec<u8>, rings: &[Vec<Point>], extent: Extent) {
     let mut start = 0u32;
     for list in &lists {
         out.extend_from_slice(&start.to_le_bytes());
-        start += list.len() as u32 / EDGE_LEN as u32;
+        start += (list.len() / EDGE_LEN) as u32;
     }
     out.extend_from_slice(&start.to_le_bytes());
     lists.iter().for_each(|list| out.extend_from_slice(list));
@@ -179,7 +180,12 @@ pub(crate) struct Area<'c> {
 }
 
 impl<'c> Area<'c> {
-    fn new(kind: ObjectKind, id: i64, extent: Extent, tags: [&'c [u8]; 2]) -> Self {
+    fn new(
+        kind: ObjectKind,
+        id: i64,
+        extent: Extent,
+        tags: [&'c [u8]; 2],
+    ) -> Result<Self, FormatError> {
         let [known, names] = tags;
         let mut area = Self {
             kind,
@@ -190,9 +196,22 @@ impl<'c> Area<'c> {
             known: AreaTags { bytes: known },
             names: AreaTags { bytes: names },
         };
-        area.level = area.tag("admin_level").and_then(|level| level.parse().ok());
-        area.is_administrative = area.tag("boundary") == Some("administrative");
-        area
+        let mut known = area.known;
+        for (key, value) in known.by_ref() {
+            match key {
+                b"admin_level" => {
+                    let level = std::str::from_utf8(value).map_err(|_| BROKEN_AREA)?;
+                    area.level = level.parse().ok();
+                }
+                b"boundary" => area.is_administrative = value == b"administrative",
+                _ => {}
+            }
+        }
+        if known.bytes.is_empty() {
+            Ok(area)
+        } else {
+            Err(BROKEN_AREA)
+        }
     }
 
     /// The area as an object at the place.
@@ -244,11 +263,10 @@ pub(crate) struct Areas<'c> {
     pub section: usize,
 }
 
-fn number<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
-    let bytes = bytes.get(at..at + LEN);
-    bytes
-        .and_then(|bytes| bytes.try_into().ok())
-        .unwrap_or([0; LEN])
+/// The bytes of a number at a fixed position of a fixed part.
+#[inline]
+fn number<const LEN: usize, const ALL: usize>(bytes: &[u8; ALL], at: usize) -> [u8; LEN] {
+    std::array::from_fn(|index| bytes[at + index])
 }
 
 /// The fixed part of a part.
@@ -278,15 +296,19 @@ impl<'c> Areas<'c> {
 
     /// The fixed part of a part.
     fn head(&self, part: u64) -> Result<Head> {
-        let head = self.bytes(part, HEAD_LEN)?;
-        let record = part.checked_sub(u64::from_le_bytes(number(head, 0)));
+        let head: [u8; HEAD_LEN] = self.container.array(self.section, part)?;
+        let record = part.checked_sub(u64::from_le_bytes(number(&head, 0)));
         let record = record.ok_or_else(|| self.container.damaged("the record of an area"))?;
-        Ok(Head {
+        let head = Head {
             record,
-            south: i32::from_le_bytes(number(head, 8)).into(),
-            height: u32::from_le_bytes(number(head, 12)).max(1).into(),
-            count: u32::from_le_bytes(number(head, 16)).into(),
-        })
+            south: i32::from_le_bytes(number(&head, 8)).into(),
+            height: u32::from_le_bytes(number(&head, 12)).into(),
+            count: u32::from_le_bytes(number(&head, 16)).into(),
+        };
+        if head.height == 0 || head.count == 0 {
+            return Err(self.container.damaged("the bands of an area"));
+        }
+        Ok(head)
     }
 
     /// The edges of some bands of a part.
@@ -296,16 +318,17 @@ impl<'c> Areas<'c> {
         head: &Head,
         bands: std::ops::Range<u64>,
     ) -> Result<impl Iterator<Item = Edge> + use<'c>> {
+        let starts = part + HEAD_LEN as u64;
         let start_of = |band: u64| -> Result<u64> {
-            let bytes = self.bytes(part + HEAD_LEN + band * 4, 4)?;
-            Ok(u32::from_le_bytes(number(bytes, 0)).into())
+            let start = self.container.array(self.section, starts + band * 4)?;
+            Ok(u32::from_le_bytes(start).into())
         };
         let (start, end) = (start_of(bands.start)?, start_of(bands.end)?);
         let len = end.checked_sub(start);
         let len = len.ok_or_else(|| self.container.damaged("the edges of an area"))?;
-        let edges = part + HEAD_LEN + (head.count + 1) * 4;
-        let edges = self.bytes(edges + start * EDGE_LEN, len * EDGE_LEN)?;
-        Ok(edges.chunks_exact(EDGE_LEN as usize).map(|edge| {
+        let (edges, edge_len) = (starts + (head.count + 1) * 4, EDGE_LEN as u64);
+        let edges = self.bytes(edges + start * edge_len, len * edge_len)?;
+        Ok(edges.as_chunks::<EDGE_LEN>().0.iter().map(|edge| {
             let at = |at| i32::from_le_bytes(number(edge, at));
             let point = |at_byte| Point {
                 lat_e7: at(at_byte),
@@ -318,12 +341,12 @@ impl<'c> Areas<'c> {
         }))
     }
 
-    /// The start of the record of the area that a part belongs to, if the part holds a place.
+    /// The start of the record of the area that a part belongs to, if the part holds a place. The place must be in the
+    /// box of the part.
     pub(crate) fn record_of(&self, part: u64, place: Point) -> Result<Option<u64>> {
         let head = self.head(part)?;
-        let Some(band) = head.band(place.lat_e7) else {
-            return Ok(None);
-        };
+        let band = head.band(place.lat_e7);
+        let band = band.ok_or_else(|| self.container.damaged("the bands of an area"))?;
         let mut is_inside = false;
         for edge in self.edges_of(part, &head, band..band + 1)? {
             if edge.holds(place) {
@@ -344,10 +367,10 @@ impl<'c> Areas<'c> {
         visit: &mut impl FnMut(Point, Point) -> bool,
     ) -> Result<()> {
         let head = self.head(part)?;
-        let last = head.count.saturating_sub(1);
-        let low = head.band(extent.low.lat_e7).unwrap_or_default();
-        let high = head.band(extent.high.lat_e7).unwrap_or(last);
-        if head.count > 0 && low <= high {
+        // The box may reach beyond the bands on either side.
+        let low = head.band(extent.low.lat_e7).unwrap_or(0);
+        let high = head.band(extent.high.lat_e7).unwrap_or(head.count - 1);
+        if low <= high {
             let mut edges = self.edges_of(part, &head, low..high + 1)?.skip(skipped);
             edges.all(|edge| visit(edge.from, edge.to));
         }
@@ -356,16 +379,16 @@ impl<'c> Areas<'c> {
 
     /// The area whose record starts at `record`. `extent` is the box around a part of it.
     pub(crate) fn area(&self, record: u64, extent: Extent) -> Result<Area<'c>> {
-        let len = u32::from_le_bytes(number(self.bytes(record, 4)?, 0));
+        let len = u32::from_le_bytes(self.container.array(self.section, record)?);
         let bytes = self.bytes(record + 4, len.into())?;
         let parsed = || {
             let mut values = Varints::new(bytes);
             let kind = ObjectKind::from_number(values.read()?);
-            let kind = kind.ok_or(FormatError::new("an area is broken"))?;
+            let kind = kind.ok_or(BROKEN_AREA)?;
             let id = values.read_sint()?;
             let mut rest = values.rest();
             let known = take_text(&mut rest)?;
-            Ok::<_, FormatError>(Area::new(kind, id, extent, [known, rest]))
+            Area::new(kind, id, extent, [known, rest])
         };
         parsed().map_err(|error| self.container.damaged(&error.to_string()))
     }
@@ -438,8 +461,10 @@ mod tests {
                     let is_inside =
                         crossed.count() % 2 == 1 || edges().any(|edge| edge.holds(place));
                     assert!(!is_inside || extent.holds(place));
-                    let found = areas.record_of(3 + *start, place).unwrap();
-                    assert_eq!(found, is_inside.then_some(3), "{place:?} of {ring:?}");
+                    if extent.holds(place) {
+                        let found = areas.record_of(3 + *start, place).unwrap();
+                        assert_eq!(found, is_inside.then_some(3), "{place:?} of {ring:?}");
+                    }
                 }
             }
             let found = areas.area(3, area.parts[0].0).unwrap();
@@ -447,6 +472,56 @@ mod tests {
             assert_eq!((found.level, found.is_administrative), (Some(8), false));
             assert_eq!((found.tag("name"), found.tag("x")), (Some("A"), None));
             assert_eq!((found.name_in("x"), found.name_in("y")), (Some("Å"), None));
+        }
+    }
+
+    #[test]
+    fn an_area_that_is_cut_or_has_no_bands_is_an_error() {
+        let [low, high] = [0, 10].map(|at| Point {
+            lat_e7: at,
+            lon_e7: at,
+        });
+        let corner = Point {
+            lat_e7: 0,
+            lon_e7: 10,
+        };
+        let item = Item {
+            kind: ObjectKind::Relation,
+            id: 1,
+            shape: Shape::Area,
+            lines: Lines::One(&[low, corner, high, low]),
+            tags: &[("name", "A"), ("boundary", "administrative")],
+        };
+        let mut row = Vec::new();
+        item.put_row(&mut row);
+        let good = encode_area(&RowItem::parse(&row).unwrap());
+        let (extent, start) = good.parts[0];
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("area");
+        let read = |bytes: &[u8], extent: Extent| {
+            let container = container_of(&path, 1, |writer| {
+                writer.begin_section().unwrap();
+                writer.write(bytes).unwrap();
+            });
+            let areas = Areas {
+                container: &container,
+                section: 0,
+            };
+            let record = areas.record_of(start, extent.high)?;
+            let area = areas.area(record.unwrap_or_default(), extent)?;
+            Ok::<_, crate::error::Error>(area.tag("name").map(str::to_owned))
+        };
+        assert_eq!(read(&good.bytes, extent).unwrap().as_deref(), Some("A"));
+        for len in 0..good.bytes.len() {
+            assert!(read(&good.bytes[..len], extent).is_err(), "{len}");
+        }
+        // Tags that end within a value, and a part without bands, with bands of no height, or beyond its bands.
+        let start = start as usize;
+        for (at, value) in [(6, 2), (start + 16, 0), (start + 12, 0), (start + 8, 11)] {
+            let mut damaged = good.bytes.clone();
+            damaged[at] = value;
+            let error = read(&damaged, extent).unwrap_err().to_string();
+            assert!(error.contains("the index is damaged"), "{at}: {error}");
         }
     }
 }

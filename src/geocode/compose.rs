@@ -280,7 +280,7 @@ pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
             }
             label.push_str(word);
         }
-        if label.len() == start || label.get(start..) == label.get(last.clone()) {
+        if label.len() == start || label[start..] == label[last.clone()] {
             label.truncate(before);
         } else {
             last = start..label.len();

@@ -55,7 +55,7 @@ impl ContainerWriter {
         Ok(())
     }
 
-    /// The length of the current section.
+    /// The length of the current section in bytes; 0 before the first section.
     pub(crate) fn section_len(&self) -> u64 {
         self.sections
             .last()
@@ -65,9 +65,9 @@ impl ContainerWriter {
     /// Appends bytes to the current section.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.append(bytes)?;
-        if let Some(section) = self.sections.last_mut() {
-            section.end = self.output.len();
-        }
+        let section = self.sections.last_mut();
+        let none = || Error::Internal("bytes before the first section of an index".into());
+        section.ok_or_else(none)?.end = self.output.len();
         Ok(())
     }
 
@@ -197,9 +197,8 @@ impl Container {
 
     /// The length of a section.
     pub(crate) fn section_len(&self, section: usize) -> u64 {
-        self.sections
-            .get(section)
-            .map_or(0, |place| place.end - place.start)
+        let place = &self.sections[section];
+        place.end - place.start
     }
 
     /// The bytes of a section from `start` on, `len` of them. Fails if there are fewer, or if they are damaged.
@@ -217,7 +216,16 @@ impl Container {
         for block in place.start / BLOCK_LEN..=(place.end - 1) / BLOCK_LEN {
             self.compare(block)?;
         }
-        Ok(self.file.bytes().get(place).unwrap_or_default())
+        let bytes = self.file.bytes().get(place);
+        bytes.ok_or_else(|| self.damaged("a place that is not in it"))
+    }
+
+    /// The `LEN` bytes of a section from `start` on. Fails as [`bytes`](Self::bytes) does.
+    #[inline]
+    pub(crate) fn array<const LEN: usize>(&self, section: usize, start: u64) -> Result<[u8; LEN]> {
+        let bytes = self.bytes(section, start, LEN as u64)?;
+        let array = bytes.first_chunk().copied();
+        array.ok_or_else(|| self.damaged("a place that is not in it"))
     }
 
     /// Compares a block with its checksum, unless that was done before.
@@ -239,9 +247,9 @@ impl Container {
     fn compare_now(&self, block: usize) -> Result<()> {
         let start = block * BLOCK_LEN;
         let end = self.checksums.start.min(start + BLOCK_LEN);
-        let bytes = self.file.bytes().get(start..end).unwrap_or_default();
+        let found = self.file.bytes().get(start..end).map(XxHash3_64::oneshot);
         let expected = number(self.file.bytes(), self.checksums.start + block * 8);
-        if expected == Some(XxHash3_64::oneshot(bytes)) {
+        if found.is_some() && found == expected {
             Ok(())
         } else {
             Err(self.damaged(&format!("bytes {start} to {end}")))

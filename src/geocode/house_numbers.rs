@@ -3,7 +3,8 @@
 //! An interpolation way is a row before its nodes are known as addresses, so it has the ids of its nodes. When the rows
 //! are written, addresses come first: the addresses of these nodes are kept, and complete the ways.
 
-use super::item::{NUMBERS, RowItem, tag};
+use super::item::{BROKEN, NUMBERS, RowItem, tag};
+use crate::error::FormatError;
 use crate::index::IdSet;
 use crate::osm::ObjectKind;
 use rustc_hash::FxHashMap;
@@ -59,24 +60,26 @@ impl HouseNumbers {
     }
 
     /// The addresses of the nodes of an interpolation way, with the place of each in the list.
-    fn of<'a>(&'a self, row: &'a RowItem<'_>) -> impl Iterator<Item = (usize, &'a Tags)> {
-        let nodes = tag(&row.tags, NUMBERS).unwrap_or_default().split(',');
-        nodes.enumerate().filter_map(|(at, node)| {
-            let address = self.addresses.get(&node.parse::<i64>().ok()?)?;
-            Some((at, address))
-        })
+    fn of(&self, row: &RowItem<'_>) -> Result<Vec<(usize, &Tags)>, FormatError> {
+        let nodes = tag(&row.tags, NUMBERS).ok_or(BROKEN)?;
+        let mut addresses = Vec::new();
+        for (at, node) in nodes.split(',').enumerate() {
+            let node: i64 = node.parse().map_err(|_| BROKEN)?;
+            addresses.extend(self.addresses.get(&node).map(|address| (at, address)));
+        }
+        Ok(addresses)
     }
 
     /// The numbers of the nodes of an interpolation way, as the value of [`NUMBERS`] in an index.
-    pub(super) fn numbers(&self, row: &RowItem<'_>) -> String {
+    pub(super) fn numbers(&self, row: &RowItem<'_>) -> Result<String, FormatError> {
         let mut numbers = String::new();
-        for (at, address) in self.of(row) {
+        for (at, address) in self.of(row)? {
             if let Some((_, number)) = address.iter().find(|(key, _)| key == "addr:housenumber") {
                 let comma = if numbers.is_empty() { "" } else { "," };
                 let _ = write!(numbers, "{comma}{at}:{number}");
             }
         }
-        numbers
+        Ok(numbers)
     }
 
     /// The tags of an interpolation way with its numbers, and with what its nodes say where the way says nothing.
@@ -84,10 +87,10 @@ impl HouseNumbers {
         &'a self,
         row: &'a RowItem<'_>,
         numbers: &'a str,
-    ) -> Vec<(&'a str, &'a str)> {
+    ) -> Result<Vec<(&'a str, &'a str)>, FormatError> {
         let own = row.tags.iter().filter(|(key, _)| *key != NUMBERS);
         let mut tags: Vec<(&str, &str)> = own.copied().collect();
-        for (_, address) in self.of(row) {
+        for (_, address) in self.of(row)? {
             for (key, value) in address {
                 if is_shared(key) && tag(&tags, key).is_none() {
                     tags.push((key, value));
@@ -95,6 +98,6 @@ impl HouseNumbers {
             }
         }
         tags.push((NUMBERS, numbers));
-        tags
+        Ok(tags)
     }
 }

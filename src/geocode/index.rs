@@ -115,7 +115,8 @@ impl Manifest {
 #[derive(Debug)]
 pub struct GeocodeIndex {
     container: Container,
-    trees: [Tree; Layer::ALL.len()],
+    /// In the order of [`Layer::ALL`].
+    trees: Vec<Tree>,
     manifest: Manifest,
 }
 
@@ -166,15 +167,10 @@ impl GeocodeIndex {
     /// Opens the index of a manifest.
     fn of(directory: &Path, manifest: Manifest) -> Result<Self> {
         let container = Container::open(&directory.join(&manifest.file), SECTION_COUNT)?;
-        let [first, rest @ ..] = Layer::ALL;
-        let open = |layer: Layer| Tree::open(&container, layer.tree());
-        let mut trees = vec![open(first)?];
-        for layer in rest {
-            trees.push(open(layer)?);
-        }
-        let trees = trees.try_into();
+        let trees = Layer::ALL.iter();
+        let trees = trees.map(|layer| Tree::open(&container, layer.tree()));
         Ok(Self {
-            trees: trees.map_err(|_| Error::Internal("a layer without tree".into()))?,
+            trees: trees.collect::<Result<_>>()?,
             container,
             manifest,
         })
@@ -189,9 +185,8 @@ impl GeocodeIndex {
         &self.container
     }
 
-    pub(super) fn tree(&self, layer: Layer) -> Result<&Tree> {
-        let tree = self.trees.get(layer as usize);
-        tree.ok_or_else(|| Error::Internal("a layer without tree".into()))
+    pub(super) fn tree(&self, layer: Layer) -> &Tree {
+        &self.trees[layer as usize]
     }
 
     /// The error for bytes that make no sense.
@@ -208,7 +203,7 @@ impl GeocodeIndex {
         radius: f64,
         mut visit: impl FnMut(Found<'c>, &mut f64) -> Result<(), FormatError>,
     ) -> Result<()> {
-        let tree = self.tree(layer)?;
+        let tree = self.tree(layer);
         let mut limit = radius * radius;
         for metric in Metric::all_around(place, radius) {
             let place = metric.place();
@@ -258,7 +253,7 @@ impl GeocodeIndex {
 
     /// The areas that contain a place.
     pub(super) fn areas_at(&self, place: Point) -> Result<Vec<Area<'_>>> {
-        let tree = self.tree(Layer::Areas)?;
+        let tree = self.tree(Layer::Areas);
         let areas = Areas {
             container: &self.container,
             section: AREA_SECTION,
@@ -268,7 +263,7 @@ impl GeocodeIndex {
         for place in both_sides(place) {
             tree.meeting(&self.container, &Extent::at(place), &mut |leaf| {
                 let bytes = tree.leaf(&self.container, leaf)?;
-                for (extent, start) in part_places(bytes) {
+                for (extent, start) in part_places(bytes).map_err(|error| self.damaged(&error))? {
                     if extent.holds(place)
                         && let Some(record) = areas.record_of(start, place)?
                         && !records.iter().any(|(other, _)| *other == record)

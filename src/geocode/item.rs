@@ -102,7 +102,7 @@ impl<'a> Lines<'a> {
         };
         (0..count).map(move |at| match self {
             Self::One(line) => line,
-            Self::Many(lines) => lines.get(at).map(Vec::as_slice).unwrap_or_default(),
+            Self::Many(lines) => &lines[at],
         })
     }
 }

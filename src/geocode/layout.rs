@@ -124,7 +124,9 @@ pub(crate) fn unwrap(line: &mut [Point]) {
         i32::try_from(lon + turn).ok()
     };
     let longitudes: Option<Vec<i32>> = line.iter().map(&mut turn_of).collect();
-    for (point, lon_e7) in line.iter_mut().zip(longitudes.unwrap_or_default()) {
-        point.lon_e7 = lon_e7;
+    if let Some(longitudes) = longitudes {
+        for (point, lon_e7) in line.iter_mut().zip(longitudes) {
+            point.lon_e7 = lon_e7;
+        }
     }
 }

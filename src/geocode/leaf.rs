@@ -44,7 +44,7 @@ impl Numbers<'_> {
     pub(super) fn put(out: &mut Vec<u8>, len: u8, numbers: impl IntoIterator<Item = usize>) {
         for number in numbers {
             let bytes = (number as u32).to_le_bytes();
-            out.extend_from_slice(bytes.get(..len.into()).unwrap_or(&bytes));
+            out.extend_from_slice(&bytes[..usize::from(len)]);
         }
     }
 
@@ -152,7 +152,12 @@ impl<'c> Leaf<'c> {
     pub(super) fn parse(bytes: &'c [u8]) -> Result<Self, FormatError> {
         let texts_at = u32::from_le_bytes(array(bytes, 8)?) as usize;
         let [count, shift, end_len, text_end_len] = array(bytes, 12)?;
-        if shift > 32 {
+        let is_known = |len: u8| len == 2 || len == 4;
+        if usize::from(count) > LEAF_ITEMS
+            || shift > 32
+            || !is_known(end_len)
+            || !is_known(text_end_len)
+        {
             return Err(BROKEN);
         }
         let items = bytes.get(HEAD_LEN..texts_at).ok_or(BROKEN)?;
@@ -199,11 +204,9 @@ impl<'c> Leaf<'c> {
         let unit = (1u64 << shift) as f64;
         // Rows of edges are converted several at once.
         let mut in_units = [[0u8; RANKED]; 4];
-        for (number, of_box) in self.boxes.iter().take(RANKED).enumerate() {
+        for (number, of_box) in self.boxes.iter().enumerate() {
             for (row, edge) in in_units.iter_mut().zip(of_box) {
-                if let Some(slot) = row.get_mut(number) {
-                    *slot = *edge;
-                }
+                row[number] = *edge;
             }
         }
         let [south, west, north, east] = in_units;
@@ -287,6 +290,9 @@ impl<'c> LeafItem<'c> {
             nearest = nearest.min(distance);
             last = (point, next);
         })?;
+        if nearest == f64::INFINITY {
+            return Err(BROKEN);
+        }
         Ok(if is_inside { 0.0 } else { nearest })
     }
 
@@ -328,10 +334,10 @@ impl<'c> LeafItem<'c> {
     }
 
     /// The first point.
-    pub(super) fn first_point(&self) -> Result<Option<Point>, FormatError> {
+    pub(super) fn first_point(&self) -> Result<Point, FormatError> {
         let mut first = None;
         for_each_point(self.lines, |point, _| first = first.or(Some(point)))?;
-        Ok(first)
+        first.ok_or(BROKEN)
     }
 
     /// The tags.
@@ -491,5 +497,31 @@ mod tests {
             });
             assert!(tags.is_err(), "{at}");
         }
+        // More items than a search ranks, and numbers of neither two nor four bytes.
+        for (at, value) in [(12, 17), (14, 0), (14, 3), (15, 0), (15, 1)] {
+            let mut damaged = bytes.clone();
+            damaged[at] = value;
+            assert!(Leaf::parse(&damaged).is_err(), "{at}");
+        }
+    }
+
+    #[test]
+    fn an_item_without_points_is_an_error() {
+        let item = Item {
+            kind: ObjectKind::Way,
+            id: 1,
+            shape: Shape::Line,
+            lines: Lines::Many(&[]),
+            tags: &[],
+        };
+        let mut row = Vec::new();
+        item.put_row(&mut row);
+        let row = RowItem::parse(&row).unwrap();
+        let items = [(&row, Extent::at(point(1, 2)))];
+        let (bytes, _) = LeafEncoder::new().encode(&items).unwrap();
+        let item = Leaf::parse(&bytes).unwrap().item(0).unwrap();
+        let place = point(1, 2);
+        assert!(item.distance(&Metric::around(place), place).is_err());
+        assert!(item.extent().is_err() && item.first_point().is_err());
     }
 }

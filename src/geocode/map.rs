@@ -2,6 +2,7 @@
 
 use super::area::Areas;
 use super::index::GeocodeIndex;
+use super::item::BROKEN;
 use super::layout::{AREA_SECTION, Layer};
 use super::leaf::Leaf;
 use super::write::part_places;
@@ -89,7 +90,7 @@ impl GeocodeIndex {
     pub fn bbox(&self) -> Result<Bbox> {
         let mut bbox = Bbox::EMPTY;
         for layer in Layer::ALL {
-            if let Some(extent) = self.tree(layer)?.extent(self.container())? {
+            if let Some(extent) = self.tree(layer).extent(self.container())? {
                 bbox.add(extent.low.lat_e7, extent.low.lon_e7);
                 bbox.add(extent.high.lat_e7, extent.high.lon_e7);
             }
@@ -111,7 +112,7 @@ impl GeocodeIndex {
                 MapLayer::Boundaries => budget as u64,
                 MapLayer::Roads | MapLayer::Streets => budget as u64 / LINES_OF_LEAF,
             };
-            let tree = self.tree(layer.layer())?;
+            let tree = self.tree(layer.layer());
             let count = tree.count_meeting(self.container(), &extent)?;
             Ok(count.div_ceil(budget.max(1)).next_power_of_two())
         };
@@ -167,8 +168,7 @@ impl MapWalk {
                 }
             };
             if is_whole && self.leaf.is_some() {
-                let step = self.steps.get(self.layer).copied().unwrap_or(1);
-                self.go_to_leaf(index, leaf + 1, step - 1)?;
+                self.go_to_leaf(index, leaf + 1, self.steps[self.layer] - 1)?;
             }
         }
         Ok(false)
@@ -178,7 +178,7 @@ impl MapWalk {
     fn go_to_leaf(&mut self, index: &GeocodeIndex, from: u64, between: u64) -> Result<()> {
         (self.visited, self.skipped, self.leaf) = (0, 0, None);
         if let Some(layer) = MapLayer::ALL.get(self.layer) {
-            let tree = index.tree(layer.layer())?;
+            let tree = index.tree(layer.layer());
             self.leaf = tree.nth_meeting(index.container(), &self.extent, from, between)?;
         }
         Ok(())
@@ -193,7 +193,7 @@ impl MapWalk {
         room: &mut usize,
         visit: &mut impl FnMut(&Self, MapPiece<'_>),
     ) -> Result<bool> {
-        let bytes = index.tree(layer.layer())?.leaf(index.container(), leaf)?;
+        let bytes = index.tree(layer.layer()).leaf(index.container(), leaf)?;
         let mut visit_lines = || {
             let leaf = Leaf::parse(bytes)?;
             let boxes = leaf.boxes().skip(self.visited);
@@ -205,7 +205,7 @@ impl MapWalk {
                     let item = leaf.item(number)?;
                     let line: Vec<Point> = item.lines()?.into_iter().flatten().collect();
                     let name = item.tag("name")?.unwrap_or_default();
-                    let rest = line.get(self.skipped..).unwrap_or_default();
+                    let rest = line.get(self.skipped..).ok_or(BROKEN)?;
                     let (points, later) = rest.split_at(rest.len().min(*room));
                     let is_first = self.skipped == 0;
                     let piece = MapPiece::Line {
@@ -246,8 +246,9 @@ impl MapWalk {
             container: index.container(),
             section: AREA_SECTION,
         };
-        let bytes = index.tree(Layer::Areas)?.leaf(index.container(), leaf)?;
-        for (other, part) in part_places(bytes).skip(self.visited) {
+        let bytes = index.tree(Layer::Areas).leaf(index.container(), leaf)?;
+        let parts = part_places(bytes).map_err(|error| index.damaged(&error))?;
+        for (other, part) in parts.skip(self.visited) {
             if other.meets(&self.extent) {
                 if self.skipped == 0 && self.boundaries >= self.budget {
                     (self.is_thinned, self.leaf) = (true, None);

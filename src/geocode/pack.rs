@@ -29,13 +29,11 @@ pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
 }
 
 fn cut(middles: &mut [Middle], groups: &mut Vec<Vec<usize>>) {
-    if middles.len() <= LEAF_ITEMS {
+    let extent = Extent::of(middles.iter().map(|(middle, _)| middle));
+    let Some(extent) = extent.filter(|_| middles.len() > LEAF_ITEMS) else {
         let mut group: Vec<usize> = middles.iter().map(|(_, number)| *number as usize).collect();
         group.sort_unstable();
         groups.extend((!group.is_empty()).then_some(group));
-        return;
-    }
-    let Some(extent) = Extent::of(middles.iter().map(|(middle, _)| middle)) else {
         return;
     };
     let [south, west, north, east] = extent.edges().map(f64::from);

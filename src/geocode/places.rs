@@ -73,9 +73,7 @@ impl<'i> Query<'i, '_> {
     /// Whether a place is in a municipality that is not among the areas around the queried place.
     fn is_elsewhere(&self, near: &Near<'i>, areas: &[Area<'i>]) -> Result<bool> {
         let point = near.found.item.first_point();
-        let Some(point) = point.map_err(|error| self.index.damaged(&error))? else {
-            return Ok(false);
-        };
+        let point = point.map_err(|error| self.index.damaged(&error))?;
         let around = self.areas_around(point)?;
         let is_shared = |area: &Area<'_>| {
             let mut areas = areas.iter();

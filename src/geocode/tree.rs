@@ -8,7 +8,7 @@
 use super::container::{Container, ContainerWriter};
 use super::metric::Metric;
 use super::ranking::{RANKED, Ranking};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::geometry::Extent;
 use std::ops::Range;
 
@@ -65,8 +65,8 @@ impl TreeBuilder {
         let mut start = 0;
         for (children, ends) in self.extents.chunks(FANOUT).zip(self.ends.chunks(FANOUT)) {
             writer.write(&boxes(children))?;
-            writer.write(&places(start, ends))?;
-            start = ends.last().copied().unwrap_or(start);
+            writer.write(&places(start, ends)?)?;
+            start = ends[ends.len() - 1];
         }
         let mut level = self.extents;
         while level.len() > FANOUT {
@@ -87,9 +87,7 @@ impl TreeBuilder {
 fn boxes(children: &[Extent]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(BOXES_LEN as usize);
     for edge in 0..4 {
-        let edges = children
-            .iter()
-            .filter_map(|child| child.edges().get(edge).copied());
+        let edges = children.iter().map(|child| child.edges()[edge]);
         let edges = edges.chain(std::iter::repeat(0)).take(FANOUT);
         edges.for_each(|edge| bytes.extend_from_slice(&edge.to_le_bytes()));
     }
@@ -97,13 +95,15 @@ fn boxes(children: &[Extent]) -> Vec<u8> {
 }
 
 /// The places of leaves in a node above them.
-fn places(start: u64, ends: &[u64]) -> Vec<u8> {
+fn places(start: u64, ends: &[u64]) -> Result<Vec<u8>> {
     let mut bytes = start.to_le_bytes().to_vec();
+    let too_long = |_| Error::Internal("16 leaves of an index have more than 4 GB".into());
     for end in ends {
-        bytes.extend_from_slice(&u32::try_from(end - start).unwrap_or(u32::MAX).to_le_bytes());
+        let end = u32::try_from(end - start).map_err(too_long)?;
+        bytes.extend_from_slice(&end.to_le_bytes());
     }
     bytes.resize(PLACES_LEN as usize, 0);
-    bytes
+    Ok(bytes)
 }
 
 /// The place of a leaf in the places of a node. `number` is below [`FANOUT`].
@@ -182,13 +182,12 @@ impl<'c> Children<'c> {
         let apart = apart.iter().fold(0, |all, bit| all | bit);
         let mut met = !apart & ((1 << self.count) - 1);
         std::iter::from_fn(move || {
-            let child = met.trailing_zeros();
-            met &= met.wrapping_sub(1);
-            let edge = |row: &EdgeRow| {
-                row.get(child as usize)
-                    .map(|edge| i32::from_le_bytes(*edge))
-            };
-            let edges = [edge(souths)?, edge(wests)?, edge(norths)?, edge(easts)?];
+            if met == 0 {
+                return None;
+            }
+            let child = met.trailing_zeros() as usize;
+            met &= met - 1;
+            let edges = [souths, wests, norths, easts].map(|row| i32::from_le_bytes(row[child]));
             Some((child as u8, Extent::from_edges(edges)))
         })
     }

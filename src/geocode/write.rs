@@ -3,7 +3,7 @@
 use super::area::{EncodedArea, encode_area};
 use super::container::ContainerWriter;
 use super::house_numbers::{HouseNumbers, addresses_of};
-use super::item::RowItem;
+use super::item::{BROKEN, RowItem};
 use super::layout::{CURVE_BITS, Layer, layer_of};
 use super::leaf::LEAF_ITEMS;
 use super::leaf_encoder::LeafEncoder;
@@ -56,9 +56,7 @@ pub(crate) fn write_index(
                 encoded.map_err(|error| Error::Internal(error.to_string()))
             },
             |mut encoded| {
-                if let Some(count) = counts.get_mut(encoded.layer as usize) {
-                    *count += encoded.rows;
-                }
+                counts[encoded.layer as usize] += encoded.rows;
                 found.append(&mut encoded.addresses);
                 writer.add(encoded)
             },
@@ -87,15 +85,18 @@ fn encode(
     match layer {
         Layer::Areas => encoded.areas = parsed.iter().map(encode_area).collect(),
         Layer::Interpolations => {
-            let of_rows: Vec<String> = parsed.iter().map(|row| numbers.numbers(row)).collect();
-            let completed = parsed.iter().zip(&of_rows).map(|(row, of_row)| RowItem {
-                lines: row.lines.clone(),
-                tags: numbers.tags(row, of_row),
-                ..*row
+            let of_rows = parsed.iter().map(|row| numbers.numbers(row));
+            let of_rows = of_rows.collect::<Result<Vec<String>, _>>()?;
+            let completed = parsed.iter().zip(&of_rows).map(|(row, of_row)| {
+                Ok(RowItem {
+                    lines: row.lines.clone(),
+                    tags: numbers.tags(row, of_row)?,
+                    ..*row
+                })
             });
-            encoded.leaves = leaves(&completed.collect::<Vec<_>>());
+            encoded.leaves = leaves(&completed.collect::<Result<Vec<_>, _>>()?)?;
         }
-        _ => encoded.leaves = leaves(&parsed),
+        _ => encoded.leaves = leaves(&parsed)?,
     }
     if layer == Layer::Addresses {
         encoded.addresses = addresses_of(&parsed, interpolated);
@@ -103,18 +104,18 @@ fn encode(
     Ok(encoded)
 }
 
-fn leaves(rows: &[RowItem<'_>]) -> Vec<(Vec<u8>, Extent)> {
+/// Packs rows into leaves, and encodes these. Each comes with its box.
+fn leaves(rows: &[RowItem<'_>]) -> Result<Vec<(Vec<u8>, Extent)>, FormatError> {
     let mut encoder = LeafEncoder::new();
-    let with_extent = |row| Some((row, RowItem::item(row).extent()?));
-    let items: Vec<(&RowItem<'_>, Extent)> = rows.iter().filter_map(with_extent).collect();
-    let extents: Vec<Extent> = items.iter().map(|(_, extent)| *extent).collect();
+    let extents = rows.iter().map(|row| row.item().extent().ok_or(BROKEN));
+    let extents: Vec<Extent> = extents.collect::<Result<_, _>>()?;
     let leaves = groups(&extents).into_iter().filter_map(|group| {
         let items = group
             .iter()
-            .filter_map(|number| items.get(*number).copied());
+            .map(|number| (&rows[*number], extents[*number]));
         encoder.encode(&items.collect::<Vec<_>>())
     });
-    leaves.collect()
+    Ok(leaves.collect())
 }
 
 /// The sections of an index, which are written one after another.
@@ -141,8 +142,7 @@ impl IndexWriter {
     fn go_to(&mut self, layer: Layer) -> Result<()> {
         while self.layer < layer {
             std::mem::take(&mut self.tree).finish(&mut self.container)?;
-            let next = Layer::ALL.get(self.layer as usize + 1);
-            self.layer = next.copied().unwrap_or(layer);
+            self.layer = Layer::ALL[self.layer as usize + 1];
             self.tree = TreeBuilder::begin(&mut self.container)?;
         }
         Ok(())
@@ -188,16 +188,37 @@ impl IndexWriter {
 const PART_PLACE_LEN: usize = Extent::LEN + 8;
 
 /// The box and the start of each part in a leaf.
-pub(super) fn part_places(leaf: &[u8]) -> impl Iterator<Item = (Extent, u64)> {
-    let parts = leaf.chunks_exact(PART_PLACE_LEN);
-    parts.filter_map(|part| {
-        let (extent, start) = part.split_first_chunk()?;
-        let start = start.try_into().ok()?;
-        Some((Extent::from_bytes(extent), u64::from_le_bytes(start)))
-    })
+pub(super) fn part_places(leaf: &[u8]) -> Result<impl Iterator<Item = (Extent, u64)>, FormatError> {
+    let (parts, rest) = leaf.as_chunks::<PART_PLACE_LEN>();
+    if parts.is_empty() || !rest.is_empty() {
+        return Err(FormatError::new("a list of parts of areas is broken"));
+    }
+    Ok(parts.iter().map(|part| {
+        let extent = std::array::from_fn(|at| part[at]);
+        let start = std::array::from_fn(|at| part[Extent::LEN + at]);
+        (Extent::from_bytes(&extent), u64::from_le_bytes(start))
+    }))
 }
 
 fn put_part_place(out: &mut Vec<u8>, extent: &Extent, start: u64) {
     out.extend_from_slice(&extent.to_bytes());
     out.extend_from_slice(&start.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_parts_that_is_cut_is_an_error() {
+        let extent = Extent::from_edges([1, 2, 3, 4]);
+        let mut leaf = Vec::new();
+        put_part_place(&mut leaf, &extent, 5);
+        put_part_place(&mut leaf, &extent, 6);
+        let parts: Vec<_> = part_places(&leaf).unwrap().collect();
+        assert_eq!(parts, [(extent, 5), (extent, 6)]);
+        for len in [0, 1, PART_PLACE_LEN - 1, PART_PLACE_LEN + 1] {
+            assert!(part_places(&leaf[..len]).is_err(), "{len}");
+        }
+    }
 }
