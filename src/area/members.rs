@@ -61,7 +61,7 @@ impl MemberWays {
         let ways = self.ways.iter().map(|(id, role, range)| AreaWay {
             id: *id,
             role: *role,
-            nodes: nodes.get(range.clone()).unwrap_or_default(),
+            nodes: &nodes[range.clone()],
         });
         assemble(&ways.collect::<Vec<_>>(), open_rings)
     }

@@ -1,6 +1,6 @@
 //! The rings of an area, and the polygons that they bound.
 
-use super::segments::{Segments, from_west};
+use super::segments::{Segments, westernmost};
 use super::sides::{Corners, Sides};
 use super::{AreaPolygon, AreaProblem, ProblemKind, Role};
 use crate::geometry::{Extent, Point, doubled_area};
@@ -40,7 +40,7 @@ impl Rings {
         let mut boundary_of = vec![usize::MAX; count];
         let mut position = vec![usize::MAX; corners.len()];
         for start in 0..count as u32 {
-            if boundary_of.get(start as usize) != Some(&usize::MAX) {
+            if boundary_of[start as usize] != usize::MAX {
                 continue;
             }
             let boundary = rings.polygon.len();
@@ -55,10 +55,7 @@ impl Rings {
             );
         }
         for (inner, below) in &sides.nested {
-            let boundary = |segment: &u32| boundary_of.get(*segment as usize).copied();
-            if let (Some(inner), Some(outer)) = (boundary(inner), boundary(below)) {
-                rings.join(inner, outer);
-            }
+            rings.join(boundary_of[*inner as usize], boundary_of[*below as usize]);
         }
         rings
     }
@@ -79,27 +76,18 @@ impl Rings {
             segments: Vec::new(),
         };
         let mut segment = start;
-        while let (Some(of @ &mut usize::MAX), Some(&is_forward)) = (
-            boundary_of.get_mut(segment as usize),
-            sides.inside_is_left.get(segment as usize),
-        ) {
-            *of = boundary;
-            let corner = corners.corner_of(segment, is_forward);
-            match position.get(corner) {
-                Some(&usize::MAX) => {}
+        while boundary_of[segment as usize] == usize::MAX {
+            boundary_of[segment as usize] = boundary;
+            let is_forward = sides.inside_is_left[segment as usize];
+            let (corner, _) = corners.place_of(segment, is_forward);
+            if position[corner] != usize::MAX {
                 // The boundary meets itself: the part since then is a ring.
-                Some(&at) => self.cut(&mut path, at, segments, corners, position),
-                None => return,
+                self.cut(&mut path, position[corner], segments, corners, position);
             }
-            if let Some(position) = position.get_mut(corner) {
-                *position = path.corners.len();
-            }
+            position[corner] = path.corners.len();
             path.corners.push(corner);
             path.segments.push(segment);
-            let Some(next) = corners.clockwise(segment, !is_forward) else {
-                return;
-            };
-            segment = next.segment;
+            segment = corners.clockwise(segment, !is_forward).segment;
         }
         self.cut(&mut path, 0, segments, corners, position);
     }
@@ -115,17 +103,13 @@ impl Rings {
     ) {
         let mut points = Vec::with_capacity(path.corners.len() - at);
         for corner in path.corners.drain(at..) {
-            if let Some(position) = position.get_mut(corner) {
-                *position = usize::MAX;
-            }
-            points.extend(corners.at(corner).first().map(|end| end.point));
+            position[corner] = usize::MAX;
+            points.push(corners.at(corner)[0].point);
         }
         let is_outer = doubled_area(&points) > 0;
         let ring = self.rings.len() as u32;
         for segment in path.segments.drain(at..) {
-            if let Some(ring_of) = self.ring_of.get_mut(segment as usize) {
-                *ring_of = ring;
-            }
+            self.ring_of[segment as usize] = ring;
         }
         debug_assert!(points.len() > 2 && points.len() <= segments.list.len());
         let boundary = self.polygon.len() - 1;
@@ -138,40 +122,31 @@ impl Rings {
 
     /// The boundary that stands for the polygon of a boundary.
     fn polygon_of(&self, mut boundary: usize) -> usize {
-        while let Some(&next) = self.polygon.get(boundary)
-            && next != boundary
-        {
-            boundary = next;
+        while self.polygon[boundary] != boundary {
+            boundary = self.polygon[boundary];
         }
         boundary
     }
 
     fn join(&mut self, inner: usize, outer: usize) {
         let (inner, outer) = (self.polygon_of(inner), self.polygon_of(outer));
-        if let Some(slot) = self.polygon.get_mut(inner) {
-            *slot = outer;
-        }
+        self.polygon[inner] = outer;
     }
 
     /// Adds a problem for each way whose role contradicts its ring.
     pub(super) fn check_roles(&self, segments: &Segments<'_>, problems: &mut Vec<AreaProblem>) {
         let mut is_wrong = vec![false; segments.ways.len()];
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {
-            let Some(way) = segments.ways.get(segment.way as usize) else {
-                continue;
-            };
-            let ring = self.rings.get(*ring as usize);
-            let is_outer = ring.is_some_and(|ring| ring.is_outer);
+            let way = &segments.ways[segment.way as usize];
+            let is_outer = self.rings[*ring as usize].is_outer;
             let contradicts = match way.role {
                 Role::Outer => !is_outer,
                 Role::Inner => is_outer,
                 Role::Other => false,
             };
-            let Some(wrong) = is_wrong.get_mut(segment.way as usize) else {
-                continue;
-            };
-            if contradicts && !*wrong {
-                *wrong = true;
+            let is_wrong = &mut is_wrong[segment.way as usize];
+            if contradicts && !*is_wrong {
+                *is_wrong = true;
                 problems.push(AreaProblem {
                     kind: ProblemKind::WrongRole,
                     point: Some(segment.first),
@@ -188,15 +163,12 @@ impl Rings {
     pub(super) fn without_lone_holes(&self, segments: &Segments<'_>) -> Option<Vec<bool>> {
         let mut is_lone: Vec<bool> = self.rings.iter().map(|ring| ring.is_outer).collect();
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {
-            let way = segments.ways.get(segment.way as usize);
-            if way.is_none_or(|way| way.role != Role::Inner)
-                && let Some(is_lone) = is_lone.get_mut(*ring as usize)
-            {
-                *is_lone = false;
+            if segments.ways[segment.way as usize].role != Role::Inner {
+                is_lone[*ring as usize] = false;
             }
         }
         self.retain_outermost(&mut is_lone);
-        let is_kept = |ring: &u32| is_lone.get(*ring as usize) != Some(&true);
+        let is_kept = |ring: &u32| !is_lone[*ring as usize];
         let is_any = is_lone.contains(&true);
         is_any.then(|| self.ring_of.iter().map(is_kept).collect())
     }
@@ -224,9 +196,10 @@ impl Rings {
                     && other.low.lat_e7 <= low.lat_e7
                     && other.high.lat_e7 >= high.lat_e7
             });
-            match flags.get_mut(ring) {
-                Some(flag) if is_inside => *flag = false,
-                _ => around.push(Extent { low, high }),
+            if is_inside {
+                flags[ring] = false;
+            } else {
+                around.push(Extent { low, high });
             }
         }
     }
@@ -243,19 +216,15 @@ impl Rings {
             rings
         };
         for outer in sorted(outers) {
-            if let Some(index) = index_of.get_mut(self.polygon_of(outer.boundary)) {
-                *index = polygons.len();
-            }
+            index_of[self.polygon_of(outer.boundary)] = polygons.len();
             polygons.push(AreaPolygon {
                 outer: outer.points,
                 holes: Vec::new(),
             });
         }
         for hole in sorted(holes) {
-            let index = index_of.get(self.polygon_of(hole.boundary));
-            if let Some(polygon) = index.and_then(|index| polygons.get_mut(*index)) {
-                polygon.holes.push(hole.points);
-            }
+            let index = index_of[self.polygon_of(hole.boundary)];
+            polygons[index].holes.push(hole.points);
         }
         polygons
     }
@@ -268,10 +237,7 @@ fn compare(a: &[Point], b: &[Point]) -> Ordering {
 
 /// The ring with its smallest corner first.
 fn from_least(mut points: Vec<Point>) -> Vec<Point> {
-    let least = (0..points.len()).min_by(|a, b| match (points.get(*a), points.get(*b)) {
-        (Some(a), Some(b)) => from_west(*a, *b),
-        _ => Ordering::Equal,
-    });
-    points.rotate_left(least.unwrap_or_default());
+    let least = westernmost(&points);
+    points.rotate_left(least);
     points
 }

@@ -27,6 +27,13 @@ pub(super) fn from_west(a: Point, b: Point) -> Ordering {
     (a.lon_e7, a.lat_e7).cmp(&(b.lon_e7, b.lat_e7))
 }
 
+/// The index of the first point by [`from_west`]; 0 without points.
+pub(super) fn westernmost(points: &[Point]) -> usize {
+    let indices = 0..points.len();
+    let first = indices.min_by(|a, b| from_west(points[*a], points[*b]));
+    first.unwrap_or(0)
+}
+
 /// The side of the line from `a` to `b` on which a point lies: positive is left.
 pub(super) fn turn(a: Point, b: Point, point: Point) -> i128 {
     Edge { from: a, to: b }.side(HalfUnitPoint::of(point))
@@ -101,8 +108,8 @@ fn intersection(a: &Segment, b: &Segment) -> Point {
     );
     let along = |from: i32, to: i32| {
         let way = i128::from(to) - i128::from(from);
-        let part = (one * way).checked_div(one - two).unwrap_or_default();
-        (i128::from(from) + part) as i32
+        // The ends of the first segment lie on different sides of the second.
+        (i128::from(from) + one * way / (one - two)) as i32
     };
     Point {
         lat_e7: along(a.first.lat_e7, a.second.lat_e7),
@@ -163,7 +170,7 @@ impl<'a> Segments<'a> {
                     kind: ProblemKind::DuplicateSegment,
                     point: Some(one.first),
                     node: self.node_at(one.first),
-                    ways: [self.way_id(one), self.way_id(other)],
+                    ways: [one, other].map(|segment| Some(self.way_id(segment))),
                 });
             }
         }
@@ -184,8 +191,8 @@ impl<'a> Segments<'a> {
     }
 
     /// The id of the way of a segment.
-    pub(super) fn way_id(&self, segment: &Segment) -> Option<i64> {
-        self.ways.get(segment.way as usize).map(|way| way.id)
+    pub(super) fn way_id(&self, segment: &Segment) -> i64 {
+        self.ways[segment.way as usize].id
     }
 
     /// The id of a node at a location.
@@ -199,8 +206,7 @@ impl<'a> Segments<'a> {
     pub(super) fn find_crossings(&self, problems: &mut Vec<AreaProblem>) {
         let mut known = FxHashSet::default();
         for (index, a) in self.list.iter().enumerate() {
-            let behind = self.list.get(index + 1..).unwrap_or_default();
-            let near = behind
+            let near = self.list[index + 1..]
                 .iter()
                 .take_while(|b| b.first.lon_e7 <= a.second.lon_e7);
             for b in near {
@@ -209,7 +215,7 @@ impl<'a> Segments<'a> {
                     Meeting::Crossing => (ProblemKind::Crossing, intersection(a, b)),
                     Meeting::Overlap => (ProblemKind::Overlap, b.first),
                 };
-                let ways = [self.way_id(a), self.way_id(b)];
+                let ways = [a, b].map(|segment| Some(self.way_id(segment)));
                 if known.insert((point, ways)) {
                     problems.push(AreaProblem {
                         kind,
@@ -231,26 +237,23 @@ impl<'a> Segments<'a> {
         ends.sort_unstable_by(|a, b| from_west(a.0, b.0).then(a.1.cmp(&b.1)));
         let at = |point: Point| {
             let start = ends.partition_point(|end| from_west(end.0, point) == Ordering::Less);
-            let rest = ends.get(start..).unwrap_or_default();
-            rest.iter().take_while(move |end| end.0 == point)
+            ends[start..].iter().take_while(move |end| end.0 == point)
         };
         let mut is_kept = vec![true; self.list.len()];
         let degrees = |point: Point, is_kept: &[bool]| {
-            let mut kept = at(point).filter(|end| is_kept.get(end.1) == Some(&true));
+            let mut kept = at(point).filter(|end| is_kept[end.1]);
             (kept.next().map(|end| end.1), kept.next().is_none())
         };
         for start in &ends {
             let mut point = start.0;
             while let (Some(index), true) = degrees(point, &is_kept) {
-                if let (Some(kept), Some(segment)) = (is_kept.get_mut(index), self.list.get(index))
-                {
-                    *kept = false;
-                    point = if segment.first == point {
-                        segment.second
-                    } else {
-                        segment.first
-                    };
-                }
+                is_kept[index] = false;
+                let segment = &self.list[index];
+                point = if segment.first == point {
+                    segment.second
+                } else {
+                    segment.first
+                };
             }
         }
         self.retain(is_kept);
@@ -258,7 +261,10 @@ impl<'a> Segments<'a> {
 
     /// Keeps the segments whose flag is set.
     pub(super) fn retain(&mut self, is_kept: Vec<bool>) {
-        let mut kept = is_kept.into_iter();
-        self.list.retain(|_| kept.next() == Some(true));
+        let mut index = 0;
+        self.list.retain(|_| {
+            index += 1;
+            is_kept[index - 1]
+        });
     }
 }

@@ -46,14 +46,12 @@ impl Corners {
             }
         }
         let other = |end: &End| {
-            let segment = segments.list.get(end.segment as usize);
-            segment.map_or(end.point, |segment| {
-                if end.is_first {
-                    segment.second
-                } else {
-                    segment.first
-                }
-            })
+            let segment = &segments.list[end.segment as usize];
+            if end.is_first {
+                segment.second
+            } else {
+                segment.first
+            }
         };
         ends.sort_unstable_by(|a, b| {
             from_west(a.point, b.point).then_with(|| {
@@ -75,9 +73,7 @@ impl Corners {
                 last = Some(end.point);
             }
             corners.of_end.push(corners.starts.len() as u32 - 1);
-            if let Some(of_segment) = corners.of_segment.get_mut(end.segment as usize) {
-                of_segment[usize::from(!end.is_first)] = index;
-            }
+            corners.of_segment[end.segment as usize][usize::from(!end.is_first)] = index;
         }
         corners.starts.push(corners.ends.len() as u32);
         corners
@@ -90,32 +86,26 @@ impl Corners {
 
     /// The indices of the ends at a corner.
     fn range(&self, corner: usize) -> std::ops::Range<usize> {
-        let at = |index: usize| self.starts.get(index).map_or(0, |start| *start as usize);
-        at(corner)..at(corner + 1)
+        self.starts[corner] as usize..self.starts[corner + 1] as usize
     }
 
     /// The ends at a corner, counter-clockwise.
     pub(super) fn at(&self, corner: usize) -> &[End] {
-        self.ends.get(self.range(corner)).unwrap_or_default()
+        &self.ends[self.range(corner)]
     }
 
-    /// The corner at an end of a segment.
-    pub(super) fn corner_of(&self, segment: u32, is_first: bool) -> usize {
-        let ends = self.of_segment.get(segment as usize);
-        let end = ends.map_or(0, |ends| ends[usize::from(!is_first)]);
-        self.of_end
-            .get(end as usize)
-            .map_or(0, |corner| *corner as usize)
+    /// The corner at an end of a segment, and the index of the end there.
+    pub(super) fn place_of(&self, segment: u32, is_first: bool) -> (usize, usize) {
+        let end = self.of_segment[segment as usize][usize::from(!is_first)] as usize;
+        let corner = self.of_end[end] as usize;
+        (corner, end - self.range(corner).start)
     }
 
     /// The next end clockwise from an end of a segment.
-    pub(super) fn clockwise(&self, segment: u32, is_first: bool) -> Option<&End> {
-        let corner = self.corner_of(segment, is_first);
+    pub(super) fn clockwise(&self, segment: u32, is_first: bool) -> &End {
+        let (corner, index) = self.place_of(segment, is_first);
         let ends = self.at(corner);
-        let found = ends
-            .iter()
-            .position(|end| (end.segment, end.is_first) == (segment, is_first))?;
-        ends.get(found.checked_sub(1).unwrap_or(ends.len() - 1))
+        &ends[index.checked_sub(1).unwrap_or(ends.len() - 1)]
     }
 
     /// Adds a problem for each location where an odd number of segments ends.
@@ -125,12 +115,12 @@ impl Corners {
             let Some(end) = ends.first().filter(|_| !ends.len().is_multiple_of(2)) else {
                 continue;
             };
-            let segment = segments.list.get(end.segment as usize);
+            let way = segments.way_id(&segments.list[end.segment as usize]);
             problems.push(AreaProblem {
                 kind: ProblemKind::OpenRing,
                 point: Some(end.point),
                 node: segments.node_at(end.point),
-                ways: [segment.and_then(|segment| segments.way_id(segment)), None],
+                ways: [Some(way), None],
             });
         }
     }
@@ -154,12 +144,10 @@ impl Sides {
         let mut sweep = Sweep::new(segments);
         // Corners come from west to east: the first unknown corner is the westernmost of its group.
         for corner in 0..corners.len() {
-            if is_known.get(corner) != Some(&false) {
+            if is_known[corner] {
                 continue;
             }
-            let Some(lowest) = corners.at(corner).first() else {
-                continue;
-            };
+            let lowest = &corners.at(corner)[0];
             let (is_inside, below) = sweep.below(lowest.point);
             if let Some(below) = below.filter(|_| is_inside) {
                 sides.nested.push((lowest.segment, below));
@@ -175,22 +163,16 @@ impl Sides {
     fn spread(&mut self, corners: &Corners, corner: usize, is_left: bool, is_known: &mut [bool]) {
         let mut waiting = vec![(corner, 0, is_left)];
         while let Some((corner, known, is_left)) = waiting.pop() {
-            match is_known.get_mut(corner) {
-                Some(is_known) if !*is_known => *is_known = true,
-                _ => continue,
+            if std::mem::replace(&mut is_known[corner], true) {
+                continue;
             }
             // Around a corner, inside and outside alternate.
             for (index, end) in corners.at(corner).iter().enumerate() {
                 let is_left = is_left ^ ((index ^ known) & 1 == 1);
-                let inside_is_left = is_left == end.is_first;
-                if let Some(side) = self.inside_is_left.get_mut(end.segment as usize) {
-                    *side = inside_is_left;
-                }
-                let other = corners.corner_of(end.segment, !end.is_first);
-                if is_known.get(other) == Some(&false) {
-                    let is_there = |end_there: &End| end_there.segment == end.segment;
-                    let there = corners.at(other).iter().position(is_there);
-                    waiting.push((other, there.unwrap_or_default(), !is_left));
+                self.inside_is_left[end.segment as usize] = is_left == end.is_first;
+                let (other, there) = corners.place_of(end.segment, !end.is_first);
+                if !is_known[other] {
+                    waiting.push((other, there, !is_left));
                 }
             }
         }
@@ -218,28 +200,24 @@ impl<'a> Sweep<'a> {
     /// Whether an odd number of segments lies below a point, and the highest of them. Points must be asked for from
     /// west to east, and must not lie on a segment that begins further west.
     fn below(&mut self, point: Point) -> (bool, Option<u32>) {
-        let segment = |index: u32| self.segments.get(index as usize);
+        let segment = |index: u32| &self.segments[index as usize];
         while let Some(next) = self.segments.get(self.begun)
             && next.first.lon_e7 <= point.lon_e7
         {
             self.active.push(self.begun as u32);
             self.begun += 1;
         }
-        let ends_east = |index: &u32| {
-            segment(*index).is_some_and(|segment| segment.second.lon_e7 > point.lon_e7)
-        };
-        self.active.retain(ends_east);
+        self.active
+            .retain(|index| segment(*index).second.lon_e7 > point.lon_e7);
         let mut highest: Option<u32> = None;
         let mut is_odd = false;
         for index in &self.active {
-            let Some(found) = segment(*index) else {
-                continue;
-            };
+            let found = segment(*index);
             if found.first == point || found.side(point) != Ordering::Greater {
                 continue;
             }
             is_odd = !is_odd;
-            let is_higher = |than: u32| segment(than).is_some_and(|than| is_above(found, than));
+            let is_higher = |than: u32| is_above(found, segment(than));
             if highest.is_none_or(is_higher) {
                 highest = Some(*index);
             }

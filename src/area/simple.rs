@@ -1,7 +1,7 @@
 //! Closed ways that are simple rings, which nearly all are: assembled without sorting segments.
 
 use super::AreaPolygon;
-use super::segments::{from_west, turn};
+use super::segments::{turn, westernmost};
 use crate::geometry::{Edge, EdgeRelation, Point, doubled_area};
 
 /// The maximum number of corners for which all pairs of segments are compared.
@@ -19,20 +19,14 @@ pub(crate) fn simple_polygon(ring: &[Point], polygon: &mut AreaPolygon) -> bool 
     if !is_convex(ring) && !is_simple(ring) {
         return false;
     }
-    let first = (0..corners.len()).min_by(|a, b| match (corners.get(*a), corners.get(*b)) {
-        (Some(a), Some(b)) => from_west(*a, *b),
-        _ => std::cmp::Ordering::Equal,
-    });
-    let (before, behind) = corners.split_at(first.unwrap_or_default());
+    let (before, behind) = corners.split_at(westernmost(corners));
     polygon.holes.clear();
     polygon.outer.clear();
     polygon.outer.extend_from_slice(behind);
     polygon.outer.extend_from_slice(before);
     if doubled_area(corners) < 0 {
         // The ring begins at its western corner in either direction.
-        if let Some((_, others)) = polygon.outer.split_first_mut() {
-            others.reverse();
-        }
+        polygon.outer[1..].reverse();
     }
     true
 }

@@ -1,6 +1,7 @@
 //! The nodes of ways, compressed in memory until all members of an area are known.
 
 use super::AreaNode;
+use crate::error::FormatError;
 use crate::geometry::Point;
 use crate::index::RankSet;
 use crate::pbf::wire::{Varints, put_sint, put_varint};
@@ -46,7 +47,7 @@ pub(crate) enum StoredWay {
 impl WayStore {
     /// An empty store for the ways with the given ids. Without `has_node_ids`, the ids of nodes become 0.
     pub(crate) fn new(wanted: Arc<RankSet>, has_node_ids: bool) -> Self {
-        let count = usize::try_from(wanted.set().len()).unwrap_or_default();
+        let count = wanted.set().len() as usize;
         Self {
             wanted,
             has_node_ids,
@@ -60,54 +61,56 @@ impl WayStore {
         if batch.ways.is_empty() {
             return;
         }
+        let number = std::num::NonZeroU32::MIN.saturating_add(self.batches.len() as u32);
         self.batches.push(batch.bytes.into_boxed_slice());
-        let number = std::num::NonZeroU32::new(self.batches.len() as u32);
         for (rank, start) in batch.ways {
-            if let Some(position) = self.positions.get_mut(rank as usize) {
-                *position = number.map(|batch| Position { batch, start });
-            }
+            self.positions[rank as usize] = Some(Position {
+                batch: number,
+                start,
+            });
         }
     }
 
     /// Appends the nodes of a way to `nodes`, unless one of them has no location.
     pub(crate) fn read(&self, id: i64, nodes: &mut Vec<AreaNode>) -> StoredWay {
-        let bytes = self.wanted.rank(id).and_then(|rank| {
-            let position = (*self.positions.get(rank as usize)?)?;
-            let batch = self.batches.get(position.batch.get() as usize - 1)?;
-            batch.get(position.start as usize..)
-        });
-        let start = nodes.len();
-        // What was encoded here is well-formed.
-        match bytes.map(|bytes| self.decode(&mut Varints::new(bytes), nodes)) {
-            Some(Some(way)) => way,
-            None | Some(None) => {
-                nodes.truncate(start);
-                StoredWay::Missing
-            }
+        let rank = self.wanted.rank(id);
+        let Some(Position { batch, start }) = rank.and_then(|rank| self.positions[rank as usize])
+        else {
+            return StoredWay::Missing;
+        };
+        let bytes = &self.batches[batch.get() as usize - 1][start as usize..];
+        match self.decode(&mut Varints::new(bytes), nodes) {
+            Ok(way) => way,
+            // A `WayBatch` has encoded it, in memory.
+            Err(error) => unreachable!("way {id} of a store: {error}"),
         }
     }
 
-    fn decode(&self, values: &mut Varints<'_>, nodes: &mut Vec<AreaNode>) -> Option<StoredWay> {
-        let count = match values.read().ok()? {
-            0 => return Some(StoredWay::Unlocated(values.read_sint().ok()?)),
+    fn decode(
+        &self,
+        values: &mut Varints<'_>,
+        nodes: &mut Vec<AreaNode>,
+    ) -> Result<StoredWay, FormatError> {
+        let count = match values.read()? {
+            0 => return Ok(StoredWay::Unlocated(values.read_sint()?)),
             count => count - 1,
         };
         let [mut lat, mut lon, mut node] = [0; 3];
         for _ in 0..count {
-            lat += values.read_sint().ok()?;
-            lon += values.read_sint().ok()?;
+            lat += values.read_sint()?;
+            lon += values.read_sint()?;
             if self.has_node_ids {
-                node = values.read_sint().ok()?.wrapping_add(node);
+                node = values.read_sint()?.wrapping_add(node);
             }
             nodes.push(AreaNode {
                 id: node,
                 point: Point {
-                    lat_e7: i32::try_from(lat).ok()?,
-                    lon_e7: i32::try_from(lon).ok()?,
+                    lat_e7: lat as i32,
+                    lon_e7: lon as i32,
                 },
             });
         }
-        Some(StoredWay::Located)
+        Ok(StoredWay::Located)
     }
 }
 
@@ -127,10 +130,8 @@ impl WayBatch {
         rank: u64,
         nodes: impl ExactSizeIterator<Item = (i64, Option<Point>)> + Clone,
     ) {
-        let Ok(start) = u32::try_from(self.bytes.len()) else {
-            return;
-        };
-        self.ways.push((rank, start));
+        // A batch has the ways of a blob, which is 32 MB at most.
+        self.ways.push((rank, self.bytes.len() as u32));
         let out = &mut self.bytes;
         if let Some((node, _)) = nodes.clone().find(|(_, point)| point.is_none()) {
             put_varint(out, 0);
