@@ -123,12 +123,12 @@ impl AreaIndex {
                 continue;
             }
             let is_within = is_within(&cell_bounds, &bounds);
-            match self.tree.nodes.get(number) {
-                Some(&Node::Inner {
+            match self.tree.nodes[number] {
+                Node::Inner {
                     quarters,
                     first,
                     end,
-                }) => {
+                } => {
                     let groups = self.tree.crossing_in(first..end);
                     if is_within {
                         for &group in groups {
@@ -142,7 +142,7 @@ impl AreaIndex {
                         pending.extend(quarters.zip(cell.quarters()));
                     }
                 }
-                Some(&Node::Leaf(leaf)) => {
+                Node::Leaf(leaf) => {
                     for part in self.tree.group_edges_of(leaf) {
                         if is_within {
                             mark(&mut contacts, part.group, Contact::Inside);
@@ -152,7 +152,6 @@ impl AreaIndex {
                         }
                     }
                 }
-                None => {}
             }
         }
         contacts
@@ -193,7 +192,7 @@ impl AreaIndex {
         let point = corner_of(bbox);
         let is_point = bbox.max_lat_e7 == point.lat_e7 && bbox.max_lon_e7 == point.lon_e7;
         let mut regions = self.regions_at(bbox, |cell, part| self.tree.contains(cell, part, point));
-        regions.retain(|&region| is_point || contact_of(contacts, region) == Contact::None);
+        regions.retain(|&region| is_point || contacts[region as usize] == Contact::None);
         regions
     }
 
@@ -207,8 +206,7 @@ impl AreaIndex {
         let parts = self.tree.group_edges_of(leaf).iter();
         let held = parts.filter(|part| is_held(&cell, part));
         let mut regions: Vec<u32> = held.map(|part| part.group).collect();
-        let covering = self.tree.sets.get(leaf.set as usize);
-        regions.extend(covering.into_iter().flatten());
+        regions.extend(&self.tree.sets[leaf.set as usize]);
         regions.sort_unstable();
         regions
     }
@@ -229,21 +227,13 @@ fn is_within(a: &HalfUnitBox, b: &HalfUnitBox) -> bool {
     a.min.x >= b.min.x && a.max.x <= b.max.x && a.min.y >= b.min.y && a.max.y <= b.max.y
 }
 
-fn contact_of(contacts: &[Contact], region: u32) -> Contact {
-    contacts
-        .get(region as usize)
-        .copied()
-        .unwrap_or(Contact::None)
-}
-
 fn has_no_inner_edge(contacts: &[Contact], region: u32) -> bool {
-    contact_of(contacts, region) < Contact::Inside
+    contacts[region as usize] < Contact::Inside
 }
 
 fn mark(contacts: &mut [Contact], region: u32, contact: Contact) {
-    if let Some(known) = contacts.get_mut(region as usize) {
-        *known = contact.max(*known);
-    }
+    let known = &mut contacts[region as usize];
+    *known = contact.max(*known);
 }
 
 /// A cell that contains no point: its longitude is beyond the range of `i32`.

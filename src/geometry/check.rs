@@ -137,17 +137,14 @@ impl<'a> Polygons<'a> {
 
     /// The index of the ring that contains an edge.
     fn ring_of(&self, edge: usize) -> usize {
-        let behind = self.rings.partition_point(|&(first, ..)| first <= edge);
-        behind.saturating_sub(1)
+        self.rings.partition_point(|&(first, ..)| first <= edge) - 1
     }
 
     /// The name of an edge's ring, the vertex (counted from 1) at which the edge starts, and
     /// whether the ring is a hole.
     fn place_of(&self, edge: usize) -> (&str, usize, bool) {
-        match self.rings.get(self.ring_of(edge)) {
-            Some((first, ring, is_hole)) => (&ring.name, edge + 1 - first, *is_hole),
-            None => ("", 0, false),
-        }
+        let (first, ring, is_hole) = self.rings[self.ring_of(edge)];
+        (&ring.name, edge + 1 - first, is_hole)
     }
 
     fn meetings(&self) -> Contacts {
@@ -173,10 +170,8 @@ impl<'a> Polygons<'a> {
     /// the longest edge.
     fn collect_spans(&self, references: &[u32], spans: &mut Vec<Span>) {
         let edges = || {
-            references.iter().filter_map(|&number| {
-                let edge = self.tree.edges.get(number as usize)?;
-                Some((number, *edge))
-            })
+            let numbers = references.iter();
+            numbers.map(|&number| (number, self.tree.edges[number as usize]))
         };
         let length = |edge: &Edge| edge.width().abs() + edge.height().abs();
         let Some((_, longest)) = edges().max_by_key(|(_, edge)| length(edge)) else {
@@ -218,9 +213,7 @@ impl<'a> Polygons<'a> {
                     && self.are_neighbors(ring, span.number, other.number)
                     && !span.edge.forms_spike_with(&other.edge);
                 for ring in [ring, other_ring] {
-                    if let Some(touched) = meetings.touched.get_mut(ring) {
-                        *touched |= !is_turn;
-                    }
+                    meetings.touched[ring] |= !is_turn;
                 }
             }
         }
@@ -229,33 +222,22 @@ impl<'a> Polygons<'a> {
     /// Whether two edges of a ring are consecutive.
     fn are_neighbors(&self, ring: usize, a: u32, b: u32) -> bool {
         let apart = a.abs_diff(b) as usize;
-        let count = self
-            .rings
-            .get(ring)
-            .map_or(0, |(_, ring, _)| ring.points.len());
-        apart == 1 || apart + 1 == count
+        let (_, ring, _) = self.rings[ring];
+        apart == 1 || apart + 1 == ring.points.len()
     }
 
     fn crossing_error(&self, edge: u32, other: u32) -> ShapeError {
         let (ring, vertex, _) = self.place_of(edge as usize);
         let (other_ring, other_vertex, _) = self.place_of(other as usize);
-        let edges = (
-            self.tree.edges.get(edge as usize),
-            self.tree.edges.get(other as usize),
-        );
-        let place = match edges {
-            (Some(edge), Some(other)) => {
-                let point = crossing_of(edge, other);
-                let (lat, lon) = (format_e7(point.lat_e7), format_e7(point.lon_e7));
-                format!(" at latitude {lat}, longitude {lon}")
-            }
-            _ => String::new(),
-        };
+        let [edge, other] = [edge, other].map(|number| &self.tree.edges[number as usize]);
+        let point = crossing_of(edge, other);
+        let (lat, lon) = (format_e7(point.lat_e7), format_e7(point.lon_e7));
         ShapeError {
             ring: ring.into(),
             vertex: Some(vertex),
             cause: format!(
-                "the edge from here crosses the edge from vertex {other_vertex} of {other_ring}{place}"
+                "the edge from here crosses the edge from vertex {other_vertex} of {other_ring} at latitude {lat}, \
+                 longitude {lon}"
             ),
         }
     }
@@ -268,7 +250,7 @@ impl<'a> Polygons<'a> {
         for ((first, ring, is_hole), &is_touched) in self.rings.iter().zip(touched) {
             let group = self.ends.partition_point(|end| end <= first);
             let numbers = *first..first + ring.points.len();
-            let edges = self.tree.edges.get(numbers.clone()).unwrap_or_default();
+            let edges = &self.tree.edges[numbers.clone()];
             let rising = numbers.zip(edges).filter(|(_, edge)| edge.height() != 0);
             let count = if is_touched { usize::MAX } else { 1 };
             for (number, edge) in rising.take(count) {

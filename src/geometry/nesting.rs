@@ -129,9 +129,7 @@ fn polygons(outers: Vec<Ring>, holes: Vec<(usize, Ring)>) -> Shape {
     });
     let mut polygons: Vec<Polygon> = outers.collect();
     for (outer, hole) in holes {
-        if let Some(polygon) = polygons.get_mut(outer) {
-            polygon.holes.push(hole);
-        }
+        polygons[outer].holes.push(hole);
     }
     Shape { polygons }
 }

@@ -130,7 +130,7 @@ pub struct Quadtree {
 /// Returns a range of a list. All ranges were stored by the builder and are within bounds.
 #[inline]
 fn stored<T>(items: &[T], first: u32, end: u32) -> &[T] {
-    items.get(first as usize..end as usize).unwrap_or_default()
+    &items[first as usize..end as usize]
 }
 
 impl Quadtree {
@@ -145,7 +145,7 @@ impl Quadtree {
         let mut level = self.root.level;
         let mut number = 0;
         loop {
-            match *self.nodes.get(number)? {
+            match self.nodes[number] {
                 Node::Inner { quarters, .. } => {
                     level = level.saturating_sub(1);
                     let quarter = (right >> level & 1) | (up >> level & 1) << 1;
@@ -184,7 +184,7 @@ impl Quadtree {
     #[inline]
     pub fn edges_of(&self, part: &GroupEdges) -> impl Iterator<Item = &Edge> {
         let references = self.edge_indices_of(part).iter();
-        references.filter_map(|&number| self.edges.get(number as usize))
+        references.map(|&number| &self.edges[number as usize])
     }
 
     /// The winding number of a group at a point in a leaf or on the border of the leaf. The point must

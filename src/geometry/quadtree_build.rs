@@ -122,7 +122,7 @@ impl Builder {
         let mut start = 0;
         for (group, &end) in ends.iter().enumerate() {
             let first = number(level.references.len());
-            let edges = self.tree.edges.get(start..end).unwrap_or_default();
+            let edges = &self.tree.edges[start..end];
             let next = edges.iter().skip(1).map(Some).chain([None]);
             let numbered = (number(start)..u32::MAX).zip(edges.iter().zip(next));
             let drawn = numbered.filter(|(_, (edge, next))| !is_redundant_point(edge, *next));
@@ -152,7 +152,7 @@ impl Builder {
     /// leaf.
     fn split_or_make_leaf(&mut self, pending: &Pending, level: &Level, below: &mut Level) {
         let (first, end) = pending.parts;
-        let parts = level.parts.get(first..end).unwrap_or_default();
+        let parts = &level.parts[first..end];
         let edges: usize = parts
             .iter()
             .map(|part| (part.end - part.first) as usize)
@@ -167,19 +167,15 @@ impl Builder {
             let leaf = self.leaf(pending.set, parts, &level.references);
             Node::Leaf(leaf)
         };
-        if let Some(slot) = self.tree.nodes.get_mut(pending.node) {
-            *slot = node;
-        }
+        self.tree.nodes[pending.node] = node;
     }
 
     fn leaf(&mut self, set: u32, parts: &[GroupEdges], references: &[u32]) -> Leaf {
         let first = number(self.tree.parts.len());
         for part in parts {
-            let edges = references.get(part.first as usize..part.end as usize);
+            let edges = &references[part.first as usize..part.end as usize];
             let first = number(self.tree.references.len());
-            self.tree
-                .references
-                .extend_from_slice(edges.unwrap_or_default());
+            self.tree.references.extend_from_slice(edges);
             self.tree.parts.push(GroupEdges {
                 first,
                 end: number(self.tree.references.len()),
@@ -202,8 +198,8 @@ impl Builder {
     ) -> Node {
         let cells = pending.cell.quarters();
         for part in parts {
-            let edges = references.get(part.first as usize..part.end as usize);
-            self.divide_part(part, edges.unwrap_or_default(), &pending.cell, &cells);
+            let edges = &references[part.first as usize..part.end as usize];
+            self.divide_part(part, edges, &pending.cell, &cells);
         }
         let crossing = self.crossing(parts, pending.crossing);
         let quarters = self.tree.nodes.len();
@@ -232,9 +228,7 @@ impl Builder {
         let firsts = [0, 1, 2, 3].map(|quarter: usize| self.quarters[quarter].references.len());
         let mut windings = [part.winding; 4];
         for &reference in references {
-            let Some(edge) = self.tree.edges.get(reference as usize) else {
-                continue;
-            };
+            let edge = &self.tree.edges[reference as usize];
             for (winding, cell) in windings.iter_mut().zip(cells).skip(1) {
                 *winding += edge.winding_between(corner, cell.corner());
             }
@@ -329,7 +323,7 @@ impl Builder {
             return set;
         }
         let mut groups = covering.clone();
-        groups.extend_from_slice(self.tree.sets.get(set as usize).map_or(&[], Vec::as_slice));
+        groups.extend_from_slice(&self.tree.sets[set as usize]);
         groups.sort_unstable();
         if let Some(&known) = self.set_numbers.get(&groups) {
             return known;
