@@ -95,7 +95,7 @@ impl MetadataCondition {
             .match_indices('@')
             .map(|(at, _)| at)
             .filter(is_start)
-            .filter_map(|at| Some((at, Head::parse(text.get(at..)?)?)))
+            .filter_map(|at| Some((at, Head::parse(&text[at..])?)))
             .collect();
         let (tag, has_more) = match starts.first() {
             Some((at, _)) => (&text[..*at], true),
@@ -109,7 +109,7 @@ impl MetadataCondition {
         let ends = starts.iter().skip(1).map(|(at, _)| *at);
         let ends = ends.chain([text.len()]);
         let conditions = starts.iter().zip(ends).map(|((at, head), end)| {
-            let value = text.get(at + head.len..end).unwrap_or_default();
+            let value = &text[at + head.len..end];
             let is_last = end == text.len();
             let value = if is_last { value } else { without_joint(value) };
             Self::parse(head, value.trim())

@@ -86,7 +86,8 @@ impl ObjectExpression {
     ) -> Result<Vec<Self>, String> {
         let mut expressions = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
-            let line = line.split('#').next().unwrap_or_default().trim();
+            let line = line.split_once('#').map_or(line, |(before, _)| before);
+            let line = line.trim();
             if !line.is_empty() {
                 let expression = parse(line);
                 expressions.push(expression.map_err(|cause| format!("line {number}: {cause}"))?);
@@ -194,9 +195,7 @@ impl ObjectFilter {
     }
 
     fn all<'a>(&'a self, indices: &'a [usize]) -> impl Iterator<Item = &'a ObjectExpression> {
-        indices
-            .iter()
-            .filter_map(|index| self.expressions.get(*index))
+        indices.iter().map(|index| &self.expressions[*index])
     }
 }
 

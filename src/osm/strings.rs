@@ -20,8 +20,9 @@ fn hash_of(text: &str) -> u64 {
 }
 
 fn at<'a>(text: &'a str, spans: &[(u32, u32)], id: u32) -> &'a str {
-    let (start, end) = spans.get(id as usize).copied().unwrap_or_default();
-    text.get(start as usize..end as usize).unwrap_or_default()
+    let (start, end) = spans[id as usize];
+    // Beyond 4 GiB the offsets are wrong: callers report that afterwards.
+    text.get(start as usize..end as usize).unwrap_or("")
 }
 
 impl StringPool {
@@ -41,7 +42,11 @@ impl StringPool {
         id
     }
 
-    /// The string with the given id; empty if no string has that id.
+    /// The string with the given id, which [`add`](Self::add) has returned.
+    ///
+    /// # Panics
+    ///
+    /// No string has the id.
     pub fn get(&self, id: u32) -> &str {
         at(&self.text, &self.spans, id)
     }

@@ -13,7 +13,8 @@ pub(super) fn parse(text: &[u8]) -> Result<Value, String> {
     let retried = without_bare_words(text).and_then(|text| serde_json::from_slice(&text).ok());
     retried.ok_or_else(|| {
         let message = first.to_string();
-        let cause = message.split(" at line ").next().unwrap_or_default();
+        let cause = message.split_once(" at line ");
+        let cause = cause.map_or(message.as_str(), |(cause, _)| cause);
         let (line, column) = (first.line(), first.column());
         format!("line {line}, column {column}: this is not JSON: {cause}")
     })

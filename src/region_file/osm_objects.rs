@@ -93,8 +93,8 @@ impl Source {
     fn open(path: &Path) -> Result<Self> {
         let mut start = [0; 5];
         let found = Input::open(path)?.read_at(&mut start, 0)?;
-        match start.get(..found) {
-            Some([0, 0, 0, _, b'\n']) => Ok(Self::Pbf(ElementReader::from_path(path)?)),
+        match &start[..found] {
+            [0, 0, 0, _, b'\n'] => Ok(Self::Pbf(ElementReader::from_path(path)?)),
             _ => Ok(Self::Xml(read_osm_file(path)?)),
         }
     }

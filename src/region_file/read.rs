@@ -81,7 +81,7 @@ pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
         None => {
             let mut start = [0; 64];
             let found = Input::open(path)?.read_at(&mut start, 0)?;
-            ShapeFileKind::of_content(start.get(..found).unwrap_or_default())
+            ShapeFileKind::of_content(&start[..found])
         }
     };
     let shape = match kind {
@@ -106,7 +106,7 @@ pub(super) fn read_text(path: &Path) -> Result<Vec<u8>> {
         let cause = format!("{} bytes are too many for this kind of file", input.len());
         return Err(Error::file(path, cause));
     }
-    let mut bytes = vec![0; usize::try_from(input.len()).unwrap_or_default()];
+    let mut bytes = vec![0; input.len() as usize];
     let found = input.read_at(&mut bytes, 0)?;
     bytes.truncate(found);
     if bytes.starts_with(BOM) {
