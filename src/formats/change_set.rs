@@ -47,8 +47,7 @@ pub(super) struct Span {
 
 impl Span {
     fn of<'a, T>(&self, list: &'a [T]) -> &'a [T] {
-        list.get(self.start as usize..self.end as usize)
-            .unwrap_or_default()
+        &list[self.start as usize..self.end as usize]
     }
 
     /// The same range in a list to which `start` other entries were prepended.
@@ -222,7 +221,7 @@ impl ChangeSet {
         let strings: Vec<u32> = (0..other.strings.len() as u32)
             .map(|id| self.strings.add(other.strings.get(id)))
             .collect();
-        let string = |id: u32| strings.get(id as usize).copied().unwrap_or_default();
+        let string = |id: u32| strings[id as usize];
         let starts = [self.tags.len(), self.refs.len(), self.locations.len()];
         self.tags.extend(other.tags.iter().map(|id| string(*id)));
         self.refs.extend_from_slice(&other.refs);
@@ -317,6 +316,7 @@ impl ChangeSet {
         let mut locations = Vec::new();
         for change in &mut self.changes {
             if change.key.0 != ObjectKind::Way || change.is_deletion() {
+                change.locations = Span::default();
                 continue;
             }
             let refs = change.refs.of(&self.refs);

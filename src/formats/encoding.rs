@@ -169,7 +169,7 @@ impl<R: Read> Decoding<R> {
 impl<R: Read> Read for Decoding<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            let mut text = self.text.get(self.at..).unwrap_or(&[]);
+            let mut text = &self.text[self.at..];
             if !text.is_empty() || buffer.is_empty() {
                 let count = text.read(buffer)?;
                 self.at += count;

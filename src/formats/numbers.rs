@@ -93,10 +93,7 @@ const SMALL: [([u8; 3], u8); 1000] = {
 pub(super) fn e7_text(value_e7: i32) -> ([u8; 16], usize) {
     const ONE: u32 = DECIMICRO_PER_DEGREE as u32;
     let value = value_e7.unsigned_abs();
-    let ([first, second, third], len) = SMALL
-        .get((value / ONE) as usize)
-        .copied()
-        .unwrap_or_default();
+    let ([first, second, third], len) = SMALL[(value / ONE) as usize];
     let mut len = usize::from(len);
     let mut text = u128::from(u32::from_le_bytes([first, second, third, 0]));
     let fraction = value % ONE;
@@ -156,7 +153,7 @@ impl TimeFormatter {
         if self.days.is_empty() {
             self.days.resize(DAYS_KEPT, (i64::MIN, [0; 10]));
         }
-        let kept = self.days.get_mut(day as usize % DAYS_KEPT)?;
+        let kept = &mut self.days[day as usize % DAYS_KEPT];
         if kept.0 != day {
             let text = format_timestamp(day.checked_mul(SECONDS_PER_DAY)?);
             let date = text.strip_suffix("T00:00:00Z")?;

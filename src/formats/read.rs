@@ -113,7 +113,7 @@ pub fn read_texts<S, T: Send>(
         |(_, chunk)| chunk.cost(),
         init,
         |scratch, (number, chunk)| {
-            let path = inputs.get(number).map_or(Path::new(""), Input::path);
+            let path = inputs[number].path();
             // The text is freed before the work on its objects.
             let objects = chunk.parse(path, format)?;
             for remark in objects.remarks() {
@@ -162,7 +162,6 @@ pub(super) fn read_all(
     ctx: &Context,
 ) -> Result<Vec<DocumentHeader>> {
     let mut headers = vec![DocumentHeader::default(); inputs.len()];
-    let path = |number: usize| inputs.get(number).map_or(Path::new(""), Input::path);
     let work = |(): &mut (), number: usize, objects| Ok((number, objects));
     read_texts(
         inputs,
@@ -171,11 +170,9 @@ pub(super) fn read_all(
         || (),
         work,
         |(number, objects)| {
-            if let Some(header) = headers.get_mut(number) {
-                header.note_replication(objects.document_header());
-            }
+            headers[number].note_replication(objects.document_header());
             let added = all.add(objects, ctx);
-            added.map_err(|cause| Error::file(path(number), cause))
+            added.map_err(|cause| Error::file(inputs[number].path(), cause))
         },
     )?;
     Ok(headers)

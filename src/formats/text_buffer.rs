@@ -65,7 +65,7 @@ impl TextBuffer {
     pub(super) fn put_ascii(&mut self, max: usize, put: impl FnOnce(&mut [u8]) -> usize) {
         let start = self.bytes.len();
         self.bytes.resize(start + max, 0);
-        let space = self.bytes.get_mut(start..).unwrap_or_default();
+        let space = &mut self.bytes[start..];
         let len = put(space).min(max);
         debug_assert!(space.iter().take(len).all(u8::is_ascii));
         self.bytes.truncate(start + len);

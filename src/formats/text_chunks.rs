@@ -35,8 +35,8 @@ impl TextChunk {
 
     /// The line and the column in the file, both counted from 1, of offset `at` in `bytes`.
     pub(super) fn position(&self, at: usize) -> (u64, u64) {
-        let text = self.bytes.get(self.prefix..at).unwrap_or_default();
-        let (lines, column) = moved(self.before, text);
+        let at = at.clamp(self.prefix, self.bytes.len());
+        let (lines, column) = moved(self.before, &self.bytes[self.prefix..at]);
         (lines + 1, column + 1)
     }
 
@@ -345,7 +345,7 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let ends = memchr_iter(b'\n', text).chain([text.len()]);
     let mut start = 0;
     ends.map(move |end| {
-        let line = (start, text.get(start..end).unwrap_or_default());
+        let line = (start, &text[start..end]);
         start = end + 1;
         line
     })

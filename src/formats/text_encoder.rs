@@ -94,7 +94,7 @@ impl TextEncoder {
         deflate.reset();
         let mut out = Vec::with_capacity(text.len() / 4 + 64);
         loop {
-            let rest = text.get(deflate.total_in() as usize..).unwrap_or_default();
+            let rest = &text[deflate.total_in() as usize..];
             let status = deflate.compress_vec(rest, &mut out, FlushCompress::Sync);
             let is_stuck = status.map_err(io::Error::other)? == Status::BufError;
             if (deflate.total_in() as usize) == text.len() && out.len() < out.capacity() {
@@ -111,21 +111,13 @@ impl TextEncoder {
 /// Checksum and length of the text of all chunks so far, for the trailer of a gzip file.
 #[derive(Debug, Default)]
 pub(super) struct GzipTrailer {
-    crc: Option<Crc>,
+    crc: Crc,
 }
 
 impl GzipTrailer {
     pub(super) fn add(&mut self, chunk: &EncodedText) {
-        match (&mut self.crc, &chunk.crc) {
-            (Some(all), Some(crc)) => all.combine(crc),
-            (None, Some(_)) => {
-                let mut all = Crc::new();
-                if let Some(crc) = &chunk.crc {
-                    all.combine(crc);
-                }
-                self.crc = Some(all);
-            }
-            (_, None) => {}
+        if let Some(crc) = &chunk.crc {
+            self.crc.combine(crc);
         }
     }
 
@@ -133,12 +125,10 @@ impl GzipTrailer {
     pub(super) fn tail(&self, compression: TextCompression) -> Vec<u8> {
         match compression {
             TextCompression::Gzip => {
-                let empty = Crc::new();
-                let crc = self.crc.as_ref().unwrap_or(&empty);
                 // The final deflate block, which is empty.
                 let mut tail = vec![3, 0];
-                tail.extend_from_slice(&crc.sum().to_le_bytes());
-                tail.extend_from_slice(&crc.amount().to_le_bytes());
+                tail.extend_from_slice(&self.crc.sum().to_le_bytes());
+                tail.extend_from_slice(&self.crc.amount().to_le_bytes());
                 tail
             }
             TextCompression::None | TextCompression::Bzip2 | TextCompression::Zstd => Vec::new(),

@@ -282,24 +282,22 @@ const PLAIN: [bool; 256] = {
 /// which becomes U+FFFD. Returns the number of characters that XML 1.0 cannot express.
 pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) -> u64 {
     // Nearly all strings have no special character. The byte 0xef begins the characters from U+F000 to U+FFFF.
-    let is_plain = |byte: u8| PLAIN.get(usize::from(byte)).is_some_and(|plain| *plain);
+    let is_plain = |byte: u8| PLAIN[usize::from(byte)];
     if text.bytes().all(is_plain) {
         out.push_str(text);
         return 0;
     }
-    let mut inexpressible = 0;
-    let mut rest = text;
-    let is_special = |char: char| {
+    let (mut inexpressible, mut start) = (0, 0);
+    let is_special = |(_, char): &(usize, char)| {
         matches!(
-            char,
+            *char,
             '\0'..='\u{1f}' | '"' | '&' | '\'' | '<' | '>' | '\u{fffe}' | '\u{ffff}'
         )
     };
-    while let Some(at) = rest.find(is_special) {
-        let (before, behind) = rest.split_at(at);
-        out.push_str(before);
-        let mut chars = behind.chars();
-        match chars.next().unwrap_or_default() {
+    for (at, char) in text.char_indices().filter(is_special) {
+        out.push_str(&text[start..at]);
+        start = at + char.len_utf8();
+        match char {
             '"' => out.push_str("&quot;"),
             '&' => out.push_str("&amp;"),
             '\'' => out.push_str("&apos;"),
@@ -315,8 +313,7 @@ pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) -> u64 {
                 let _ = write!(out, "&#x{:X};", u32::from(char));
             }
         }
-        rest = chars.as_str();
     }
-    out.push_str(rest);
+    out.push_str(&text[start..]);
     inexpressible
 }

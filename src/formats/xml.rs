@@ -197,9 +197,11 @@ impl Parser {
                     Ok(Ancestor::Other)
                 }
                 (_, "remark") => Ok(Ancestor::Remark),
-                _ => self.object_or_other(element, name, ChangeAction::Create),
+                _ => self.object_or_other(element, name, Ancestor::Root, ChangeAction::Create),
             },
-            (Some(Ancestor::Section(action)), name) => self.object_or_other(element, name, action),
+            (Some(ancestor @ Ancestor::Section(action)), name) => {
+                self.object_or_other(element, name, ancestor, action)
+            }
             (Some(Ancestor::Object(_)), "tag") => self.tag(element),
             (Some(Ancestor::Object(ObjectKind::Way)), "nd") => self.node_ref(element),
             (Some(Ancestor::Object(ObjectKind::Relation)), "member") => self.member(element),
@@ -275,15 +277,13 @@ impl Parser {
         &mut self,
         element: &BytesStart<'_>,
         name: &str,
+        ancestor: Ancestor,
         action: ChangeAction,
     ) -> Result<Ancestor, String> {
         let mut kinds = ObjectKind::ALL.into_iter();
         match kinds.find(|kind| kind.name() == name) {
             Some(kind) => self.object(element, kind, action),
-            None => {
-                let ancestor = self.stack.last().copied();
-                other(ancestor.unwrap_or(Ancestor::Other), name)
-            }
+            None => other(ancestor, name),
         }
     }
 

@@ -92,7 +92,7 @@ impl LateAreas {
                 let area = row.get(PLACE_LEN..);
                 text.add_row(
                     area.ok_or_else(|| Error::Internal("a row without its place".into()))?,
-                );
+                )?;
                 if text.len() >= CHUNK {
                     Self::write_text(&mut text, document)?;
                 }

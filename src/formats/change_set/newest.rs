@@ -72,11 +72,7 @@ impl ChangeSet {
     /// were removed.
     fn remove_unused(&mut self) -> bool {
         let mut is_used = vec![false; self.strings.len()];
-        let mut mark = |id: u32| {
-            if let Some(is_used) = is_used.get_mut(id as usize) {
-                *is_used = true;
-            }
-        };
+        let mut mark = |id: u32| is_used[id as usize] = true;
         let mut used = size_of_val(self.changes.as_slice());
         for change in &self.changes {
             let (tags, refs) = (change.tags.of(&self.tags), change.refs.of(&self.refs));
@@ -120,7 +116,7 @@ impl ChangeSet {
                 false => u32::MAX,
             })
             .collect();
-        let new_id = |id: u32| new_ids.get(id as usize).copied().unwrap_or(u32::MAX);
+        let new_id = |id: u32| new_ids[id as usize];
         let (mut tags, mut refs, mut roles) = (Vec::new(), Vec::new(), Vec::new());
         let mut locations = Vec::new();
         self.changes.shrink_to_fit();

@@ -37,12 +37,11 @@ impl FeatureDocument {
             ChunkText::Numbered(text, positions) => {
                 let mut start = 0;
                 for (number, position) in (self.features + 1..).zip(positions) {
-                    self.output
-                        .write(text.get(start..position).unwrap_or_default())?;
+                    self.output.write(&text[start..position])?;
                     self.output.write(&number.to_string())?;
                     start = position;
                 }
-                self.output.write(text.get(start..).unwrap_or_default())?;
+                self.output.write(&text[start..])?;
             }
         }
         self.features += chunk.features;

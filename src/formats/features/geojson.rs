@@ -85,10 +85,7 @@ fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point
     text.put_ascii(points.len() * POINT_LEN + POINT_LEN, |space| {
         let mut len = 0;
         for point in points {
-            let Some(space) = space.get_mut(len..).and_then(<[u8]>::first_chunk_mut) else {
-                break;
-            };
-            len += put_point_before_comma(space, point);
+            len += put_point_before_comma(&mut space[len..len + POINT_LEN], point);
         }
         // The last comma goes.
         len.saturating_sub(1)
@@ -97,22 +94,15 @@ fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point
 }
 
 fn put_point(text: &mut TextBuffer, point: Point) {
-    text.put_ascii(POINT_LEN, |space| match space.first_chunk_mut() {
-        Some(space) => put_point_before_comma(space, point) - 1,
-        None => 0,
-    });
+    text.put_ascii(POINT_LEN, |space| put_point_before_comma(space, point) - 1);
 }
 
-/// Writes a point and a comma, and returns the length.
+/// Writes a point and a comma to a space of [`POINT_LEN`] bytes, and returns their length.
 #[inline(always)]
-fn put_point_before_comma(space: &mut [u8; POINT_LEN], point: Point) -> usize {
+fn put_point_before_comma(space: &mut [u8], point: Point) -> usize {
     let (lon, lon_len) = degrees(point.lon_e7);
     let (lat, lat_len) = degrees(point.lat_e7);
-    let mut put = |at: usize, bytes: &[u8]| {
-        if let Some(place) = space.get_mut(at..at + bytes.len()) {
-            place.copy_from_slice(bytes);
-        }
-    };
+    let mut put = |at: usize, bytes: &[u8]| space[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, b"[");
     put(1, &lon);
     put(1 + lon_len, b",");

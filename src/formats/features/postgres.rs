@@ -46,7 +46,7 @@ fn put_hex(text: &mut TextBuffer, feature: &Feature<'_>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut wkb = Vec::new();
     put_wkb(&mut wkb, &feature.geometry, Some(WGS_84));
-    let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or(b'0');
+    let digit = |value: u8| DIGITS[usize::from(value)];
     for byte in wkb {
         text.push_ascii([digit(byte >> 4), digit(byte & 15)], 2);
     }

@@ -3,6 +3,7 @@
 use super::feature_id::FeatureId;
 use super::options::{FeatureFormat, FeatureOptions, UniqueId};
 use super::{Feature, geojson, postgres, wkt};
+use crate::error::{Error, Result};
 use crate::formats::numbers::TimeFormatter;
 use crate::formats::text_buffer::TextBuffer;
 use crate::formats::{EncodedText, TextEncoder};
@@ -82,18 +83,19 @@ impl FeatureText {
     /// Appends a feature to `out`, as a row for [`add_row`](Self::add_row). The buffer must be empty, and stays so.
     pub(crate) fn put_row(&mut self, feature: &Feature<'_>, out: &mut Vec<u8>) {
         self.put(feature);
-        let number = self.numbers.pop().and_then(|at| u32::try_from(at).ok());
-        out.extend_from_slice(&number.unwrap_or(u32::MAX).to_le_bytes());
+        // The number of a feature is in its first bytes.
+        let number = self.numbers.pop().map_or(u32::MAX, |at| at as u32);
+        out.extend_from_slice(&number.to_le_bytes());
         out.extend_from_slice(self.text.bytes());
         self.text.truncate(0);
         self.features = 0;
     }
 
     /// Appends the feature of a row.
-    pub(crate) fn add_row(&mut self, row: &[u8]) {
-        let Some((number, text)) = row.split_first_chunk() else {
-            return;
-        };
+    pub(crate) fn add_row(&mut self, row: &[u8]) -> Result<()> {
+        let broken = || Error::Internal("the row of a feature is broken".into());
+        let (number, text) = row.split_first_chunk().ok_or_else(broken)?;
+        let text = std::str::from_utf8(text).map_err(|_| broken())?;
         self.features += 1;
         if self.options.format == FeatureFormat::GeoJson && self.features > 1 {
             self.text.push_str(SEPARATOR);
@@ -102,7 +104,8 @@ impl FeatureText {
         if number != u32::MAX {
             self.numbers.push(self.text.len() + number as usize);
         }
-        self.text.push_str(&String::from_utf8_lossy(text));
+        self.text.push_str(text);
+        Ok(())
     }
 
     /// The length of the text in the buffer, in bytes.

@@ -103,7 +103,7 @@ impl O5mChunks {
     }
 
     fn rest(&self) -> &[u8] {
-        self.buffer.get(self.at..).unwrap_or(&[])
+        &self.buffer[self.at..]
     }
 
     /// An error at an offset in the buffer.
@@ -183,7 +183,7 @@ impl O5mChunks {
             self.at += 1;
             return Ok(());
         }
-        let (len, len_bytes) = match varint::unsigned(self.rest().get(1..).unwrap_or(&[])) {
+        let (len, len_bytes) = match varint::unsigned(&self.rest()[1..]) {
             Varint::Number(len, len_bytes) => (len, len_bytes),
             Varint::Incomplete => return Err(self.error("the file ends within a dataset")),
             Varint::TooLong => {
@@ -205,7 +205,7 @@ impl O5mChunks {
             );
             return Err(self.error(&cause));
         }
-        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        let len = len as usize;
         self.fill(1 + len_bytes + len)?;
         let start = self.at + 1 + len_bytes;
         let Some(bytes) = self.buffer.get(start..start + len) else {

@@ -102,14 +102,15 @@ impl State {
         draft.timestamp = Some(self.last.timestamp);
         self.last.changeset = self.last.changeset.wrapping_add(reader.signed()?);
         draft.changeset = Some(self.last.changeset).filter(|changeset| *changeset > 0);
-        let is_user = |meaning: &Meaning| matches!(meaning, Meaning::User(..));
-        let user = self.strings.pair(reader, is_user, |uid, name| {
+        let known = |meaning| match meaning {
+            Meaning::User(user) => Some(user),
+            _ => None,
+        };
+        let strings = &mut self.strings;
+        (draft.uid, draft.user) = strings.pair(reader, known, Meaning::User, |uid, name| {
             let name = text(name, &mut set.strings)?;
-            Ok(Meaning::User(parse_uid(uid)?, name))
+            Ok((parse_uid(uid)?, name))
         })?;
-        if let Meaning::User(uid, user) = user {
-            (draft.uid, draft.user) = (uid, user);
-        }
         Ok(())
     }
 
@@ -155,35 +156,38 @@ impl State {
 
     fn member(&mut self, reader: &mut Reader<'_>, set: &mut ChangeSet) -> Result<(), Fault> {
         let delta = reader.signed()?;
-        let is_member = |meaning: &Meaning| matches!(meaning, Meaning::Member(..));
-        let member = self.strings.single(reader, is_member, |string| {
+        let known = |meaning| match meaning {
+            Meaning::Member(member) => Some(member),
+            _ => None,
+        };
+        let strings = &mut self.strings;
+        let (kind, role) = strings.single(reader, known, Meaning::Member, |string| {
             let (kind, role) = match string {
                 [b'0', role @ ..] => (ObjectKind::Node, role),
                 [b'1', role @ ..] => (ObjectKind::Way, role),
                 [b'2', role @ ..] => (ObjectKind::Relation, role),
                 _ => return Err("the type of a member is neither 0, 1 nor 2".to_owned()),
             };
-            Ok(Meaning::Member(kind, text(role, &mut set.strings)?))
+            Ok((kind, text(role, &mut set.strings)?))
         })?;
-        if let Meaning::Member(kind, role) = member
-            && let Some(last) = self.last.members.get_mut(kind as usize)
-        {
-            *last = last.wrapping_add(delta);
-            set.refs.push(*last);
-            set.roles.push((kind, role));
-        }
+        let last = &mut self.last.members[kind as usize];
+        *last = last.wrapping_add(delta);
+        set.refs.push(*last);
+        set.roles.push((kind, role));
         Ok(())
     }
 
     fn tag(&mut self, reader: &mut Reader<'_>, set: &mut ChangeSet) -> Result<(), Fault> {
-        let is_tag = |meaning: &Meaning| matches!(meaning, Meaning::Tag(..));
-        let tag = self.strings.pair(reader, is_tag, |key, value| {
+        let known = |meaning| match meaning {
+            Meaning::Tag(tag) => Some(tag),
+            _ => None,
+        };
+        let strings = &mut self.strings;
+        let (key, value) = strings.pair(reader, known, Meaning::Tag, |key, value| {
             let strings = &mut set.strings;
-            Ok(Meaning::Tag(text(key, strings)?, text(value, strings)?))
+            Ok((text(key, strings)?, text(value, strings)?))
         })?;
-        if let Meaning::Tag(key, value) = tag {
-            set.tags.extend([key, value]);
-        }
+        set.tags.extend([key, value]);
         Ok(())
     }
 }

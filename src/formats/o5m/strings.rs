@@ -13,11 +13,11 @@ const LONGEST: usize = 250;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A key and a value.
-    Tag(u32, u32),
+    Tag((u32, u32)),
     /// The id and the name of a user.
-    User(Option<i32>, u32),
+    User((Option<i32>, u32)),
     /// The type and the role of a member.
-    Member(ObjectKind, u32),
+    Member((ObjectKind, u32)),
 }
 
 /// A string, or a pair of strings.
@@ -30,6 +30,15 @@ struct Entry {
     is_pair: bool,
     /// The last meaning that was found, and the number of the set whose strings it refers to.
     meaning: Option<(u64, Meaning)>,
+}
+
+impl Entry {
+    /// The last meaning, if it was found in the set with the given number.
+    fn meaning_in(&self, set: u64) -> Option<Meaning> {
+        self.meaning
+            .filter(|(of, _)| *of == set)
+            .map(|(_, meaning)| meaning)
+    }
 }
 
 /// The table of strings.
@@ -55,65 +64,66 @@ impl Strings {
         self.set += 1;
     }
 
-    /// Reads a pair of strings, in full or as a reference. `understand` gets both and returns their meaning. It is not
-    /// called again for a reference to a pair that had a meaning of the same kind (`is_kind`) in this set.
+    /// Reads a pair of strings, in full or as a reference. `understand` parses both, and `wrap` makes a meaning of the
+    /// result. `understand` is not called again for a reference to a pair that had a meaning of this kind in this set:
+    /// `known` unwraps it.
     #[inline]
-    pub(super) fn pair(
+    pub(super) fn pair<T: Copy>(
         &mut self,
         reader: &mut Reader<'_>,
-        is_kind: impl Fn(&Meaning) -> bool,
-        understand: impl FnOnce(&[u8], &[u8]) -> Result<Meaning, String>,
-    ) -> Result<Meaning, Fault> {
+        known: impl Fn(Meaning) -> Option<T>,
+        wrap: impl Fn(T) -> Meaning,
+        understand: impl FnOnce(&[u8], &[u8]) -> Result<T, String>,
+    ) -> Result<T, Fault> {
         let at = reader.at();
         let fault = |cause: String| Fault::new(at, cause);
         let number = reader.unsigned()?;
         if number == 0 {
             let (first, second) = (reader.string()?, reader.string()?);
-            let meaning = understand(first, second).map_err(fault)?;
-            self.add(first, Some(second), meaning);
-            return Ok(meaning);
+            let parsed = understand(first, second).map_err(fault)?;
+            self.add(first, Some(second), wrap(parsed));
+            return Ok(parsed);
         }
         let set = self.set;
         let entry = self.entry(number).map_err(fault)?;
-        match entry.meaning {
-            Some((of, meaning)) if of == set && is_kind(&meaning) => return Ok(meaning),
-            _ if !entry.is_pair => {
-                return Err(fault(format!("string {number} of the table is not a pair")));
-            }
-            _ => {}
+        if let Some(parsed) = entry.meaning_in(set).and_then(known) {
+            return Ok(parsed);
         }
-        let (first, second) = entry.text.split_at_checked(entry.first).unwrap_or_default();
-        let meaning = understand(first, second).map_err(fault)?;
-        entry.meaning = Some((set, meaning));
-        Ok(meaning)
+        if !entry.is_pair {
+            return Err(fault(format!("string {number} of the table is not a pair")));
+        }
+        let (first, second) = entry.text.split_at(entry.first);
+        let parsed = understand(first, second).map_err(fault)?;
+        entry.meaning = Some((set, wrap(parsed)));
+        Ok(parsed)
     }
 
     /// Reads a single string, in full or as a reference; [`pair`](Self::pair) is the same for pairs.
     #[inline]
-    pub(super) fn single(
+    pub(super) fn single<T: Copy>(
         &mut self,
         reader: &mut Reader<'_>,
-        is_kind: impl Fn(&Meaning) -> bool,
-        understand: impl FnOnce(&[u8]) -> Result<Meaning, String>,
-    ) -> Result<Meaning, Fault> {
+        known: impl Fn(Meaning) -> Option<T>,
+        wrap: impl Fn(T) -> Meaning,
+        understand: impl FnOnce(&[u8]) -> Result<T, String>,
+    ) -> Result<T, Fault> {
         let at = reader.at();
         let fault = |cause: String| Fault::new(at, cause);
         let number = reader.unsigned()?;
         if number == 0 {
             let string = reader.string()?;
-            let meaning = understand(string).map_err(fault)?;
-            self.add(string, None, meaning);
-            return Ok(meaning);
+            let parsed = understand(string).map_err(fault)?;
+            self.add(string, None, wrap(parsed));
+            return Ok(parsed);
         }
         let set = self.set;
         let entry = self.entry(number).map_err(fault)?;
-        match entry.meaning {
-            Some((of, meaning)) if of == set && is_kind(&meaning) => return Ok(meaning),
-            _ => {}
+        if let Some(parsed) = entry.meaning_in(set).and_then(known) {
+            return Ok(parsed);
         }
-        let meaning = understand(entry.text.get(..entry.first).unwrap_or(&[])).map_err(fault)?;
-        entry.meaning = Some((set, meaning));
-        Ok(meaning)
+        let parsed = understand(&entry.text[..entry.first]).map_err(fault)?;
+        entry.meaning = Some((set, wrap(parsed)));
+        Ok(parsed)
     }
 
     /// The entry with the given number; 1 is the newest.
@@ -127,10 +137,7 @@ impl Strings {
         let back = usize::try_from(number).ok();
         let back = back.filter(|back| (1..=self.count).contains(back));
         let back = back.ok_or_else(missing)?;
-        let index = (self.next + ENTRIES - back) % ENTRIES;
-        self.entries
-            .get_mut(index)
-            .ok_or_else(|| "a reference to a string that is not in the table".to_owned())
+        Ok(&mut self.entries[(self.next + ENTRIES - back) % ENTRIES])
     }
 
     fn add(&mut self, first: &[u8], second: Option<&[u8]>, meaning: Meaning) {
@@ -141,14 +148,13 @@ impl Strings {
         if self.entries.len() <= self.next {
             self.entries.resize_with(self.next + 1, Entry::default);
         }
-        if let Some(entry) = self.entries.get_mut(self.next) {
-            entry.text.clear();
-            entry.text.extend_from_slice(first);
-            entry.text.extend_from_slice(second.unwrap_or(&[]));
-            entry.first = first.len();
-            entry.is_pair = second.is_some();
-            entry.meaning = Some((self.set, meaning));
-        }
+        let entry = &mut self.entries[self.next];
+        entry.text.clear();
+        entry.text.extend_from_slice(first);
+        entry.text.extend_from_slice(second.unwrap_or(&[]));
+        entry.first = first.len();
+        entry.is_pair = second.is_some();
+        entry.meaning = Some((self.set, meaning));
         self.next = (self.next + 1) % ENTRIES;
         self.count = (self.count + 1).min(ENTRIES);
     }

@@ -22,7 +22,7 @@ impl<'a> Reader<'a> {
     }
 
     fn rest(&self) -> &'a [u8] {
-        self.bytes.get(self.at..).unwrap_or(&[])
+        &self.bytes[self.at..]
     }
 
     /// Reads a number without a sign: seven bits a byte, the lowest first.
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         let end = memchr::memchr(0, rest)
             .ok_or_else(|| Fault::new(self.at, "a string goes on past its dataset"))?;
         self.at += end + 1;
-        Ok(rest.get(..end).unwrap_or(&[]))
+        Ok(&rest[..end])
     }
 }
 

@@ -134,8 +134,8 @@ impl<'k> FeatureValues<'k> {
         put_wkb(wkb, &geometry, None);
         let extent = extent_of(&geometry);
         for (column, wanted) in self.tag_columns.iter_mut().zip(self.wanted) {
-            let mut tags = tags;
-            let found = tags.find(|(key, _)| *key == wanted.as_bytes());
+            // Errors are those of the loop below.
+            let found = tags.flatten().find(|(key, _)| *key == wanted.as_bytes());
             column.push_optional(found.map(|(_, value)| text(value)));
         }
         let start = self.tags.values.len();
@@ -145,7 +145,8 @@ impl<'k> FeatureValues<'k> {
             self.keys.reserve(count);
             self.tags.reserve(count);
         }
-        for (key, value) in tags {
+        for tag in tags {
+            let (key, value) = tag?;
             self.keys.values.push(text(key));
             self.tags.values.push(text(value));
         }

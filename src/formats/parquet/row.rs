@@ -225,12 +225,11 @@ impl<'a> FeatureRow<'a> {
                 buffer.polygons.push(AreaPolygon::default());
             }
             let rings = values.read()? as usize;
-            if let Some(polygon) = buffer.polygons.get_mut(at) {
-                read_points(&mut values, &mut polygon.outer)?;
-                polygon.holes.resize(rings.saturating_sub(1), Vec::new());
-                for hole in &mut polygon.holes {
-                    read_points(&mut values, hole)?;
-                }
+            let polygon = &mut buffer.polygons[at];
+            read_points(&mut values, &mut polygon.outer)?;
+            polygon.holes.resize(rings.saturating_sub(1), Vec::new());
+            for hole in &mut polygon.holes {
+                read_points(&mut values, hole)?;
             }
         }
         let tags = StoredTags(values.rest());
@@ -250,15 +249,19 @@ impl StoredTags<'_> {
 }
 
 impl<'a> Iterator for StoredTags<'a> {
-    type Item = (&'a [u8], &'a [u8]);
+    type Item = Result<(&'a [u8], &'a [u8]), FormatError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
-            None
-        } else {
-            Some((take_text(&mut self.0).ok()?, take_text(&mut self.0).ok()?))
+        let rest = &mut self.0;
+        if rest.is_empty() {
+            return None;
         }
+        let tag = take_text(rest).and_then(|key| Ok((key, take_text(rest)?)));
+        if tag.is_err() {
+            *rest = &[];
+        }
+        Some(tag)
     }
 }
 
