@@ -1,4 +1,4 @@
-//! Finding the address that answers a question about a place.
+//! Finding the address of a query point.
 
 use super::address_tags::{NUMBERS, has_text, house_number, is_same_address, item_is_address};
 use super::folding::StreetNames;
@@ -6,16 +6,16 @@ use super::interpolation::interpolated;
 use super::item::{BROKEN, STREET, Shape, tag, text_tag};
 use super::layout::Layer;
 use super::leaf::LeafItem;
-use super::metric::Metric;
+use super::local_projection::LocalProjection;
 use super::query::{Chosen, Near, Query};
 use crate::error::Result;
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
 
-/// The distance in metres within which one of several numbered nodes in an area is better than the area.
+/// The distance in metres within which one of several numbered nodes in an area is preferred to the area.
 const BESIDE: f64 = 5.0;
 
-/// The keys of the parts of an address that neighbours share, besides the street.
+/// The keys, besides the street, that an address takes from the area or the interpolation way that it belongs to.
 const SHARED: [&str; 10] = [
     "addr:postcode",
     "addr:city",
@@ -30,9 +30,12 @@ const SHARED: [&str; 10] = [
 ];
 
 /// The area of the largest ring in square metres.
-fn size(metric: &Metric, rings: &[Vec<Point>]) -> f64 {
+fn size(projection: &LocalProjection, rings: &[Vec<Point>]) -> f64 {
     let of_ring = |ring: &Vec<Point>| {
-        let corners: Vec<[f64; 2]> = ring.iter().map(|corner| metric.project(*corner)).collect();
+        let corners: Vec<[f64; 2]> = ring
+            .iter()
+            .map(|corner| projection.project(*corner))
+            .collect();
         let pairs = corners.iter().zip(corners.iter().skip(1));
         let doubled: f64 = pairs.map(|([ax, ay], [bx, by])| ax * by - bx * ay).sum();
         doubled.abs() / 2.0
@@ -41,8 +44,7 @@ fn size(metric: &Metric, rings: &[Vec<Point>]) -> f64 {
 }
 
 impl<'i> Query<'i, '_> {
-    /// The address that answers. `address` is the nearest one, and the others are the nearest street and interpolation
-    /// way.
+    /// The address of the query point. The arguments are the nearest address, street and interpolation way.
     pub(super) fn address_here(
         &self,
         address: Option<&Near<'i>>,
@@ -59,7 +61,7 @@ impl<'i> Query<'i, '_> {
         Ok(chosen)
     }
 
-    /// The address of the smallest area that the place is in: its own, or that of a node in it.
+    /// The address of the smallest area that contains the query point: its own, or that of a node in it.
     fn inside(&self, nearest: Option<&Near<'i>>) -> Result<Option<Near<'i>>> {
         let area = match nearest {
             Some(nearest) if nearest.found.squared == 0.0 => self.smallest(Layer::Addresses)?,
@@ -80,7 +82,7 @@ impl<'i> Query<'i, '_> {
         if let Some(node) = self.node_in(&item, None)? {
             let is_same =
                 house_number(&area.tags).is_none() || is_same_address(&node.tags, &area.tags);
-            // One of several addresses in the area.
+            // The node may have one of several addresses in the area.
             let id = node.found.item.id;
             if is_same || node.distance_m() <= BESIDE && self.node_in(&item, Some(id))?.is_some() {
                 let mut node = node;
@@ -91,16 +93,16 @@ impl<'i> Query<'i, '_> {
         Ok(Some(area))
     }
 
-    /// The smallest area of a layer that the place is in, and its size.
+    /// The smallest area of a layer that contains the query point, and its size in square metres.
     fn smallest(&self, layer: Layer) -> Result<Option<(f64, Near<'i>)>> {
-        let metric = Metric::around(self.place);
-        let mut best: Option<(f64, super::index::Found<'i>)> = None;
+        let projection = LocalProjection::around(self.place);
+        let mut best: Option<(f64, super::index::Hit<'i>)> = None;
         let index = self.index;
         index.visit_near(layer, self.place, 0.0, |found, _| {
             let is_area = found.squared == 0.0 && found.item.shape == Shape::Area;
             if is_area && (layer == Layer::Buildings || item_is_address(&found.item)?) {
-                let size = size(&metric, &found.item.lines()?);
-                let key = |size, found: &super::index::Found<'_>| (size, found.key());
+                let size = size(&projection, &found.item.lines()?);
+                let key = |size, found: &super::index::Hit<'_>| (size, found.key());
                 if best
                     .as_ref()
                     .is_none_or(|(other, best)| key(size, &found) < key(*other, best))
@@ -114,12 +116,12 @@ impl<'i> Query<'i, '_> {
         best.map(near).transpose()
     }
 
-    /// The nearest node with a number in an area, other than the one with the id `but`.
+    /// The nearest node in an area that has a house number, except the node with the id `but`.
     fn node_in(&self, area: &LeafItem<'i>, but: Option<i64>) -> Result<Option<Near<'i>>> {
         let lines = area.lines().map_err(|error| self.index.damaged(&error))?;
-        let metric = Metric::around(self.place);
+        let projection = LocalProjection::around(self.place);
         let corners = lines.iter().flatten().map(|point| {
-            let [x, y] = metric.project(*point);
+            let [x, y] = projection.project(*point);
             x.hypot(y)
         });
         let radius = corners.fold(0.0, f64::max);
@@ -131,7 +133,7 @@ impl<'i> Query<'i, '_> {
         })
     }
 
-    /// The nearest address, unless a nearer street contradicts it, or the number on a nearer interpolation way.
+    /// The nearest address that no nearer street contradicts, or the interpolated one if its way is nearer.
     fn beside(
         &self,
         address: Option<&Near<'i>>,
@@ -140,7 +142,7 @@ impl<'i> Query<'i, '_> {
     ) -> Result<Option<Chosen<'i>>> {
         let radius = self.index.manifest().search_radius;
         let is_near = |near: &&Near<'i>| near.distance_m() <= radius;
-        // A number belongs to its street: a nearer street with another name contradicts it.
+        // A nearer street with another name contradicts an address.
         let contradicts = |near: &Near<'i>| {
             street.is_some_and(|(street, names)| {
                 let is_other = || near.street().is_some_and(|name| !names.has(name));
@@ -169,7 +171,7 @@ impl<'i> Query<'i, '_> {
         })
     }
 
-    /// The house number of an interpolation way beside the place.
+    /// The interpolated house number at the query point.
     pub(super) fn number_at(&self, near: &Near<'i>) -> Result<Option<String>> {
         let lines = near.found.item.lines();
         let lines = lines.map_err(|error| self.index.damaged(&error))?;
@@ -177,8 +179,8 @@ impl<'i> Query<'i, '_> {
         Ok(interpolated(line, &near.tags, near.found.place))
     }
 
-    /// Adds the street to an address without one: that of the way that its relation names, or that of the interpolation
-    /// way that it is a node of.
+    /// Adds the street to an address without one: the street of its relation, or that of the interpolation way that has
+    /// the node.
     fn complete(&self, near: &mut Near<'i>) -> Result<()> {
         if near.street().is_some() {
             return Ok(());
@@ -213,7 +215,7 @@ impl<'i> Query<'i, '_> {
 }
 
 impl<'i> Near<'i> {
-    /// Takes the parts of an address that neighbours share, where it has none of its own.
+    /// Copies the street and the [`SHARED`] tags of another address, where this one has none.
     fn add_shared(&mut self, others: &[(&'i str, &'i str)]) {
         let has = |near: &Self, key: &str| text_tag(&near.tags, key).is_some();
         if !has(self, "addr:street") && !has(self, "addr:place") {

@@ -5,13 +5,13 @@ use super::item::text_tag;
 use super::leaf::LeafItem;
 use crate::error::FormatError;
 
-/// The keys of house numbers. A number of two parts has both.
+/// The keys of house numbers. Countries with two numbers a house use the second and the third.
 pub(super) const NUMBERS: [&str; 3] = [
     "addr:housenumber",
     "addr:conscriptionnumber",
     "addr:streetnumber",
 ];
-/// The keys of what stands for a house number.
+/// The keys that replace a house number.
 const NAMES: [&str; 2] = ["addr:housename", "addr:block_number"];
 
 /// The house number in the tags of an address.
@@ -24,13 +24,13 @@ pub(super) fn house_number(tags: &[(&str, &str)]) -> Option<String> {
     number.map(str::to_owned).or_else(in_parts)
 }
 
-/// Whether tags say an address: a number, or what stands for it.
+/// Whether tags have an address: a house number, or a tag that replaces it.
 pub(super) fn is_address(tags: &[(&str, &str)]) -> bool {
     let mut keys = NUMBERS.iter().chain(&NAMES);
     keys.any(|key| text_tag(tags, key).is_some())
 }
 
-/// Whether an item has a text under one of the keys.
+/// Whether an item has a tag with one of the keys whose value is not blank.
 pub(super) fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> Result<bool, FormatError> {
     for key in keys {
         if item.tag(key)?.is_some_and(|value| !value.trim().is_empty()) {
@@ -40,12 +40,12 @@ pub(super) fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> Result<bool, Forma
     Ok(false)
 }
 
-/// Whether the tags of an item say an address, as [`is_address`] does.
+/// The same as [`is_address`] for the tags of an item.
 pub(super) fn item_is_address(item: &LeafItem<'_>) -> Result<bool, FormatError> {
     Ok(has_text(item, &NUMBERS)? || has_text(item, &NAMES)?)
 }
 
-/// Whether two addresses may be the same: an address without a street may be that of any.
+/// Whether two addresses have the same house number and no different streets.
 pub(super) fn is_same_address(one: &[(&str, &str)], other: &[(&str, &str)]) -> bool {
     let [one_street, other_street] = [one, other].map(|tags| text_tag(tags, "addr:street"));
     let is_same = one_street

@@ -1,25 +1,25 @@
-//! The answer to a question about a place.
+//! The answer to a query.
 
 use crate::geometry::Extent;
 use crate::osm::{Location, ObjectKind};
 
-/// The objects at a place, and the address that they make. Parts that are not there, or not near, are absent.
+/// The address of a location, and the objects that it is composed from.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Answer<'i> {
-    /// The place.
+    /// The location.
     pub query: Location,
-    /// The answer in a line for a person; empty if nothing is known.
+    /// The address in one line; empty if nothing is near.
     pub label: String,
-    /// The object whose address answers.
+    /// The object that has the address.
     pub object: Option<AnsweringObject<'i>>,
-    /// The address that the rules compose.
+    /// The address.
     pub address: Address<'i>,
     /// The objects that the parts of the address come from.
     pub sources: Sources,
     /// The nearest objects.
     pub nearest: Nearest<'i>,
-    /// The administrative areas that contain the place, the lowest `admin_level` first.
+    /// The administrative areas that contain the location, the lowest `admin_level` first.
     pub areas: Vec<NamedArea<'i>>,
 }
 
@@ -41,7 +41,7 @@ pub struct Address<'i> {
     pub street_number: Option<&'i str>,
     /// The street.
     pub street: Option<&'i str>,
-    /// The place that stands for a street: `addr:place`, or `addr:hamlet`.
+    /// The place that replaces a street: `addr:place`, or `addr:hamlet`.
     pub place: Option<&'i str>,
     /// The neighbourhood that an address names.
     pub neighbourhood: Option<&'i str>,
@@ -61,17 +61,17 @@ pub struct Address<'i> {
     pub state_code: Option<&'i str>,
     /// The country.
     pub country: Option<&'i str>,
-    /// The code of the country in two small letters.
+    /// The ISO 3166-1 code of the country: two letters in lower case.
     pub country_code: Option<String>,
 }
 
-/// The object whose address answers.
+/// The object that has the address of an [`Answer`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct AnsweringObject<'i> {
     /// The object.
     pub object: NearObject,
-    /// The key and the value of the tag that says what the object is, such as `amenity` and `townhall`.
+    /// The key and the value of the tag that classifies the object, such as `amenity` and `townhall`.
     pub class: Option<(&'i str, &'i str)>,
     /// The name.
     pub name: Option<&'i str>,
@@ -85,7 +85,7 @@ pub struct Sources {
     pub house_number: Option<NearObject>,
     /// The source of the street.
     pub street: Option<NearObject>,
-    /// The source of the place that stands for a street.
+    /// The source of the place that replaces a street.
     pub place: Option<NearObject>,
     /// The source of the postcode.
     pub postcode: Option<NearObject>,
@@ -101,7 +101,7 @@ pub struct Sources {
     pub country: Option<NearObject>,
 }
 
-/// The nearest objects of each sort.
+/// The nearest object of each kind.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Nearest<'i> {
@@ -113,11 +113,11 @@ pub struct Nearest<'i> {
     pub road: Option<NearRoad<'i>>,
     /// The nearest way along which house numbers are interpolated.
     pub interpolation: Option<NearAddress<'i>>,
-    /// The nearest place, if no administrative area says in which city the place is.
+    /// The nearest place node, if neither the address nor an administrative area has a city.
     pub place: Option<NearPlace<'i>>,
 }
 
-/// An object near a place.
+/// An object near the location.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct NearObject {
@@ -125,9 +125,9 @@ pub struct NearObject {
     pub kind: ObjectKind,
     /// The id of the object.
     pub id: i64,
-    /// The distance in metres; 0 inside of an area with an address.
+    /// The distance in metres; 0 inside an area.
     pub distance_m: f64,
-    /// The box around the object, or around the part of it that is near; `None` unless the query asks for boxes.
+    /// The bounding box of the object, or of the part of it that is near; `None` unless the query asks for boxes.
     pub extent: Option<Extent>,
 }
 
@@ -141,7 +141,7 @@ pub struct NearAddress<'i> {
     pub house_number: Option<String>,
     /// The street: `addr:street`.
     pub street: Option<&'i str>,
-    /// The place that stands for a street: `addr:place`.
+    /// The place that replaces a street: `addr:place`.
     pub place: Option<&'i str>,
 }
 
@@ -179,7 +179,7 @@ pub struct NearPlace<'i> {
     pub name: &'i str,
 }
 
-/// An area that contains a place.
+/// An area that contains the location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NamedArea<'i> {
@@ -187,12 +187,12 @@ pub struct NamedArea<'i> {
     pub object_kind: ObjectKind,
     /// The id of the object.
     pub id: i64,
-    /// The box around the part of the area that contains the place.
+    /// The bounding box of the part of the area that contains the location.
     pub extent: Extent,
-    /// The level, from 2 for countries to 11; `None` if the object has none, or none that is a number.
+    /// The value of `admin_level`, from 2 for countries to 11; `None` if it is absent or not a number.
     pub admin_level: Option<u8>,
     /// The name.
     pub name: &'i str,
-    /// The sort of area: `administrative`.
+    /// The kind of area: `administrative`.
     pub kind: &'static str,
 }

@@ -1,7 +1,7 @@
-//! Areas that contain places: polygons with their edges in bands of latitude.
+//! Areas: polygons whose edges are sorted into bands of latitude, for point-in-polygon tests.
 //!
-//! An area is a record with its tags, and parts, each a polygon with its holes. A line from a place to the east meets
-//! the edges of the band of the place only, so that a part with half a million corners is as quick as a small one.
+//! An area is a record with its tags, and parts, each a polygon with its holes. A ray from a point to the east can
+//! cross only edges in the band of the point, so that the test takes as long for half a million corners as for a few.
 
 use super::answer::NearObject;
 use super::container::Container;
@@ -13,23 +13,23 @@ use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 
 /// The approximate number of edges of a band.
 const BAND_EDGES: usize = 16;
-/// The maximum number of places of an edge in bands, on average.
+/// The maximum average number of bands that store an edge.
 const MAX_COPIES: usize = 3;
-/// The number of bytes of an edge.
+/// The length of an edge in bytes.
 const EDGE_LEN: usize = 16;
-/// The number of bytes of a part before the starts of its bands: the number of bytes from the record to the part, the
-/// southern end, the height and the number of bands.
+/// The length of the head of a part in bytes: the distance from the record to the part in bytes, the southern edge, the
+/// height of a band, and the number of bands. The starts of the bands follow.
 const HEAD_LEN: usize = 8 + 4 + 4 + 4;
 
-/// An encoded area.
+/// An area as bytes.
 pub(crate) struct EncodedArea {
     /// The record, and the parts behind it.
     pub bytes: Vec<u8>,
-    /// The box and the start of each part, from the start of the record.
+    /// The bounding box of each part, and its offset from the record.
     pub parts: Vec<(Extent, u64)>,
 }
 
-/// Encodes an area. Its lines are the rings of its parts, with an empty line before each part but the first.
+/// Encodes an area. The lines of its row are rings, with an empty line between parts.
 pub(crate) fn encode_area(row: &RowItem<'_>) -> EncodedArea {
     let RowItem {
         kind,
@@ -54,7 +54,7 @@ pub(crate) fn encode_area(row: &RowItem<'_>) -> EncodedArea {
     EncodedArea { bytes, parts }
 }
 
-/// Appends tags. Those with a key of [`KEYS`] come first, behind their length, so that a search for one need not pass
+/// Appends tags. Those with a key of [`KEYS`] come first, after their length in bytes, so that a lookup need not pass
 /// over names in all languages.
 fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
     let number = |key: &str| KEYS.iter().position(|other| *other == key);
@@ -119,7 +119,7 @@ impl Bands {
         }
     }
 
-    /// The bands that an edge meets.
+    /// The bands that an edge intersects.
     fn of_edge(&self, (from, to): &(Point, Point)) -> std::ops::RangeInclusive<usize> {
         let band = |lat_e7: i32| ((i64::from(lat_e7) - self.south) / self.height) as usize;
         let (low, high) = (from.lat_e7.min(to.lat_e7), from.lat_e7.max(to.lat_e7));
@@ -162,16 +162,16 @@ fn put_part(out: &mut Vec<u8>, rings: &[Vec<Point>], extent: Extent) {
     lists.iter().for_each(|list| out.extend_from_slice(list));
 }
 
-/// An area that was found.
+/// An area around a query point.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Area<'c> {
     pub kind: ObjectKind,
     pub id: i64,
     /// The administrative level; `None` without one, or if it is not a number.
     pub level: Option<u8>,
-    /// Whether the area is an administrative one.
+    /// Whether the area has `boundary=administrative`.
     pub is_administrative: bool,
-    /// The box around the part that holds the place.
+    /// The bounding box of the part that contains the query point.
     pub extent: Extent,
     /// The tags with a key of [`KEYS`].
     known: AreaTags<'c>,
@@ -214,7 +214,7 @@ impl<'c> Area<'c> {
         }
     }
 
-    /// The area as an object at the place.
+    /// The area as an object at distance 0.
     pub(crate) fn object(&self) -> NearObject {
         NearObject {
             kind: self.kind,
@@ -232,7 +232,7 @@ impl<'c> Area<'c> {
         std::str::from_utf8(value).ok()
     }
 
-    /// The values of tags with keys of [`KEYS`], found in one go.
+    /// The values of several tags with keys of [`KEYS`], found in one pass.
     pub(crate) fn tags<const COUNT: usize>(&self, keys: [&str; COUNT]) -> [Option<&'c str>; COUNT] {
         let mut values = [None; COUNT];
         for (key, value) in self.known {
@@ -263,13 +263,13 @@ pub(crate) struct Areas<'c> {
     pub section: usize,
 }
 
-/// The bytes of a number at a fixed position of a fixed part.
+/// The bytes of a number in a head.
 #[inline]
 fn number<const LEN: usize, const ALL: usize>(bytes: &[u8; ALL], at: usize) -> [u8; LEN] {
     std::array::from_fn(|index| bytes[at + index])
 }
 
-/// The fixed part of a part.
+/// The head of a part.
 struct Head {
     /// The start of the record of the area.
     record: u64,
@@ -281,7 +281,7 @@ struct Head {
 }
 
 impl Head {
-    /// The band at a latitude.
+    /// The band that contains a latitude.
     fn band(&self, lat_e7: i32) -> Option<u64> {
         let north_of = i64::from(lat_e7) - self.south;
         let band = u64::try_from(north_of).ok()? / self.height.unsigned_abs();
@@ -294,7 +294,7 @@ impl<'c> Areas<'c> {
         self.container.bytes(self.section, start, len)
     }
 
-    /// The fixed part of a part.
+    /// Reads the head of a part.
     fn head(&self, part: u64) -> Result<Head> {
         let head: [u8; HEAD_LEN] = self.container.array(self.section, part)?;
         let record = part.checked_sub(u64::from_le_bytes(number(&head, 0)));
@@ -341,8 +341,8 @@ impl<'c> Areas<'c> {
         }))
     }
 
-    /// The start of the record of the area that a part belongs to, if the part holds a place. The place must be in the
-    /// box of the part.
+    /// The start of the record of a part's area if the part contains a point; `None` if it does not. The point must be
+    /// in the bounding box of the part.
     pub(crate) fn record_of(&self, part: u64, place: Point) -> Result<Option<u64>> {
         let head = self.head(part)?;
         let band = head.band(place.lat_e7);
@@ -357,8 +357,8 @@ impl<'c> Areas<'c> {
         Ok(is_inside.then_some(head.record))
     }
 
-    /// Calls `visit` with the ends of the edges of a part in the bands that a box meets, but for the first `skipped`,
-    /// until it returns `false`. An edge may come more than once.
+    /// Calls `visit` with the ends of each edge in the bands that a box intersects, after the first `skipped` edges,
+    /// until `visit` returns `false`. An edge that several bands store is visited for each.
     pub(crate) fn edges(
         &self,
         part: u64,
@@ -377,7 +377,7 @@ impl<'c> Areas<'c> {
         Ok(())
     }
 
-    /// The area whose record starts at `record`. `extent` is the box around a part of it.
+    /// Reads the area whose record starts at `record`. `extent` is the bounding box of one of its parts.
     pub(crate) fn area(&self, record: u64, extent: Extent) -> Result<Area<'c>> {
         let len = u32::from_le_bytes(self.container.array(self.section, record)?);
         let bytes = self.bytes(record + 4, len.into())?;

@@ -1,11 +1,11 @@
-//! The city, town or village among the areas that contain a place.
+//! Finding the city, town or village among the areas that contain a query point.
 
 use super::area::Area;
 use super::countries::{municipality_levels, usual_levels};
 
 /// Values of `place` of settlements.
 const SETTLEMENTS: [&str; 3] = ["city", "town", "village"];
-/// Values of `place` of what a municipality is not: its parts, and what it is a part of.
+/// Values of `place` of parts of municipalities, and of areas above them.
 const NO_MUNICIPALITIES: [&str; 12] = [
     "suburb",
     "borough",
@@ -27,17 +27,17 @@ pub(super) fn settlement(value: &str) -> Option<&'static str> {
     values.find_map(|value| SETTLEMENTS.into_iter().find(|kind| *kind == value))
 }
 
-/// The roles of a boundary, as its tags and its members say them.
+/// The settlement that a boundary may be, by its tags and its members.
 struct Roles<'a, 'i> {
     area: &'a Area<'i>,
     level: u8,
-    /// The settlement that the tags of the boundary name.
+    /// The kind of settlement by the tags of the boundary.
     own: Option<&'static str>,
-    /// The settlement of the node that is the label.
+    /// The kind of settlement by its label node.
     label: Option<&'static str>,
-    /// The settlement of the node that is the administrative centre.
+    /// The kind of settlement by its `admin_centre` node.
     centre: Option<&'static str>,
-    /// Whether the boundary is that of something else than a municipality.
+    /// Whether the boundary is not that of a municipality.
     is_other: bool,
 }
 
@@ -72,12 +72,11 @@ impl<'a, 'i> Roles<'a, 'i> {
     }
 }
 
-/// The boundary of the settlement that a place is in, and its kind: `city`, `town` or `village`. Areas are in the order
-/// of their levels.
+/// The boundary of the settlement, and its kind: `city`, `town` or `village`. Areas are in the order of their levels.
 ///
-/// A boundary that says that it is one comes first, then one of the levels of the country. A boundary within that of the
-/// municipality is a part of it, whatever it says. A label, or an administrative centre, says less than the levels of
-/// the country: a province has the name of its capital, and other municipalities.
+/// A boundary with its own tags for a settlement comes first, then one at a level of municipalities in the country. A
+/// boundary within a municipality is a part of it, whatever its tags. A label or `admin_centre` node counts less than
+/// the level, because a province may have its capital as label.
 pub(super) fn city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -105,7 +104,7 @@ pub(super) fn city<'a, 'i>(
     Some((found.area, found.kind().unwrap_or("city")))
 }
 
-/// The boundary that is the best guess where neither boundaries nor places say in which city a place is.
+/// The boundary to use as city where neither boundaries nor place nodes give one.
 pub(super) fn guess<'a, 'i>(areas: &'a [Area<'i>]) -> Option<&'a Area<'i>> {
     let boundaries: Vec<Roles<'a, 'i>> = areas.iter().filter_map(Roles::of).collect();
     let at = |level: u8| {
@@ -115,7 +114,7 @@ pub(super) fn guess<'a, 'i>(areas: &'a [Area<'i>]) -> Option<&'a Area<'i>> {
     [8, 10, 7].into_iter().find_map(at).map(|found| found.area)
 }
 
-/// The kind of the settlement among areas that has a name.
+/// The kind of the settlement among areas with the given name.
 pub(super) fn kind_of_name(areas: &[Area<'_>], name: &str) -> Option<&'static str> {
     let with_name = areas
         .iter()

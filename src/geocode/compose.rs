@@ -1,4 +1,4 @@
-//! Composing an address of the objects near a place and of the areas around it.
+//! Composing an address from the objects near a query point and the areas around it.
 
 use super::answer::{Address, NearObject, NearPlace, Nearest, Sources};
 use super::area::Area;
@@ -14,7 +14,7 @@ pub(super) type Part<'i, T = &'i str> = Option<(T, NearObject)>;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parts<'i> {
     house_number: Part<'i, String>,
-    /// The parts without a source of their own: they are in the object of the house.
+    /// The parts that come from the object of the house number.
     of_house: OfHouse<'i>,
     pub street: Part<'i>,
     place: Part<'i>,
@@ -40,7 +40,7 @@ struct OfHouse<'i> {
     neighbourhood: Option<&'i str>,
 }
 
-/// The country among areas, and its code in small letters.
+/// The country among areas, and its code in lower case.
 pub(super) fn country_of<'a, 'i>(areas: &'a [Area<'i>]) -> Option<(&'a Area<'i>, Option<String>)> {
     let mut areas = areas.iter();
     let country = areas.find(|area| area.is_administrative && area.level == Some(2))?;
@@ -48,14 +48,14 @@ pub(super) fn country_of<'a, 'i>(areas: &'a [Area<'i>]) -> Option<(&'a Area<'i>,
     Some((country, code.map(str::to_lowercase)))
 }
 
-/// The postcode that an area says: that of the highest level.
+/// The postcode of the area with the highest `admin_level` that has one.
 fn postcode_of<'i>(areas: &[Area<'i>]) -> Part<'i> {
     let postal = |area: &Area<'i>| Some((area.tag("postal_code")?, area.object()));
     areas.iter().rev().find_map(postal)
 }
 
 impl<'i> Parts<'i> {
-    /// Takes what the tags of an object with an address say.
+    /// Sets the parts from the tags of an object with an address.
     pub(super) fn add_address(
         &mut self,
         house_number: Option<String>,
@@ -86,7 +86,7 @@ impl<'i> Parts<'i> {
         self.country_code = code.map(str::to_lowercase);
     }
 
-    /// Takes the nearest street, unless the address has a street or what stands for one.
+    /// Sets the street, unless the address has a street, a place, or a block in a neighbourhood.
     pub(super) fn add_street(&mut self, name: &'i str, object: NearObject) {
         let OfHouse {
             block_number,
@@ -99,13 +99,13 @@ impl<'i> Parts<'i> {
         }
     }
 
-    /// Takes the postcode of the street, unless the address has one.
+    /// Sets the postcode of the street, unless the address has a postcode.
     pub(super) fn add_postcode(&mut self, code: Option<&'i str>, object: NearObject) {
         let code = code.map(|code| (code, object));
         self.postcode = self.postcode.take().or(code);
     }
 
-    /// Takes the nearest place as city.
+    /// Sets the nearest place as city, unless there is a city.
     pub(super) fn add_place(&mut self, place: &NearPlace<'i>) {
         if self.city.is_none() {
             self.city = Some((place.name, place.object));
@@ -113,7 +113,7 @@ impl<'i> Parts<'i> {
         }
     }
 
-    /// Takes a boundary of a usual level as city, if nothing better says where the place is.
+    /// Sets a boundary of a usual level as city, unless there is a city.
     pub(super) fn guess_city(&mut self, areas: &[Area<'i>], options: &QueryOptions) {
         if self.city.is_none()
             && let Some(area) = guess(areas)
@@ -123,7 +123,7 @@ impl<'i> Parts<'i> {
         }
     }
 
-    /// Takes what areas say. They are in the order of their levels.
+    /// Sets the parts from areas, which are in the order of their levels.
     pub(super) fn add_areas(&mut self, areas: &[Area<'i>], options: &QueryOptions) {
         let at_level = |levels: [u8; 2]| {
             let area_at = |wanted: &u8| {
@@ -242,7 +242,7 @@ impl<'i> Parts<'i> {
     }
 }
 
-/// The answer in a line.
+/// The address in one line.
 pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
     let road = nearest.road.as_ref().and_then(|road| road.reference);
     let street = address.street.or(address.place).or(road);
@@ -254,7 +254,7 @@ pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
         None if is_number_first(address.country_code.as_deref()) => [number, street],
         None => [street, number],
     };
-    // Each part in two words at most. A part that repeats the one before is left out.
+    // A part has at most two words. A part that equals the one before it is left out.
     let parts = [
         [address.house_name, None],
         house,

@@ -1,9 +1,8 @@
-//! The file of an index: sections of bytes, and a checksum for each block of bytes.
+//! The file of an index: sections of bytes with a checksum for each block of 16 KiB.
 //!
-//! A file begins with [`MAGIC`], and consists of sections, of the checksums of all blocks before them, and of a footer
-//! that has the places of the sections and checksums of itself and of the checksums. A block is compared with its
-//! checksum when it is read for the first time, so that a large index is open at once, and damage is found before it
-//! is believed.
+//! A file has [`MAGIC`], the sections, the checksums of all blocks, and a footer. The footer has the ranges of the
+//! sections and of the checksums, the checksum of the checksums, and its own. A block is verified when it is read for
+//! the first time: a large index opens at once, and no damaged byte is used.
 
 use crate::error::{Error, Result};
 use crate::io::{MappedFile, StreamOutput};
@@ -15,19 +14,19 @@ use twox_hash::XxHash3_64;
 
 /// The first bytes of a file.
 const MAGIC: [u8; 8] = *b"pbfhGEO\x01";
-/// The number of bytes of a block.
+/// The length of a block in bytes.
 const BLOCK_LEN: usize = 1 << 14;
-/// The number of bytes of the footer's fixed part: the number of sections, the place of the checksums, their checksum,
-/// the footer's checksum, and the magic number.
+/// The length of the fixed part of the footer in bytes: the number of sections, the start and the length of the
+/// checksums, their checksum, the checksum of the footer, and [`MAGIC`].
 const FOOTER_LEN: usize = 8 * 6;
-/// The number of bytes of a section's place.
+/// The length of the range of a section in bytes.
 const PLACE_LEN: usize = 16;
 
-/// A file that is being written.
+/// Writes a container.
 pub(crate) struct ContainerWriter {
     output: StreamOutput,
     sections: Vec<Range<u64>>,
-    /// The bytes of the block that is not complete.
+    /// The bytes of the incomplete block.
     block: Vec<u8>,
     checksums: Vec<u8>,
 }
@@ -45,7 +44,7 @@ impl ContainerWriter {
         Ok(writer)
     }
 
-    /// Begins the next section, whose number is one more than that of the one before.
+    /// Begins the next section. Sections are numbered from 0.
     pub(crate) fn begin_section(&mut self) -> Result<()> {
         // Sections begin at multiples of 8 bytes.
         let missing = self.output.len().next_multiple_of(8) - self.output.len();
@@ -119,22 +118,22 @@ impl ContainerWriter {
     }
 }
 
-/// Whether an open file is one of these, of whatever version.
+/// Whether an open file is a container of any version.
 pub(crate) fn is_container(file: &File) -> bool {
     let mut start = [0; MAGIC.len()];
     let is_read = crate::system::read_exact_at(file, &mut start, 0).is_ok();
     is_read && start.starts_with(b"pbfhGEO")
 }
 
-/// A file that can be read.
+/// A memory-mapped container.
 #[derive(Debug)]
 pub(crate) struct Container {
     file: MappedFile,
     path: PathBuf,
     sections: Vec<Range<u64>>,
-    /// The place of the checksums.
+    /// The range of the checksums.
     checksums: Range<usize>,
-    /// A bit for each block that was compared with its checksum.
+    /// The bit of a block is set once the block is verified.
     compared: Vec<AtomicU64>,
 }
 
@@ -143,7 +142,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// The sections and the place of the checksums.
+/// The ranges of the sections and of the checksums; `None` if the footer or the checksums are damaged.
 fn places(bytes: &[u8]) -> Option<(Vec<Range<u64>>, Range<usize>)> {
     let fixed = bytes.len().checked_sub(FOOTER_LEN)?;
     let is_magic = bytes.starts_with(&MAGIC) && bytes.ends_with(&MAGIC);
@@ -171,7 +170,7 @@ fn places(bytes: &[u8]) -> Option<(Vec<Range<u64>>, Range<usize>)> {
 }
 
 impl Container {
-    /// Opens a file with the given number of sections. The bytes of sections are not looked at.
+    /// Opens a file with the given number of sections. Verifies the footer and the checksums, and no section.
     pub(crate) fn open(path: &Path, sections: usize) -> Result<Self> {
         let file = MappedFile::open(path)?;
         let damaged = || {
@@ -195,13 +194,13 @@ impl Container {
         })
     }
 
-    /// The length of a section.
+    /// The length of a section in bytes.
     pub(crate) fn section_len(&self, section: usize) -> u64 {
         let place = &self.sections[section];
         place.end - place.start
     }
 
-    /// The bytes of a section from `start` on, `len` of them. Fails if there are fewer, or if they are damaged.
+    /// The `len` bytes of a section from `start` on. Fails if the section ends before, or if a block is damaged.
     #[inline]
     pub(crate) fn bytes(&self, section: usize, start: u64, len: u64) -> Result<&[u8]> {
         let place = self.sections.get(section).and_then(|place| {
@@ -228,7 +227,7 @@ impl Container {
         array.ok_or_else(|| self.damaged("a place that is not in it"))
     }
 
-    /// Compares a block with its checksum, unless that was done before.
+    /// Verifies the checksum of a block, unless it is verified already.
     #[inline]
     fn compare(&self, block: usize) -> Result<()> {
         let bit = 1 << (block % 64);
@@ -256,7 +255,7 @@ impl Container {
         }
     }
 
-    /// The error for damage at a place.
+    /// The error for damage at a place, which is named in the message.
     pub(crate) fn damaged(&self, place: &str) -> Error {
         let cause = format!(
             "the index is damaged ({place}); build it again with `pbfhogg build-geocode-index`"

@@ -1,10 +1,10 @@
 //! Facts about countries.
 
-/// The levels of the boundaries of municipalities by country, the best first.
+/// The values of `admin_level` of municipalities by country, the best first.
 ///
-/// The facts are those of the table "admin_level=* values for specific countries" in the wiki of OpenStreetMap:
-/// <https://wiki.openstreetmap.org/wiki/Tag:boundary%3Dadministrative>. Great Britain and Ireland are without: their
-/// boundaries are those of districts and parishes, which are not what people call a city.
+/// The source is the table "admin_level=* values for specific countries" in the wiki of OpenStreetMap:
+/// <https://wiki.openstreetmap.org/wiki/Tag:boundary%3Dadministrative>. Great Britain and Ireland have none: their
+/// boundaries are those of districts and parishes.
 const MUNICIPALITIES: [(&str, &[u8]); 29] = [
     ("ad", &[7]),
     ("at", &[8]),
@@ -37,7 +37,7 @@ const MUNICIPALITIES: [(&str, &[u8]); 29] = [
     ("us", &[8, 7]),
 ];
 
-/// The levels of most countries.
+/// The levels of municipalities in most countries.
 const USUAL: &[u8] = &[8, 7];
 
 /// Countries whose addresses begin with the house number, as the Universal Postal Union describes them:
@@ -48,15 +48,14 @@ const NUMBER_FIRST: [&str; 34] = [
     "us", "za",
 ];
 
-/// The levels of the boundaries of municipalities in a country, the best first; `None` for a country that is not
-/// known.
+/// The values of `admin_level` of municipalities in a country, the best first; `None` without a country.
 pub(super) fn municipality_levels(country_code: Option<&str>) -> Option<&'static [u8]> {
     let code = country_code?;
     let known = MUNICIPALITIES.iter().find(|(country, _)| *country == code);
     Some(known.map_or(USUAL, |(_, levels)| levels))
 }
 
-/// The levels where the country is not known, or where nothing better is.
+/// The levels of municipalities where the country is not known.
 pub(super) const fn usual_levels() -> &'static [u8] {
     USUAL
 }

@@ -1,11 +1,11 @@
-//! Comparing names of streets and cities that people spell in several ways.
+//! Comparing spellings of the names of streets and cities.
 //!
-//! Names are equal if they differ in case, diacritics, punctuation, white space, or in a usual abbreviation of the word
-//! for a sort of street. Abbreviations are those of "Name finder: Abbreviations" in the wiki of OpenStreetMap.
+//! Two names are the same if they differ only in case, diacritics, punctuation, white space and abbreviations of street
+//! types. The abbreviations are those of the OSM wiki page "Name finder: Abbreviations".
 
 use std::cell::{Cell, OnceCell};
 
-/// Letters with marks, and the letters without.
+/// Letters without diacritics, and the same letters with them.
 const PLAIN: [(&str, &str); 36] = [
     ("a", "àáâãäåāăąǎǻạảấầẩẫậắằẳẵặ"),
     ("b", "ḃ"),
@@ -101,7 +101,7 @@ const FIRST: [&[&str]; 15] = [
     &["saint", "st", "sankt", "sint"],
 ];
 
-/// Words that stand for a direction.
+/// Words for directions, and their abbreviations.
 const DIRECTIONS: [&[&str]; 8] = [
     &["north", "n"],
     &["south", "s"],
@@ -113,10 +113,10 @@ const DIRECTIONS: [&[&str]; 8] = [
     &["southwest", "sw"],
 ];
 
-/// The ends of words that are a name and a sort of street, and what stands for all of them.
+/// Street types at the end of a compound word, and their abbreviations.
 const ENDINGS: [(&str, &str); 3] = [("strasse", "str"), ("straat", "str"), ("platz", "pl")];
 
-/// The word that stands for a word and its abbreviations.
+/// The first word of the group that contains a word.
 fn standing_for<'w>(groups: &[&[&'static str]], word: &'w str) -> Option<&'w str>
 where
     'static: 'w,
@@ -125,13 +125,13 @@ where
     group.first().copied()
 }
 
-/// The words of a name in small letters without marks.
+/// The words of a name in lower case without diacritics.
 fn words(name: &str) -> Vec<String> {
     let (mut words, mut word) = (Vec::new(), String::new());
     for char in name.chars().flat_map(char::to_lowercase) {
         match char {
             'a'..='z' | '0'..='9' => word.push(char),
-            // Apostrophes are within words, and marks that stand alone belong to the letter before.
+            // Apostrophes do not end words. Combining marks are dropped.
             '\'' | '’' | '‘' | '`' | '´' | 'ʼ' | '\u{300}'..='\u{36f}' => {}
             _ if char.is_alphanumeric() => {
                 let plain = PLAIN.iter().find(|(_, marked)| marked.contains(char));
@@ -150,11 +150,11 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// A name in a form that all of its spellings have in common.
+/// The normal form of a name, which all of its spellings share.
 pub(crate) fn folded(name: &str) -> String {
     let words = words(name);
     let is_direction = |word: &String| standing_for(&DIRECTIONS, word).is_some();
-    // The word for the sort of street comes last, or before a direction: "Main St N".
+    // The street type is the last word, or the one before a direction: "Main St N".
     let mut last = words.len().saturating_sub(1);
     if last > 1 && words.get(last).is_some_and(is_direction) {
         last -= 1;
@@ -178,7 +178,7 @@ pub(crate) fn folded(name: &str) -> String {
         match (put, ending) {
             (Some("street"), _) => out.push_str("str"),
             (Some("place"), _) if at == last => out.push_str("pl"),
-            // Some name streets with the word for one, and others without.
+            // Polish and Russian names may omit the word for a street.
             (Some("ulica"), _) => {}
             (Some(word), _) => out.push_str(word),
             (None, Some((start, short))) => {
@@ -201,16 +201,16 @@ pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
     }
 }
 
-/// The names of a street, which other names are compared with.
+/// The names of a street, for comparisons with other names.
 pub(super) struct StreetNames<'i> {
     names: Vec<&'i str>,
     folded: OnceCell<Vec<String>>,
-    /// The name that was compared last, and the result: neighbours share their street.
+    /// The last name that was compared, and the result. Neighbouring addresses share their street.
     last: Cell<Option<(&'i str, bool)>>,
 }
 
 impl<'i> StreetNames<'i> {
-    /// The names in the tags of a street: in all languages, and alternative ones.
+    /// The names in the tags of a street, in all languages and with alternative names.
     pub(super) fn of(tags: &[(&'i str, &'i str)]) -> Self {
         let names = tags.iter().filter(|(key, _)| key.contains("name"));
         Self {

@@ -1,7 +1,7 @@
-//! The house numbers of the nodes of interpolation ways.
+//! House numbers of the nodes of interpolation ways.
 //!
-//! An interpolation way is a row before its nodes are known as addresses, so it has the ids of its nodes. When the rows
-//! are written, addresses come first: the addresses of these nodes are kept, and complete the ways.
+//! The row of an interpolation way has only the ids of its nodes. Addresses are written before interpolation ways:
+//! those of these nodes are kept, and complete the ways.
 
 use super::item::{BROKEN, NUMBERS, RowItem, tag};
 use crate::error::FormatError;
@@ -19,7 +19,7 @@ pub(super) struct HouseNumbers {
     addresses: FxHashMap<i64, Tags>,
 }
 
-/// Whether the houses of a way have this part of an address in common.
+/// Whether all houses along a way share the tag with a key.
 fn is_shared(key: &str) -> bool {
     const OF_HOUSE: [&str; 6] = [
         "addr:housenumber",
@@ -32,7 +32,7 @@ fn is_shared(key: &str) -> bool {
     key.starts_with("addr:") && !OF_HOUSE.contains(&key)
 }
 
-/// The addresses among some rows that are nodes in a set.
+/// The addresses of the rows that are nodes in a set, with the ids of the nodes.
 pub(super) fn addresses_of(rows: &[RowItem<'_>], wanted: &IdSet) -> Vec<(i64, Tags)> {
     let is_wanted = |row: &&RowItem<'_>| row.kind == ObjectKind::Node && wanted.contains(row.id);
     let found = rows.iter().filter(is_wanted).map(|row| {
@@ -59,7 +59,8 @@ impl HouseNumbers {
         self.addresses.extend(addresses);
     }
 
-    /// The addresses of the nodes of an interpolation way, with the place of each in the list.
+    /// The addresses of the nodes of an interpolation way, with their indices in the way. Fails if the row has no list
+    /// of nodes.
     fn of(&self, row: &RowItem<'_>) -> Result<Vec<(usize, &Tags)>, FormatError> {
         let nodes = tag(&row.tags, NUMBERS).ok_or(BROKEN)?;
         let mut addresses = Vec::new();
@@ -82,7 +83,7 @@ impl HouseNumbers {
         Ok(numbers)
     }
 
-    /// The tags of an interpolation way with its numbers, and with what its nodes say where the way says nothing.
+    /// The tags of an interpolation way with the given `numbers`, and with the shared tags of its nodes that it lacks.
     pub(super) fn tags<'a>(
         &'a self,
         row: &'a RowItem<'_>,

@@ -4,8 +4,8 @@ use super::area::{Area, Areas};
 use super::container::Container;
 use super::layout::{AREA_SECTION, Layer, SECTION_COUNT};
 use super::leaf::{Leaf, LeafItem};
-use super::metric::Metric;
-use super::tree::Tree;
+use super::local_projection::LocalProjection;
+use super::packed_rtree::PackedRTree;
 use super::write::part_places;
 use crate::error::{Error, ErrorKind, FormatError, Result};
 use crate::geometry::{Extent, Point};
@@ -20,7 +20,7 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 /// The version of the format.
 pub(crate) const VERSION: u32 = 3;
 
-/// Facts about an index, as its directory has them in `manifest.json`.
+/// The contents of `manifest.json` in the directory of an index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Manifest {
@@ -34,16 +34,16 @@ pub struct Manifest {
     pub input: String,
     /// The replication timestamp of that file, in seconds since 1970.
     pub timestamp: Option<i64>,
-    /// The number of objects, or of parts of streets, of each sort.
+    /// The number of objects of each layer; of parts, for streets and roads.
     pub counts: BTreeMap<String, u64>,
-    /// The distance in metres within which an address is the address of a place.
+    /// The maximum distance of an address from the query point, in metres.
     pub search_radius: f64,
-    /// The distance in metres within which objects are found.
+    /// The maximum distance of any object from the query point, in metres.
     pub coarse_search_radius: f64,
 }
 
 impl Manifest {
-    /// Reads the manifest in a directory.
+    /// Reads the manifest of a directory. Fails if it is not a manifest of this version.
     pub(crate) fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(MANIFEST);
         let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
@@ -72,8 +72,8 @@ impl Manifest {
         })
     }
 
-    /// The name of the file with the index in a directory, of whatever version it is; `None` without a manifest that has
-    /// one. Fails if the manifest cannot be read.
+    /// The name of the index file by the manifest of a directory, of any version; `None` if there is no such manifest.
+    /// Fails if the manifest cannot be read.
     pub(crate) fn listed_in(directory: &Path) -> std::io::Result<Option<String>> {
         let bytes = match std::fs::read(directory.join(MANIFEST)) {
             Ok(bytes) => bytes,
@@ -110,28 +110,27 @@ impl Manifest {
 
 /// An index for reverse geocoding.
 ///
-/// It is mapped into memory, and can be used by any number of threads. Processes that open the same index share its
-/// memory.
+/// The file is memory-mapped, so that processes share its memory. Any number of threads can query an index.
 #[derive(Debug)]
 pub struct GeocodeIndex {
     container: Container,
     /// In the order of [`Layer::ALL`].
-    trees: Vec<Tree>,
+    trees: Vec<PackedRTree>,
     manifest: Manifest,
 }
 
-/// An object near a place.
+/// An object that a search found.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found<'c> {
+pub(crate) struct Hit<'c> {
     pub item: LeafItem<'c>,
-    /// The place, with a longitude that is near the object's.
+    /// The query point, with a longitude on the object's side of the antimeridian.
     pub place: Point,
     /// The squared distance in metres.
     pub squared: f64,
 }
 
-impl Found<'_> {
-    /// The order of objects: by distance, and by kind and id among those at the same distance.
+impl Hit<'_> {
+    /// The sort key: by distance, then by kind and id.
     pub(super) fn key(&self) -> (f64, ObjectKind, i64) {
         (self.squared, self.item.kind, self.item.id)
     }
@@ -143,7 +142,7 @@ impl Found<'_> {
 }
 
 impl GeocodeIndex {
-    /// Opens the index in a directory. Only a few bytes of it are read.
+    /// Opens the index in a directory. Reads only the manifest, the footer and the checksums.
     ///
     /// # Errors
     ///
@@ -153,7 +152,7 @@ impl GeocodeIndex {
         loop {
             let opened = Self::of(directory, manifest.clone());
             let newer = match &opened {
-                // A build may have replaced the index since the manifest was read.
+                // A build may have replaced the index after the manifest was read.
                 Err(_) => Manifest::read(directory)?,
                 Ok(_) => return opened,
             };
@@ -168,7 +167,7 @@ impl GeocodeIndex {
     fn of(directory: &Path, manifest: Manifest) -> Result<Self> {
         let container = Container::open(&directory.join(&manifest.file), SECTION_COUNT)?;
         let trees = Layer::ALL.iter();
-        let trees = trees.map(|layer| Tree::open(&container, layer.tree()));
+        let trees = trees.map(|layer| PackedRTree::open(&container, layer.tree()));
         Ok(Self {
             trees: trees.collect::<Result<_>>()?,
             container,
@@ -185,60 +184,65 @@ impl GeocodeIndex {
         &self.container
     }
 
-    pub(super) fn tree(&self, layer: Layer) -> &Tree {
+    pub(super) fn tree(&self, layer: Layer) -> &PackedRTree {
         &self.trees[layer as usize]
     }
 
-    /// The error for bytes that make no sense.
+    /// The error for bytes that violate the format. Names the file.
     pub(super) fn damaged(&self, error: &FormatError) -> Error {
         self.container.damaged(&error.to_string())
     }
 
-    /// Visits the objects of a layer that may be within a distance of a place, about in the order of their distances.
-    /// `limit` is the square of that distance in metres, up to `radius` metres. `visit` may lower it.
+    /// Visits the objects of a layer that may be within `radius` metres of a place, roughly nearest first. `visit` gets
+    /// the limit, the squared distance in metres, and may lower it.
     pub(super) fn visit_near<'c>(
         &'c self,
         layer: Layer,
         place: Point,
         radius: f64,
-        mut visit: impl FnMut(Found<'c>, &mut f64) -> Result<(), FormatError>,
+        mut visit: impl FnMut(Hit<'c>, &mut f64) -> Result<(), FormatError>,
     ) -> Result<()> {
         let tree = self.tree(layer);
         let mut limit = radius * radius;
-        for metric in Metric::all_around(place, radius) {
-            let place = metric.place();
-            tree.near(&self.container, &metric, &mut limit, &mut |leaf, limit| {
-                let bytes = tree.leaf(&self.container, leaf)?;
-                let mut visited = || {
-                    let leaf = Leaf::parse(bytes)?;
-                    let mut ranking = leaf.ranking(&metric);
-                    while let Some(number) = ranking.next(*limit) {
-                        let item = leaf.item(number)?;
-                        let squared = item.distance(&metric, place)?;
-                        let found = Found {
-                            item,
-                            place,
-                            squared,
-                        };
-                        visit(found, limit)?;
-                    }
-                    Ok(())
-                };
-                visited().map_err(|error| self.damaged(&error))
-            })?;
+        for projection in LocalProjection::all_around(place, radius) {
+            let place = projection.place();
+            tree.near(
+                &self.container,
+                &projection,
+                &mut limit,
+                &mut |leaf, limit| {
+                    let bytes = tree.leaf(&self.container, leaf)?;
+                    let mut visited = || {
+                        let leaf = Leaf::parse(bytes)?;
+                        let mut queue = leaf.queue(&projection);
+                        while let Some(number) = queue.next(*limit) {
+                            let item = leaf.item(number)?;
+                            let squared = item.distance(&projection, place)?;
+                            let found = Hit {
+                                item,
+                                place,
+                                squared,
+                            };
+                            visit(found, limit)?;
+                        }
+                        Ok(())
+                    };
+                    visited().map_err(|error| self.damaged(&error))
+                },
+            )?;
         }
         Ok(())
     }
 
-    /// The object of a layer that is nearest to a place, among those that `accepts` accepts within `radius` metres.
+    /// The nearest object of a layer that `accepts` accepts, within `radius` metres of a place.
     pub(super) fn nearest<'c>(
         &'c self,
         layer: Layer,
         place: Point,
         radius: f64,
         accepts: impl Fn(&LeafItem<'c>) -> Result<bool, FormatError>,
-    ) -> Result<Option<Found<'c>>> {
-        let mut best: Option<Found<'c>> = None;
+    ) -> Result<Option<Hit<'c>>> {
+        let mut best: Option<Hit<'c>> = None;
         self.visit_near(layer, place, radius, |found, limit| {
             let is_better =
                 found.squared <= *limit && best.is_none_or(|best| found.key() < best.key());
@@ -258,7 +262,7 @@ impl GeocodeIndex {
             container: &self.container,
             section: AREA_SECTION,
         };
-        // The start of the record of each area, and the box of the part that holds the place.
+        // The start of the record of each area, and the bounding box of the part that contains the place.
         let mut records: Vec<(u64, Extent)> = Vec::new();
         for place in both_sides(place) {
             tree.meeting(&self.container, &Extent::at(place), &mut |leaf| {
@@ -281,7 +285,7 @@ impl GeocodeIndex {
     }
 }
 
-/// A place, and the same place with the other longitude if it is on the antimeridian.
+/// A place, and the same place with the opposite longitude if it is on the antimeridian.
 fn both_sides(place: Point) -> impl Iterator<Item = Point> {
     const ANTIMERIDIAN_E7: u32 = 1_800_000_000;
     let other = Point {

@@ -1,17 +1,17 @@
-//! House numbers along a way.
+//! Interpolating house numbers along a way.
 
 use super::item::{NUMBERS, tag};
-use super::metric::{Metric, along, segment_distance};
+use super::local_projection::{LocalProjection, along, segment_distance};
 use crate::geometry::Point;
 
-/// A number at a node of the way.
+/// A node of an interpolation way with a house number.
 struct Anchor {
     /// The length of the way up to the node, in metres.
     at: f64,
     number: HouseNumber,
 }
 
-/// A house number that can be counted: 12, or 12b.
+/// A house number that can be interpolated, such as 12 or 12b.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HouseNumber {
     number: i64,
@@ -33,12 +33,14 @@ impl HouseNumber {
     }
 }
 
-/// The house number of the point of an interpolation way that is nearest to a place. The number of steps between two
-/// numbers is in proportion to the length of the way. `None` if the way has no two numbers around that point, or if
-/// they do not fit its rule.
+/// The house number at the point of an interpolation way that is nearest to a place, by linear interpolation between
+/// the numbered nodes before and after. `None` if there are none, or if their numbers do not fit `addr:interpolation`.
 pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) -> Option<String> {
-    let metric = Metric::around(place);
-    let corners: Vec<[f64; 2]> = line.iter().map(|point| metric.project(*point)).collect();
+    let projection = LocalProjection::around(place);
+    let corners: Vec<[f64; 2]> = line
+        .iter()
+        .map(|point| projection.project(*point))
+        .collect();
     let (mut lengths, mut length, mut best) = (vec![0.0], 0.0, (f64::INFINITY, 0.0));
     for pair in corners.windows(2) {
         let [from, to] = pair else { continue };
@@ -76,7 +78,7 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
     )
 }
 
-/// The number at a part of the way between two numbers.
+/// The number at a fraction `part` of the way between two numbers.
 fn between(from: HouseNumber, to: HouseNumber, rule: &str, part: f64) -> Option<String> {
     let step = match rule {
         "even" | "odd" => 2,

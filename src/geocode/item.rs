@@ -1,11 +1,11 @@
-//! Objects with geometries and tags, as rows of bytes, which are sorted while an index is built.
+//! Objects with geometries and tags, and their encoding as rows, which the build sorts.
 
 use crate::error::FormatError;
 use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 
-/// Keys that are numbers in an index. Their order is part of the format.
+/// Keys that an index stores as numbers. Their order is part of the format.
 pub(super) const KEYS: [&str; 45] = [
     "addr:housenumber",
     "addr:street",
@@ -54,28 +54,28 @@ pub(super) const KEYS: [&str; 45] = [
     "tourism",
 ];
 
-/// The key of the value of `place` of the node that is the label of a boundary. No tag has this key.
+/// The synthetic key of a boundary for the value of `place` of its label node. No tag in OSM has this key.
 pub(crate) const LABEL: &str = "@label";
 
-/// The key of the value of `place` of the node that is the administrative centre of a boundary. No tag has this key.
+/// The synthetic key of a boundary for the value of `place` of its `admin_centre` node.
 pub(crate) const CENTRE: &str = "@admin_centre";
 
-/// The key of the id of the way whose name is the street of an address: the relation that says so has no name. No tag
-/// has this key.
+/// The synthetic key of an address for the id of the way that names its street, where the `associatedStreet` relation
+/// has no name.
 pub(crate) const STREET: &str = "@street";
 
-/// The key under which the house numbers of the nodes of an interpolation way are: "0:12,5:30" says that the first node
-/// has the number 12, and the sixth the number 30. In rows, it has the ids of the nodes. No tag has this key.
+/// The synthetic key of an interpolation way for the house numbers of its nodes: "0:12,5:30" means that the first node
+/// has number 12 and the sixth number 30. In rows, the value is the ids of the nodes.
 pub(crate) const NUMBERS: &str = "#";
 
-/// The meaning of the points of an item.
+/// The type of the geometry of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// One point.
     Point,
     /// Lines.
     Line,
-    /// Rings, whose last point equals the first: what an odd number of them encloses is inside.
+    /// Closed rings; the inside is by the even-odd rule.
     Area,
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn text_tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a
         .filter(|value| !value.is_empty())
 }
 
-/// Appends tags with their strings.
+/// Appends the number of tags, and their keys and values.
 fn put_texts(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
     put_varint(out, tags.len() as u64);
     for (key, value) in tags {
@@ -155,7 +155,7 @@ fn texts<'b>(bytes: &mut &'b [u8]) -> Result<Vec<(&'b str, &'b str)>, FormatErro
     Ok(tags)
 }
 
-/// The number of values to reserve memory for: `count`, or what `bytes` can hold at most.
+/// The capacity to reserve for `count` values that are read from `bytes`: at most one value a byte.
 fn capacity(count: u64, bytes: &[u8]) -> usize {
     bytes.len().min(count as usize)
 }
@@ -192,7 +192,7 @@ impl Item<'_> {
         put_texts(out, self.tags);
     }
 
-    /// The box around the item; `None` without points.
+    /// The bounding box; `None` without points.
     pub(crate) fn extent(&self) -> Option<Extent> {
         Extent::of(self.lines.iter().flatten())
     }
@@ -255,7 +255,7 @@ fn next_line(values: &mut Varints<'_>) -> Result<Vec<Point>, FormatError> {
 }
 
 impl<'r> RowItem<'r> {
-    /// Reads a row.
+    /// Parses a row.
     pub(crate) fn parse(row: &'r [u8]) -> Result<Self, FormatError> {
         let mut values = Varints::new(row);
         let (kind, shape, id) = head(&mut values)?;
@@ -276,7 +276,7 @@ impl<'r> RowItem<'r> {
         })
     }
 
-    /// The item.
+    /// The row as an item.
     pub(crate) fn item(&self) -> Item<'_> {
         Item {
             kind: self.kind,

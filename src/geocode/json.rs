@@ -1,4 +1,4 @@
-//! Answers as JSON, in the form of `reference/geocode.md`.
+//! Encoding answers as JSON (`reference/geocode.md`).
 
 use super::answer::{
     Address, Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearPlace, NearRoad,
@@ -7,7 +7,7 @@ use super::answer::{
 use serde::Serialize;
 
 impl Answer<'_> {
-    /// Appends the answer as a JSON object. Members that are not there are absent.
+    /// Appends the answer as a JSON object. Parts that the answer does not have are left out.
     pub fn put_json(&self, out: &mut Vec<u8>) {
         object(out, |members| {
             members.object("query", |members| {
@@ -154,7 +154,7 @@ fn object(out: &mut Vec<u8>, put: impl FnOnce(&mut Members<'_>)) {
     out.push(b'}');
 }
 
-/// The members of an object that is being written.
+/// Writes the members of a JSON object.
 struct Members<'o> {
     out: &'o mut Vec<u8>,
     is_first: bool,
@@ -197,7 +197,7 @@ impl Members<'_> {
     #[inline]
     fn text(&mut self, key: &'static str, text: &str) {
         self.key(key);
-        // Without an early exit, many bytes are compared at once.
+        // The loop has no early exit, so that it becomes vector instructions.
         let is_plain = text.bytes().fold(true, |is_plain, byte| {
             is_plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\')
         });

@@ -1,10 +1,10 @@
-//! The sections of an index, and the order of its items.
+//! The sections of an index, and the sort keys of its rows.
 
-use super::tree::SECTIONS;
+use super::packed_rtree::SECTIONS;
 use crate::geometry::{Extent, Point};
 use crate::index::KeyBits;
 
-/// A layer of an index: objects that are looked for together.
+/// A layer of an index: the objects that one search can find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
     /// Objects with a house number.
@@ -62,10 +62,10 @@ pub(crate) const AREA_SECTION: usize = Layer::Areas as usize * SECTIONS;
 /// The number of sections of an index.
 pub(crate) const SECTION_COUNT: usize = AREA_SECTION + 1 + SECTIONS;
 
-/// The number of bits of a position on the curve.
+/// The number of bits of a position on the Hilbert curve.
 pub(crate) const CURVE_BITS: u32 = 56;
-/// The keys of rows: a position on the curve, below the number of a layer. Rows are counted by cells of 0.022
-/// by 0.011 degrees.
+/// The sort keys of rows: the number of the layer above a position on the Hilbert curve. Rows are counted by cells of
+/// 0.022 by 0.011 degrees.
 pub(crate) const KEY: KeyBits = KeyBits {
     uncounted: 24,
     below_group: CURVE_BITS,
@@ -77,15 +77,16 @@ pub(crate) fn layer_of(key: u64) -> Option<Layer> {
     Layer::ALL.get(number).copied()
 }
 
-/// The key of an item of a layer with a box.
+/// The sort key of an item with a bounding box.
 pub(crate) fn key_of(layer: Layer, extent: &Extent) -> u64 {
     (layer as u64) << CURVE_BITS | extent.curve_position(CURVE_BITS)
 }
 
-/// The number of 1e-7 degrees of a circle.
+/// 360 degrees in units of 1e-7 degree.
 const CIRCLE_E7: i64 = 3_600_000_000;
 
-/// A line that reaches beyond the antimeridian, with the longitudes of the other side; `None` if it does not.
+/// The copy of a line that crosses the antimeridian, shifted by 360 degrees to the other side; `None` if the line does
+/// not cross it.
 pub(crate) fn on_other_side(line: &[Point]) -> Option<Vec<Point>> {
     let lons = || line.iter().map(|point| i64::from(point.lon_e7));
     let turn = match (lons().min()?, lons().max()?) {
@@ -102,8 +103,9 @@ pub(crate) fn on_other_side(line: &[Point]) -> Option<Vec<Point>> {
     moved.collect()
 }
 
-/// Moves the points of a line behind the back of the earth by a circle, so that each segment takes the short way. A line
-/// that would reach too far beyond stays as it is: it goes round a pole, near which longitudes need no order.
+/// Shifts the points of a line by multiples of 360 degrees so that no segment spans more than 180 degrees of longitude.
+/// A line whose longitudes would leave the range of `i32` stays as it is: it runs around a pole, near which longitudes
+/// are not compared.
 pub(crate) fn unwrap(line: &mut [Point]) {
     let is_jump = |pair: &[Point]| match pair {
         [from, to] => i64::from(from.lon_e7).abs_diff(to.lon_e7.into()) > CIRCLE_E7 as u64 / 2,

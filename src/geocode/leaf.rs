@@ -1,37 +1,36 @@
-//! Leaves of a tree of objects: a few neighbours with their tags.
+//! Leaves of the R-tree of a layer: up to 16 neighbouring objects with their tags.
 //!
-//! A leaf begins with a fixed part, the boxes of its items in units that fit it, and the ends of its items. A search
-//! compares boxes, and reads only the items that may be near enough. Tags are numbers of [`KEYS`] and of the texts of
-//! the leaf, which have a table of ends. Those with a key of [`KEYS`] come first, so that a search for one need not pass
-//! over names in all languages.
+//! A leaf has a fixed-size head, the quantized boxes of its items, an offset table, the items, and a string table. A
+//! search compares boxes, and parses only the items that may be near enough. A tag is a pair of string numbers: first
+//! come those of [`KEYS`], then those of the leaf's strings. Tags with a key of [`KEYS`] come first, so that a lookup
+//! need not pass over names in all languages.
 
+use super::child_queue::{ChildQueue, QUEUE_LEN};
 use super::item::{BROKEN, KEYS, ORIGIN, Shape, head};
 use super::lines::for_each_point;
-use super::metric::{Metric, crosses_ray, segment_distance};
-use super::ranking::{RANKED, Ranking};
+use super::local_projection::{LocalProjection, crosses_ray, segment_distance};
 use crate::error::FormatError;
 use crate::geometry::{Edge, Extent, Point};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Varints;
 
-/// The number of bytes of the fixed part: latitude and longitude of the south-western corner, the position of the
-/// texts, the number of items, the shift of units, and the numbers of bytes of an end of an item and of an end of a
-/// text.
+/// The length of the head in bytes: latitude and longitude of the south-western corner, the offset of the string table,
+/// the number of items, the shift of [`Units`], and the widths of the offsets of items and of strings.
 pub(super) const HEAD_LEN: usize = 4 + 4 + 4 + 4;
-/// The number of bytes of the box of an item: south, west, north and east in units from the corner of the leaf.
+/// The length of a quantized box in bytes: south, west, north and east in units from the corner of the leaf.
 pub(super) const UNITS_LEN: usize = 4;
 /// The maximum number of items of a leaf.
-pub(super) const LEAF_ITEMS: usize = RANKED;
+pub(super) const LEAF_ITEMS: usize = QUEUE_LEN;
 
-/// Numbers of two bytes, or of four where the largest needs them.
+/// A table of offsets of two bytes each, or of four if the largest needs them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Numbers<'c> {
+pub(super) struct OffsetTable<'c> {
     bytes: &'c [u8],
     len: u8,
 }
 
-impl Numbers<'_> {
-    /// The number of bytes of a number up to `largest`.
+impl OffsetTable<'_> {
+    /// The width in bytes of the offsets of a table with the given largest offset.
     pub(super) fn len_of(largest: usize) -> u8 {
         if largest <= usize::from(u16::MAX) {
             2
@@ -40,7 +39,7 @@ impl Numbers<'_> {
         }
     }
 
-    /// Appends numbers.
+    /// Appends a table of offsets of `len` bytes each.
     pub(super) fn put(out: &mut Vec<u8>, len: u8, numbers: impl IntoIterator<Item = usize>) {
         for number in numbers {
             let bytes = (number as u32).to_le_bytes();
@@ -57,7 +56,7 @@ impl Numbers<'_> {
     }
 }
 
-/// The units of the boxes of a leaf: 2 to the power of `shift` times 1e-7 degree.
+/// The grid to which the boxes of a leaf are quantized. A unit is 2 to the power of `shift` times 1e-7 degree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Units {
     pub base: Point,
@@ -81,7 +80,7 @@ impl Units {
         [south - lat, west - lon, north - lat, east - lon].map(|from| (from >> self.shift) as u8)
     }
 
-    /// The smallest box of whole units that holds everything with the given box in units.
+    /// The smallest box that contains all boxes with the given quantized box.
     #[inline]
     fn extent(self, [south, west, north, east]: [u8; UNITS_LEN]) -> Extent {
         let edge = |base: i32, units: i64| {
@@ -104,15 +103,15 @@ fn array<const LEN: usize>(bytes: &[u8], at: usize) -> Result<[u8; LEN], FormatE
     bytes.ok_or(BROKEN)
 }
 
-/// The texts of a leaf.
+/// The string table of a leaf.
 #[derive(Debug, Clone, Copy)]
 struct Texts<'c> {
-    /// The table, and the texts behind it. The first number is the number of texts, and the others are their ends.
-    table: Numbers<'c>,
+    /// The number of strings and the end of each, with the strings behind.
+    table: OffsetTable<'c>,
 }
 
 impl<'c> Texts<'c> {
-    /// The text with a number.
+    /// The string with a number: one of [`KEYS`], or else of the table.
     #[inline]
     fn text(&self, number: u64) -> Result<&'c str, FormatError> {
         let number = usize::try_from(number).map_err(|_| BROKEN)?;
@@ -140,14 +139,14 @@ impl<'c> Texts<'c> {
 pub(super) struct Leaf<'c> {
     units: Units,
     boxes: &'c [[u8; UNITS_LEN]],
-    /// The ends of items in `items`.
-    ends: Numbers<'c>,
+    /// The end of each item in `items`.
+    ends: OffsetTable<'c>,
     items: &'c [u8],
     texts: Texts<'c>,
 }
 
 impl<'c> Leaf<'c> {
-    /// Reads the fixed part of a leaf.
+    /// Parses the head of a leaf.
     #[inline]
     pub(super) fn parse(bytes: &'c [u8]) -> Result<Self, FormatError> {
         let texts_at = u32::from_le_bytes(array(bytes, 8)?) as usize;
@@ -174,13 +173,13 @@ impl<'c> Leaf<'c> {
                 shift,
             },
             boxes: boxes.as_chunks().0,
-            ends: Numbers {
+            ends: OffsetTable {
                 bytes: ends,
                 len: end_len,
             },
             items,
             texts: Texts {
-                table: Numbers {
+                table: OffsetTable {
                     bytes: bytes.get(texts_at..).ok_or(BROKEN)?,
                     len: text_end_len,
                 },
@@ -188,7 +187,7 @@ impl<'c> Leaf<'c> {
         })
     }
 
-    /// The numbers of the items and their boxes.
+    /// The number and the box of each item.
     #[inline]
     pub(super) fn boxes(&self) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
         let units = self.units;
@@ -196,22 +195,22 @@ impl<'c> Leaf<'c> {
         boxes.map(move |(number, in_units)| (number, units.extent(*in_units)))
     }
 
-    /// The items by their distances.
+    /// The items, ordered by the distances of their boxes.
     #[inline]
-    pub(super) fn ranking(&self, metric: &Metric) -> Ranking {
+    pub(super) fn queue(&self, projection: &LocalProjection) -> ChildQueue {
         let Units { base, shift } = self.units;
         let [lat, lon] = [base.lat_e7, base.lon_e7].map(f64::from);
         let unit = (1u64 << shift) as f64;
-        // Rows of edges are converted several at once.
-        let mut in_units = [[0u8; RANKED]; 4];
+        // The edges are in rows, which vector instructions convert.
+        let mut in_units = [[0u8; QUEUE_LEN]; 4];
         for (number, of_box) in self.boxes.iter().enumerate() {
             for (row, edge) in in_units.iter_mut().zip(of_box) {
                 row[number] = *edge;
             }
         }
         let [south, west, north, east] = in_units;
-        let row = |from: f64, in_units: [u8; RANKED]| {
-            let mut edges = [0.0; RANKED];
+        let row = |from: f64, in_units: [u8; QUEUE_LEN]| {
+            let mut edges = [0.0; QUEUE_LEN];
             for (edge, units) in edges.iter_mut().zip(in_units) {
                 *edge = from + f64::from(units) * unit;
             }
@@ -223,10 +222,10 @@ impl<'c> Leaf<'c> {
             row(lat + unit, north),
             row(lon + unit, east),
         ];
-        Ranking::of(metric, self.boxes.len(), &edges)
+        ChildQueue::of(projection, self.boxes.len(), &edges)
     }
 
-    /// An item.
+    /// Parses the item with a number.
     #[inline]
     pub(super) fn item(&self, number: u8) -> Result<LeafItem<'c>, FormatError> {
         let start = match number {
@@ -267,20 +266,24 @@ impl<'c> LeafItem<'c> {
         })
     }
 
-    /// The squared distance in metres: 0 inside of an area. `place` is that of the metric.
+    /// The squared distance to the query point in metres; 0 inside an area. `place` is the query point.
     #[inline]
-    pub(super) fn distance(&self, metric: &Metric, place: Point) -> Result<f64, FormatError> {
+    pub(super) fn distance(
+        &self,
+        projection: &LocalProjection,
+        place: Point,
+    ) -> Result<f64, FormatError> {
         let is_area = self.shape == Shape::Area;
         let mut nearest = f64::INFINITY;
         let (mut last, mut is_inside) = ((ORIGIN, [0.0; 2]), false);
         for_each_point(self.lines, |point, is_first| {
-            let next = metric.project(point);
+            let next = projection.project(point);
             let distance = if is_first {
                 next[0] * next[0] + next[1] * next[1]
             } else {
                 let (from, to) = (last.0, point);
                 is_inside ^= is_area
-                    && if !metric.is_polar() {
+                    && if !projection.is_polar() {
                         Edge { from, to }.crosses_ray_east_of(place)
                     } else {
                         crosses_ray(last.1, next)
@@ -296,7 +299,7 @@ impl<'c> LeafItem<'c> {
         Ok(if is_inside { 0.0 } else { nearest })
     }
 
-    /// Whether an area holds a point.
+    /// Whether the item is an area that contains a point, edges included.
     pub(super) fn holds(&self, place: Point) -> Result<bool, FormatError> {
         let (mut last, mut is_inside, mut is_on_edge) = (ORIGIN, false, false);
         for_each_point(self.lines, |point, is_first| {
@@ -313,7 +316,7 @@ impl<'c> LeafItem<'c> {
         Ok(self.shape == Shape::Area && (is_inside || is_on_edge))
     }
 
-    /// The lines.
+    /// The lines, or the rings of an area.
     pub(super) fn lines(&self) -> Result<Vec<Vec<Point>>, FormatError> {
         let mut lines: Vec<Vec<Point>> = Vec::new();
         for_each_point(self.lines, |point, is_first| match lines.last_mut() {
@@ -323,7 +326,7 @@ impl<'c> LeafItem<'c> {
         Ok(lines)
     }
 
-    /// The box around the item.
+    /// The bounding box.
     pub(super) fn extent(&self) -> Result<Extent, FormatError> {
         let mut extent = None;
         for_each_point(self.lines, |point, _| {
@@ -351,7 +354,7 @@ impl<'c> LeafItem<'c> {
         Ok(tags)
     }
 
-    /// The value of a tag.
+    /// The value of the tag with a key.
     #[inline]
     pub(super) fn tag(&self, key: &str) -> Result<Option<&'c str>, FormatError> {
         let mut values = Varints::new(self.tags);
@@ -465,7 +468,9 @@ mod tests {
             (point(20, 31), false),
         ] {
             assert_eq!(area.holds(place).unwrap(), is_inside);
-            let distance = area.distance(&Metric::around(place), place).unwrap();
+            let distance = area
+                .distance(&LocalProjection::around(place), place)
+                .unwrap();
             assert_eq!(distance == 0.0, is_inside, "{place:?} {distance}");
         }
     }
@@ -521,7 +526,10 @@ mod tests {
         let (bytes, _) = LeafEncoder::new().encode(&items).unwrap();
         let item = Leaf::parse(&bytes).unwrap().item(0).unwrap();
         let place = point(1, 2);
-        assert!(item.distance(&Metric::around(place), place).is_err());
+        assert!(
+            item.distance(&LocalProjection::around(place), place)
+                .is_err()
+        );
         assert!(item.extent().is_err() && item.first_point().is_err());
     }
 }

@@ -1,13 +1,13 @@
-//! Encoding leaves of a tree of objects.
+//! Encoding leaves of the R-tree of a layer.
 
 use super::item::{KEYS, RowItem, put_head};
-use super::leaf::{HEAD_LEN, Numbers, Units};
+use super::leaf::{HEAD_LEN, OffsetTable, Units};
 use super::lines::put_lines;
 use crate::geometry::Extent;
 use crate::pbf::wire::put_varint;
 use rustc_hash::FxHashMap;
 
-/// Encodes leaves. Its memory is used again.
+/// Encodes leaves, and reuses its buffers.
 #[derive(Debug)]
 pub(super) struct LeafEncoder<'r> {
     numbers: FxHashMap<&'r str, u64>,
@@ -19,10 +19,10 @@ pub(super) struct LeafEncoder<'r> {
 #[derive(Debug, Default)]
 struct LeafParts {
     boxes: Vec<u8>,
-    /// The ends of the items in `items`.
+    /// The end of each item in `items`.
     ends: Vec<usize>,
     items: Vec<u8>,
-    /// The numbers of the keys and values of an item, and the same as varints.
+    /// The string numbers of the tags of the current item, and the same as varints.
     tags: Vec<[u64; 2]>,
     encoded_tags: Vec<u8>,
 }
@@ -53,8 +53,8 @@ impl<'r> LeafEncoder<'r> {
         number
     }
 
-    /// Encodes up to [`LEAF_ITEMS`] items as a leaf. Each comes with its box. Also returns the
-    /// box around them; `None` without items.
+    /// Encodes up to [`LEAF_ITEMS`](super::leaf::LEAF_ITEMS) items, each with its bounding box. Returns the leaf and
+    /// its bounding box; `None` without items.
     pub(super) fn encode(&mut self, items: &[(&RowItem<'r>, Extent)]) -> Option<(Vec<u8>, Extent)> {
         let extents = items.iter().map(|(_, extent)| *extent);
         let extent = extents.reduce(|all, next| all.and(&next))?;
@@ -86,7 +86,7 @@ impl<'r> LeafEncoder<'r> {
             ends.push(body.len());
         }
         let texts_len: usize = self.texts.iter().map(|text| text.len()).sum();
-        let [end_len, text_end_len] = [body.len(), texts_len].map(Numbers::len_of);
+        let [end_len, text_end_len] = [body.len(), texts_len].map(OffsetTable::len_of);
         let texts_at = HEAD_LEN + boxes.len() + ends.len() * usize::from(end_len) + body.len();
         let table_len = (self.texts.len() + 1) * usize::from(text_end_len);
         let mut leaf = Vec::with_capacity(texts_at + table_len + texts_len);
@@ -95,21 +95,21 @@ impl<'r> LeafEncoder<'r> {
         leaf.extend_from_slice(&(texts_at as u32).to_le_bytes());
         leaf.extend_from_slice(&[items.len() as u8, units.shift, end_len, text_end_len]);
         leaf.extend_from_slice(boxes);
-        Numbers::put(&mut leaf, end_len, ends.iter().copied());
+        OffsetTable::put(&mut leaf, end_len, ends.iter().copied());
         leaf.extend_from_slice(body);
         self.parts = parts;
         self.end_texts(text_end_len, &mut leaf);
         Some((leaf, extent))
     }
 
-    /// Writes the texts of a leaf, and forgets them: their number, the end of each, and the texts.
+    /// Appends the string table to the leaf, and clears it: the number of strings, the end of each, and the strings.
     fn end_texts(&mut self, end_len: u8, leaf: &mut Vec<u8>) {
         let mut end = 0;
         let ends = self.texts.iter().map(|text| {
             end += text.len();
             end
         });
-        Numbers::put(leaf, end_len, std::iter::once(self.texts.len()).chain(ends));
+        OffsetTable::put(leaf, end_len, std::iter::once(self.texts.len()).chain(ends));
         for text in self.texts.drain(..) {
             leaf.extend_from_slice(text.as_bytes());
             self.numbers.remove(text);

@@ -1,8 +1,8 @@
-//! The lines of items in leaves.
+//! The encoding of the lines of items.
 //!
-//! A line is the number of its points, the first point, and the others: as differences of two bytes a coordinate where
-//! all of them fit, which is where neighbours are less than 360 m apart, and else as they are. A search reads most of
-//! them, so that they are quick to read rather than as short as they could be.
+//! A line is the number of its points, the first point, and the other points. These are differences of two bytes a
+//! coordinate if all of them fit (neighbours less than 360 m apart), else absolute. The encoding is made for fast
+//! reading rather than for size.
 
 use super::item::{BROKEN, Lines};
 use crate::error::FormatError;

@@ -1,4 +1,4 @@
-//! Lines for a map: the streets and the boundaries of an index in a box.
+//! The lines of a map: the streets and the boundaries of an index in a box.
 
 use super::area::Areas;
 use super::index::GeocodeIndex;
@@ -10,12 +10,12 @@ use crate::error::Result;
 use crate::geometry::{Extent, Point};
 use crate::osm::Bbox;
 
-/// The approximate number of objects of a leaf with lines.
+/// The approximate number of lines in a leaf.
 const LINES_OF_LEAF: u64 = 16;
-/// The number of bytes of a name that count as much as a point.
+/// The number of bytes of a name that cost as much as a point of a line.
 const BYTES_OF_POINT: usize = 16;
 
-/// A sort of lines on a map.
+/// A layer of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MapLayer {
     /// Edges of administrative and other areas.
@@ -27,7 +27,7 @@ pub enum MapLayer {
 }
 
 impl MapLayer {
-    /// All sorts, in the order in which they are visited.
+    /// All layers, in the order of a walk.
     const ALL: [Self; 3] = [Self::Boundaries, Self::Roads, Self::Streets];
 
     const fn layer(self) -> Layer {
@@ -39,7 +39,7 @@ impl MapLayer {
     }
 }
 
-/// A piece of the lines of a map.
+/// A piece of a map, which [`MapWalk::advance`] visits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum MapPiece<'p> {
@@ -50,31 +50,31 @@ pub enum MapPiece<'p> {
     Line {
         /// The name of a street; empty for a road.
         name: &'p str,
-        /// The points that follow those of the piece before.
+        /// The next points of the line.
         points: &'p [Point],
         /// Whether the line begins with this piece.
         is_first: bool,
         /// Whether the line ends with this piece.
         is_last: bool,
     },
-    /// The end of the lines of a sort.
+    /// The end of a layer.
     End(MapLayer),
 }
 
-/// A walk over the lines of a map. It holds its place in the index, and no lines.
+/// A cursor over the lines of a map. It holds a position in the index, and no lines.
 #[derive(Debug, Clone)]
 pub struct MapWalk {
     extent: Extent,
     budget: usize,
-    /// The sort that is visited, as an index of [`MapLayer::ALL`].
+    /// The current layer, as an index of [`MapLayer::ALL`].
     layer: usize,
-    /// For each sort, the number of leaves of which one is visited.
+    /// The step from a visited leaf to the next, by layer.
     steps: [u64; 3],
-    /// The leaf that is visited, if the sort has one.
+    /// The current leaf; `None` at the end of the layer.
     leaf: Option<u64>,
-    /// The number of objects of the leaf that were visited.
+    /// The number of objects of the current leaf that were visited.
     visited: usize,
-    /// The number of points or edges of the object that were visited.
+    /// The number of points or edges of the current object that were visited.
     skipped: usize,
     /// The number of edges of areas that were visited.
     boundaries: usize,
@@ -82,7 +82,7 @@ pub struct MapWalk {
 }
 
 impl GeocodeIndex {
-    /// The box around everything in the index; empty if nothing is in it.
+    /// The bounding box of all objects; empty if the index has none.
     ///
     /// # Errors
     ///
@@ -98,8 +98,8 @@ impl GeocodeIndex {
         Ok(bbox)
     }
 
-    /// Begins a walk over the lines of a map of a box, about `budget` of each sort: the lines of every second, every
-    /// fourth, … leaf of the index if there are more.
+    /// Begins a walk over the lines in a box, with about `budget` lines of each layer. Of a layer with more, only every
+    /// second, fourth, … leaf is visited.
     ///
     /// # Errors
     ///
@@ -135,12 +135,13 @@ impl GeocodeIndex {
 }
 
 impl MapWalk {
-    /// Whether lines were left out because there are too many. It is known when [`MapLayer::Boundaries`] have ended.
+    /// Whether lines are left out because there are too many. The result is final at the end of
+    /// [`MapLayer::Boundaries`].
     pub const fn is_thinned(&self) -> bool {
         self.is_thinned
     }
 
-    /// Visits about `room` points, or as many as are left. Returns whether there are more.
+    /// Visits about `room` points. Returns whether more are left.
     ///
     /// # Errors
     ///
@@ -174,7 +175,7 @@ impl MapWalk {
         Ok(false)
     }
 
-    /// Goes to the leaf in the box before which `between` others are, counted from the leaf `from`.
+    /// Moves to a leaf that meets the box, passing over the first `between` such leaves from leaf `from` on.
     fn go_to_leaf(&mut self, index: &GeocodeIndex, from: u64, between: u64) -> Result<()> {
         (self.visited, self.skipped, self.leaf) = (0, 0, None);
         if let Some(layer) = MapLayer::ALL.get(self.layer) {
@@ -184,7 +185,7 @@ impl MapWalk {
         Ok(())
     }
 
-    /// Visits lines of a leaf while there is room. Returns whether all were visited.
+    /// Visits lines of a leaf while there is room. Returns whether the leaf is finished.
     fn lines(
         &mut self,
         index: &GeocodeIndex,
@@ -233,8 +234,8 @@ impl MapWalk {
         visit_lines().map_err(|error| index.damaged(&error))
     }
 
-    /// Visits edges of the parts of a leaf while there is room. Returns whether all were visited, or as many as the map
-    /// may have.
+    /// Visits edges of the parts of a leaf while there is room. Returns whether the leaf is finished. Ends the layer
+    /// when the budget is spent.
     fn boundaries(
         &mut self,
         index: &GeocodeIndex,

@@ -1,13 +1,15 @@
 //! The index for reverse geocoding: the addresses, streets and areas of a file, by place.
 //!
-//! `write` makes an index of rows that are in order, and [`GeocodeIndex`] answers questions about places. An index is a
-//! directory with a manifest and a file, whose sections and checksums are in `container`. Objects are in layers, each
-//! with a tree of boxes (`tree`) over leaves of items (`leaf`); areas that contain places are cut into bands (`area`).
+//! `write` builds an index from sorted rows, and [`GeocodeIndex`] answers queries. An index is a directory with a
+//! manifest and a file of sections with checksums (`container`). Objects are in layers. Each layer is a packed Hilbert
+//! R-tree (`packed_rtree`) whose leaves hold the objects (`leaf`). The polygons of areas are cut into bands of latitude
+//! (`area`).
 
 mod address_search;
 mod address_tags;
 mod answer;
 mod area;
+mod child_queue;
 mod city;
 mod compose;
 mod container;
@@ -22,15 +24,14 @@ mod layout;
 mod leaf;
 mod leaf_encoder;
 mod lines;
+mod local_projection;
 mod map;
-mod metric;
 mod named;
 mod options;
 mod pack;
+mod packed_rtree;
 mod places;
 mod query;
-mod ranking;
-mod tree;
 mod write;
 
 pub use answer::{

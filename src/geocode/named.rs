@@ -1,4 +1,4 @@
-//! The objects that are named in an address, whose names are in the languages of the query.
+//! Names of streets and cities of an address in the languages of the query.
 
 use super::area::Area;
 use super::folding::{StreetNames, is_same_name};
@@ -7,11 +7,11 @@ use super::layout::Layer;
 use super::query::{Near, Query};
 use crate::error::Result;
 
-/// The distance in metres within which a city that an address names is looked for.
+/// The radius in metres of the search for the city that an address names.
 const CITY_RADIUS: f64 = 15_000.0;
 
 impl<'i> Query<'i, '_> {
-    /// The name of the street that is written in an address. `street` is the nearest one.
+    /// The name of a street that an address has as `written`, in the best language. `street` is the nearest street.
     pub(super) fn street_name(
         &self,
         written: &'i str,
@@ -33,7 +33,7 @@ impl<'i> Query<'i, '_> {
             .unwrap_or(written))
     }
 
-    /// The name of the city that is written in an address.
+    /// The name of a city that an address has as `written`, in the best language.
     pub(super) fn city_name(&self, written: &'i str, areas: &[Area<'i>]) -> Result<&'i str> {
         if self.options.languages.is_empty() {
             return Ok(written);
@@ -53,7 +53,7 @@ impl<'i> Query<'i, '_> {
             .unwrap_or(written))
     }
 
-    /// The name in a language of the nearest object whose name is a spelling of a name.
+    /// The name, in the best language, of the nearest object whose `name` is a spelling of `written`.
     fn name_of(&self, layer: Layer, radius: f64, written: &'i str) -> Result<Option<&'i str>> {
         let names = StreetNames::of(&[("name", written)]);
         let found = self.near(layer, radius, |item| {

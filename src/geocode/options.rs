@@ -6,9 +6,9 @@ use super::item::tag;
 /// Options of a query.
 #[derive(Debug, Clone, Default)]
 pub struct QueryOptions {
-    /// The languages of names, the best first: `de`, `en`. Names without language follow.
+    /// The languages of names, such as `de` and `en`, the best first. `name` comes after all of them.
     pub languages: Vec<String>,
-    /// Whether objects have boxes in the answer.
+    /// Whether objects in the answer have bounding boxes.
     pub has_boxes: bool,
 }
 

@@ -1,19 +1,19 @@
-//! Packing objects into leaves whose boxes overlap little.
+//! Packing objects into leaves whose bounding boxes overlap little.
 
 use super::leaf::LEAF_ITEMS;
 use crate::geometry::{Extent, Point};
 
-/// The number of 1e-7 degrees of a radian.
+/// A radian in units of 1e-7 degree.
 const RADIAN_E7: f64 = 1e7 * 180.0 / std::f64::consts::PI;
 
-/// An object that is being packed: the middle of its box, and its number.
+/// The centre of an object's bounding box, and the number of the object.
 type Middle = (Point, u32);
 
-/// Cuts objects with the given boxes into groups of up to [`LEAF_ITEMS`] neighbours, and returns the numbers of the
-/// objects of each. Neighbouring groups follow each other.
+/// Groups objects with the given bounding boxes by up to [`LEAF_ITEMS`] neighbours. Returns the numbers of the objects
+/// of each group. Neighbouring groups follow each other.
 ///
-/// The objects are halved by a line through the longer side of what they cover until few are left. A search visits half
-/// as many of these groups as of pieces of a Hilbert curve, whose boxes overlap.
+/// The objects of a range of the Hilbert curve are halved across their longer side, again and again (top-down packing).
+/// A search visits half as many of these groups as of runs of 16 objects along the curve, whose boxes overlap more.
 pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
     let middle = |extent: &Extent| {
         let [south, west, north, east] = extent.edges();
@@ -39,7 +39,7 @@ fn cut(middles: &mut [Middle], groups: &mut Vec<Vec<usize>>) {
     let [south, west, north, east] = extent.edges().map(f64::from);
     let narrow = ((south + north) / 2.0 / RADIAN_E7).cos();
     let is_tall = north - south > (east - west) * narrow;
-    // All groups but those at the end of a half are full.
+    // The lower half is a whole number of full groups.
     let half = middles.len().div_ceil(LEAF_ITEMS) / 2 * LEAF_ITEMS;
     middles.select_nth_unstable_by_key(half, |(middle, number)| {
         if is_tall {

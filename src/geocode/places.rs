@@ -1,16 +1,16 @@
-//! The nearest place: a city, a town or a village that is a node.
+//! The nearest place node: a city, a town, a village or the like.
 
 use super::answer::NearPlace;
 use super::area::Area;
 use super::city::city;
 use super::folding::is_same_name;
-use super::index::Found;
+use super::index::Hit;
 use super::item::tag;
 use super::layout::Layer;
 use super::query::{Near, Query};
 use crate::error::Result;
 
-/// The distance in metres within which a node of a kind of place says where something is.
+/// The reach in metres of a place node, by value of `place`.
 const PLACES: [(&str, f64); 5] = [
     ("city", 15_000.0),
     ("town", 8_000.0),
@@ -18,12 +18,12 @@ const PLACES: [(&str, f64); 5] = [
     ("hamlet", 1_000.0),
     ("isolated_dwelling", 1_000.0),
 ];
-/// The maximum number of places that are passed over.
+/// The maximum number of places that are rejected.
 const MAX_OTHERS: usize = 16;
 
 impl<'i> Query<'i, '_> {
-    /// The place whose distance is the smallest part of the reach of its kind. `areas` are those that contain the
-    /// queried place: a place in a municipality of its own, which is not among them, is passed over.
+    /// The place with the smallest ratio of its distance to its reach. `areas` are those that contain the query point.
+    /// A place in a municipality that is not among them is rejected.
     pub(super) fn nearest_place(&self, areas: &[Area<'i>]) -> Result<Option<NearPlace<'i>>> {
         let mut others: Vec<i64> = Vec::new();
         while let Some(near) = self.next_place(&others)? {
@@ -41,12 +41,12 @@ impl<'i> Query<'i, '_> {
         Ok(None)
     }
 
-    /// The best place that is not among some others.
+    /// The best place whose id is not in `others`.
     fn next_place(&self, others: &[i64]) -> Result<Option<Near<'i>>> {
         let farthest = PLACES.iter().map(|(_, reach)| *reach);
         let farthest = farthest.fold(0.0, f64::max);
-        // The square of the part, and the place.
-        let mut best: Option<(f64, Found<'i>)> = None;
+        // The squared ratio, and the place.
+        let mut best: Option<(f64, Hit<'i>)> = None;
         let index = self.index;
         index.visit_near(Layer::Places, self.place, farthest, |found, limit| {
             let kind = found.item.tag("place")?;
@@ -54,9 +54,8 @@ impl<'i> Query<'i, '_> {
                 return Ok(());
             };
             let part = found.squared / (reach * reach);
-            let key = |part, found: &Found<'_>| (part, found.key());
-            let is_better =
-                |(other, best): &(f64, Found<'_>)| key(part, &found) < key(*other, best);
+            let key = |part, found: &Hit<'_>| (part, found.key());
+            let is_better = |(other, best): &(f64, Hit<'_>)| key(part, &found) < key(*other, best);
             if part <= 1.0
                 && best.as_ref().is_none_or(is_better)
                 && !others.contains(&found.item.id)
@@ -70,7 +69,7 @@ impl<'i> Query<'i, '_> {
         best.map(near).transpose()
     }
 
-    /// Whether a place is in a municipality that is not among the areas around the queried place.
+    /// Whether a place is in a municipality that is not among `areas`.
     fn is_elsewhere(&self, near: &Near<'i>, areas: &[Area<'i>]) -> Result<bool> {
         let point = near.found.item.first_point();
         let point = point.map_err(|error| self.index.damaged(&error))?;

@@ -7,7 +7,7 @@ use super::answer::{
 use super::area::Area;
 use super::compose::{Parts, country_of, label};
 use super::folding::StreetNames;
-use super::index::{Found, GeocodeIndex};
+use super::index::{GeocodeIndex, Hit};
 use super::item::{tag, text_tag};
 use super::layout::Layer;
 use super::leaf::LeafItem;
@@ -19,10 +19,10 @@ use crate::osm::Location;
 /// The tags of an object.
 type TagList<'i> = Vec<(&'i str, &'i str)>;
 
-/// An object near a place with its tags.
+/// An object near the query point, with its tags.
 #[derive(Debug, Clone)]
 pub(super) struct Near<'i> {
-    pub found: Found<'i>,
+    pub found: Hit<'i>,
     extent: Option<Extent>,
     pub tags: TagList<'i>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Near<'i> {
 impl<'i> Near<'i> {
     pub(super) fn of(
         index: &'i GeocodeIndex,
-        found: Found<'i>,
+        found: Hit<'i>,
         options: &QueryOptions,
     ) -> Result<Self> {
         let damaged = |error| index.damaged(&error);
@@ -63,7 +63,8 @@ impl<'i> Near<'i> {
         text_tag(&self.tags, "addr:street")
     }
 
-    /// The object as the one that answers: its class is the tag besides address and name.
+    /// The object as the source of the answer. Its class is its first tag that is neither a name nor part of an
+    /// address.
     fn answering(&self) -> AnsweringObject<'i> {
         let is_class = |key: &str| key != "name" && !key.contains([':', '@', '#']);
         let class = self.tags.iter().find(|(key, _)| is_class(key));
@@ -84,7 +85,7 @@ impl<'i> Near<'i> {
     }
 }
 
-/// An address that answers.
+/// The address that was chosen as the answer.
 pub(super) struct Chosen<'i> {
     /// The object with the address.
     pub near: Near<'i>,
@@ -102,7 +103,7 @@ impl<'i> Chosen<'i> {
 }
 
 impl GeocodeIndex {
-    /// Says what is at a place.
+    /// Finds the address and the objects at a location.
     ///
     /// # Errors
     ///
@@ -117,7 +118,7 @@ impl GeocodeIndex {
     }
 }
 
-/// A question about a place.
+/// A query for a location.
 pub(super) struct Query<'i, 'o> {
     pub index: &'i GeocodeIndex,
     pub options: &'o QueryOptions,
@@ -182,7 +183,8 @@ impl<'i> Query<'i, '_> {
         })
     }
 
-    /// The nearest object that says an address. `first` is the nearest of all: most say one.
+    /// The nearest object that has an address by [`is_address`]. `first` is the nearest of the layer, which mostly has
+    /// one.
     fn usable(&self, first: Option<&Near<'i>>, radius: f64) -> Result<Option<Near<'i>>> {
         match first {
             Some(near) if !is_address(&near.tags) => {
@@ -212,7 +214,7 @@ impl<'i> Query<'i, '_> {
         }
     }
 
-    /// The object of a layer that is nearest, among those that `accepts` accepts.
+    /// The nearest object of a layer that `accepts` accepts, within `radius` metres.
     pub(super) fn near(
         &self,
         layer: Layer,
@@ -233,7 +235,7 @@ impl<'i> Query<'i, '_> {
     ) -> Result<Parts<'i>> {
         let manifest = self.index.manifest();
         let mut parts = Parts::default();
-        // A number without a street has that of the nearest one only if it is really near.
+        // A house number without a street gets the nearest street only within the smaller radius.
         let radius = match chosen {
             Some(_) => manifest.search_radius,
             None => manifest.coarse_search_radius,
@@ -261,17 +263,17 @@ impl<'i> Query<'i, '_> {
         Ok(parts)
     }
 
-    /// The areas that contain the place: the lowest level first.
+    /// The areas that contain the query point, the lowest `admin_level` first.
     fn areas(&self) -> Result<Vec<Area<'i>>> {
         self.areas_around(self.place)
     }
 
-    /// The code of the country among areas.
+    /// The code of the country among the areas.
     pub(super) fn country_code(&self, areas: &[Area<'i>]) -> Option<String> {
         country_of(areas).and_then(|(_, code)| code)
     }
 
-    /// The areas that contain a point: the lowest level first.
+    /// The areas that contain a point, the lowest `admin_level` first.
     pub(super) fn areas_around(&self, point: Point) -> Result<Vec<Area<'i>>> {
         let mut areas = self.index.areas_at(point)?;
         areas.sort_unstable_by_key(|area| (area.level.unwrap_or(u8::MAX), area.kind, area.id));

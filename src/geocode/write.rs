@@ -8,7 +8,7 @@ use super::layout::{CURVE_BITS, Layer, layer_of};
 use super::leaf::LEAF_ITEMS;
 use super::leaf_encoder::LeafEncoder;
 use super::pack::groups;
-use super::tree::TreeBuilder;
+use super::packed_rtree::PackedRTreeBuilder;
 use crate::error::{Error, FormatError, Result};
 use crate::geometry::Extent;
 use crate::index::{IdSet, SharedRows, SortedRows};
@@ -18,18 +18,18 @@ use crate::runtime::{Context, Pass};
 /// The approximate number of rows that are encoded together.
 const ROWS: u64 = 4096;
 
-/// Rows of a layer that are encoded.
+/// Encoded rows of a layer.
 struct Encoded {
     layer: Layer,
     rows: u64,
     leaves: Vec<(Vec<u8>, Extent)>,
     areas: Vec<EncodedArea>,
-    /// The addresses of nodes of interpolation ways.
+    /// The addresses among the rows that belong to nodes of interpolation ways.
     addresses: Vec<(i64, Vec<(String, String)>)>,
 }
 
-/// Writes an index. `interpolated` has the nodes of interpolation ways. Returns the open output, and the number of rows
-/// of each layer.
+/// Writes an index. `interpolated` has the ids of the nodes of interpolation ways. Returns the output, which is not
+/// committed, and the number of rows of each layer.
 pub(crate) fn write_index(
     sorted: &SortedRows,
     interpolated: &IdSet,
@@ -104,7 +104,7 @@ fn encode(
     Ok(encoded)
 }
 
-/// Packs rows into leaves, and encodes these. Each comes with its box.
+/// Packs rows into leaves. Returns the encoded leaves and their bounding boxes.
 fn leaves(rows: &[RowItem<'_>]) -> Result<Vec<(Vec<u8>, Extent)>, FormatError> {
     let mut encoder = LeafEncoder::new();
     let extents = rows.iter().map(|row| row.item().extent().ok_or(BROKEN));
@@ -118,12 +118,12 @@ fn leaves(rows: &[RowItem<'_>]) -> Result<Vec<(Vec<u8>, Extent)>, FormatError> {
     Ok(leaves.collect())
 }
 
-/// The sections of an index, which are written one after another.
+/// Writes the sections of an index in order.
 struct IndexWriter {
     container: ContainerWriter,
     layer: Layer,
-    tree: TreeBuilder,
-    /// The box and the start of each part of an area.
+    tree: PackedRTreeBuilder,
+    /// The bounding box and the start of each part of an area.
     parts: Vec<(Extent, u64)>,
 }
 
@@ -131,19 +131,19 @@ impl IndexWriter {
     fn begin(output: StreamOutput) -> Result<Self> {
         let mut container = ContainerWriter::create(output)?;
         Ok(Self {
-            tree: TreeBuilder::begin(&mut container)?,
+            tree: PackedRTreeBuilder::begin(&mut container)?,
             container,
             layer: Layer::Addresses,
             parts: Vec::new(),
         })
     }
 
-    /// Goes on to a layer.
+    /// Finishes layers until `layer` is the current one.
     fn go_to(&mut self, layer: Layer) -> Result<()> {
         while self.layer < layer {
             std::mem::take(&mut self.tree).finish(&mut self.container)?;
             self.layer = Layer::ALL[self.layer as usize + 1];
-            self.tree = TreeBuilder::begin(&mut self.container)?;
+            self.tree = PackedRTreeBuilder::begin(&mut self.container)?;
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ impl IndexWriter {
         for (bytes, extent) in encoded.leaves {
             self.tree.add(&bytes, extent, &mut self.container)?;
         }
-        // The first section of the tree is that of the records. The tree of parts follows it.
+        // For areas, this section has the records. The tree of their parts follows it.
         for area in encoded.areas {
             let at = self.container.section_len();
             let parts = area.parts.into_iter();
@@ -168,7 +168,7 @@ impl IndexWriter {
         self.go_to(Layer::Areas)?;
         self.parts
             .sort_unstable_by_key(|(extent, start)| (extent.curve_position(CURVE_BITS), *start));
-        let mut tree = TreeBuilder::begin(&mut self.container)?;
+        let mut tree = PackedRTreeBuilder::begin(&mut self.container)?;
         for parts in self.parts.chunks(LEAF_ITEMS) {
             let (mut leaf, mut all): (Vec<u8>, Option<Extent>) = (Vec::new(), None);
             for (extent, start) in parts {
@@ -184,10 +184,10 @@ impl IndexWriter {
     }
 }
 
-/// The number of bytes of the place of a part in a leaf: its box, and its start.
+/// The length in bytes of the entry of a part in a leaf: its bounding box and its start.
 const PART_PLACE_LEN: usize = Extent::LEN + 8;
 
-/// The box and the start of each part in a leaf.
+/// The bounding box and the start of each part in a leaf of the layer of areas.
 pub(super) fn part_places(leaf: &[u8]) -> Result<impl Iterator<Item = (Extent, u64)>, FormatError> {
     let (parts, rest) = leaf.as_chunks::<PART_PLACE_LEN>();
     if parts.is_empty() || !rest.is_empty() {

@@ -1,44 +1,47 @@
-//! Trees of boxes over leaves.
+//! Packed Hilbert R-trees.
 //!
-//! Neighbouring leaves follow each other, and a node of the tree has up to 16 of them below it. A tree has two sections:
-//! the leaves; and their number and the nodes, beginning with those above leaves and ending with the root. A node has the boxes of its
-//! children: all southern edges, then all western, northern and eastern ones, so that a search compares several boxes at
-//! once. A node above leaves also says where they are: the start of the first, and the end of each from there on.
+//! Leaves follow each other along a Hilbert curve, and every 16 of them, in that order, have one parent (`pack` forms
+//! the leaves). A tree is immutable and has two sections. The first has the leaves. The second has their number and the
+//! nodes, level by level from the parents of leaves up to the root.
+//!
+//! A node stores the boxes of its children column by column (south, west, north, east), for comparison by vector
+//! instructions. A parent of leaves also has an offset table: the start of its first leaf, and the end of each leaf
+//! from there on.
 
+use super::child_queue::{ChildQueue, QUEUE_LEN};
 use super::container::{Container, ContainerWriter};
-use super::metric::Metric;
-use super::ranking::{RANKED, Ranking};
+use super::local_projection::LocalProjection;
 use crate::error::{Error, Result};
 use crate::geometry::Extent;
 use std::ops::Range;
 
 /// The maximum number of children of a node.
-const FANOUT: usize = RANKED;
-/// The number of sections of a tree.
+const FANOUT: usize = QUEUE_LEN;
+/// The number of sections that a tree takes.
 pub(crate) const SECTIONS: usize = 2;
-/// The section with the nodes, from the first.
+/// The section of the nodes, counted from the first section of the tree.
 const NODES: usize = 1;
-/// The number of bytes of the number of leaves.
+/// The length of the number of leaves in bytes.
 const COUNT_LEN: u64 = 8;
-/// The number of bytes of the boxes of a node, which are all that a node above nodes has.
+/// The length of the boxes of a node in bytes. A node above nodes has nothing else.
 const BOXES_LEN: u64 = (4 * FANOUT * EDGE_LEN) as u64;
-/// The number of bytes of the places of leaves in a node above them.
+/// The length in bytes of the offset table in a parent of leaves.
 const PLACES_LEN: u64 = (START_LEN + FANOUT * END_LEN) as u64;
-/// The number of bytes of the start of the first leaf.
+/// The length of the start of the first leaf in bytes.
 const START_LEN: usize = 8;
-/// The number of bytes of the end of a leaf.
+/// The length of the end of a leaf in bytes.
 const END_LEN: usize = 4;
-/// The number of bytes of an edge of a box.
+/// The length of an edge of a box in bytes.
 const EDGE_LEN: usize = 4;
 
-/// A tree that is being written. Its leaves are written when they are added.
+/// Writes a tree: each leaf when it is added, and the nodes at the end.
 #[derive(Default)]
-pub(crate) struct TreeBuilder {
+pub(crate) struct PackedRTreeBuilder {
     ends: Vec<u64>,
     extents: Vec<Extent>,
 }
 
-impl TreeBuilder {
+impl PackedRTreeBuilder {
     /// Begins a tree.
     pub(crate) fn begin(writer: &mut ContainerWriter) -> Result<Self> {
         writer.begin_section()?;
@@ -94,7 +97,7 @@ fn boxes(children: &[Extent]) -> Vec<u8> {
     bytes
 }
 
-/// The places of leaves in a node above them.
+/// The offset table of a parent of leaves. Fails if the leaves take more than 4 GB.
 fn places(start: u64, ends: &[u64]) -> Result<Vec<u8>> {
     let mut bytes = start.to_le_bytes().to_vec();
     let too_long = |_| Error::Internal("16 leaves of an index have more than 4 GB".into());
@@ -106,7 +109,7 @@ fn places(start: u64, ends: &[u64]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The place of a leaf in the places of a node. `number` is below [`FANOUT`].
+/// The start and the length of a leaf by the offset table of its parent. `number` is below [`FANOUT`].
 #[inline]
 fn place_of(places: &[u8], number: usize) -> Option<[u64; 2]> {
     let (start, ends) = places.split_first_chunk::<START_LEN>()?;
@@ -120,27 +123,27 @@ fn place_of(places: &[u8], number: usize) -> Option<[u64; 2]> {
     Some([u64::from_le_bytes(*start).checked_add(from)?, len])
 }
 
-/// A level of the nodes of a tree.
+/// A level of a tree.
 #[derive(Debug)]
 struct Level {
-    /// The place of its first node in the section.
+    /// The offset of the first node in the section of the nodes.
     start: u64,
-    /// The number of bytes of its nodes.
+    /// The length of a node in bytes.
     node_len: u64,
-    /// The number of children of its nodes.
+    /// The number of children of all nodes together.
     children: u64,
 }
 
-/// A tree of a file.
+/// A packed Hilbert R-tree in a [`Container`].
 #[derive(Debug)]
-pub(crate) struct Tree {
-    /// The number of its first section.
+pub(crate) struct PackedRTree {
+    /// The first section.
     section: usize,
-    /// The levels. The children of the first are the leaves, and the last is that of the root.
+    /// The levels, from the parents of leaves up to the root. Empty without leaves.
     levels: Vec<Level>,
 }
 
-/// The place of a node: its level, and its number in the level.
+/// A node: its level, and its number in the level.
 type Node = (usize, u64);
 
 /// The children of a node.
@@ -149,7 +152,7 @@ struct Children<'c> {
     /// The number of the first child.
     first: u64,
     count: usize,
-    /// Southern, western, northern and eastern edges.
+    /// The southern, western, northern and eastern edges.
     edges: &'c [EdgeRow; 4],
 }
 
@@ -157,19 +160,19 @@ struct Children<'c> {
 type EdgeRow = [[u8; EDGE_LEN]; FANOUT];
 
 impl<'c> Children<'c> {
-    /// The children by their distances.
+    /// The children, ordered by the distances of their boxes.
     #[inline]
-    fn ranking(&self, metric: &Metric) -> Ranking {
-        let mut edges = [[0.0; RANKED]; 4];
+    fn queue(&self, projection: &LocalProjection) -> ChildQueue {
+        let mut edges = [[0.0; QUEUE_LEN]; 4];
         for (edges, row) in edges.iter_mut().zip(self.edges) {
             for (edge, bytes) in edges.iter_mut().zip(row) {
                 *edge = f64::from(i32::from_le_bytes(*bytes));
             }
         }
-        Ranking::of(metric, self.count, &edges)
+        ChildQueue::of(projection, self.count, &edges)
     }
 
-    /// The children whose box meets another box: their numbers, from 0, and their boxes.
+    /// The children whose boxes intersect a box: for each its number in the node, and its box.
     #[inline]
     fn meeting(&self, extent: &Extent) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
         let [south, west, north, east] = extent.edges();
@@ -193,7 +196,7 @@ impl<'c> Children<'c> {
     }
 }
 
-/// Sets the bit of each child whose edge is apart. Without branches, several edges are compared at once.
+/// Sets the bit of each child whose edge is apart. The loop has no branches, so that it becomes vector instructions.
 #[inline]
 fn mark(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool) {
     const BITS: [u32; FANOUT] = {
@@ -210,8 +213,8 @@ fn mark(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool
     }
 }
 
-impl Tree {
-    /// The tree whose first section has the given number.
+impl PackedRTree {
+    /// Opens the tree that begins with a section. Reads the number of leaves only.
     pub(crate) fn open(container: &Container, section: usize) -> Result<Self> {
         let damaged = || container.damaged("a tree");
         let count = container.bytes(section + NODES, 0, COUNT_LEN)?;
@@ -239,7 +242,7 @@ impl Tree {
         }
     }
 
-    /// The box around all leaves; `None` without leaves.
+    /// The bounding box of all leaves; `None` without leaves.
     pub(crate) fn extent(&self, container: &Container) -> Result<Option<Extent>> {
         let everything = Extent::from_edges([i32::MIN, i32::MIN, i32::MAX, i32::MAX]);
         let Some(children) = self.children(container, None)? else {
@@ -268,7 +271,7 @@ impl Tree {
         container.bytes(self.section, start, len)
     }
 
-    /// The children of a node; of `None`, those of the root. Without leaves, there is none.
+    /// The children of a node, or those of the root for `None`. Returns `None` without leaves.
     #[inline]
     fn children<'c>(
         &self,
@@ -296,22 +299,22 @@ impl Tree {
         }))
     }
 
-    /// Visits the leaves whose box is nearer to a place than a limit, about in the order of their distances. `visit`
-    /// gets the limit, a squared distance in metres, and may lower it.
+    /// Visits the leaves whose boxes are within a distance of the query point, nearest children first (branch and
+    /// bound). `limit` is the squared distance in metres; `visit` may lower it.
     pub(crate) fn near(
         &self,
         container: &Container,
-        metric: &Metric,
+        projection: &LocalProjection,
         limit: &mut f64,
         visit: &mut impl FnMut(u64, &mut f64) -> Result<()>,
     ) -> Result<()> {
-        self.near_in(container, metric, None, limit, visit)
+        self.near_in(container, projection, None, limit, visit)
     }
 
     fn near_in(
         &self,
         container: &Container,
-        metric: &Metric,
+        projection: &LocalProjection,
         node: Option<Node>,
         limit: &mut f64,
         visit: &mut impl FnMut(u64, &mut f64) -> Result<()>,
@@ -319,20 +322,20 @@ impl Tree {
         let Some(children) = self.children(container, node)? else {
             return Ok(());
         };
-        let mut ranking = children.ranking(metric);
-        while let Some(child) = ranking.next(*limit) {
+        let mut queue = children.queue(projection);
+        while let Some(child) = queue.next(*limit) {
             match (children.level, children.first + u64::from(child)) {
                 (0, leaf) => visit(leaf, limit)?,
                 (level, child) => {
                     let child = Some((level - 1, child));
-                    self.near_in(container, metric, child, limit, visit)?;
+                    self.near_in(container, projection, child, limit, visit)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Visits the leaves whose box meets another box.
+    /// Visits the leaves whose boxes intersect a box.
     pub(crate) fn meeting(
         &self,
         container: &Container,
@@ -363,7 +366,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The number of leaves whose box meets another box.
+    /// The number of leaves whose boxes intersect a box.
     pub(crate) fn count_meeting(&self, container: &Container, extent: &Extent) -> Result<u64> {
         self.count_in(container, extent, None)
     }
@@ -375,7 +378,7 @@ impl Tree {
         let mut count = 0;
         for (child, of_child) in children.meeting(extent) {
             let number = children.first + u64::from(child);
-            // All leaves below a box inside of another one meet that one.
+            // All leaves below a child inside the box intersect the box.
             let is_inside = extent.and(&of_child) == *extent;
             count += match children.level {
                 0 => 1,
@@ -389,7 +392,7 @@ impl Tree {
         Ok(count)
     }
 
-    /// The numbers of the leaves below a child of a node of a level.
+    /// The numbers of the leaves below a child of a node at a level.
     fn leaves_below(&self, level: usize, child: u64) -> Range<u64> {
         let all = self.levels.first().map_or(0, |level| level.children);
         let of_child = (FANOUT as u64).saturating_pow(level as u32);
@@ -397,8 +400,7 @@ impl Tree {
         first..first.saturating_add(of_child).min(all)
     }
 
-    /// The leaf whose box meets another box and before which `skipped` such leaves are, counted from the leaf with the
-    /// number `from`.
+    /// The first leaf from leaf `from` on whose box intersects a box, after `skipped` such leaves.
     pub(crate) fn nth_meeting(
         &self,
         container: &Container,
@@ -471,7 +473,7 @@ mod tests {
             let path = directory.path().join(leaves.to_string());
             let mut extents = Vec::new();
             let container = container_of(&path, SECTIONS, |writer| {
-                let mut tree = TreeBuilder::begin(writer).unwrap();
+                let mut tree = PackedRTreeBuilder::begin(writer).unwrap();
                 for leaf in 0..leaves {
                     let low = point(next(1_000_000), next(1_000_000));
                     let high = point(low.lat_e7 + next(10_000), low.lon_e7 + next(10_000));
@@ -482,12 +484,13 @@ mod tests {
                 }
                 tree.finish(writer).unwrap();
             });
-            let tree = Tree::open(&container, 0).unwrap();
+            let tree = PackedRTree::open(&container, 0).unwrap();
             for _ in 0..100 {
                 let place = point(next(1_000_000), next(1_000_000));
-                let metric = Metric::around(place);
+                let projection = LocalProjection::around(place);
                 let mut limit = f64::from(next(2000)).powi(2);
-                let bound = |leaf: u64| metric.bound(extents[leaf as usize].edges().map(f64::from));
+                let bound =
+                    |leaf: u64| projection.bound(extents[leaf as usize].edges().map(f64::from));
                 let mut nearest = (f64::INFINITY, 0);
                 let mut visit = |leaf, limit: &mut f64| {
                     let bytes = tree.leaf(&container, leaf)?;
@@ -499,7 +502,7 @@ mod tests {
                     Ok(())
                 };
                 let start = limit;
-                tree.near(&container, &metric, &mut limit, &mut visit)
+                tree.near(&container, &projection, &mut limit, &mut visit)
                     .unwrap();
                 let expected = (0..leaves).map(bound).filter(|bound| *bound <= start);
                 let expected = expected.fold(f64::INFINITY, f64::min);

@@ -1,29 +1,29 @@
-//! Distances around a place.
+//! A local projection for distances around a query point.
 //!
-//! Around a place, the earth is a plane: a location that is `u` degrees east and `v` degrees north of the place lies
-//! `u · cos(φ + v/2)` and `v` degrees of a great circle from it, where φ is the latitude of the place, and the cosine
-//! is taken as linear in `v`. Within ten kilometres, that is exact to a millimetre up to a latitude of 85 degrees.
-//! Nearer to a pole, the distance and the direction of each location are computed on the sphere.
+//! A location `u` degrees east and `v` degrees north of the query point is projected to `u · cos(φ + v/2)` and `v`
+//! degrees of a great circle, where φ is the latitude of the query point and the cosine is linearized in `v`. Within
+//! ten kilometres, distances are exact to a millimetre up to a latitude of 85 degrees. Nearer to a pole, the projection
+//! is azimuthal equidistant on the sphere.
 
 use crate::geometry::Point;
 
 /// The mean radius of the earth in metres.
 const RADIUS: f64 = 6_371_008.8;
-/// The radians of 1e-7 degree.
+/// 1e-7 degree in radians.
 const RADIANS: f64 = std::f64::consts::PI / 180.0 * 1e-7;
-/// The latitude in 1e-7 degree from which on distances are computed on the sphere.
+/// The latitude in 1e-7 degree from which on the projection is that of the sphere.
 const POLAR_E7: i32 = 850_000_000;
-/// The latitude in 1e-7 degree up to which no location is near a place beyond [`POLAR_E7`].
+/// The latitude in 1e-7 degree below which no location is near a query point beyond [`POLAR_E7`].
 const SUBPOLAR_E7: i32 = 840_000_000;
-/// The number of 1e-7 degrees of a circle.
+/// 360 degrees in units of 1e-7 degree.
 const CIRCLE_E7: i64 = 3_600_000_000;
 
-/// The plane around a place.
+/// The projection around a query point.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Metric {
+pub(crate) struct LocalProjection {
     lat_e7: f64,
     lon_e7: f64,
-    /// The metres of 1e-7 degree of longitude at the place, and their decrease for each 1e-7 degree to the north.
+    /// The length of 1e-7 degree of longitude in metres, and its decrease for each 1e-7 degree to the north.
     metres: f64,
     decrease: f64,
     is_polar: bool,
@@ -32,8 +32,8 @@ pub(crate) struct Metric {
     cos: f64,
 }
 
-impl Metric {
-    /// The plane around a place.
+impl LocalProjection {
+    /// The projection around a place.
     pub(crate) fn around(place: Point) -> Self {
         let lat_e7 = f64::from(place.lat_e7);
         let (sin, cos) = (lat_e7 * RADIANS).sin_cos();
@@ -48,23 +48,22 @@ impl Metric {
         }
     }
 
-    /// The planes in which everything near the place lies: the plane around it, and the planes around the same place
-    /// given with a longitude that is a circle smaller or larger, if the place is within `radius` metres of the
-    /// antimeridian.
+    /// The projections in which all locations within `radius` metres lie: the one around the place, and near the
+    /// antimeridian also the one around the same place with its longitude shifted by 360 degrees.
     pub(crate) fn all_around(place: Point, radius: f64) -> impl Iterator<Item = Self> {
-        let metric = Self::around(place);
-        let near = (radius * 1.01 / metric.metres.max(1e-9)).min(CIRCLE_E7 as f64);
+        let projection = Self::around(place);
+        let near = (radius * 1.01 / projection.metres.max(1e-9)).min(CIRCLE_E7 as f64);
         let shift = |sign: f64| Self {
-            lon_e7: metric.lon_e7 + sign * CIRCLE_E7 as f64,
-            ..metric
+            lon_e7: projection.lon_e7 + sign * CIRCLE_E7 as f64,
+            ..projection
         };
         let half = CIRCLE_E7 as f64 / 2.0;
-        // Longitudes go round a place near a pole.
-        let is_plane = !metric.is_polar;
-        let is_west = is_plane && metric.lon_e7 - near < -half;
-        let is_east = is_plane && metric.lon_e7 + near > half;
+        // On the sphere, longitudes may differ by any multiple of 360 degrees.
+        let is_plane = !projection.is_polar;
+        let is_west = is_plane && projection.lon_e7 - near < -half;
+        let is_east = is_plane && projection.lon_e7 + near > half;
         [
-            Some(metric),
+            Some(projection),
             is_west.then(|| shift(1.0)),
             is_east.then(|| shift(-1.0)),
         ]
@@ -72,12 +71,12 @@ impl Metric {
         .flatten()
     }
 
-    /// Whether the place is near a pole, where lines between locations are those of the plane.
+    /// Whether the query point is near a pole. Segments are then straight in the projection, not in degrees.
     pub(crate) const fn is_polar(&self) -> bool {
         self.is_polar
     }
 
-    /// The place. Its longitude may lie beyond 180 degrees.
+    /// The query point. Its longitude may lie beyond 180 degrees.
     pub(crate) const fn place(&self) -> Point {
         Point {
             lat_e7: self.lat_e7 as i32,
@@ -85,7 +84,7 @@ impl Metric {
         }
     }
 
-    /// The metres to the east and to the north of the place at which a point lies.
+    /// Projects a point to metres east and north of the query point.
     #[inline]
     pub(crate) fn project(&self, point: Point) -> [f64; 2] {
         let u = f64::from(point.lon_e7) - self.lon_e7;
@@ -100,7 +99,7 @@ impl Metric {
         }
     }
 
-    /// The direction and the distance on a sphere, as metres to the east and to the north.
+    /// The azimuthal equidistant projection: metres to the east and to the north.
     fn on_sphere(&self, longitudes: f64, latitude: f64) -> [f64; 2] {
         let (sin, cos) = latitude.sin_cos();
         let (sin_lon, cos_lon) = longitudes.sin_cos();
@@ -122,11 +121,11 @@ impl Metric {
         [east * scale, north * scale]
     }
 
-    /// A lower bound of the squared distance in metres between the place and anything in a box: its southern, western,
-    /// northern and eastern edge in 1e-7 degree.
+    /// A lower bound of the squared distance in metres from the query point to a box, given by its edges in 1e-7
+    /// degree.
     #[inline(always)]
     pub(crate) fn bound(&self, [south, west, north, east]: [f64; 4]) -> f64 {
-        // Not `f64::max`, which also compares with NaN.
+        // `f64::max` is slower, since it handles NaN.
         let larger = |one: f64, other: f64| if one > other { one } else { other };
         let smaller = |one: f64, other: f64| if one < other { one } else { other };
         if self.is_polar {
@@ -137,7 +136,7 @@ impl Metric {
         let [west, east] = [west, east].map(|edge| edge - self.lon_e7);
         let v = larger(larger(south, -north), 0.0) * (RADIUS * RADIANS);
         let u = larger(larger(west, -east), 0.0);
-        // The plane is a trapezoid over a box: its shorter side is at one of the latitudes.
+        // The image of the box is a trapezoid: its shorter side is at one of the latitudes.
         let sides = [south, north].map(|edge| self.metres - self.decrease * edge);
         let least = larger(smaller(sides[0], sides[1]), 0.0);
         let u = u * least;
@@ -158,7 +157,7 @@ pub(crate) fn segment_distance(from: [f64; 2], to: [f64; 2]) -> f64 {
     x * x + y * y
 }
 
-/// The part of a segment that lies before its point nearest to the origin.
+/// The fraction of a segment before its point nearest to the origin.
 #[inline]
 pub(crate) fn along(from: [f64; 2], to: [f64; 2]) -> f64 {
     let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
@@ -192,8 +191,11 @@ mod tests {
     }
 
     /// The squared distance in metres between a place and a line.
-    fn line_distance(metric: &Metric, line: &[Point]) -> f64 {
-        let corners: Vec<[f64; 2]> = line.iter().map(|point| metric.project(*point)).collect();
+    fn line_distance(projection: &LocalProjection, line: &[Point]) -> f64 {
+        let corners: Vec<[f64; 2]> = line
+            .iter()
+            .map(|point| projection.project(*point))
+            .collect();
         let first = corners.first().map(|[x, y]| x * x + y * y);
         let segments = corners.windows(2).filter_map(|pair| match pair {
             [from, to] => Some(segment_distance(*from, *to)),
@@ -228,8 +230,8 @@ mod tests {
                     };
                     let other = point(lat + dlat, wrapped);
                     let expected = haversine(place, other);
-                    let found = Metric::all_around(place, 20_000.0)
-                        .map(|metric| line_distance(&metric, &[other]).sqrt())
+                    let found = LocalProjection::all_around(place, 20_000.0)
+                        .map(|projection| line_distance(&projection, &[other]).sqrt())
                         .fold(f64::INFINITY, f64::min);
                     let error = (found - expected).abs();
                     assert!(
@@ -253,7 +255,7 @@ mod tests {
         for _ in 0..20_000 {
             let lat = next(178.0) - 89.0;
             let place = point(lat, next(360.0) - 180.0);
-            let metric = Metric::around(place);
+            let projection = LocalProjection::around(place);
             let size = 10f64.powf(-next(5.0));
             let mut near = |place: Point| Point {
                 lat_e7: place.lat_e7 + ((next(2.0) - 1.0) * size * 1e7) as i32,
@@ -261,9 +263,9 @@ mod tests {
             };
             let (one, other) = (near(place), near(place));
             let extent = Extent::of([&one, &other]).unwrap();
-            let distance = line_distance(&metric, &[one, other]);
+            let distance = line_distance(&projection, &[one, other]);
             assert!(
-                metric.bound(extent.edges().map(f64::from)) <= distance * (1.0 + 1e-12),
+                projection.bound(extent.edges().map(f64::from)) <= distance * (1.0 + 1e-12),
                 "{place:?} {extent:?}"
             );
         }

@@ -1,16 +1,16 @@
-//! Visiting boxes in the order of their distances.
+//! A queue of up to 16 boxes, nearest first.
 
-use super::metric::Metric;
+use super::local_projection::LocalProjection;
 
-/// The maximum number of boxes that are ranked together.
-pub(super) const RANKED: usize = 16;
-/// The bits of a key that are the number of a box.
-const NUMBER: i32 = RANKED as i32 - 1;
+/// The maximum number of boxes in a queue.
+pub(super) const QUEUE_LEN: usize = 16;
+/// The bits of a key that hold the number of a box.
+const NUMBER: i32 = QUEUE_LEN as i32 - 1;
 
 /// The numbers of boxes.
-const NUMBERS: [i32; RANKED] = {
-    let (mut numbers, mut number) = ([0; RANKED], 0);
-    while number < RANKED {
+const NUMBERS: [i32; QUEUE_LEN] = {
+    let (mut numbers, mut number) = ([0; QUEUE_LEN], 0);
+    while number < QUEUE_LEN {
         numbers[number] = number as i32;
         number += 1;
     }
@@ -18,34 +18,34 @@ const NUMBERS: [i32; RANKED] = {
 };
 
 /// The southern, western, northern and eastern edges of boxes in 1e-7 degree.
-pub(super) type EdgeRows = [[f64; RANKED]; 4];
+pub(super) type EdgeRows = [[f64; QUEUE_LEN]; 4];
 
-/// Boxes by the lower bounds of their distances.
+/// The children of a node or the items of a leaf, ordered by the lower bounds of their distances.
 ///
-/// A key is the bound as a floating-point number of 32 bits, rounded down, whose lowest bits are the number of the box.
-/// Such keys order as integers do, since no bound is negative. The next box is the smallest key above the one before.
-/// Loops over all boxes without branches, several of them at once, are faster than sorting.
-pub(super) struct Ranking {
-    keys: [i32; RANKED],
+/// A key is the bound as an `f32`, rounded down, with the number of the box in its lowest bits. Bounds are not
+/// negative, so keys compare as integers. The next box is that of the smallest key above the last one. Scanning all
+/// keys by vector instructions is faster than sorting them.
+pub(super) struct ChildQueue {
+    keys: [i32; QUEUE_LEN],
     last: i32,
 }
 
-impl Ranking {
-    /// Ranks the first `count` boxes.
+impl ChildQueue {
+    /// A queue of the first `count` boxes.
     #[inline(always)]
-    pub(super) fn of(metric: &Metric, count: usize, edges: &EdgeRows) -> Self {
-        // More than what rounding to 32 bits may add.
+    pub(super) fn of(projection: &LocalProjection, count: usize, edges: &EdgeRows) -> Self {
+        // The margin is larger than the error of rounding to `f32`.
         const LESS: f64 = 1.0 - 1e-6;
         let [souths, wests, norths, easts] = edges;
-        let mut bounds = [0f32; RANKED];
+        let mut bounds = [0f32; QUEUE_LEN];
         let meridians = wests.iter().zip(easts);
         let parallels = souths.iter().zip(norths);
         for ((bound, (south, north)), (west, east)) in
             bounds.iter_mut().zip(parallels).zip(meridians)
         {
-            *bound = (metric.bound([*south, *west, *north, *east]) * LESS) as f32;
+            *bound = (projection.bound([*south, *west, *north, *east]) * LESS) as f32;
         }
-        let count = count.min(RANKED) as i32;
+        let count = count.min(QUEUE_LEN) as i32;
         let mut keys = NUMBERS;
         for (key, bound) in keys.iter_mut().zip(bounds) {
             let number = *key;
@@ -55,10 +55,9 @@ impl Ranking {
         Self { keys, last: -1 }
     }
 
-    /// The number of the next box, if its bound is not above a limit.
+    /// Takes the next box. Returns its number; `None` if its bound is above the limit.
     #[inline]
     pub(super) fn next(&mut self, limit: f64) -> Option<u8> {
-        // Four keys at once.
         let mut least = [i32::MAX; 4];
         for keys in self.keys.as_chunks::<4>().0 {
             for (least, key) in least.iter_mut().zip(keys) {
@@ -69,7 +68,7 @@ impl Ranking {
         let next = least.into_iter().fold(i32::MAX, i32::min);
         let bound = f32::from_bits((next & !NUMBER) as u32);
         self.last = next;
-        // `i32::MAX` is not a number, and not up to any limit.
+        // `i32::MAX` marks the end: its bound is NaN, which is not within any limit.
         (f64::from(bound) <= limit).then_some((next & NUMBER) as u8)
     }
 }
@@ -85,20 +84,20 @@ mod tests {
             lat_e7: 500_000_000,
             lon_e7: 80_000_000,
         };
-        let metric = Metric::around(place);
+        let projection = LocalProjection::around(place);
         let far = |number: usize| {
             let east = place.lon_e7 + [700, 0, 20_000, 300_000, 3000][number % 5];
             Extent::from_edges([place.lat_e7, east, place.lat_e7, east]).edges()
         };
         let order = |count, limit| {
-            let mut rows = [[0.0; RANKED]; 4];
-            for number in 0..RANKED {
+            let mut rows = [[0.0; QUEUE_LEN]; 4];
+            for number in 0..QUEUE_LEN {
                 for (row, edge) in rows.iter_mut().zip(far(number)) {
                     row[number] = f64::from(edge);
                 }
             }
-            let mut ranking = Ranking::of(&metric, count, &rows);
-            std::iter::from_fn(|| ranking.next(limit)).collect::<Vec<u8>>()
+            let mut queue = ChildQueue::of(&projection, count, &rows);
+            std::iter::from_fn(|| queue.next(limit)).collect::<Vec<u8>>()
         };
         assert_eq!(order(5, f64::INFINITY), [1, 0, 4, 2, 3]);
         assert_eq!(order(5, 150f64.powi(2)), [1, 0, 4, 2]);
