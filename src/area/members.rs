@@ -19,12 +19,12 @@ pub(crate) struct MemberWays {
 pub(crate) enum MissingMember {
     /// The way with this id.
     Way(i64),
-    /// Of the way with the first id, the node with the second id; or it has no location.
+    /// A node of a way, given by the id of the way and the id of the node: it is missing or has no location.
     NodeOf(i64, i64),
 }
 
 impl MemberWays {
-    /// Finds the ways of members, and sets `nodes` to the nodes of all of them.
+    /// Reads the member ways from a store. Replaces the contents of `nodes` by the nodes of all of them.
     pub(crate) fn read<'m>(
         members: impl Iterator<Item = Member<'m>>,
         ways: &WayStore,
@@ -56,7 +56,7 @@ impl MemberWays {
         self.ways.is_empty()
     }
 
-    /// Assembles the area. `nodes` are those that [`read`](Self::read) has set.
+    /// Assembles the area. `nodes` is the list that [`read`](Self::read) has filled.
     pub(crate) fn assemble(&self, nodes: &[AreaNode], open_rings: OpenRings) -> Assembly {
         let ways = self.ways.iter().map(|(id, role, range)| AreaWay {
             id: *id,

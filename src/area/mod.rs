@@ -1,20 +1,19 @@
 //! Assembles areas: the polygons that closed ways, and the member ways of multipolygon and boundary relations, bound.
 //!
-//! An area is what the even-odd rule makes of the segments of its ways: a location is inside if a line from it to
-//! infinity meets an odd number of segments. Roles have no effect, and are only checked. Coordinates are integers, and
-//! so is all arithmetic: nothing is rounded.
+//! The inside of an area is defined by the even-odd rule over the segments of its ways. Roles are checked, and have no
+//! other effect. Coordinates and all arithmetic are integers: nothing is rounded.
 //!
 //! The steps:
 //!
-//! 1. The ways are cut into segments. A segment that comes twice vanishes, both times; a way that comes twice counts
-//!    once (`segments`).
+//! 1. The ways are cut into segments (`segments`). Two equal segments cancel each other. A way that is a member twice
+//!    counts once.
 //! 2. Segments that cross or overlap, and locations where an odd number of segments ends, make the area invalid.
-//! 3. For each connected group of segments, one line to infinity tells which side of a segment is inside. Around each
-//!    location, inside and outside alternate, which tells the sides of all other segments (`sides`).
-//! 4. Each boundary is followed with the inside on the left, and cut where it meets itself: the pieces are rings,
-//!    counter-clockwise around polygons and clockwise around holes (`rings`).
+//! 3. For each connected group of segments, a ray to infinity tells on which side of one segment the inside lies.
+//!    Inside and outside alternate around each location, which gives the sides of the other segments (`sides`).
+//! 4. Each boundary is followed with the inside on its left, and cut where it meets itself (`rings`). The pieces are
+//!    rings: counter-clockwise around polygons, clockwise around holes.
 //!
-//! No step searches: where rings touch, they are cut so that the inside of each polygon is connected.
+//! No step backtracks. Where rings touch, they are cut so that the inside of each polygon is connected.
 
 mod members;
 mod rings;
@@ -49,7 +48,7 @@ pub enum Role {
     Outer,
     /// `inner`: the way is part of a hole.
     Inner,
-    /// No role, or one that says nothing about rings.
+    /// No role, or another one.
     #[default]
     Other,
 }
@@ -88,17 +87,17 @@ pub struct AreaPolygon {
 /// The kind of a problem of an area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProblemKind {
-    /// A ring does not close: an odd number of segments ends at a node.
+    /// A ring is open: an odd number of segments ends at a node.
     OpenRing,
     /// Two segments cross, or one ends on the other.
     Crossing,
     /// Two segments overlap in part.
     Overlap,
-    /// All segments vanish, or there were none.
+    /// There are no segments, or all cancel each other.
     NoArea,
-    /// The same segment comes an even number of times, and vanishes.
+    /// A segment occurs more than once. Pairs of equal segments cancel each other.
     DuplicateSegment,
-    /// The same way comes several times, and counts once.
+    /// A way is a member more than once, and counts once.
     DuplicateWay,
     /// Two nodes that follow one another in a way have the same location.
     DuplicateNode,
@@ -107,7 +106,7 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// Whether the problem makes the area invalid. The other problems are mistakes that have no effect.
+    /// Whether the problem makes the area invalid. Other problems do not change the polygons.
     pub const fn is_error(self) -> bool {
         match self {
             Self::OpenRing | Self::Crossing | Self::Overlap | Self::NoArea => true,
@@ -123,23 +122,23 @@ impl ProblemKind {
 pub struct AreaProblem {
     /// The kind of the problem.
     pub kind: ProblemKind,
-    /// The location; of a crossing that of the intersection, rounded.
+    /// The location. That of a crossing is rounded.
     pub point: Option<Point>,
     /// The id of the node at the location, if there is one.
     pub node: Option<i64>,
-    /// The ids of the ways, the second only if two are concerned.
+    /// The ids of the ways. The second is `None` if the problem concerns one way.
     pub ways: [Option<i64>; 2],
 }
 
 impl fmt::Display for AreaProblem {
-    /// Describes the problem for the people who can mend it.
+    /// Describes the problem for mappers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.describe(None, f)
     }
 }
 
 impl AreaProblem {
-    /// Describes the problem. The way with the id `it`, which the reader knows, is called "it".
+    /// Describes the problem. The way with the id `it` is called "it", after a text that names the way.
     pub(crate) fn describe(&self, it: Option<i64>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_one = self.ways[0] == self.ways[1] || self.ways[1].is_none();
         let ways = match self.ways {
@@ -199,14 +198,14 @@ impl Assembly {
     }
 }
 
-/// The treatment of rings that do not close.
+/// The treatment of open rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OpenRings {
     /// They make the area invalid.
     #[default]
     Refuse,
-    /// Their segments are left out, so that the rings that close remain: for relations that an extract has cut off.
-    /// Rings of inner members alone, around which no other ring remains, are left out, too.
+    /// Their segments are left out, and the closed rings remain: for relations that an extract has cut off. Outer rings
+    /// of inner members alone are left out, too, because their outer ring is missing.
     LeaveOut,
 }
 

@@ -6,7 +6,7 @@ use super::{AreaPolygon, AreaProblem, ProblemKind, Role};
 use crate::geometry::{Extent, Point, doubled_area};
 use std::cmp::{Ordering, Reverse};
 
-/// A ring, which visits each of its corners once.
+/// A simple ring.
 struct Ring {
     points: Vec<Point>,
     is_outer: bool,
@@ -17,13 +17,13 @@ struct Ring {
 /// The rings of an area.
 pub(super) struct Rings {
     rings: Vec<Ring>,
-    /// For each boundary one of the same polygon, until it is its own.
+    /// The boundaries of each polygon as a disjoint-set forest: the parent of each boundary.
     polygon: Vec<usize>,
-    /// For each segment the index of its ring.
+    /// The index of the ring of each segment.
     ring_of: Vec<u32>,
 }
 
-/// A boundary while it is followed: corners and the segments behind them.
+/// A boundary that is being followed: corners, and the segment after each.
 struct Path {
     corners: Vec<usize>,
     segments: Vec<u32>,
@@ -60,7 +60,7 @@ impl Rings {
         rings
     }
 
-    /// Follows the boundary of a segment with the inside on the left, and adds the rings that it consists of.
+    /// Follows the boundary of a segment with the inside on the left, and adds its rings.
     fn follow(
         &mut self,
         start: u32,
@@ -81,7 +81,7 @@ impl Rings {
             let is_forward = sides.inside_is_left[segment as usize];
             let (corner, _) = corners.place_of(segment, is_forward);
             if position[corner] != usize::MAX {
-                // The boundary meets itself: the part since then is a ring.
+                // The boundary meets itself: the path since then is a ring.
                 self.cut(&mut path, position[corner], segments, corners, position);
             }
             position[corner] = path.corners.len();
@@ -92,7 +92,7 @@ impl Rings {
         self.cut(&mut path, 0, segments, corners, position);
     }
 
-    /// Takes the end of a path from the index `at` on, as a ring.
+    /// Removes the end of a path from index `at` on, and adds it as a ring.
     fn cut(
         &mut self,
         path: &mut Path,
@@ -120,7 +120,7 @@ impl Rings {
         });
     }
 
-    /// The boundary that stands for the polygon of a boundary.
+    /// The root of a boundary in the disjoint-set forest.
     fn polygon_of(&self, mut boundary: usize) -> usize {
         while self.polygon[boundary] != boundary {
             boundary = self.polygon[boundary];
@@ -157,9 +157,9 @@ impl Rings {
         }
     }
 
-    /// For each segment whether it is part of another ring than an outer one of inner members alone. Such a ring is a
-    /// hole whose outer ring is missing. Of those that may lie in one another only the outermost count, because the
-    /// others may not be outer rings without them. `None` if there is none.
+    /// The flags of the segments that remain without lone holes; `None` if there are none. A lone hole is an outer ring
+    /// of inner members alone: its own outer ring is missing. Of lone holes that may contain each other only the
+    /// outermost are left out, since the others may be holes once these are gone.
     pub(super) fn without_lone_holes(&self, segments: &Segments<'_>) -> Option<Vec<bool>> {
         let mut is_lone: Vec<bool> = self.rings.iter().map(|ring| ring.is_outer).collect();
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {
@@ -173,7 +173,7 @@ impl Rings {
         is_any.then(|| self.ring_of.iter().map(is_kept).collect())
     }
 
-    /// Clears the flags of rings whose box lies in that of another ring with a flag.
+    /// Clears the flags of rings whose bounding box lies in that of another flagged ring.
     fn retain_outermost(&self, flags: &mut [bool]) {
         let marked = (0..)
             .zip(&self.rings)
@@ -183,7 +183,7 @@ impl Rings {
             Extent::of(points).map(|extent| (ring, extent))
         });
         let mut boxes: Vec<(usize, Extent)> = boxes.collect();
-        // A box comes before those that lie in it.
+        // A box precedes the boxes inside it.
         boxes.sort_by_key(|(_, Extent { low, high })| {
             let (east, north) = (Reverse(high.lon_e7), Reverse(high.lat_e7));
             (low.lon_e7, east, low.lat_e7, north)
@@ -235,7 +235,7 @@ fn compare(a: &[Point], b: &[Point]) -> Ordering {
     a.iter().map(key).cmp(b.iter().map(key))
 }
 
-/// The ring with its smallest corner first.
+/// Rotates a ring so that its smallest corner comes first.
 fn from_least(mut points: Vec<Point>) -> Vec<Point> {
     let least = westernmost(&points);
     points.rotate_left(least);

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 /// A segment between two different locations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// The end that is further west; of a vertical segment the southern one.
+    /// The western end; the southern end of a vertical segment.
     pub first: Point,
     /// The other end.
     pub second: Point,
@@ -16,7 +16,7 @@ pub(super) struct Segment {
     pub way: u32,
 }
 
-/// The segments of an area in the order of their ends, west before east and south before north.
+/// The segments of an area, sorted by their ends: west before east, then south before north.
 pub(super) struct Segments<'a> {
     pub ways: &'a [AreaWay<'a>],
     pub list: Vec<Segment>,
@@ -65,14 +65,14 @@ impl Segment {
     }
 }
 
-/// The relation of two segments that are not the same.
+/// The relation of two different segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meeting {
-    /// They have no point in common, or one end.
+    /// They share no point, or only an end of both.
     Allowed,
-    /// They cross, or one ends on the other.
+    /// They cross, or an end of one lies within the other.
     Crossing,
-    /// They lie on one line, and have more than one point in common.
+    /// They are collinear, and share more than one point.
     Overlap,
 }
 
@@ -85,7 +85,7 @@ fn meeting(a: &Segment, b: &Segment) -> Meeting {
             let is_on_line = |point| a.side(point) == Ordering::Equal;
             let ends = [b.first, b.second];
             if is_on_line(b.first) && is_on_line(b.second) {
-                // On one line: the second begins at the end of the first, or they overlap.
+                // They are collinear: the second begins at the end of the first, or they overlap.
                 if b.first == a.second {
                     Meeting::Allowed
                 } else {
@@ -118,7 +118,7 @@ fn intersection(a: &Segment, b: &Segment) -> Point {
 }
 
 impl<'a> Segments<'a> {
-    /// Cuts ways into segments. Segments that come twice are left out, both of them.
+    /// Cuts ways into segments. Pairs of equal segments cancel each other.
     pub(super) fn of(ways: &'a [AreaWay<'a>], problems: &mut Vec<AreaProblem>) -> Self {
         let mut segments = Self {
             ways,
@@ -228,7 +228,7 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// Leaves out segments until no location is the end of a single one.
+    /// Removes segments until no location is the end of exactly one.
     pub(super) fn leave_out_open_ends(&mut self) {
         let mut ends: Vec<(Point, usize)> = Vec::with_capacity(self.list.len() * 2);
         for (index, segment) in self.list.iter().enumerate() {

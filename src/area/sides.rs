@@ -1,4 +1,4 @@
-//! The side of each segment on which the inside of the area lies.
+//! Finding the side of each segment on which the inside of the area lies.
 
 use super::segments::{Segment, Segments, from_west, turn};
 use super::{AreaProblem, ProblemKind};
@@ -15,20 +15,20 @@ pub(super) struct End {
     pub is_first: bool,
 }
 
-/// The ends of segments by location: west before east, then south before north; at each location counter-clockwise,
-/// from south on.
+/// The ends of segments, grouped by location into corners. Corners are sorted west before east, then south before
+/// north. The ends of a corner are in counter-clockwise order, beginning in the south.
 pub(super) struct Corners {
     ends: Vec<End>,
-    /// The index of the first end of each corner, and the number of ends.
+    /// The index of the first end of each corner, and at last the number of ends.
     starts: Vec<u32>,
-    /// For each segment the indices of its ends.
+    /// The indices of the first and the second end of each segment.
     of_segment: Vec<[u32; 2]>,
-    /// For each end the index of its corner.
+    /// The index of the corner of each end.
     of_end: Vec<u32>,
 }
 
-/// The half-plane of a direction, so that directions of one half can be compared by a turn. East of the vertical comes
-/// first, from south to north; then west, from north to south.
+/// The half-plane of a direction: `false` is east, `true` is west. Directions in one half-plane can be compared by
+/// their turn.
 fn half(from: Point, to: Point) -> bool {
     (to.lon_e7, to.lat_e7) < (from.lon_e7, from.lat_e7)
 }
@@ -126,11 +126,12 @@ impl Corners {
     }
 }
 
-/// The sides of segments, and the connected groups of segments that lie in other groups.
+/// The sides of segments, and the connected groups of segments that are nested in other groups.
 pub(super) struct Sides {
-    /// For each segment whether the inside lies on its left, seen from its first end.
+    /// Whether the inside lies on the left of each segment, seen from its first end.
     pub inside_is_left: Vec<bool>,
-    /// The groups that lie inside the area: for each a segment on its outside, and the segment that lies below.
+    /// The groups inside the area: for each a segment on its outer boundary, and the segment below its westernmost
+    /// corner.
     pub nested: Vec<(u32, u32)>,
 }
 
@@ -152,14 +153,14 @@ impl Sides {
             if let Some(below) = below.filter(|_| is_inside) {
                 sides.nested.push((lowest.segment, below));
             }
-            // West of the corner, and thus right of its lowest segment, is what surrounds the group.
+            // The surroundings of the group lie west of the corner, on the right of its lowest segment.
             sides.spread(corners, corner, !is_inside, &mut is_known);
         }
         sides
     }
 
-    /// Sets the sides of all segments of a group. `is_left` says whether the inside lies left of the first segment at
-    /// `corner`, seen from there.
+    /// Sets the sides of all segments of a group. `is_left` tells whether the inside lies on the left of the first
+    /// segment at `corner`, seen from the corner.
     fn spread(&mut self, corners: &Corners, corner: usize, is_left: bool, is_known: &mut [bool]) {
         let mut waiting = vec![(corner, 0, is_left)];
         while let Some((corner, known, is_left)) = waiting.pop() {
@@ -179,12 +180,12 @@ impl Sides {
     }
 }
 
-/// A vertical line that moves east over the segments.
+/// A sweep line: vertical, moving from west to east.
 struct Sweep<'a> {
     segments: &'a [Segment],
     /// The number of segments that begin west of the line.
     begun: usize,
-    /// The segments that the line may meet.
+    /// The segments that the line may cross.
     active: Vec<u32>,
 }
 
@@ -197,8 +198,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Whether an odd number of segments lies below a point, and the highest of them. Points must be asked for from
-    /// west to east, and must not lie on a segment that begins further west.
+    /// Returns whether an odd number of segments lies below a point, and the highest of them. The points of successive
+    /// calls must go from west to east, and must not lie on a segment that begins further west.
     fn below(&mut self, point: Point) -> (bool, Option<u32>) {
         let segment = |index: u32| &self.segments[index as usize];
         while let Some(next) = self.segments.get(self.begun)
@@ -226,9 +227,11 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Whether one of two segments that a vertical line meets lies above the other. They must not cross.
+/// Whether the first of two segments that a vertical line crosses lies above the second. They must not cross each
+/// other.
 fn is_above(one: &Segment, other: &Segment) -> bool {
-    // The end that lies in both ranges of longitudes, further east, decides; if it is on the other, the far end does.
+    // The western end that is further east decides, or the eastern end that is further west if it lies on the other
+    // segment.
     let by = match from_west(one.first, other.first) {
         Ordering::Less => one.side(other.first).reverse(),
         _ => other.side(one.first),

@@ -1,4 +1,4 @@
-//! Closed ways that are simple rings, which nearly all are: assembled without sorting segments.
+//! A fast path for closed ways that are simple rings, as nearly all are.
 
 use super::AreaPolygon;
 use super::segments::{turn, westernmost};
@@ -7,8 +7,8 @@ use crate::geometry::{Edge, EdgeRelation, Point, doubled_area};
 /// The maximum number of corners for which all pairs of segments are compared.
 const MAX_CORNERS: usize = 64;
 
-/// Makes a polygon of a ring, whose last point equals the first, if no two of its segments meet but in the corner that
-/// they share. Otherwise returns `false`, and the ring has to be assembled.
+/// Replaces `polygon` by a closed ring if the ring is simple and has at most [`MAX_CORNERS`] corners. Otherwise returns
+/// `false`: [`assemble`](super::assemble) decides about the ring.
 pub(crate) fn simple_polygon(ring: &[Point], polygon: &mut AreaPolygon) -> bool {
     let Some((_, corners)) = ring.split_last() else {
         return false;
@@ -25,7 +25,7 @@ pub(crate) fn simple_polygon(ring: &[Point], polygon: &mut AreaPolygon) -> bool 
     polygon.outer.extend_from_slice(behind);
     polygon.outer.extend_from_slice(before);
     if doubled_area(corners) < 0 {
-        // The ring begins at its western corner in either direction.
+        // The westernmost corner stays the first.
         polygon.outer[1..].reverse();
     }
     true
@@ -42,7 +42,7 @@ fn edges(ring: &[Point]) -> impl Iterator<Item = Edge> + Clone {
     })
 }
 
-/// Whether a ring turns in one direction only, and around once. Such a ring is simple; buildings often are.
+/// Whether a ring is convex, and thus simple: it turns in one direction only, and around once.
 fn is_convex(ring: &[Point]) -> bool {
     let (mut direction, mut turns, mut last_width) = (0, 0, 0);
     let next = edges(ring).cycle().skip(1);
@@ -62,7 +62,7 @@ fn is_convex(ring: &[Point]) -> bool {
     direction != 0 && turns <= 4
 }
 
-/// Whether no two segments of a ring meet but in the corner that they share.
+/// Whether no two segments of a ring share a point, except consecutive segments their corner.
 fn is_simple(ring: &[Point]) -> bool {
     let count = ring.len() - 1;
     for (index, edge) in edges(ring).enumerate() {

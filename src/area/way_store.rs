@@ -1,4 +1,4 @@
-//! The nodes of ways, compressed in memory until all members of an area are known.
+//! The nodes of member ways, compressed in memory until the relations are assembled.
 
 use super::AreaNode;
 use crate::error::FormatError;
@@ -9,43 +9,43 @@ use std::sync::Arc;
 
 /// The nodes of a set of ways, by the id of the way.
 pub(crate) struct WayStore {
-    /// The ids of the ways, whether they are in the store or not.
+    /// The ids of the ways that may be stored.
     wanted: Arc<RankSet>,
     has_node_ids: bool,
-    /// The number of the batch of each wanted way, and the position in the batch; `None` for a way that is not in the
-    /// store. In the order of the ids.
+    /// The position of each wanted way, by the rank of its id; `None` for a way that is not stored.
     positions: Vec<Option<Position>>,
     batches: Vec<Box<[u8]>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Position {
-    /// One more than the number of the batch, so that an absent position takes no space.
+    /// The index of the batch plus one, so that `None` takes no space.
     batch: std::num::NonZeroU32,
     start: u32,
 }
 
-/// Ways that are added to a [`WayStore`] together. Workers encode them.
+/// Encoded ways that are added to a [`WayStore`] together.
 pub(crate) struct WayBatch {
     bytes: Vec<u8>,
-    /// The rank and the start of each way.
+    /// The rank of the id and the start of each way.
     ways: Vec<(u64, u32)>,
     has_node_ids: bool,
 }
 
-/// A way of a [`WayStore`].
+/// The result of reading a way from a [`WayStore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoredWay {
-    /// The way is not in the store.
+    /// The way is not stored.
     Missing,
-    /// This node of the way has no location.
+    /// The node with this id has no location.
     Unlocated(i64),
-    /// All nodes have a location.
+    /// All nodes have locations.
     Located,
 }
 
 impl WayStore {
-    /// An empty store for the ways with the given ids. Without `has_node_ids`, the ids of nodes become 0.
+    /// An empty store for the ways with the given ids. Without `has_node_ids`, ids of nodes are not stored and read as
+    /// 0.
     pub(crate) fn new(wanted: Arc<RankSet>, has_node_ids: bool) -> Self {
         let count = wanted.set().len() as usize;
         Self {
@@ -56,7 +56,7 @@ impl WayStore {
         }
     }
 
-    /// Adds ways. A way that comes again replaces the earlier one.
+    /// Adds ways. A way with the id of an earlier one replaces it.
     pub(crate) fn add(&mut self, batch: WayBatch) {
         if batch.ways.is_empty() {
             return;
@@ -124,7 +124,7 @@ impl WayBatch {
         }
     }
 
-    /// Adds a way with the given rank among the wanted ways. `nodes` are the ids and locations of its nodes.
+    /// Adds a way. `rank` is that of its id among the wanted ways, `nodes` are the ids and locations of its nodes.
     pub(crate) fn push(
         &mut self,
         rank: u64,

@@ -1,12 +1,12 @@
 //! Checks the validity of shapes: finds rings that have no area, that cross themselves or each
 //! other, and holes outside of their outer ring.
 //!
-//! Rings may touch, in points and along edges, and may run back on themselves. The check has two
-//! steps. First, no two edges of a polygon may cross. Edges that lie close together share a leaf of
-//! a quadtree, so few pairs are compared. Second, the winding number of the polygon must be 0
-//! (outside) or 1 (inside) on both sides of each edge, at its lower end and at its middle. This
-//! step finds rings that cross at a vertex and misplaced holes. Along a ring that touches nothing
-//! the winding numbers are constant, so only one of its edges is checked.
+//! Rings may touch, in points and along edges, and may run back on themselves. The check has two steps:
+//!
+//! 1. No two edges of a polygon may cross. Only edges in the same leaf of a quadtree are compared.
+//! 2. The winding number of the polygon must be 0 (outside) or 1 (inside) on both sides of each edge, at its lower end
+//!    and at its middle. This finds rings that cross at a vertex, and misplaced holes. Winding numbers are constant
+//!    along a ring that touches nothing, so that one edge of such a ring is enough.
 
 use super::edge;
 use super::edge::{Edge, EdgeRelation, HalfUnitPoint};
@@ -99,7 +99,7 @@ struct Polygons<'a> {
     ends: Vec<usize>,
 }
 
-/// An edge and its extent, from `least` to `most`, along the direction of a sweep.
+/// An edge, and its range from `least` to `most` along the direction of the sweep.
 struct Span {
     least: i64,
     most: i64,
@@ -166,8 +166,7 @@ impl<'a> Polygons<'a> {
         meetings
     }
 
-    /// Collects the [`Span`] of each edge, sorted by the lower end. The sweep runs perpendicular to
-    /// the longest edge.
+    /// Collects the [`Span`] of each edge, sorted by `least`. The sweep runs perpendicular to the longest edge.
     fn collect_spans(&self, references: &[u32], spans: &mut Vec<Span>) {
         let edges = || {
             let numbers = references.iter();

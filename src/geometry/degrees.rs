@@ -100,8 +100,8 @@ pub enum CornerOrder {
 pub struct BoxRegion {
     /// The area: one rectangle, or two if the box crosses the antimeridian.
     pub shape: Shape,
-    /// A warning that the box is more than half of the earth wide because it crosses the antimeridian, which is mostly
-    /// a mistake. It says which box lies between the corners.
+    /// A warning about a box that crosses the antimeridian and spans more than half of the earth, which is mostly a
+    /// mistake. The text names the box between the corners.
     pub warning: Option<String>,
 }
 

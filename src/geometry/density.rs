@@ -1,4 +1,4 @@
-//! Counts points by the cells of a grid, which gets coarser as the points spread.
+//! Counting points by the cells of a grid, which becomes coarser when too many cells have points.
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -10,11 +10,11 @@ const MAX_CELLS: usize = 40_000;
 /// 360 degrees in units of 1e-7 degree.
 const AROUND: u64 = 3_600_000_000;
 
-/// The number of points of `N` sorts in each cell of a grid. A cell of level `n` has an edge of 360 / 2^n degrees; column 0 begins at
-/// longitude -180, row 0 at latitude -90.
+/// The number of points of each of `N` classes by the cells of a grid. A cell of level `n` has an edge of 360 / 2^n
+/// degrees; column 0 begins at longitude -180, row 0 at latitude -90.
 ///
-/// The level is the finest one, at most [`FINEST_LEVEL`], at which not more than 40,000 cells have points. So it does
-/// not depend on the order of the points, or on how parts of them were counted.
+/// The level is the finest one, at most [`FINEST_LEVEL`], at which not more than 40,000 cells have points. It depends
+/// neither on the order of the points nor on how they were divided into grids that are merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Density<const N: usize> {
     level: u32,
@@ -29,7 +29,7 @@ pub struct CellCounts {
     /// The edge of a cell is 360 / 2^`level` degrees. The level is the finest one, at most 24, at which not more than
     /// 40,000 cells have points.
     pub level: u32,
-    /// The column, the row, and the number of points of each sort, for each cell that has points, by column and row.
+    /// For each cell with points, sorted: the column, the row, and the number of points of each class.
     pub cells: Vec<Vec<u64>>,
 }
 
@@ -40,7 +40,7 @@ impl<const N: usize> Default for Density<N> {
 }
 
 impl<const N: usize> Density<N> {
-    /// No points, counted at a level that is not coarser than the level of all points together will be.
+    /// An empty grid at a level. The level must not be coarser than the final one.
     pub(crate) fn at_level(level: u32) -> Self {
         Self {
             level,
@@ -52,7 +52,7 @@ impl<const N: usize> Density<N> {
         self.level
     }
 
-    /// Adds a point of a sort, in units of 1e-7 degree, which must be on earth.
+    /// Adds a point of class `sort`, in units of 1e-7 degree. The point must be on earth.
     pub(crate) fn add(&mut self, lat_e7: i64, lon_e7: i64, sort: usize) {
         let index = |along: i64| {
             let cell = ((along.max(0) as u64) << FINEST_LEVEL) / AROUND;
@@ -73,7 +73,7 @@ impl<const N: usize> Density<N> {
         }
     }
 
-    /// Joins every four cells.
+    /// Moves to the next coarser level, in which each cell joins four.
     fn coarsen(&mut self) {
         self.level -= 1;
         for (cell, points) in std::mem::take(&mut self.cells) {
@@ -107,7 +107,7 @@ impl<const N: usize> Density<N> {
     }
 }
 
-/// Adds numbers of points to those of a cell.
+/// Adds numbers of points to a cell.
 fn put<const N: usize>(cells: &mut FxHashMap<u64, [u64; N]>, cell: u64, points: &[u64; N]) {
     let sums = cells.entry(cell).or_insert([0; N]);
     sums.iter_mut()

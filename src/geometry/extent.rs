@@ -1,11 +1,11 @@
-//! Boxes around points.
+//! Bounding boxes whose longitudes may lie beyond 180 degrees.
 
 use super::Point;
 
 /// The largest longitude in 1e-7 degree.
 const MAX_LON_E7: i64 = 1_800_000_000;
 
-/// A box of locations. Its longitudes may lie beyond 180 degrees.
+/// A bounding box. Its longitudes may lie beyond 180 degrees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// The south-western corner.
@@ -15,17 +15,17 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The number of bytes of a box.
+    /// The length of an encoded box in bytes.
     pub const LEN: usize = 16;
 
-    /// The smallest box around points; `None` without points.
+    /// The bounding box of points; `None` without points.
     pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Option<Self> {
         let mut points = points.into_iter();
         let start = Self::at(*points.next()?);
         Some(points.fold(start, |all, point| all.and(&Self::at(*point))))
     }
 
-    /// The box of one point.
+    /// The bounding box of one point.
     pub const fn at(point: Point) -> Self {
         Self {
             low: point,
@@ -53,7 +53,7 @@ impl Extent {
         [low.lat_e7, low.lon_e7, high.lat_e7, high.lon_e7]
     }
 
-    /// The edges as bytes, little-endian.
+    /// The edges as little-endian bytes: south, west, north, east.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         for (bytes, edge) in bytes.chunks_exact_mut(4).zip(self.edges()) {
@@ -62,7 +62,7 @@ impl Extent {
         bytes
     }
 
-    /// The box whose edges [`to_bytes`](Self::to_bytes) has written.
+    /// The inverse of [`to_bytes`](Self::to_bytes).
     #[inline]
     pub const fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
         let all = u128::from_le_bytes(*bytes);
@@ -74,8 +74,8 @@ impl Extent {
         ])
     }
 
-    /// The position of the middle of the box on a Hilbert curve over the whole world, as a number of `bits` bits, an
-    /// even number up to 64. Longitudes beyond 180 degrees go round.
+    /// The position of the centre of the box on a Hilbert curve over the whole earth, as a number of `bits` bits.
+    /// `bits` is even and at most 64. Longitudes beyond 180 degrees wrap around.
     pub fn curve_position(&self, bits: u32) -> u64 {
         let [south, west, north, east] = self.edges().map(i64::from);
         let scaled = |low: i64, high: i64, max: i64| {
@@ -95,7 +95,7 @@ impl Extent {
         fast_hilbert::xy2h(lon, lat, (bits / 2) as u8)
     }
 
-    /// The smallest box around two boxes.
+    /// The bounding box of two boxes.
     pub fn and(&self, other: &Self) -> Self {
         Self {
             low: Point {
@@ -109,10 +109,10 @@ impl Extent {
         }
     }
 
-    /// Whether two boxes share a point.
+    /// Whether two boxes share a point, edges included.
     #[inline]
     pub const fn meets(&self, other: &Self) -> bool {
-        // Without branches, which are hard to predict here.
+        // Branches would be mispredicted here.
         (self.low.lat_e7 <= other.high.lat_e7)
             & (other.low.lat_e7 <= self.high.lat_e7)
             & (self.low.lon_e7 <= other.high.lon_e7)

@@ -1,4 +1,4 @@
-//! Finds out which rings lie in which other rings, exactly, with integer arithmetic.
+//! Assigns holes to outer rings, with exact integer arithmetic.
 
 use super::shape::{Point, Polygon, Ring, Shape};
 use crate::osm::Bbox;

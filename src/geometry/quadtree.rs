@@ -127,7 +127,7 @@ pub struct Quadtree {
     pub sets: Vec<Vec<u32>>,
 }
 
-/// Returns a range of a list. All ranges were stored by the builder and are within bounds.
+/// Returns a range of a list. The builder has made all ranges.
 #[inline]
 fn stored<T>(items: &[T], first: u32, end: u32) -> &[T] {
     &items[first as usize..end as usize]

@@ -1,5 +1,4 @@
-//! Builds a quadtree level by level, so that all parts of the tree are equally coarse if the limit
-//! on its size is reached.
+//! Builds a quadtree level by level. If the limit on its size is reached, all parts of the tree are equally coarse.
 
 use super::edge::{Edge, HalfUnitPoint};
 use super::quadtree::{Cell, GroupEdges, Leaf, Node, Quadtree};
@@ -53,8 +52,7 @@ struct Builder {
     max_weight: usize,
 }
 
-/// Converts an index into a list of the tree, or the length of such a list, to 32 bits. It fits, because `max_weight`
-/// limits the lists to fewer than 2^32 elements.
+/// Converts an index or a length to 32 bits. `max_weight` keeps all lists of the tree shorter than 2^32.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
@@ -148,8 +146,7 @@ impl Builder {
         level
     }
 
-    /// TicketLock a node into an inner node, with its quarters pending in the level below, or into a
-    /// leaf.
+    /// Makes a pending node an inner node, with its quarters pending in the level below, or a leaf.
     fn split_or_make_leaf(&mut self, pending: &Pending, level: &Level, below: &mut Level) {
         let (first, end) = pending.parts;
         let parts = &level.parts[first..end];
