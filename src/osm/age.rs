@@ -20,9 +20,9 @@ pub enum Unversioned {
 }
 
 impl Age {
-    /// Whether a change of this age takes the place of a change of the same object that was read before it. It does if
-    /// it has a higher version, or the same version and is not older. A missing time is not compared: of two changes of
-    /// the same version, of which one has no time, the later one counts.
+    /// Whether a change of this age replaces a change of the same object that was read `before`. It does if it has a
+    /// higher version, or the same version and is not older. If the versions are equal and a time is missing, the
+    /// change that was read later wins.
     pub fn supersedes(self, before: Self, unversioned: Unversioned) -> bool {
         let absent = match unversioned {
             Unversioned::Newest => i64::MAX,

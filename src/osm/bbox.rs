@@ -188,9 +188,9 @@ pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
     }
 }
 
-/// Parses decimal degrees that may lie outside of the world, and returns the nearest number of decimicro degrees. Fails if
-/// the text is not a number, or if 32 bits, the form in which files store coordinates, cannot hold the result; the
-/// message continues the sentence that begins with the text.
+/// Parses decimal degrees that need not be on earth, and returns the nearest number of decimicro degrees. Fails if the
+/// text is not a number, or if the result exceeds the 32 bits of coordinates in files. The message continues a sentence
+/// that begins with the text.
 pub fn parse_stored_e7(text: &str) -> Result<i32, &'static str> {
     // 215 degrees are beyond the largest and the smallest number of 32 bits.
     parse_e7(text, 215).ok_or_else(|| match text.trim().parse::<f64>() {
@@ -201,8 +201,8 @@ pub fn parse_stored_e7(text: &str) -> Result<i32, &'static str> {
     })
 }
 
-/// Parses an optional sign and at least one digit, with at most one decimal point, as decimicro degrees. `None` for any
-/// other text, and for a number that overflows an `i64`.
+/// Parses an optional sign and at least one digit, with at most one decimal point, as decimicro degrees. Returns `None`
+/// for any other text, and for a number that overflows an `i64`.
 fn parse_plain_e7(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.split_first()? {
         (b'-', rest) => (true, rest),

@@ -17,7 +17,7 @@ impl ObjectKind {
     /// All kinds, in canonical order.
     pub const ALL: [Self; 3] = [Self::Node, Self::Way, Self::Relation];
 
-    /// The number that stands for the kind in `Relation.MemberType` of osmformat.proto and in per-blob indexes: 0 for
+    /// The number of the kind in `Relation.MemberType` of osmformat.proto and in per-blob indexes: 0 for
     /// nodes, 1 for ways, 2 for relations.
     pub const fn number(self) -> u8 {
         self as u8

@@ -15,13 +15,13 @@ const fn pack(lat_e7: i32, lon_e7: i32) -> u64 {
     (lat_e7 as u32 as u64) << 32 | lon_e7 as u32 as u64
 }
 
-/// The bits by which packed coordinates are changed (XOR) to be stored in a `Location`. The packed coordinates of an
-/// undefined location become 0, which is the representation of `None`.
+/// The mask that is XORed with packed coordinates. It makes the packed coordinates of an undefined location 0, the
+/// representation of `None`.
 const MASK: u64 = pack(UNDEFINED_E7.0, UNDEFINED_E7.1);
 
 impl Location {
-    /// The location with the given coordinates in units of 1e-7 degree; `None` if the coordinates are those that stand
-    /// for an undefined location. Other coordinates that are not on earth are accepted.
+    /// The location with the given coordinates in units of 1e-7 degree; `None` for the coordinates of an undefined
+    /// location. Other coordinates that are not on earth are accepted.
     #[inline]
     pub const fn new(lat_e7: i32, lon_e7: i32) -> Option<Self> {
         match NonZeroU64::new(pack(lat_e7, lon_e7) ^ MASK) {

@@ -1,10 +1,10 @@
-//! Conditions on the metadata of objects, as expressions have them: `@version>1`, `@timestamp>=2024-05`, `@user=a,b`.
+//! Conditions on the metadata of objects in expressions: `@version>1`, `@timestamp>=2024-05`, `@user=a,b`.
 
 use super::string_matcher::StringMatcher;
 use super::time::parse_period;
 use std::ops::RangeInclusive;
 
-/// An attribute of the metadata that is a number.
+/// A numeric attribute of the metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetadataNumber {
     /// The version.
@@ -38,10 +38,10 @@ pub enum MetadataCondition {
     },
 }
 
-/// The operators, each before those that it begins with.
+/// The operators. An operator precedes its own prefixes.
 const OPERATORS: [&str; 6] = ["<=", ">=", "!=", "<", ">", "="];
 
-/// The names of the attributes; `None` stands for the name of the user.
+/// The names of the attributes. `None` is the name of the user, the only text.
 const ATTRIBUTES: [(&str, Option<MetadataNumber>); 5] = [
     ("version", Some(MetadataNumber::Version)),
     ("timestamp", Some(MetadataNumber::Timestamp)),
@@ -76,19 +76,19 @@ impl Head {
     }
 }
 
-/// Whether a condition may begin behind a character.
+/// Whether a condition may follow a character.
 fn separates(before: char) -> bool {
     before.is_whitespace() || before == '&'
 }
 
-/// A text before a condition, without the `&` that may join both.
+/// The text before a condition, without a final `&`.
 fn without_joint(text: &str) -> &str {
     let text = text.trim_end();
     text.strip_suffix('&').unwrap_or(text)
 }
 
 impl MetadataCondition {
-    /// Takes the conditions from the end of an expression. Returns the text before them.
+    /// Splits an expression into the text before its conditions, and the conditions.
     pub(super) fn split(text: &str) -> Result<(&str, Vec<Self>), String> {
         let is_start = |at: &usize| *at == 0 || text[..*at].ends_with(separates);
         let starts: Vec<(usize, Head)> = text
@@ -146,7 +146,7 @@ impl MetadataCondition {
 }
 
 impl MetadataNumber {
-    /// The numbers that a value in an expression stands for: one, or the seconds of a time.
+    /// Parses a value of an expression: a number, or a time as the range of its seconds.
     fn parse(self, value: &str) -> Result<RangeInclusive<i64>, String> {
         let value = value.trim();
         match self {

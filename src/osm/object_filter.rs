@@ -3,9 +3,9 @@ use super::metadata_condition::MetadataCondition;
 use super::tag_pattern::TagPattern;
 use rustc_hash::FxHashMap;
 
-/// An expression that selects objects by their kind and by a tag, by metadata, or by both: `[nwra/]key[=value]`,
+/// An expression that selects objects by kind, and by tags or metadata or both: `[nwra/]key[=value]`,
 /// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions. `&` joins several tags. The letters before
-/// the slash are kinds of objects; `a` stands for areas.
+/// the slash are kinds of objects; `a` means areas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectExpression {
     /// The kinds of objects that the expression applies to.
@@ -15,7 +15,7 @@ pub struct ObjectExpression {
     pub areas: bool,
     /// The tag that an object needs; `None` if the expression has only conditions on metadata.
     pub tag: Option<TagPattern>,
-    /// The tags that an object needs besides: `highway=primary&lanes=2`.
+    /// The further tags that an object needs: `highway=primary&lanes=2`.
     pub more_tags: Vec<TagPattern>,
     /// The conditions on the metadata. All of them must hold.
     pub metadata: Vec<MetadataCondition>,
@@ -46,8 +46,8 @@ impl ObjectExpression {
         Self::parse_parts(text, &['=', '@'], |tag| Ok((tag, Vec::new())), parse)
     }
 
-    /// Parses the kinds, which stand before a slash without any of `operators` before it. `split` takes the conditions
-    /// from the rest, and returns the text of the tags, which `parse` reads.
+    /// Parses an expression. Kinds precede the first slash if none of `operators` does. `split` separates the rest into
+    /// the text of the tags and the conditions, and `parse` parses the tags.
     fn parse_parts(
         text: &str,
         operators: &[char],

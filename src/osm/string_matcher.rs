@@ -1,11 +1,11 @@
 use regex_lite::Regex;
 
-/// A regular expression. Two are equal if their texts are.
+/// A regular expression. Two regular expressions are equal if their texts are equal.
 #[derive(Debug, Clone)]
 pub struct RegexMatcher(Regex);
 
 impl RegexMatcher {
-    /// Parses a regular expression in the syntax of the crate `regex-lite`. It need not match a whole string.
+    /// Parses a regular expression in the syntax of the crate `regex-lite`. It is not anchored.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad = |error| format!("'{text}' is not a regular expression: {error}");
         Regex::new(text).map(Self).map_err(bad)
@@ -38,7 +38,7 @@ pub enum StringMatcher {
     Prefix(String),
     /// Matches strings that contain this text: `*Paris` or `*Paris*`.
     Contains(String),
-    /// Matches strings of which a part matches this regular expression.
+    /// Matches strings that contain a match of this regular expression.
     Regex(RegexMatcher),
 }
 

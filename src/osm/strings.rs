@@ -2,8 +2,8 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
-/// Distinct strings in one buffer, with ids from 0 in order of first appearance. Offsets have 32 bits: the text of all
-/// strings must stay below 4 GiB, which [`add`](Self::add) does not check.
+/// Distinct strings in one buffer. Ids count from 0, in the order of first appearance. Offsets have 32 bits: callers
+/// must keep the text of all strings below 4 GiB.
 #[derive(Debug, Clone, Default)]
 pub struct StringPool {
     text: String,

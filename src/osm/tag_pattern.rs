@@ -15,8 +15,7 @@ pub struct TagPattern {
 }
 
 impl TagPattern {
-    /// Parses a key, or a key and a value. There are no regular expressions: `~` is a character. The error says what is
-    /// wrong.
+    /// Parses a key, or a key and a value. `~` is an ordinary character. The error is the cause alone.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (key, value) = match text.split_once('=') {
             Some((key, value)) => (key, Some(value)),
@@ -74,9 +73,8 @@ impl TagPattern {
     }
 }
 
-/// The conditions of a text. `&` separates two of them behind a key, and behind a value if another key and an operator
-/// follow: `Marks & Spencer` is one value. It separates none behind a backslash, nor in the query of an address
-/// (`https://…?a=1&b=2`).
+/// Splits a text into conditions at `&`. After a value, `&` separates only if a key and an operator follow: `Marks &
+/// Spencer` is one value. `\&` and an `&` in the query of a URL (`https://…?a=1&b=2`) do not separate.
 fn conditions(text: &str) -> Vec<&str> {
     let (mut found, mut start) = (Vec::new(), 0);
     for (at, _) in text.match_indices('&') {

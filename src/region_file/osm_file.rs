@@ -93,8 +93,8 @@ fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
     }
 }
 
-/// The nodes of each member way of a relation. Fails with the name of a way or node that is not in the file, or of a way
-/// with fewer than two nodes.
+/// The nodes of each member way of a relation. Fails with the name of a way or node that is not in the file, or of a
+/// way with fewer than two nodes.
 fn member_ways(
     objects: &OsmObjects,
     relation: &AreaRelation,

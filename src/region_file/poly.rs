@@ -6,7 +6,7 @@ use crate::geometry::{Point, Ring, Shape, for_message, point_of_text, ring, with
 /// Parses a polygon file: a line with the name of the polygon, then sections, then a last `END`,
 /// which may be missing. A section is a line with the name of the section, a line for each point,
 /// and `END`. A section whose name starts with `!` is a hole; the outer ring around the hole may be
-/// before or after it. Several files that were put one behind the other are the union of all.
+/// before or after it. The region of several concatenated files is their union.
 pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     let text = String::from_utf8_lossy(text);
     let mut lines = (1usize..)

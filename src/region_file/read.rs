@@ -34,7 +34,7 @@ impl FromStr for ShapeFileKind {
 }
 
 impl ShapeFileKind {
-    /// The kind that belongs to the suffix of a file name, in upper or lower case.
+    /// The kind by the suffix of a file name, in upper or lower case.
     fn of_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let mut suffixes = name.rsplit('.');
@@ -50,8 +50,7 @@ impl ShapeFileKind {
         }
     }
 
-    /// The kind that the first bytes of a file indicate. `.poly` files and OPL have no signature,
-    /// so everything unknown counts as `Poly`.
+    /// The kind by the first bytes of a file. `.poly` files and OPL have no signature, so anything else is `Poly`.
     fn of_content(start: &[u8]) -> Self {
         match start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start() {
             [b'{', ..] => Self::GeoJson,
@@ -68,9 +67,9 @@ impl ShapeFileKind {
 /// The byte order mark of UTF-8, which some editors write.
 pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a region and checks its shape ([`Shape::check`]). Without `kind`, the suffix of the file
-/// name determines the kind, or else the content. Errors name the file and, where they concern one,
-/// the ring and the vertex. Standard input (`-`) is refused.
+/// Reads a region and checks its shape ([`Shape::check`]). Without `kind`, the suffix of the file name determines the
+/// kind, or else the content. Standard input (`-`) is refused. Errors name the file, and the ring and the vertex if
+/// they concern one.
 pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
     if path.as_os_str() == "-" {
         let cause = "a region is read from a file, not from standard input";
