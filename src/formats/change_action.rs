@@ -14,8 +14,8 @@ pub enum ChangeAction {
 }
 
 impl ChangeAction {
-    /// The action that leads to the given object: the deletion of an object that is not visible, the creation of the
-    /// first version, or else a modification.
+    /// The action that leads to an object: the deletion of an object that is not visible, the creation of a first
+    /// version, or else a modification.
     pub(crate) fn of(object: &Object<'_>) -> Self {
         match (object.info.visible, object.info.version) {
             (false, _) => Self::Delete,

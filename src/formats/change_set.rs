@@ -24,7 +24,7 @@ pub struct Change {
     pub id: i64,
     /// The effect of the change on the object.
     pub action: ChangeAction,
-    /// Version of the object; `None` counts as newer than any version.
+    /// Version of the object. `None` is newer than any version.
     pub version: Option<u32>,
     /// Time of the version in seconds since 1970.
     pub timestamp: Option<i64>,
@@ -59,20 +59,19 @@ impl Span {
     }
 }
 
-/// The change of an object that is kept if several have the same version and time.
+/// The rule by which one of several changes of an object with the same version and time is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SameTime {
-    /// The last one in the order in which the files are read.
+    /// Keeps the change that was read last.
     LastRead,
-    /// A modification rather than a creation, and a creation rather than a deletion, in whatever order the files are
-    /// read: they are those of extracts for the same period.
+    /// Prefers a modification to a creation, and a creation to a deletion, independent of the order of the files. This
+    /// is for the change files of several extracts for the same period.
     Existing,
 }
 
 impl Change {
-    /// The precedence of the action among changes of the same version and time, which the change files of adjacent
-    /// extracts have. An object that leaves one extract and comes into another was not deleted, and an object that comes
-    /// into one extract and is in another already was not created.
+    /// The precedence of the action under [`SameTime::Existing`]. An object that leaves one extract for an adjacent one
+    /// was not deleted, and an object that enters an extract from an adjacent one was not created.
     const fn precedence(&self) -> u8 {
         match self.action {
             ChangeAction::Delete => 0,
@@ -86,15 +85,15 @@ impl Change {
         self.action == ChangeAction::Delete
     }
 
-    /// Whether two changes are versions of one object. Those without a version number are not told apart.
+    /// Whether two changes are different versions of one object. Both need a version number.
     pub(crate) fn is_other_version_of(&self, other: &Self) -> bool {
         let versions = self.version.zip(other.version);
         self.key == other.key && versions.is_some_and(|(one, two)| one != two)
     }
 
-    /// Whether this change replaces an object of the base file that has the given version and time. It does if the
-    /// change has a higher version, or the same version and is not older. An object without a version is always
-    /// replaced, and an object without a time is replaced by a change of the same version.
+    /// Whether this change replaces an object of the base file with the given version and time. It does if it has a
+    /// higher version, or the same version and is not older. An object without a version is always replaced; one
+    /// without a time is replaced by a change of the same version.
     pub fn replaces(&self, version: Option<u32>, timestamp: Option<i64>) -> bool {
         let Some(base_version) = version else {
             return true;
@@ -105,7 +104,7 @@ impl Change {
         }
     }
 
-    /// Whether this change takes the place of `kept`, a change of the same object that was read before it.
+    /// Whether this change replaces `kept`, an earlier change of the same object.
     fn supersedes(&self, kept: &Self, same_time: SameTime) -> bool {
         let age = |change: &Self| Age {
             version: change.version,
@@ -113,7 +112,7 @@ impl Change {
         };
         match same_time {
             SameTime::LastRead => age(self).supersedes(age(kept), Unversioned::Newest),
-            // The order of the files must not matter: a missing time has a rank of its own.
+            // The result must not depend on the order of the files, so that a missing time needs a rank.
             SameTime::Existing => {
                 (self.rank(), self.precedence()) >= (kept.rank(), kept.precedence())
             }
@@ -149,9 +148,9 @@ pub struct ChangeSet {
     /// Whether some object is marked as deleted (`visible="false"` in XML, `dD` in OPL), or follows another version of
     /// itself, as in history files.
     pub(super) is_history: bool,
-    /// The messages of the server that made the file (`<remark>`).
+    /// The messages of the server that wrote the file (`<remark>`).
     pub(super) remarks: Vec<String>,
-    /// The number of objects that were left out because the user of an editor had deleted them.
+    /// The number of objects that were left out because they are deleted in an editor.
     pub(super) deleted_in_editor: u64,
     /// The number of changesets that were left out.
     pub(super) changesets: u64,
@@ -184,18 +183,17 @@ impl ChangeSet {
         self.is_history
     }
 
-    /// The messages that a server put into the file because it could not complete the data.
+    /// The messages of a server that could not complete the data.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
-    /// The number of objects that were left out because the user of an editor had deleted them (`action="delete"` in an
-    /// OSM file).
+    /// The number of objects that were left out because they are deleted in an editor (`action="delete"`).
     pub const fn deleted_in_editor(&self) -> u64 {
         self.deleted_in_editor
     }
 
-    /// The number of changesets that were left out: they are no objects.
+    /// The number of changesets that were left out.
     pub(crate) const fn changesets(&self) -> u64 {
         self.changesets
     }
@@ -250,8 +248,8 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Sorts the changes into canonical order and keeps one per object: the highest version, of equal versions the
-    /// latest, of equal times, and if a time is missing, the one that `same_time` says.
+    /// Sorts the changes into canonical order and keeps one per object: the highest version, and of equal versions the
+    /// latest. `same_time` decides if times are equal or missing.
     pub(super) fn sort_and_keep_newest(&mut self, same_time: SameTime, ctx: &Context) {
         // The sort is stable: changes of one object keep the order in which they were read.
         sort_by(&mut self.changes, ctx, |one, other| one.key.cmp(&other.key));
@@ -271,7 +269,7 @@ impl ChangeSet {
         start..end.max(start)
     }
 
-    /// The location that a change gives its node; `None` for a deletion, and for a location outside of the world.
+    /// The location that a change gives its node; `None` for a deletion, and for a location that is not on earth.
     pub(crate) fn location(change: &Change) -> Option<Location> {
         if change.is_deletion() {
             None
@@ -293,8 +291,8 @@ impl ChangeSet {
         }
     }
 
-    /// The ids of the members that are nodes in a change of a relation; empty for other kinds. Unlike
-    /// [`refs`](Self::refs), includes the members that a deletion lists.
+    /// The ids of the node members of a changed relation; empty for other kinds. Unlike [`refs`](Self::refs), includes
+    /// members that a deletion lists.
     pub(crate) fn node_members(&self, change: &Change) -> impl Iterator<Item = i64> {
         let members = match change.key.0 {
             ObjectKind::Relation => change.refs,
@@ -307,8 +305,8 @@ impl ChangeSet {
             .map(|(id, _)| id)
     }
 
-    /// Replaces the locations of the nodes of all created and modified ways. `find` gets the id of each node and the
-    /// location that the change file gives for the node.
+    /// Replaces the locations of the nodes of all created and modified ways by the results of `find`, which gets the id
+    /// of each node and its location in the change file. Other changes lose their locations of nodes.
     pub(crate) fn set_way_locations(
         &mut self,
         mut find: impl FnMut(i64, Option<Location>) -> Option<Location>,

@@ -1,23 +1,22 @@
-//! The states between which a change file leads, and the state of the data that it is applied to.
+//! Replication states: those before and after a change file, and that of the data it is applied to.
 
 use super::document_header::{DocumentHeader, Replication};
 use crate::osm::format_timestamp;
 use crate::replication::is_same_server;
 use std::fmt;
 
-/// The states between which changes lead.
+/// The replication states before and after changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChangeState {
-    /// The URL of the server; `None` if the change file does not say it.
+    /// The URL of the server; `None` if the change file does not have it.
     pub url: Option<String>,
-    /// The state of the data that the changes belong to. Changes of a server hold one step, so that the sequence number is
-    /// the one before.
+    /// The state before the changes. By default, the sequence number is one less than that after the changes.
     pub before: Replication,
     /// The state after the changes.
     pub after: Replication,
 }
 
-/// The state of data, with changes or without.
+/// The replication state of data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct DataState {
     /// The URL of the server.
@@ -27,8 +26,7 @@ pub(crate) struct DataState {
 }
 
 impl ChangeState {
-    /// The states in the header of a change file. The state file beside it says what the header does not. `None` if both
-    /// say nothing.
+    /// The states of a change file, from its header or else from the state file beside it. `None` if neither has one.
     pub(super) fn of(header: &DocumentHeader, sidecar: Option<Replication>) -> Option<Self> {
         let beside = sidecar.unwrap_or_default();
         let after = Replication {
@@ -46,7 +44,7 @@ impl ChangeState {
         })
     }
 
-    /// Whether all changes after a state of data, up to the state after these changes, are among them.
+    /// Whether these changes include all changes from a state of data up to the state after them.
     fn continues(&self, data: &DataState) -> bool {
         let is_later =
             |new: Option<i64>, old: Option<i64>| new.zip(old).is_none_or(|(n, o)| n >= o);
@@ -65,7 +63,7 @@ impl ChangeState {
         }
     }
 
-    /// Whether data of a state has the changes already.
+    /// Whether data of a state includes the changes already.
     fn is_in(&self, data: &DataState) -> bool {
         let is_in = |new: Option<i64>, old: Option<i64>| new.zip(old).is_some_and(|(n, o)| n <= o);
         let (new, old) = (&self.after, &data.state);
@@ -80,14 +78,14 @@ impl ChangeState {
             }
     }
 
-    /// Whether the server is that of the data, as far as both are known.
+    /// Whether the server is that of the data. An unknown server matches any.
     fn is_of_server_of(&self, data: &DataState) -> bool {
         let urls = self.url.as_deref().zip(data.url.as_deref());
         urls.is_none_or(|(one, other)| is_same_server(one, other))
     }
 
-    /// The states between which the changes of several files lead together. `None` if there is none: the files do not
-    /// follow each other, or are those of several servers.
+    /// The states before and after the changes of several files. `None` if the files do not follow each other, or come
+    /// from several servers.
     pub(crate) fn joined(states: &[Self]) -> Option<Self> {
         let ordered = in_order(states);
         let (first, rest) = ordered.split_first()?;
@@ -126,7 +124,7 @@ impl fmt::Display for Replication {
     }
 }
 
-/// States, the oldest first.
+/// Sorts states, the oldest first.
 fn in_order(states: &[ChangeState]) -> Vec<&ChangeState> {
     let mut ordered: Vec<&ChangeState> = states.iter().collect();
     ordered.sort_by_key(|state| {
@@ -137,8 +135,8 @@ fn in_order(states: &[ChangeState]) -> Vec<&ChangeState> {
 }
 
 impl DataState {
-    /// The state of the data with changes, which may come in any order. A change file moves it on only if it continues what
-    /// the data has. Returns the change files that do not, although the data has not their changes either.
+    /// Advances the state by change files in any order. A change file advances it only if it continues the data.
+    /// Returns the change files that neither continue the data nor are included in it.
     pub(crate) fn with<'c>(&mut self, changes: &'c [ChangeState]) -> Vec<&'c ChangeState> {
         self.add(in_order(changes).into_iter())
     }

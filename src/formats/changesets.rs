@@ -1,7 +1,7 @@
-//! Changesets as text: who changed what, when and where. XML and OPL files can hold them, PBF files cannot.
+//! Reading changesets from OSM XML and OPL. PBF cannot store them.
 //!
-//! Both formats follow the OSM file formats manual of osmcode.org. One thread reads changesets one after the other: a
-//! file of changesets is converted about as fast as it is decompressed.
+//! Both formats follow the OSM file formats manual of osmcode.org. One thread reads changesets, about as fast as they
+//! are decompressed.
 
 use super::document_header::DocumentHeader;
 use super::encoding::decoded;
@@ -34,7 +34,7 @@ pub struct Changeset {
     pub changes: u64,
     /// The number of comments on the changeset, as the file declares it. The file need not contain the comments.
     pub comments_count: u64,
-    /// Pairs of key and value.
+    /// The tags: pairs of key and value.
     pub tags: Vec<(String, String)>,
     /// The comments that the file contains. OPL files contain none.
     pub comments: Vec<Comment>,
@@ -82,8 +82,8 @@ pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool
     })
 }
 
-/// Calls `take` with each changeset of a text, in file order. Nodes, ways and relations are skipped; returns whether there
-/// are any.
+/// Calls `take` with each changeset of a text, in file order. Skips nodes, ways and relations, and returns whether the
+/// text has any.
 pub fn read_changesets(
     input: &Input,
     format: TextFormat,
@@ -171,7 +171,7 @@ pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
             's' => found.created = given(value).map(moment).transpose()?,
             'e' => found.closed = given(value).map(moment).transpose()?,
             'i' => found.uid = given(value).map(whole).transpose()?.filter(|uid| *uid > 0),
-            'u' => decode(value, &mut found.user)?,
+            'u' => decode(&mut found.user, value)?,
             'x' | 'y' | 'X' | 'Y' => {
                 let side = match letter {
                     'x' => 0,
@@ -188,8 +188,8 @@ pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
                         .split_once('=')
                         .ok_or_else(|| format!("'{tag}' is not a tag"))?;
                     let (mut key, mut value) = (String::new(), String::new());
-                    decode(pair.0, &mut key)?;
-                    decode(pair.1, &mut value)?;
+                    decode(&mut key, pair.0)?;
+                    decode(&mut value, pair.1)?;
                     found.tags.push((key, value));
                 }
             }

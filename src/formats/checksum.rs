@@ -1,11 +1,11 @@
-//! Checksums of objects, with the values that osmium calculates: a CRC-32 of the attributes in binary form.
+//! Checksums of objects, with the same values as osmium: the CRC-32 of the attributes in binary form.
 
 use super::changesets::Changeset;
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::{Object, ObjectBody};
 use crc32fast::Hasher;
 
-/// The location that stands for none, in units of 1e-7 degree.
+/// The coordinate of an undefined location, in units of 1e-7 degree.
 const NOWHERE: i32 = i32::MAX;
 
 /// Adds an object to a checksum. The checksum of a file is that of its objects one after the other.

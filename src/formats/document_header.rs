@@ -1,8 +1,8 @@
-//! The header of a text: what its root element says.
+//! The header of a text file.
 
 use crate::pbf::{HeaderBlock, TextFacts};
 
-/// A replication state: the change file and the time up to which data contains all changes.
+/// A replication state: the sequence number and the time up to which data contains all changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Replication {
     /// Sequence number of the last change file that the data contains.
@@ -16,7 +16,7 @@ pub struct Replication {
 pub struct DocumentHeader {
     /// The replication state of the data.
     pub replication: Replication,
-    /// The state of the data that a change file belongs to, as far as it says it.
+    /// The replication state before a change file, as far as its header has it.
     pub previous: Replication,
     /// The URL from which change files for the data can be downloaded.
     pub replication_url: Option<String>,
@@ -33,14 +33,14 @@ impl Replication {
         self.timestamp = other.timestamp.max(self.timestamp);
     }
 
-    /// Whether neither is known.
+    /// Whether neither the sequence number nor the time is known.
     pub(crate) const fn is_unknown(&self) -> bool {
         self.sequence.is_none() && self.timestamp.is_none()
     }
 }
 
 impl DocumentHeader {
-    /// The document header with the data of a PBF file's header.
+    /// The document header for the header of a PBF file.
     pub fn of(header: &HeaderBlock) -> Self {
         Self {
             replication: Replication {
@@ -61,7 +61,7 @@ impl DocumentHeader {
         }
     }
 
-    /// Takes over the facts about replication of another header of the same file.
+    /// Adds the replication states and the URL of another header of the same file.
     pub(super) fn note_replication(&mut self, other: &Self) {
         self.replication.add(&other.replication);
         self.previous.add(&other.previous);
@@ -70,7 +70,7 @@ impl DocumentHeader {
         }
     }
 
-    /// Adds the facts of another header.
+    /// Adds the header of another file: the newer state, all boxes, and values that this header lacks.
     pub(super) fn add(&mut self, other: Self) {
         self.replication.add(&other.replication);
         self.replication_url = self.replication_url.take().or(other.replication_url);

@@ -12,9 +12,8 @@ const PROBE_LEN: u64 = 1024;
 /// The number of bytes that are decoded at a time.
 const INPUT_LEN: usize = 16 << 10;
 
-/// A reader of the decompressed text of an input, in UTF-8. Text in another encoding is converted as its byte order mark
-/// says, or else its XML declaration. Reading fails at bytes that are not text in that encoding. Text without either is
-/// passed on unchecked.
+/// A reader of the decompressed text of an input, in UTF-8. Text in another encoding is converted, by its byte order
+/// mark or else by its XML declaration; reading then fails at invalid bytes. Other text is passed on unchecked.
 pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
     let mut bytes = decompressed(input)?;
     let mut start = Vec::new();
@@ -23,7 +22,7 @@ pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
     let coding = coding(&start).map_err(|cause| Error::file(input.path(), cause))?;
     let bytes: Box<dyn Read + Send> = match read {
         Ok(_) => Box::new(Cursor::new(start).chain(bytes)),
-        // The bytes that were read are text, and the error is that of the next read.
+        // The bytes before the error are passed on, and the next read fails.
         Err(error) => Box::new(Cursor::new(start).chain(Failing(Some(error)))),
     };
     Ok(match coding {
@@ -50,8 +49,8 @@ pub(super) const fn is_utf16(start: &[u8]) -> bool {
 /// The conversion of a text to UTF-8.
 enum Coding {
     Utf8,
-    /// ISO 8859-1: a byte is the number of a character. The label means Windows-1252 to web browsers, and to
-    /// `encoding_rs`, but not in XML.
+    /// ISO 8859-1: a byte is a code point. `encoding_rs` treats the label as Windows-1252, as web browsers do, but XML
+    /// does not.
     Latin1,
     Other(Decoder),
 }
@@ -77,7 +76,7 @@ fn coding(start: &[u8]) -> Result<Coding, String> {
         _ => {}
     }
     match Encoding::for_label(label.as_bytes()) {
-        // A declaration that can be read byte by byte is not in UTF-16, whatever it says.
+        // A declaration in single bytes is not UTF-16, whatever label it has.
         Some(encoding) if [UTF_8, UTF_16LE, UTF_16BE].contains(&encoding) => Ok(Coding::Utf8),
         Some(encoding) if encoding != REPLACEMENT => {
             Ok(Coding::Other(encoding.new_decoder_without_bom_handling()))
@@ -101,7 +100,7 @@ fn declared(start: &[u8]) -> Option<&str> {
     Some(label)
 }
 
-/// A reader that fails at its first read and is at its end then.
+/// A reader that fails once, and then is at its end.
 struct Failing(Option<io::Error>);
 
 impl Read for Failing {
@@ -110,13 +109,13 @@ impl Read for Failing {
     }
 }
 
-/// The part of a text that was decoded last.
+/// The state of a decoder behind the last part of the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Reading,
-    /// The text ended with it.
+    /// The text is at its end.
     Ended,
-    /// Bytes that are no text follow it.
+    /// The next bytes are invalid.
     Failed,
 }
 
@@ -124,9 +123,9 @@ enum State {
 struct Decoding<R> {
     bytes: R,
     coding: Coding,
-    /// Bytes that are not decoded yet.
+    /// The bytes that are not decoded yet.
     input: Vec<u8>,
-    /// Text in UTF-8, of which `at` bytes were passed on.
+    /// The decoded text, of which `at` bytes were passed on.
     text: Vec<u8>,
     at: usize,
     state: State,

@@ -6,7 +6,7 @@ use crate::io::{FileCompression, Input};
 use std::io::Read;
 use std::path::Path;
 
-/// The number of bytes at the start of a file in o5m or o5c: a reset, and a dataset that names the format.
+/// The length of the magic of o5m and o5c in bytes: a reset, and a dataset with the name of the format.
 pub(super) const O5M_MAGIC_LEN: usize = 7;
 
 /// A format for OSM data other than PBF. Most are text.
@@ -36,7 +36,7 @@ impl TextFormat {
         }
     }
 
-    /// The noun for a file of this format in messages, with an article: `an OPL file`.
+    /// The words for a file of this format in messages: `an OPL file`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OsmChange => "an OsmChange file",
@@ -48,22 +48,22 @@ impl TextFormat {
         }
     }
 
-    /// Whether no file of this format can be written.
+    /// Whether files of this format can be read only.
     pub(super) const fn is_read_only(self) -> bool {
         matches!(self, Self::O5m | Self::O5c)
     }
 
-    /// Whether a file of this format has changes: some of its objects may be deletions.
+    /// Whether a file of this format is a change file.
     pub(crate) const fn is_change(self) -> bool {
         matches!(self, Self::OsmChange | Self::O5c)
     }
 
-    /// Detects the format of an input from its first bytes, decompressed and in UTF-8. Returns `None` for an unknown format.
-    /// Fails if the input cannot be read, or cannot be decompressed far enough to detect the format.
+    /// Detects the format of an input from its first bytes, decompressed and in UTF-8. Returns `None` for an unknown
+    /// format. Fails if the input cannot be read, or cannot be decompressed far enough to detect the format.
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const PROBE_LEN: u64 = 1 << 16;
         let start = input.start()?;
-        // OPL without objects has no bytes: only the name of the file shows the format.
+        // An OPL file without objects is empty: only its name shows the format.
         let empty = names_opl(input.path()).then_some(Self::Opl);
         if start.is_empty() {
             return Ok(empty);
@@ -125,14 +125,14 @@ impl TextFormat {
     }
 }
 
-/// Whether a file name ends as that of OPL, compressed or not.
+/// Whether a file name has the extension of OPL, compressed or not.
 fn names_opl(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut endings = name.rsplit('.').take(2);
     endings.any(|ending| ending.eq_ignore_ascii_case("opl"))
 }
 
-/// Whether a file name ends as that of a history file in a text format, compressed or not: `.osh`, `.osh.xml` or
+/// Whether a file name has the extension of a history file in a text format, compressed or not: `.osh`, `.osh.xml` or
 /// `.osh.opl`.
 pub(crate) fn names_text_history(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! The facts of a header as pairs of name and value, with the names that osmium uses.
+//! Header options: pairs of name and value, with the names of osmium.
 
 use super::document_header::DocumentHeader;
 use crate::osm::format_timestamp;
@@ -36,8 +36,7 @@ pub(crate) fn header_options(header: &HeaderBlock) -> Vec<(String, String)> {
     options
 }
 
-/// Whether a header says that there can be several versions of an object. Of the text formats, change files alone say
-/// so.
+/// Whether a header declares several versions of objects. Of the text formats, only change files do.
 pub(crate) fn declares_history(header: &HeaderBlock) -> bool {
     if header.is_converted {
         header.text.is_change

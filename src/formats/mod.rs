@@ -1,4 +1,4 @@
-//! OSM data that is not PBF: OSM XML, OPL, change files (OsmChange), o5m and o5c, files of changesets, and features.
+//! Formats other than PBF: OSM XML, OPL, OsmChange, o5m and o5c, changesets, and features.
 
 mod change_action;
 mod change_set;
@@ -64,13 +64,13 @@ use change_set::NewestChanges;
 use std::path::Path;
 
 /// Reads change files (OsmChange or o5c) in the given order. Of several changes of an object, keeps the one with the
-/// highest version; of equal versions, the latest; of equal times, and if a time is missing, the last one read. A missing
-/// version counts as the highest.
+/// highest version; of equal versions, the latest; of equal times, and if a time is missing, the last one read. A
+/// missing version counts as the highest.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
     read_changes(paths, SameTime::LastRead, ctx)
 }
 
-/// Reads change files as [`read_change_files`] does. Of equal versions and times, keeps the change that `same_time` says.
+/// Reads change files as [`read_change_files`] does, with the rule `same_time` for changes of equal versions and times.
 pub(crate) fn read_changes<P: AsRef<Path>>(
     paths: &[P],
     same_time: SameTime,
@@ -96,7 +96,7 @@ pub(crate) struct ChangeReader {
 }
 
 impl ChangeReader {
-    /// A reader that has read nothing. `same_time` says which change of an object is kept of equal versions and times.
+    /// A reader without changes. `same_time` is the rule for changes of equal versions and times.
     pub(crate) fn new(same_time: SameTime) -> Self {
         Self {
             changes: NewestChanges::new(same_time),
@@ -104,7 +104,7 @@ impl ChangeReader {
         }
     }
 
-    /// Reads change files that follow those before.
+    /// Reads the next change files.
     pub(crate) fn add(&mut self, inputs: &[Input], ctx: &Context) -> Result<()> {
         let changes = &mut self.changes;
         let headers = read::read_all(inputs, TextFormat::OsmChange, changes, ctx)?;
@@ -112,7 +112,7 @@ impl ChangeReader {
         Ok(())
     }
 
-    /// The changes, with their states: of several changes of an object, the one that [`read_changes`] keeps.
+    /// Returns the changes, one an object as [`read_changes`] does, with the given states.
     pub(crate) fn finish(self, states: Vec<ChangeState>, ctx: &Context) -> ChangeSet {
         let mut changes = self.changes.finish(ctx);
         changes.note_states(states);
@@ -120,8 +120,8 @@ impl ChangeReader {
     }
 }
 
-/// The states of the given change files that have one: in their root elements, or in the state files beside them. Reads
-/// only the start of each change file.
+/// Reads the states of change files from their root elements, or from the state files beside them. Files without a
+/// state are left out. Reads only the start of each change file.
 pub fn read_change_states<P: AsRef<Path>>(
     paths: &[P],
     inputs: &[Input],
@@ -134,9 +134,9 @@ pub fn read_change_states<P: AsRef<Path>>(
     states.filter_map(Result::transpose).collect()
 }
 
-/// Reads an OSM XML (`<osm>`), OPL or o5m file, compressed or not. Each object becomes the change that creates it; an object
-/// that a history file marks as deleted (`visible="false"` or `dD`) becomes a deletion. Of several versions of an
-/// object, the highest is kept. Objects that the user of an editor deleted (`action="delete"`) are left out.
+/// Reads an OSM XML (`<osm>`), OPL or o5m file, compressed or not. Each object becomes the change that creates it; an
+/// object that a history file marks as deleted (`visible="false"` or `dD`) becomes a deletion. Of several versions of
+/// an object, the highest is kept. Objects that the user of an editor deleted (`action="delete"`) are left out.
 pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
     let input = Input::open(path)?;
     let format = match TextFormat::of(&input)? {

@@ -1,4 +1,4 @@
-//! Fast formatting of numbers and times: text in OPL or XML is mostly digits.
+//! Fast formatting of numbers and times, which OPL and XML mostly consist of.
 
 use super::text_buffer::TextBuffer;
 use crate::osm::{DECIMICRO_PER_DEGREE, format_timestamp};
@@ -18,7 +18,7 @@ const fn digits_of(number: u32) -> u64 {
     tens | (pairs - 10 * tens) << 8
 }
 
-/// The characters `0`.
+/// Eight characters `0`.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// Appends an integer in decimal.
@@ -42,7 +42,7 @@ pub(super) fn put_number(out: &mut TextBuffer, value: i64) {
     }
 }
 
-/// Appends a number below 10^8 without zeros before it.
+/// Appends a number below 10^8 without leading zeros.
 #[inline(always)]
 fn put_leading(out: &mut TextBuffer, number: u32) {
     if number < 10 {
@@ -54,7 +54,7 @@ fn put_leading(out: &mut TextBuffer, number: u32) {
     out.push_ascii(text.to_le_bytes(), 8 - zeros as usize);
 }
 
-/// Appends the last eight digits of a number, zeros included.
+/// Appends the last eight digits of a number, with leading zeros.
 #[inline(always)]
 fn put_eight(out: &mut TextBuffer, number: u64) {
     let digits = digits_of((number % EIGHT_DIGITS) as u32);
@@ -68,7 +68,7 @@ pub(super) fn put_e7(out: &mut TextBuffer, value_e7: i32) {
     out.push_ascii(text, len);
 }
 
-/// The digits of the numbers below 1000, without zeros before them, and their number.
+/// The digits of the numbers below 1000 without leading zeros, and the number of digits.
 const SMALL: [([u8; 3], u8); 1000] = {
     let mut table = [([0; 3], 0); 1000];
     let mut number = 0;
@@ -98,7 +98,7 @@ pub(super) fn e7_text(value_e7: i32) -> ([u8; 16], usize) {
     let mut text = u128::from(u32::from_le_bytes([first, second, third, 0]));
     let fraction = value % ONE;
     if fraction != 0 {
-        // Seven digits: the first of eight is 0, and gives its place to the point.
+        // The fraction has seven digits: the first of the eight is 0, and the point replaces it.
         let digits = digits_of(fraction);
         let zeros = digits.leading_zeros() / 8;
         let point_and_digits = (digits | ZEROS) & !0xff | u64::from(b'.');
@@ -113,13 +113,14 @@ pub(super) fn e7_text(value_e7: i32) -> ([u8; 16], usize) {
 }
 
 const SECONDS_PER_DAY: i64 = 86_400;
-/// The number of days whose text a [`TimeFormatter`] keeps.
+/// The number of days whose texts a [`TimeFormatter`] caches.
 const DAYS_KEPT: usize = 1 << 10;
 
-/// Formats times. The texts of days are kept, since many objects of a block have times of few days.
+/// Formats times, with a cache of the texts of days: many objects of a block are of few days.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TimeFormatter {
-    /// A day since 1970 and its text, at the index that the low bits of the day give; empty before the first time.
+    /// A direct-mapped cache: a day since 1970 and its text, at index day modulo [`DAYS_KEPT`]. Empty before the first
+    /// time.
     days: Vec<(i64, [u8; 10])>,
 }
 

@@ -15,7 +15,7 @@ use std::io;
 /// The maximum number of bytes that are reserved for the next text.
 const MAX_SPACE: usize = 4 << 20;
 
-/// A buffer of consecutive objects as text. Each worker has its own.
+/// A buffer of consecutive objects as text. Each worker needs its own.
 #[derive(Debug)]
 pub(crate) struct ObjectText {
     buffer: Buffer,
@@ -27,14 +27,14 @@ pub(crate) struct ObjectText {
 #[derive(Debug)]
 enum Buffer {
     Osm(XmlBuffer),
-    /// The elements of an OsmChange document, and the sections of the first and the last of them. The start tag of the
-    /// first section and the end tag of the last section are not in the buffer.
+    /// The elements of an OsmChange document, and the sections of the first and the last element. The buffer has
+    /// neither the start tag of the first section nor the end tag of the last.
     OsmChange(XmlBuffer, Option<Sections>),
     Opl(OplText),
     Debug(DebugText),
 }
 
-/// The sections of an OsmChange document that some consecutive changes begin and end in.
+/// The sections of the first and the last of some consecutive changes of an OsmChange document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sections {
     pub first: ChangeAction,
@@ -53,7 +53,7 @@ pub(crate) struct ObjectChunk {
 }
 
 impl ObjectChunk {
-    /// Calls `take` with the chunk or, if it is longer than `most` bytes, with pieces of it.
+    /// Calls `take` with the chunk, or with pieces of it if it is longer than `most` bytes.
     pub(crate) fn in_pieces<E>(
         self,
         most: usize,
@@ -77,7 +77,7 @@ impl ObjectChunk {
 }
 
 impl ObjectText {
-    /// An empty buffer for text in the given form. `is_history` says whether the objects are those of a history file.
+    /// An empty buffer for text in the given form. `is_history` tells whether the objects are from a history file.
     pub(crate) fn new(options: &TextOptions, is_history: bool) -> Self {
         let visibility = options.visibility.unwrap_or(if is_history {
             Visibility::All
@@ -105,7 +105,7 @@ impl ObjectText {
         self.put_next(object, false);
     }
 
-    /// Appends an object. `has_same_info` says whether its metadata is that of the object that was appended before.
+    /// Appends an object. `has_same_info` tells whether its metadata equals that of the last object.
     pub(crate) fn put_next(&mut self, object: &Object<'_>, has_same_info: bool) {
         self.objects += 1;
         match &mut self.buffer {
@@ -157,7 +157,7 @@ impl ObjectText {
             Buffer::Opl(lines) => &mut lines.text,
             Buffer::Debug(lines) => &mut lines.text,
         };
-        // The next text needs about as much space.
+        // The next text will be about as long.
         let space = TextBuffer::with_capacity((text.len() + text.len() / 8).min(MAX_SPACE));
         let text = std::mem::replace(text, space);
         if let Buffer::OsmChange(_, of_buffer) = &mut self.buffer {

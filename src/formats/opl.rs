@@ -132,7 +132,7 @@ impl Parser {
     }
 
     fn string(&mut self, text: &str) -> Result<u32, String> {
-        decode(text, &mut self.text)?;
+        decode(&mut self.text, text)?;
         Ok(self.objects.strings.add(&self.text))
     }
 

@@ -12,13 +12,13 @@ pub(super) fn number<T: std::str::FromStr>(field: &str, value: &str) -> Result<T
     value.parse().map_err(bad)
 }
 
-/// A latitude or longitude, which may lie outside of the world.
+/// Parses a latitude or a longitude, which need not be on earth.
 pub(super) fn degrees(value: &str) -> Result<i32, String> {
     parse_stored_e7(value).map_err(|cause| format!("'{value}' {cause}"))
 }
 
 /// Replaces the contents of `out` by `text` with its `%hex%` escapes decoded.
-pub(super) fn decode(text: &str, out: &mut String) -> Result<(), String> {
+pub(super) fn decode(out: &mut String, text: &str) -> Result<(), String> {
     out.clear();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('%') {
@@ -46,11 +46,11 @@ mod tests {
             ("a%20%b", "a b"),
             ("%25%%2c%%1f600%", "%,\u{1f600}"),
         ] {
-            assert_eq!(decode(text, &mut out), Ok(()));
+            assert_eq!(decode(&mut out, text), Ok(()));
             assert_eq!(out, decoded);
         }
         for text in ["%", "a%20", "%%", "%+20%", "%d800%", "%123456789%", "%xyz%"] {
-            assert!(decode(text, &mut out).is_err(), "{text}");
+            assert!(decode(&mut out, text).is_err(), "{text}");
         }
     }
 }

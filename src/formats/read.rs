@@ -28,14 +28,14 @@ impl TextChunk {
     }
 }
 
-/// A part of a file: text that a worker parses, or objects, where one thread has to read them all.
+/// A part of a file: text that a worker parses, or objects of a format that one thread has to read.
 enum Chunk {
     Text(TextChunk),
     Objects(Box<ChangeSet>),
 }
 
 impl Chunk {
-    /// The estimated memory, in bytes, of the chunk and what is made of it.
+    /// The estimated memory in bytes of the chunk and of its results.
     fn cost(&self) -> u64 {
         match self {
             Self::Text(text) => text.bytes.len() as u64 * MEMORY_FACTOR,
@@ -81,9 +81,9 @@ impl Iterator for Chunks {
     }
 }
 
-/// Parses files that are not PBF one after the other. `work` gets the index of the input and the objects of a chunk; its results go
-/// to `merge` in file order. `init` makes the scratch of a worker. Fails before parsing if any input is empty or
-/// binary.
+/// Parses files that are not PBF, in the given order. `work` gets the index of the input and the objects of a chunk,
+/// and its results go to `merge` in file order. `init` makes the scratch of a worker. Fails before parsing if any input
+/// is empty or binary.
 pub fn read_texts<S, T: Send>(
     inputs: &[Input],
     format: TextFormat,
@@ -114,7 +114,7 @@ pub fn read_texts<S, T: Send>(
         init,
         |scratch, (number, chunk)| {
             let path = inputs[number].path();
-            // The text is freed before the work on its objects.
+            // This frees the text before the work on its objects.
             let objects = chunk.parse(path, format)?;
             for remark in objects.remarks() {
                 ctx.warn(format!(
@@ -153,8 +153,8 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
     Err(Error::file_of(path, ErrorKind::NotOsm, cause))
 }
 
-/// Adds all objects of some text files to `all`, in file order. Returns the facts about replication in the header of each
-/// file.
+/// Adds all objects of text files to `all`, in file order. Returns the replication states and URLs of the header of
+/// each file.
 pub(super) fn read_all(
     inputs: &[Input],
     format: TextFormat,
@@ -182,7 +182,7 @@ pub(super) fn read_all(
 /// Returns `None` if it does not exist or cannot be read.
 pub(super) fn sidecar(path: &Path) -> Option<Replication> {
     let mut stem = path.to_owned();
-    // The suffix of a compression may follow.
+    // A compression suffix may follow `.osc`.
     loop {
         let is_found = stem.extension()? == "osc";
         stem.set_extension("");

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Text that grows at its end. Digits are appended with a fixed number of bytes, which a `String` cannot do.
+/// A growing text. Unlike a `String`, it can append a fixed-size array and then drop the unused bytes, which is fast
+/// for digits.
 #[derive(Debug, Default)]
 pub(crate) struct TextBuffer {
     /// UTF-8: only strings, characters and ASCII are appended.
     bytes: Vec<u8>,
-    /// The text of the metadata that was appended last; empty if it is not in the buffer.
+    /// The range of the last metadata; empty if it is not in the buffer.
     last_info: Range<usize>,
 }
 
@@ -59,8 +60,8 @@ impl TextBuffer {
         self.bytes.truncate(end);
     }
 
-    /// Appends ASCII text of at most `max` bytes: `put` writes it to the start of a space of that length, and returns
-    /// its length.
+    /// Appends ASCII text of at most `max` bytes. `put` writes it to the start of a slice of that length, and returns
+    /// the length of the text.
     #[inline(always)]
     pub(super) fn put_ascii(&mut self, max: usize, put: impl FnOnce(&mut [u8]) -> usize) {
         let start = self.bytes.len();
@@ -71,9 +72,9 @@ impl TextBuffer {
         self.bytes.truncate(start + len);
     }
 
-    /// Appends the text of the metadata of an object. If the metadata `is_same` as that of the object before, which is
-    /// frequent, its text is copied. Otherwise calls `put`, which appends the text and returns whether that is all that
-    /// it does.
+    /// Appends the text of the metadata of an object. If it `is_same` as that of the last object, which is frequent,
+    /// the text is copied. Otherwise calls `put`, which appends the text and returns whether a copy of the text is
+    /// enough for the same metadata.
     #[inline]
     pub(super) fn put_info(&mut self, is_same: bool, put: impl FnOnce(&mut Self) -> bool) {
         if is_same && !self.last_info.is_empty() {
@@ -85,7 +86,7 @@ impl TextBuffer {
         self.last_info = if is_all { start..self.len() } else { 0..0 };
     }
 
-    /// Removes the text from an index on, which must be that of a character.
+    /// Removes the text from byte `len` on, which must be a character boundary.
     pub(super) fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);
         if self.last_info.end > len {

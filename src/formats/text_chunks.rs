@@ -16,12 +16,12 @@ const MOST: usize = 24 << 20;
 /// A part of a text: some objects, and the markup between and around them.
 #[derive(Debug, Default)]
 pub(super) struct TextChunk {
-    /// The text of the chunk, preceded by the start tags that are needed to parse it alone.
+    /// The start tags that are needed to parse the chunk alone, and the text of the chunk.
     pub bytes: Vec<u8>,
     /// The length in bytes of these start tags.
     pub prefix: usize,
-    /// The position in the file where the text of the chunk begins: the number of line breaks before that position, and
-    /// the number of bytes after the last of them.
+    /// The position of the text in the file: the number of line breaks before it, and the number of bytes after the
+    /// last of them.
     before: (u64, u64),
     /// Whether the file ends with this chunk.
     pub is_last: bool,
@@ -53,8 +53,8 @@ impl TextChunk {
     }
 }
 
-/// The position at the end of `text`, which begins at the given position. A position consists of the number of line
-/// breaks before it and the number of bytes after the last line break.
+/// The position after `text`, which begins at the given position: the number of line breaks, and the number of bytes
+/// after the last of them.
 fn moved((lines, column): (u64, u64), text: &[u8]) -> (u64, u64) {
     match memrchr(b'\n', text) {
         Some(last) => {
@@ -72,7 +72,7 @@ pub(super) struct TextChunks {
     cutter: Cutter,
     /// Text that was read and is not in a chunk yet.
     pending: Vec<u8>,
-    /// The position in the file where `pending` begins.
+    /// The position of `pending` in the file.
     before: (u64, u64),
     is_done: bool,
 }
@@ -202,8 +202,8 @@ impl Cutter {
     }
 }
 
-/// Follows the markup of a document just far enough to find where objects begin. The parser checks whether the document
-/// is well-formed.
+/// Scans the markup of a document for the starts of objects. Does not check that the document is well-formed: the
+/// parser does.
 struct XmlCutter {
     format: TextFormat,
     /// The offset up to which the text was read.
@@ -214,7 +214,8 @@ struct XmlCutter {
     section: Option<&'static str>,
     /// The last offset at which the text can be cut, and the section that is open there.
     cut: Option<(usize, Option<&'static str>)>,
-    /// The section that is open where the text begins: `None` at the start of the file, `Some(None)` outside sections.
+    /// The section that is open at the start of the text: `None` at the start of the file, `Some(None)` outside
+    /// sections.
     start: Option<Option<&'static str>>,
 }
 

@@ -29,8 +29,8 @@ impl TextCompression {
         })
     }
 
-    /// The compression that the extension of a file name stands for: `gz`, `bz2` or `zst` in lower case. Any other
-    /// name stands for no compression.
+    /// The compression by the extension of a file name: `gz`, `bz2` or `zst` in lower case. Any other name means no
+    /// compression.
     pub fn of_name(path: &Path) -> Self {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("gz") => Self::Gzip,

@@ -66,8 +66,7 @@ impl TextEncoder {
     pub fn encode(&mut self, text: impl Into<Vec<u8>>) -> io::Result<EncodedText> {
         let text = text.into();
         let bytes = match self.compression {
-            // Some readers stop after the first of several bzip2 streams: the output compresses all chunks into one
-            // stream.
+            // Some readers stop after the first bzip2 stream, so that the output compresses all chunks as one stream.
             TextCompression::None | TextCompression::Bzip2 => text,
             TextCompression::Gzip => {
                 let mut crc = Crc::new();

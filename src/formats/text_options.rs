@@ -14,8 +14,8 @@ pub struct TextOptions {
     pub compression: TextCompression,
     /// The metadata fields that are not written.
     pub without: InfoFields,
-    /// The objects that get the attribute `visible` in OSM XML. With `None`, these are all objects of history files,
-    /// and the deleted objects of other files.
+    /// The objects that get the attribute `visible` in OSM XML. `None` means all objects of history files, and the
+    /// deleted objects of other files.
     pub visibility: Option<Visibility>,
     /// Whether ways are written with the locations of their nodes. [`TextFormat::Debug`] has them if they are known.
     pub way_locations: WayLocations,

@@ -1,4 +1,4 @@
-//! Text files as output: complete or absent, and compressed if the file name asks for it.
+//! Writing text files: atomic, and compressed by the file name.
 
 use super::text_compression::TextCompression;
 use super::text_encoder::{EncodedText, GzipTrailer, TextEncoder};

@@ -63,7 +63,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Appends a changeset as a line of OPL, without comments, which OPL does not have.
+    /// Appends a changeset as a line of OPL. Comments are left out.
     fn put_opl(&mut self, changeset: &Changeset) {
         let text = &mut self.text;
         let _ = write!(text, "c{} k{} s", changeset.id, changeset.changes);

@@ -50,7 +50,7 @@ const CYAN: &str = "\x1b[36m";
 const WHITE: &str = "\x1b[37m";
 const RESET: &str = "\x1b[0m";
 
-/// Writes text in colours, or without.
+/// Writes text with or without colours.
 #[derive(Debug, Clone, Copy)]
 struct Paint {
     has_colors: bool,
@@ -83,7 +83,7 @@ impl Paint {
         let _ = write!(out, "{:<width$}", ":");
     }
 
-    /// Appends a string in quotation marks. Characters that would be mistaken for something else become `<U+…>`.
+    /// Appends a string in quotation marks. Ambiguous and invisible characters become `<U+…>`.
     fn quoted(self, out: &mut TextBuffer, text: &str) {
         out.push('"');
         self.code(out, BLUE);

@@ -27,7 +27,7 @@ impl OplText {
         }
     }
 
-    /// Appends an object. `has_same_info` says whether its metadata is that of the object before.
+    /// Appends an object. `has_same_info` tells whether its metadata equals that of the last object.
     pub fn put(&mut self, object: &Object<'_>, has_same_info: bool) {
         self.text.push(object.kind().letter());
         put_number(&mut self.text, object.id);
@@ -145,7 +145,7 @@ const fn is_escaped(char: char) -> bool {
     )
 }
 
-/// The ASCII characters that are not escaped, by their byte.
+/// Whether each byte is an ASCII character that is not escaped.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0u8;
@@ -158,7 +158,7 @@ const PLAIN: [bool; 256] = {
 
 /// Appends a string. Characters with a meaning in OPL, and invisible characters, become `%hex%`.
 pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) {
-    // Nearly all strings are ASCII and stand for themselves.
+    // Nearly all strings are ASCII without special characters.
     let is_plain = |byte: u8| PLAIN[usize::from(byte)];
     if text.bytes().all(is_plain) {
         out.push_str(text);

@@ -44,7 +44,7 @@ pub(super) fn document(root: &str, document_header: &DocumentHeader) -> TextBuff
     attribute("osmosis_replication_sequence_number", sequence);
     let time = state.timestamp.map(format_timestamp);
     attribute("osmosis_replication_timestamp", time);
-    // A change file that does not say it holds one step.
+    // Without these attributes, a change file is one step.
     let previous = &document_header.previous;
     let is_step = previous
         .sequence
@@ -114,7 +114,7 @@ pub(super) struct XmlBuffer {
 }
 
 impl XmlBuffer {
-    /// An empty buffer for text in the given form. The objects with the attribute `visible` are those of `visibility`.
+    /// An empty buffer for text in the given form. `visibility` selects the objects with the attribute `visible`.
     pub(super) const fn new(options: &TextOptions, visibility: Visibility) -> Self {
         Self {
             text: TextBuffer::new(),
@@ -126,7 +126,7 @@ impl XmlBuffer {
         }
     }
 
-    /// Appends an object. `has_same_info` says whether its metadata is that of the object before.
+    /// Appends an object. `has_same_info` tells whether its metadata equals that of the last object.
     pub(super) fn put(&mut self, object: &Object<'_>, has_same_info: bool, indent: Indent) {
         let text = &mut self.text;
         indent.put(text);
@@ -263,7 +263,7 @@ fn put_location(text: &mut TextBuffer, location: Option<Location>) {
     }
 }
 
-/// The bytes that are in no special character.
+/// Whether each byte is in no special character.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0;

@@ -68,7 +68,7 @@ enum Ancestor {
 }
 
 impl Ancestor {
-    /// The place, for messages.
+    /// The words for the element in messages.
     const fn name(self) -> &'static str {
         match self {
             Self::Root => "the root element",
@@ -83,7 +83,7 @@ impl Ancestor {
     }
 }
 
-/// The elements that have their place in a document. Elsewhere they are an error, not an unknown element.
+/// The parts of objects. They are an error in any other element.
 const PARTS: [&str; 3] = ["tag", "nd", "member"];
 /// The elements that contain objects, and objects.
 const CONTAINERS: [&str; 8] = [
@@ -105,7 +105,7 @@ struct Parser {
     /// The text of the remark that is open.
     remark: String,
     seen_root: bool,
-    /// Whether the chunk has the root element of the document itself, not a copy of its name.
+    /// Whether the chunk has the start tag of the root element, with its attributes.
     has_root: bool,
     /// Whether the document ends with this chunk.
     is_last: bool,
@@ -411,8 +411,8 @@ impl Parser {
     }
 }
 
-/// The element `name` where it has no meaning. Unknown elements are skipped. Fails if the element has a meaning in
-/// another place: the document says something that would be lost.
+/// Skips an element that has no meaning in `ancestor`. Fails if the element has a meaning elsewhere, since its data
+/// would be lost.
 fn other(ancestor: Ancestor, name: &str) -> Result<Ancestor, String> {
     let is_misplaced = match ancestor {
         // Servers write tags in elements of their own, and the nodes of ways into members and into such elements.
@@ -428,7 +428,7 @@ fn other(ancestor: Ancestor, name: &str) -> Result<Ancestor, String> {
     Ok(Ancestor::Other)
 }
 
-/// Fails if the root element `root` does not say that the document has version 0.6 of the format.
+/// Fails unless the root element declares version 0.6 of the format.
 pub(super) fn check_version(root: &str, header: &DocumentHeader) -> Result<(), String> {
     match header.text.version.as_deref() {
         Some("0.6") => Ok(()),
@@ -467,7 +467,7 @@ pub(super) fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, 
         .map_err(|_| format!("{key}=\"{value}\" is not a number in range"))
 }
 
-/// A latitude or longitude, which may lie outside of the world.
+/// Parses a latitude or a longitude, which need not be on earth.
 pub(super) fn degrees(key: &str, value: &str) -> Result<i32, String> {
     parse_stored_e7(value).map_err(|cause| format!("{key}=\"{value}\" {cause}"))
 }

@@ -133,7 +133,7 @@ impl AreaBuffer {
             out.extend_from_slice(&way.to_be_bytes());
             out.extend_from_slice(&member.to_be_bytes());
             out.extend_from_slice(&id_rank(feature.id).to_be_bytes());
-            text.put_row(feature, out);
+            text.put_row(out, feature);
         });
     }
 

@@ -1,26 +1,26 @@
-//! The newest change of each object, kept while changes are read.
+//! Keeping only the newest change of each object while changes are read.
 
 use super::{Change, ChangeSet, SameTime, Span};
 use crate::osm::StringPool;
 use crate::runtime::Context;
 
-/// The memory of changes, in bytes, from which on replaced changes are removed before all changes are read.
+/// The memory in bytes at which replaced changes are removed for the first time.
 const MIN_MEMORY: usize = 64 << 20;
 
-/// The changes that were read so far. Replaced changes are removed from time to time, so that memory depends on the
-/// number of distinct objects, not on that of changes.
+/// The changes that were read so far. Replaced changes are removed from time to time: memory depends on the number of
+/// distinct objects, not on that of changes.
 #[derive(Debug)]
 pub(in crate::formats) struct NewestChanges {
     set: ChangeSet,
     same_time: SameTime,
-    /// The memory in bytes from which on replaced changes are removed.
+    /// The smallest value of `limit`.
     min: usize,
-    /// The memory in bytes at which they are removed next.
+    /// The memory in bytes at which replaced changes are removed next.
     limit: usize,
 }
 
 impl NewestChanges {
-    /// No changes. `same_time` says which of the changes of an object with equal versions and times is kept.
+    /// No changes. `same_time` is the rule for changes of equal versions and times.
     pub(in crate::formats) fn new(same_time: SameTime) -> Self {
         Self {
             set: ChangeSet::default(),
@@ -30,7 +30,7 @@ impl NewestChanges {
         }
     }
 
-    /// Adds changes that follow those before. Fails if the lists or strings become longer than 32 bits can address.
+    /// Adds the next changes. Fails if the lists or strings become longer than 32 bits can address.
     pub(in crate::formats) fn add(
         &mut self,
         changes: ChangeSet,
@@ -39,7 +39,7 @@ impl NewestChanges {
         self.set.append(changes)?;
         if self.set.memory() >= self.limit {
             self.set.sort_and_keep_newest(self.same_time, ctx);
-            // Few objects with several changes are left to the end: most files have none.
+            // If little was replaced so far, little will be: the next attempt comes later.
             let factor = if self.set.remove_unused() { 2 } else { 4 };
             self.limit = self.min.max(self.set.memory() * factor);
         }
@@ -53,11 +53,11 @@ impl NewestChanges {
     }
 }
 
-/// The memory of a string in a pool without its text, in bytes, about.
+/// The approximate memory of a string in a pool without its text, in bytes.
 const STRING: usize = 16;
 
 impl ChangeSet {
-    /// The memory of the changes, their lists and strings in bytes, about.
+    /// The approximate memory of the changes, their lists and strings, in bytes.
     fn memory(&self) -> usize {
         size_of_val(self.changes.as_slice())
             + size_of_val(self.tags.as_slice())
@@ -68,8 +68,7 @@ impl ChangeSet {
             + self.strings.text_len()
     }
 
-    /// Removes list entries and strings that no change has, if these are more than half of all. Returns whether they
-    /// were removed.
+    /// Removes unused list entries and strings if they take more than half of the memory. Returns whether it did.
     fn remove_unused(&mut self) -> bool {
         let mut is_used = vec![false; self.strings.len()];
         let mut mark = |id: u32| is_used[id as usize] = true;
@@ -88,7 +87,7 @@ impl ChangeSet {
         used += strings
             .map(|(id, _)| STRING + self.strings.get(id).len())
             .sum::<usize>();
-        // The list of changes may have room for those that were just removed.
+        // The list of changes still has the capacity for the removed ones.
         let held =
             self.memory() + (self.changes.capacity() - self.changes.len()) * size_of::<Change>();
         let is_worth = held / 2 > used;
@@ -98,7 +97,7 @@ impl ChangeSet {
         is_worth
     }
 
-    /// Copies the lists and the strings of the changes. `is_used` says for each string whether a change has it.
+    /// Copies the used entries of the lists, and the strings whose flag in `is_used` is set.
     fn keep_used(&mut self, is_used: &[bool]) {
         fn moved<T: Clone>(span: Span, from: &[T], to: &mut Vec<T>) -> Span {
             let start = to.len() as u32;

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::formats::TextOutput;
 use crate::io::OpenOutput;
 
-/// A file of features, or standard output.
+/// Writes features to a file or to standard output.
 pub(crate) struct FeatureDocument {
     output: TextOutput,
     format: FeatureFormat,

@@ -5,16 +5,16 @@ use crate::formats::numbers::put_number;
 use crate::formats::text_buffer::TextBuffer;
 use std::fmt::Write as _;
 
-/// The id that a feature gets.
+/// The id of a feature that is being written.
 pub(super) enum FeatureId<'a> {
-    /// A number that is not known yet. The list gets the position.
+    /// A number that is not known yet. Its position in the text is added to the list.
     Number(&'a mut Vec<usize>),
     /// A letter and a number.
     TypeAndId,
 }
 
 impl FeatureId<'_> {
-    /// Appends the id between `quote`s, which numbers do not get.
+    /// Appends the id, in `quote`s unless it is a number.
     pub(super) fn put(self, text: &mut TextBuffer, feature: &Feature<'_>, quote: &str) {
         match self {
             Self::Number(positions) => positions.push(text.len()),

@@ -1,4 +1,4 @@
-//! GeoJSON, with the same bytes as osmium.
+//! Writing GeoJSON, with the same bytes as osmium.
 
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes};
@@ -77,7 +77,7 @@ fn put_array<T>(
     text.push(']');
 }
 
-/// The maximum length of a point with a separator: two numbers of 14 bytes, and what is between and around them.
+/// The maximum length of a point with a separator: two numbers of 14 bytes, two brackets and two commas.
 const POINT_LEN: usize = 32;
 
 fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point>) {
@@ -106,14 +106,14 @@ fn put_point_before_comma(space: &mut [u8], point: Point) -> usize {
     put(0, b"[");
     put(1, &lon);
     put(1 + lon_len, b",");
-    // Sixteen bytes fit behind fifteen.
+    // The buffer has room for the sixteen bytes of the array.
     put(2 + lon_len, &lat);
     put(2 + lon_len + lat_len, b"],");
     lon_len + lat_len + 4
 }
 
-/// A coordinate as JSON libraries write floating-point numbers, and its length, at most 14: always with a decimal point,
-/// or with an exponent if it is below 1e-6.
+/// A coordinate in degrees as JSON libraries write floating-point numbers, and its length, at most 14. It has a decimal
+/// point, or an exponent if it is below 1e-6.
 #[inline(always)]
 fn degrees(value_e7: i32) -> ([u8; 16], usize) {
     let (text, len) = e7_text(value_e7);

@@ -50,7 +50,7 @@ pub(crate) enum Geometry<'a> {
 }
 
 impl Feature<'_> {
-    /// The value of an attribute that is a number; 0 if the object does not have it. Times are in seconds since 1970.
+    /// The value of a numeric attribute; 0 if the object does not have it. Times are in seconds since 1970.
     fn number(&self, attribute: Attribute) -> i64 {
         match attribute {
             Attribute::Id => self.id,
@@ -62,9 +62,8 @@ impl Feature<'_> {
         }
     }
 
-    /// The letter and the number of an id that is unique among all features: `n` and `w` with the id of the object for
-    /// points and lines, and `a` with twice the id for areas made of ways, one more for those made of relations. Away
-    /// from zero, if the id is negative.
+    /// The letter and the number of an id that is unique among all features. Points and lines have `n` and `w` with the
+    /// id of the object. Areas have `a` with twice the id, plus one (minus one for negative ids) if made of a relation.
     fn unique_id(&self) -> (char, i128) {
         match self.geometry {
             Geometry::Point(_) => ('n', self.id.into()),

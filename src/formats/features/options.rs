@@ -29,7 +29,7 @@ impl FeatureFormat {
             "geojsonseq" | "jsonseq" => Self::GeoJsonSeq {
                 has_record_separator: true,
             },
-            // Programs that know this name expect lines.
+            // Readers of this extension expect lines without RS.
             "geojsonl" => Self::GeoJsonSeq {
                 has_record_separator: false,
             },
@@ -106,7 +106,7 @@ impl Attribute {
     }
 }
 
-/// The attributes that are written, and the names under which they are.
+/// The attributes that are written, and their names in the output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// In the order of [`Attribute::ALL`], each at most once.

@@ -1,4 +1,4 @@
-//! Rows for `COPY` in PostgreSQL, with the same bytes as osmium.
+//! Writing rows for `COPY` in PostgreSQL, with the same bytes as osmium.
 
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes, TagColumn};
@@ -7,7 +7,7 @@ use super::{Feature, geojson};
 use crate::formats::numbers::{TimeFormatter, put_number};
 use crate::formats::text_buffer::TextBuffer;
 
-/// The number of WGS 84 in the lists of reference systems.
+/// The SRID of WGS 84.
 const WGS_84: u32 = 4326;
 /// An absent value.
 const NULL: &str = "\\N";

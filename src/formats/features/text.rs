@@ -15,7 +15,7 @@ pub(crate) struct FeatureText {
     text: TextBuffer,
     times: TimeFormatter,
     encoder: TextEncoder,
-    /// The positions in the text at which the numbers of features are missing.
+    /// The positions in the text at which the numbers of features belong.
     numbers: Vec<usize>,
     features: u64,
 }
@@ -31,7 +31,7 @@ pub(crate) struct FeatureChunk {
 pub(super) enum ChunkText {
     /// Text that is encoded for the output.
     Encoded(EncodedText),
-    /// Text to which the numbers of features have to be added, at these positions.
+    /// Text without the numbers of the features, and their positions in it.
     Numbered(String, Vec<usize>),
 }
 
@@ -81,9 +81,9 @@ impl FeatureText {
     }
 
     /// Appends a feature to `out`, as a row for [`add_row`](Self::add_row). The buffer must be empty, and stays so.
-    pub(crate) fn put_row(&mut self, feature: &Feature<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn put_row(&mut self, out: &mut Vec<u8>, feature: &Feature<'_>) {
         self.put(feature);
-        // The number of a feature is in its first bytes.
+        // The number is among the first bytes of a feature.
         let number = self.numbers.pop().map_or(u32::MAX, |at| at as u32);
         out.extend_from_slice(&number.to_le_bytes());
         out.extend_from_slice(self.text.bytes());
@@ -119,7 +119,7 @@ impl FeatureText {
         if features == 0 {
             return Ok(None);
         }
-        // The next text needs about as much space.
+        // The next text will be about as long.
         let space = TextBuffer::with_capacity(self.text.len() + self.text.len() / 8);
         let mut text = std::mem::replace(&mut self.text, space);
         let text = match self.options.unique_id {

@@ -1,4 +1,4 @@
-//! Lines with the geometry as WKT and the tags in the notation of OPL, with the same bytes as osmium.
+//! Writing lines with the geometry as WKT and the tags in the notation of OPL, with the same bytes as osmium.
 
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes};
@@ -8,8 +8,8 @@ use crate::formats::text_buffer::TextBuffer;
 use crate::formats::write_opl::put_escaped;
 use crate::geometry::Point;
 
-/// Appends the line of a feature. As in osmium, names of users and of attributes are not escaped, so that the text is
-/// meant for people.
+/// Appends the line of a feature. As in osmium, names of users and of attributes are not escaped: the text is for
+/// people, not for parsers.
 pub(super) fn put_line(
     text: &mut TextBuffer,
     feature: &Feature<'_>,

@@ -1,4 +1,4 @@
-//! The datasets of an o5m file, in file order.
+//! Reading the datasets of an o5m file.
 
 use super::Fault;
 use super::objects::{self, State};
@@ -12,7 +12,7 @@ use crate::runtime::Context;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// The length in bytes of the largest object that is read: of a way, some million nodes.
+/// The maximum length of an object in bytes: a way of some million nodes.
 const LONGEST: u64 = 8 << 20;
 /// The number of bytes that are read at a time.
 const READ: usize = 256 << 10;
@@ -38,28 +38,28 @@ pub(in crate::formats) struct O5mChunks {
     path: PathBuf,
     reader: Box<dyn Read + Send>,
     is_compressed: bool,
-    /// Bytes that were read; those from `at` on are still to be used.
+    /// The bytes that were read, of which `at` are used up.
     buffer: Vec<u8>,
     at: usize,
-    /// The position in the file of the first byte of `buffer`.
+    /// The offset of `buffer` in the file.
     before: u64,
     is_read: bool,
     state: State,
     progress: Progress,
-    /// Where a warning goes; `None` if only the start of the file matters.
+    /// The receiver of warnings; `None` if only the start of the file is read.
     ctx: Option<Context>,
 }
 
 /// The place in the structure of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// Before the first byte of a file, or of another one that follows.
+    /// Before the magic of a file. Another file may follow the first.
     Start,
     /// Among datasets.
     Inside,
-    /// Behind the mark of the end.
+    /// After the end mark.
     Ended,
-    /// Behind the last byte, or behind an error.
+    /// After the last byte, or after an error.
     Done,
 }
 
@@ -80,7 +80,7 @@ impl O5mChunks {
         })
     }
 
-    /// Reads until `count` bytes, or all that the file has, can be used.
+    /// Reads until `count` unused bytes are in the buffer, or the file ends.
     fn fill(&mut self, count: usize) -> Result<()> {
         if self.is_read || self.buffer.len() - self.at >= count {
             return Ok(());
@@ -135,7 +135,7 @@ impl O5mChunks {
         Ok(set)
     }
 
-    /// Reads the first bytes of a file.
+    /// Reads the magic of a file.
     fn begin(&mut self) -> Result<()> {
         self.fill(O5M_MAGIC_LEN)?;
         let format = TextFormat::of_o5m(self.rest());
@@ -149,7 +149,7 @@ impl O5mChunks {
         Ok(())
     }
 
-    /// Looks for what is behind the mark of the end: nothing, or another file.
+    /// Checks that nothing, or another file, follows the end mark.
     fn follow(&mut self) -> Result<()> {
         self.fill(O5M_MAGIC_LEN)?;
         self.progress = match self.rest() {
@@ -222,7 +222,7 @@ impl O5mChunks {
         Ok(())
     }
 
-    /// Passes over a dataset with the given lengths of its head and of its contents.
+    /// Skips a dataset, given the lengths in bytes of its head and of its contents.
     fn skip(&mut self, head: usize, len: u64) -> Result<()> {
         let (start, mut left) = (self.before + self.at as u64, len);
         self.at += head;

@@ -1,8 +1,8 @@
-//! The reader of o5m and of its change files, o5c, by the description in the OSM wiki (page "O5m").
+//! The reader of o5m and of its change files, o5c (OSM wiki, page "O5m").
 //!
 //! A file is a sequence of datasets: a byte for the type, the length, and the contents. Numbers are varints, most of
-//! them differences to the number before. Strings that appeared before are numbers of entries in a table. Each dataset
-//! therefore depends on those before it, and one thread reads them all. Workers encode the objects.
+//! them delta-encoded. Repeated strings are references into a table of recent strings. Each dataset thus depends on
+//! those before it, so that one thread reads them all.
 
 mod chunks;
 mod objects;
@@ -33,8 +33,8 @@ impl Fault {
     }
 }
 
-/// The reader of an input, if it is to be read in this format: one that is called o5m or o5c, or a change file with the
-/// first bytes of o5c. Warnings go to `ctx`.
+/// The reader of an input in o5m or o5c; `None` for other formats. An input in `OsmChange` is read as o5c if it has the
+/// magic of o5c. Warnings go to `ctx`.
 pub(super) fn chunks_of(
     input: &Input,
     format: TextFormat,
@@ -52,7 +52,7 @@ pub(super) fn chunks_of(
     }
 }
 
-/// Whether a file begins as o5c, after decompression. Damage is not reported here: the reader of the file does that.
+/// Whether a file has the magic of o5c after decompression. Damage is reported by the reader of the file.
 fn starts_as_changes(input: &Input) -> Result<bool> {
     let start = input.start()?;
     if matches!(start.first(), None | Some(b'<' | 0xef)) {

@@ -1,4 +1,4 @@
-//! The objects of an o5m file: datasets become the changes of a set.
+//! Parsing datasets of an o5m file into a change set.
 
 use super::Fault;
 use super::strings::{Meaning, Strings};
@@ -7,10 +7,10 @@ use crate::formats::change_action::ChangeAction;
 use crate::formats::change_set::{ChangeSet, Draft};
 use crate::osm::{Bbox, Location, ObjectKind, StringPool};
 
-/// The latest and the earliest time that is accepted, in seconds since 1970: those of the years 0 to 9999.
+/// The times that are accepted, in seconds since 1970: the years 0 to 9999.
 const TIMES: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
 
-/// The numbers that the next dataset counts from, and the strings that it may refer to.
+/// The state of delta encoding, and the table of strings.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub strings: Strings,
@@ -19,7 +19,7 @@ pub(super) struct State {
     last: Last,
 }
 
-/// The last numbers of each kind. All object kinds share one for ids; members have one for each kind.
+/// The last numbers of delta encoding. All kinds of objects share one for ids; members have one for each kind.
 #[derive(Debug, Default)]
 struct Last {
     id: i64,
@@ -32,7 +32,7 @@ struct Last {
 }
 
 impl State {
-    /// Forgets all numbers and strings.
+    /// Clears all numbers and strings.
     pub(super) fn reset(&mut self) {
         self.last = Last::default();
         self.strings.reset();
@@ -70,8 +70,8 @@ impl State {
         set.finish(&draft).map_err(|cause| Fault::new(0, cause))
     }
 
-    /// Reads version, time, changeset and user. An object without a version has none of them, one without a time has no
-    /// changeset and no user.
+    /// Reads version, time, changeset and user. Without a version the others are absent; without a time, changeset and
+    /// user are.
     fn info(
         &mut self,
         reader: &mut Reader<'_>,
@@ -117,7 +117,7 @@ impl State {
     fn location(&mut self, reader: &mut Reader<'_>) -> Result<Option<Location>, Fault> {
         let mut next = |last: &mut i32, limit: i32| {
             let at = reader.at();
-            // A difference of more than 180 degrees goes around the ends of 32 bits, at some writers.
+            // Some writers let a difference of more than 180 degrees wrap around 32 bits.
             let delta = reader.signed()?;
             let is_near = (-(1 << 33)..1 << 33).contains(&delta);
             *last = last.wrapping_add(delta as i32);
@@ -192,7 +192,7 @@ impl State {
     }
 }
 
-/// Reads a list with its length in bytes before it. Returns the offset of its first byte, too.
+/// Reads a list with a length prefix in bytes. Returns the offset of the list, and its bytes.
 fn list<'a>(reader: &mut Reader<'a>) -> Result<(usize, &'a [u8]), Fault> {
     let len = reader.unsigned()?;
     let start = reader.at();
@@ -217,7 +217,7 @@ fn text(bytes: &[u8], strings: &mut StringPool) -> Result<u32, String> {
     }
 }
 
-/// The id of a user, which stands in a string as a number; no bytes are no user.
+/// Parses the id of a user: a varint that is a whole string. An empty string is no user.
 fn parse_uid(bytes: &[u8]) -> Result<Option<i32>, String> {
     if bytes.is_empty() {
         return Ok(None);
@@ -252,7 +252,7 @@ pub(super) fn bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Reads the time of a file: that of the data in it.
+/// Reads the replication timestamp of a file.
 pub(super) fn timestamp(bytes: &[u8], set: &mut ChangeSet) -> Result<(), Fault> {
     let time = Reader::new(bytes).signed()?;
     if !TIMES.contains(&time) {

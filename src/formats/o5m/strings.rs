@@ -1,15 +1,15 @@
-//! The table of strings: the last strings and pairs of strings that were written in full.
+//! The string table of o5m: the most recent strings and pairs of strings that were not references.
 
 use super::Fault;
 use super::varint::Reader;
 use crate::osm::ObjectKind;
 
-/// The number of entries in the table. A newer one takes the place of the oldest.
+/// The number of entries in the table, which is a ring buffer.
 const ENTRIES: usize = 15_000;
-/// The length in bytes, without the zero bytes at the ends, of the longest strings (of a pair: together) in the table.
+/// The maximum length of an entry in bytes, without the zero bytes at the ends of its strings.
 const LONGEST: usize = 250;
 
-/// The strings of an entry as a use of them has read them: ids of strings in the set of objects that is being made.
+/// The parsed form of an entry. Strings are ids in the current set of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A key and a value.
@@ -23,17 +23,17 @@ pub(super) enum Meaning {
 /// A string, or a pair of strings.
 #[derive(Debug, Default)]
 struct Entry {
-    /// The first string, and behind it the second one.
+    /// The first string, followed by the second one.
     text: Vec<u8>,
     /// The length of the first string.
     first: usize,
     is_pair: bool,
-    /// The last meaning that was found, and the number of the set whose strings it refers to.
+    /// The last parsed form, and the number of the set that its string ids belong to.
     meaning: Option<(u64, Meaning)>,
 }
 
 impl Entry {
-    /// The last meaning, if it was found in the set with the given number.
+    /// The last parsed form, if its string ids belong to the set with the given number.
     fn meaning_in(&self, set: u64) -> Option<Meaning> {
         self.meaning
             .filter(|(of, _)| *of == set)
@@ -47,9 +47,9 @@ pub(super) struct Strings {
     entries: Vec<Entry>,
     /// The index of the entry that is replaced next.
     next: usize,
-    /// The number of entries that can be referred to.
+    /// The number of valid entries.
     count: usize,
-    /// The number of the set of objects that is being made.
+    /// The number of the current set of objects.
     set: u64,
 }
 
@@ -59,14 +59,13 @@ impl Strings {
         self.count = 0;
     }
 
-    /// Notes that a new set of objects begins, whose strings have other ids.
+    /// Begins a new set of objects: parsed forms of earlier sets are no longer valid.
     pub(super) fn begin_set(&mut self) {
         self.set += 1;
     }
 
-    /// Reads a pair of strings, in full or as a reference. `understand` parses both, and `wrap` makes a meaning of the
-    /// result. `understand` is not called again for a reference to a pair that had a meaning of this kind in this set:
-    /// `known` unwraps it.
+    /// Reads a pair of strings, inline or as a reference. `understand` parses them. The result is cached in the entry:
+    /// `wrap` makes a [`Meaning`] of it, and `known` unwraps a cached one of the same kind.
     #[inline]
     pub(super) fn pair<T: Copy>(
         &mut self,
@@ -98,7 +97,7 @@ impl Strings {
         Ok(parsed)
     }
 
-    /// Reads a single string, in full or as a reference; [`pair`](Self::pair) is the same for pairs.
+    /// Reads a single string; [`pair`](Self::pair) is the same for pairs.
     #[inline]
     pub(super) fn single<T: Copy>(
         &mut self,

@@ -1,6 +1,6 @@
 use super::Fault;
 
-/// Reads numbers and strings from the contents of a dataset, from the start to the end.
+/// A cursor over the contents of a dataset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
@@ -25,7 +25,7 @@ impl<'a> Reader<'a> {
         &self.bytes[self.at..]
     }
 
-    /// Reads a number without a sign: seven bits a byte, the lowest first.
+    /// Reads an unsigned varint (LEB128).
     #[inline]
     pub(super) fn unsigned(&mut self) -> Result<u64, Fault> {
         match self.bytes.get(self.at) {
@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a number with a sign, which is in the lowest bit.
+    /// Reads a signed varint (zigzag).
     #[inline]
     pub(super) fn signed(&mut self) -> Result<i64, Fault> {
         let number = self.unsigned()?;
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         Ok(part)
     }
 
-    /// Reads a string that ends with a zero byte, and returns it without that byte.
+    /// Reads a zero-terminated string. Returns it without the terminator.
     #[inline]
     pub(super) fn string(&mut self) -> Result<&'a [u8], Fault> {
         let rest = self.rest();
@@ -78,18 +78,18 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The result of reading a number from bytes that may be incomplete.
+/// The result of reading a varint from bytes that may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Varint {
-    /// The number, and how many bytes it has.
+    /// The number, and the length of the varint in bytes.
     Number(u64, usize),
-    /// The bytes end within the number.
+    /// The bytes end within the varint.
     Incomplete,
     /// The number has more than 64 bits.
     TooLong,
 }
 
-/// Reads a number at the start of `bytes`.
+/// Reads the unsigned varint at the start of `bytes`.
 pub(super) fn unsigned(bytes: &[u8]) -> Varint {
     let mut number = 0u64;
     for (place, &byte) in bytes.iter().enumerate().take(10) {

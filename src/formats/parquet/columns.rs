@@ -28,7 +28,7 @@ impl EncodedGroup {
     }
 }
 
-/// Encodes a row group a few rows at a time. For each time, the columns get values in the order of the schema.
+/// Encodes a row group in batches of rows. Each batch is written column by column, in the order of the schema.
 pub(super) struct GroupEncoder<'a> {
     columns: Vec<Column<'a>>,
     /// The index of the column that gets values next.
@@ -45,12 +45,12 @@ struct Column<'a> {
 /// The pages of a column.
 pub(super) type Pages = TrackedWrite<Vec<u8>>;
 
-/// The values of a column that has a type, and their levels.
+/// The typed values of a column, and their definition and repetition levels.
 pub(super) struct Values<T> {
     pub values: Vec<T>,
-    /// For each value or absent value: 1 if it is present. Empty if the column has a value in each row.
+    /// Definition levels: 1 for a value, 0 for an absent one. Empty for a required column.
     pub definition: Vec<i16>,
-    /// For each value of a list or absent list: 1 if it is not the first. Empty if the column has no lists.
+    /// Repetition levels: 0 for the first value of a list, 1 for the others. Empty if the column has no lists.
     pub repetition: Vec<i16>,
 }
 
@@ -78,7 +78,7 @@ impl<T> Values<T> {
         self.end_list(self.values.len() - start);
     }
 
-    /// Makes a list of the last `count` values.
+    /// Makes the last `count` values a list.
     pub(super) fn end_list(&mut self, count: usize) {
         let levels = count.max(1);
         self.definition
@@ -87,14 +87,14 @@ impl<T> Values<T> {
         self.repetition.extend(std::iter::repeat_n(1, levels - 1));
     }
 
-    /// The values that `put` adds for rows.
+    /// The values of rows. `put` adds those of a row.
     pub(super) fn of<R>(rows: &[R], mut put: impl FnMut(&R, &mut Self)) -> Self {
         let mut values = Self::default();
         rows.iter().for_each(|row| put(row, &mut values));
         values
     }
 
-    /// Makes room for lists of exactly `count` values.
+    /// Reserves memory for lists of exactly `count` values.
     pub(super) fn reserve(&mut self, count: usize) {
         self.values.reserve_exact(count);
         self.definition.reserve_exact(count);
@@ -110,7 +110,7 @@ impl<T> Values<T> {
 }
 
 impl GroupEncoder<'_> {
-    /// Encodes the row group for which `put` gives values.
+    /// Encodes a row group. `put` writes its values.
     pub(super) fn encode(
         schema: &SchemaDescriptor,
         properties: &WriterPropertiesPtr,

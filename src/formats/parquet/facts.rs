@@ -1,4 +1,4 @@
-//! Facts about tables of features, for the metadata of their files.
+//! Facts about the rows of a file, for its GeoParquet metadata.
 
 use super::row::GeometryType;
 use crate::geometry::Extent;

@@ -15,7 +15,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// The number of rows at which a batch ends: few enough for its values to stay in a cache of the processor.
 const BATCH_ROWS: usize = 4096;
 
-/// The tags of a row that have more bytes are counted first, so that memory is reserved for exactly as many.
+/// The length of the tags of a row in bytes from which on they are counted first, to reserve the exact memory.
 const MANY_TAGS: usize = 64 << 10;
 
 /// The values of all columns for some rows, and facts about the rows.
@@ -84,8 +84,8 @@ impl<'k> FeatureValues<'k> {
         *facts = TableFacts::default();
     }
 
-    /// Replaces the values by those of the next batch of rows. The rows must be parts of
-    /// `bytes`, whose memory the values share.
+    /// Replaces the values by those of the next batch of rows. The rows must be slices of `bytes`: the values share its
+    /// memory.
     pub(super) fn read<'r>(
         &mut self,
         bytes: &'r Bytes,
@@ -102,7 +102,7 @@ impl<'k> FeatureValues<'k> {
             len += row.len();
             let row = FeatureRow::parse(row)?;
             self.kinds.values.push(kind(row.kind));
-            self.add_row(&row, bytes, &mut wkb)?;
+            self.add_row(&mut wkb, &row, bytes)?;
             ends.push(wkb.len());
         }
         let wkb = Bytes::from(wkb);
@@ -113,12 +113,12 @@ impl<'k> FeatureValues<'k> {
         Ok(())
     }
 
-    /// Adds the values of a row but its kind. Appends its geometry to `wkb`.
+    /// Adds the values of a row except its kind. Appends its geometry to `wkb`.
     fn add_row(
         &mut self,
+        wkb: &mut Vec<u8>,
         row: &FeatureRow<'_>,
         bytes: &Bytes,
-        wkb: &mut Vec<u8>,
     ) -> Result<(), FormatError> {
         let text = |text: &[u8]| ByteArray::from(bytes.slice_ref(text));
         self.ids.values.push(row.id);

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The number of rows of a page.
 const PAGE_ROWS: usize = 20_000;
 
-/// The columns of a table, and how they are encoded.
+/// The schema and the encoding of a table.
 pub(crate) struct TableForm {
     pub(crate) schema: TypePtr,
     pub(crate) properties: WriterPropertiesPtr,
@@ -47,7 +47,7 @@ impl TableForm {
         })
     }
 
-    /// Encodes the row group for which `put` gives values.
+    /// Encodes a row group. `put` writes its values.
     pub(super) fn encode(
         &self,
         put: impl FnOnce(&mut GroupEncoder<'_>) -> Result<()>,
@@ -168,7 +168,7 @@ impl FeatureTable {
         })
     }
 
-    /// Encodes rows as a row group. The rows must be parts of `bytes`.
+    /// Encodes rows as a row group. The rows must be slices of `bytes`.
     pub(crate) fn encode<'r>(
         &self,
         bytes: &'r Bytes,
@@ -181,7 +181,7 @@ impl FeatureTable {
             while rows.peek().is_some() {
                 let read = values.read(bytes, &mut rows);
                 read.map_err(|error| Error::Internal(error.to_string()))?;
-                self.put(&values, columns)?;
+                self.put(columns, &values)?;
                 facts.add(&values.facts);
             }
             Ok(())
@@ -190,7 +190,7 @@ impl FeatureTable {
     }
 
     /// Encodes the values of some rows.
-    fn put(&self, values: &FeatureValues, columns: &mut GroupEncoder<'_>) -> Result<()> {
+    fn put(&self, columns: &mut GroupEncoder<'_>, values: &FeatureValues) -> Result<()> {
         columns.bytes(&values.kinds)?;
         columns.int64(&values.ids)?;
         if self.info.has(InfoColumns::VERSION) {
@@ -289,7 +289,7 @@ fn properties(options: &GeoParquetOptions) -> Result<WriterPropertiesBuilder> {
     Ok(properties)
 }
 
-/// The types of geometries, in the order of partitions.
+/// The name of the partition with a number, in the order of [`GeometryType`].
 pub(crate) const fn partition_name(number: u64) -> &'static str {
     match number {
         0 => GeometryType::Point.partition(),

@@ -100,7 +100,7 @@ impl Default for GeoParquetOptions {
     }
 }
 
-/// An error of the library that writes Parquet. It writes to memory or to an output, whose errors are reported first.
+/// The error for a failure of the Parquet library. Errors of the output are reported instead, if there are any.
 fn failed(error: impl fmt::Display) -> Error {
     Error::Internal(format!("cannot write Parquet: {error}"))
 }

@@ -1,4 +1,4 @@
-//! The parts of tables in a directory, as this program writes them.
+//! Recognizing the parts of tables that this program has written.
 
 use crate::system::{read_at, read_exact_at};
 use std::fs::File;
@@ -6,12 +6,13 @@ use std::path::Path;
 
 /// The bytes at both ends of a Parquet file.
 const MAGIC: &[u8] = b"PAR1";
-/// How the name of the program in a footer begins.
+/// The prefix of `created_by` in a footer.
 const AUTHOR: &[u8] = b"pbfhogg version ";
-/// The number of bytes at the end of a file in which the name of the program is. Only the orders of columns follow it.
+/// The length in bytes of the end of a file that contains `created_by`. Only the orders of columns follow it.
 const TAIL: u64 = 1 << 16;
 
-/// Whether this program has written the open file of a directory of tables, given its path in the directory.
+/// Whether an open file is a part that this program has written, by its path in the directory and its footer. A file
+/// that cannot be read is none.
 pub(crate) fn is_part(path: &Path, file: &File) -> bool {
     is_name(path) && is_own(file).unwrap_or(false)
 }

@@ -13,8 +13,7 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use std::ops::Range;
 
-/// The number of values, with those in lists, at which a batch of rows ends: few enough to stay in a cache of the
-/// processor.
+/// The number of values, including those in lists, at which a batch of rows ends. A batch fits into a CPU cache.
 const BATCH_VALUES: usize = 16_384;
 
 /// A table of objects.
@@ -28,13 +27,13 @@ pub(crate) struct ObjectRows {
     rows: Vec<ObjectRow>,
     /// All texts of the rows.
     texts: Vec<u8>,
-    /// The ranges of the keys and values of tags in `texts`.
+    /// The keys and values of all tags, as ranges of `texts`.
     tags: Vec<(Range<u32>, Range<u32>)>,
     refs: Vec<i64>,
     members: Vec<(ObjectKind, i64, Range<u32>)>,
 }
 
-/// An object. Ranges are those of its parts in the lists of [`ObjectRows`].
+/// An object. Its parts are ranges of the lists of [`ObjectRows`].
 struct ObjectRow {
     id: i64,
     /// Latitude and longitude in degrees.
@@ -107,7 +106,7 @@ impl ObjectTable {
             let mut rest = rows.rows.as_slice();
             while !rest.is_empty() {
                 let (next, later) = rest.split_at(batch_len(rest));
-                lists.put(next, columns)?;
+                lists.put(columns, next)?;
                 rest = later;
             }
             Ok(())
@@ -141,7 +140,7 @@ impl Lists {
     }
 
     /// Encodes the values of some rows.
-    fn put(&self, rows: &[ObjectRow], columns: &mut GroupEncoder<'_>) -> Result<()> {
+    fn put(&self, columns: &mut GroupEncoder<'_>, rows: &[ObjectRow]) -> Result<()> {
         columns.int64(&Values::of(rows, |row, values| values.values.push(row.id)))?;
         let tags_of = |row: &ObjectRow| &self.tags[row.tags.clone()];
         columns.bytes(&Values::of(rows, |row, values| {
@@ -171,11 +170,11 @@ impl Lists {
         columns.bytes(&Values::of(rows, |row, values| {
             values.push_list(members_of(row).iter().map(|member| self.text(&member.2)));
         }))?;
-        self.put_info(rows, columns)
+        self.put_info(columns, rows)
     }
 
     /// Encodes the metadata of some rows.
-    fn put_info(&self, rows: &[ObjectRow], columns: &mut GroupEncoder<'_>) -> Result<()> {
+    fn put_info(&self, columns: &mut GroupEncoder<'_>, rows: &[ObjectRow]) -> Result<()> {
         columns.int64(&Values::of(rows, |row, values| {
             values.push_optional(row.info.changeset)
         }))?;
@@ -204,14 +203,14 @@ impl ObjectRows {
         self.rows.len()
     }
 
-    /// Whether the rows with an object take at most `most` bytes of memory. Without rows, there is room for any object.
+    /// Whether the rows and an object take at most `most` bytes of memory. True if there are no rows.
     pub(crate) fn has_room(&self, element: &Element<'_>, most: usize) -> bool {
         let parts = element.most_parts();
         let memory = parts.tags * 16 + parts.refs * 8 + parts.members * 24;
         self.rows.is_empty() || self.memory() + memory <= most
     }
 
-    /// Makes room for the parts of a long object: memory that grows by doubling would take twice as much.
+    /// Reserves the exact memory for a large object, where growth by doubling would waste up to half.
     fn reserve(&mut self, element: &Element<'_>) {
         const LONG: usize = 100_000;
         let parts = element.most_parts();
@@ -222,7 +221,7 @@ impl ObjectRows {
         }
     }
 
-    /// The memory of the rows in bytes, about.
+    /// The approximate memory of the rows in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.rows.len() * size_of::<ObjectRow>()
             + self.texts.len()

@@ -1,4 +1,4 @@
-//! Features as rows of bytes, which are sorted before they become columns.
+//! Encoding features as rows, which are sorted before they become columns.
 
 use crate::area::AreaPolygon;
 use crate::error::FormatError;
@@ -49,7 +49,7 @@ impl GeometryType {
     }
 }
 
-/// The metadata that objects have.
+/// A set of metadata attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct InfoColumns(u8);
 
@@ -81,8 +81,8 @@ pub(super) fn extent_of(geometry: &Geometry<'_>) -> Option<Extent> {
     }
 }
 
-/// The key by which a feature is sorted: the position on the Hilbert curve, below the type of the geometry if the types
-/// have files of their own.
+/// The sort key of a feature: the position on the Hilbert curve, with the type of the geometry above it if each type
+/// has its own files.
 pub(crate) fn sort_key(geometry: &Geometry<'_>, is_partitioned: bool) -> u64 {
     let position = extent_of(geometry).map_or(0, |extent| extent.curve_position(CURVE_BITS));
     let partition = if is_partitioned {
@@ -93,8 +93,8 @@ pub(crate) fn sort_key(geometry: &Geometry<'_>, is_partitioned: bool) -> u64 {
     partition << CURVE_BITS | position
 }
 
-/// Appends a feature as a row. Rows of different objects differ in their first bytes, which follow kind and id. Returns
-/// the metadata that the object has.
+/// Appends a feature as a row. Rows begin with kind and id, so that rows with equal sort keys compare by object.
+/// Returns the metadata attributes that the object has.
 pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoColumns {
     out.push(feature.kind as u8);
     out.extend_from_slice(&(feature.id as u64 ^ 1 << 63).to_be_bytes());
@@ -237,7 +237,7 @@ impl<'a> FeatureRow<'a> {
     }
 }
 
-/// The tags of a row: keys and values, which alternate.
+/// The tags of a row: alternating keys and values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoredTags<'a>(&'a [u8]);
 
@@ -273,7 +273,7 @@ fn read_if(is_present: bool, values: &mut Varints<'_>) -> Result<Option<i64>, Fo
     }
 }
 
-/// Memory for the points of a geometry, which is used again.
+/// Reusable memory for a geometry.
 #[derive(Debug, Default)]
 pub(crate) struct GeometryBuffer {
     points: Vec<Point>,
