@@ -485,9 +485,7 @@ fn a_blob_that_is_not_where_the_header_says_is_an_error() {
 
 #[test]
 fn a_filter_selects_before_features_are_made() {
-    let Some(input) = real_file("monaco.osm.pbf") else {
-        return;
-    };
+    let input = real_file("monaco.osm.pbf");
     let all = exported(&[&input, &"-f", &"text"]);
     for (filters, has) in [
         (vec!["w/highway"], "LINESTRING"),
@@ -707,12 +705,11 @@ fn a_full_disk_and_a_history_leave_nothing() {
         "{error}"
     );
     assert_eq!(count(), before);
-    if let Some(history) = real_file("deleted_nodes.osh.pbf") {
-        let error = run_fail(&[&"export", &history, &"-o", &output]);
-        assert!(
-            error.contains("history") && error.lines().count() == 1,
-            "{error}"
-        );
-    }
+    let history = real_file("deleted_nodes.osh.pbf");
+    let error = run_fail(&[&"export", &history, &"-o", &output]);
+    assert!(
+        error.contains("history") && error.lines().count() == 1,
+        "{error}"
+    );
     assert_eq!(count(), before);
 }

@@ -42,9 +42,7 @@ fn expect_of_objects(objects: &[Object], size: usize) {
 
 #[test]
 fn a_file_whose_header_lies_about_its_order_gives_all_that_belongs_to_a_region() {
-    let Some(input) = real_file("baltimore.osm.pbf") else {
-        return;
-    };
+    let input = real_file("baltimore.osm.pbf");
     let objects = decode::objects(&input);
     let spread = Spread::of(objects.iter().filter_map(place_of));
     let region = spread.boxed([40, 40, 60, 60]);
@@ -227,9 +225,7 @@ fn all_versions_come_of_what_has_one_in_the_region() {
 
 #[test]
 fn a_deleted_node_is_nowhere() {
-    let Some(path) = real_file("deleted_nodes.osh.pbf") else {
-        return;
-    };
+    let path = real_file("deleted_nodes.osh.pbf");
     let objects = decode::objects(&path);
     let region = box_of_degrees(-1, -1, 2, 2);
     let expected = extracted(&objects, &region, Strategy::CompleteWays);

@@ -24,9 +24,7 @@ fn keys(value: &Value) -> Vec<&str> {
 
 #[test]
 fn answers_have_the_fields_that_clients_expect() {
-    let Some(input) = real_file("malta.osm.pbf") else {
-        return;
-    };
+    let input = real_file("malta.osm.pbf");
     let directory = tempfile::tempdir().unwrap();
     let index = directory.path().join("index");
     build(&input, &index);
@@ -240,9 +238,7 @@ fn xml_and_geocodejson_have_the_members_of_their_published_examples() {
 
 #[test]
 fn bad_requests_and_bad_clients_get_an_error_and_harm_nobody() {
-    let Some(input) = real_file("liechtenstein-c.osm.pbf") else {
-        return;
-    };
+    let input = real_file("liechtenstein-c.osm.pbf");
     let directory = tempfile::tempdir().unwrap();
     let index = directory.path().join("index");
     build(&input, &index);
@@ -328,9 +324,7 @@ fn bad_requests_and_bad_clients_get_an_error_and_harm_nobody() {
 
 #[test]
 fn fifty_connections_at_once_get_their_answers_while_the_index_is_rebuilt() {
-    let Some(input) = real_file("liechtenstein-c.osm.pbf") else {
-        return;
-    };
+    let input = real_file("liechtenstein-c.osm.pbf");
     let directory = tempfile::tempdir().unwrap();
     let index = directory.path().join("index");
     build(&input, &index);
@@ -364,9 +358,7 @@ fn fifty_connections_at_once_get_their_answers_while_the_index_is_rebuilt() {
     });
     assert!(answered > 1000, "{answered}");
     // Another file under the same directory is answered from at once, or after a moment without a signal.
-    let Some(other) = real_file("monaco.osm.pbf") else {
-        return;
-    };
+    let other = real_file("monaco.osm.pbf");
     service.wait_for("liechtenstein");
     build(&other, &index);
     service.signal(Signal::HUP);
@@ -385,9 +377,7 @@ fn fifty_connections_at_once_get_their_answers_while_the_index_is_rebuilt() {
 /// Set `PBFHOGG_PICTURES=DIRECTORY` to keep a picture of the page.
 #[test]
 fn the_page_answers_a_click_in_a_browser() {
-    let Some(input) = real_file("malta.osm.pbf") else {
-        return;
-    };
+    let input = real_file("malta.osm.pbf");
     let Some(mut browser) = Browser::start() else {
         return;
     };

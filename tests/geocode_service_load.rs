@@ -12,12 +12,12 @@ use tempfile::TempDir;
 /// A request whose answer is large.
 const MAP: &str = "GET /map?bbox=-180,-90,180,90 HTTP/1.1\r\nHost: x\r\n\r\n";
 
-fn index(input: &str) -> Option<(TempDir, PathBuf)> {
-    let input = real_file(input)?;
+fn index(input: &str) -> (TempDir, PathBuf) {
+    let input = real_file(input);
     let directory = tempfile::tempdir().unwrap();
     let index = directory.path().join("index");
     build(&input, &index);
-    Some((directory, index))
+    (directory, index)
 }
 
 fn connect(service: &Service, bytes: &[u8]) -> TcpStream {
@@ -40,9 +40,7 @@ fn all_of(service: &Service, bytes: &[u8]) -> String {
 #[test]
 fn answers_to_a_thousand_connections_that_do_not_read_are_not_held() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    let Some((_directory, index)) = index("malta.osm.pbf") else {
-        return;
-    };
+    let (_directory, index) = index("malta.osm.pbf");
     let (_, maximum) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, maximum, maximum).unwrap();
     let service = Service::start(&index);
@@ -95,9 +93,7 @@ fn answers_to_a_thousand_connections_that_do_not_read_are_not_held() {
 
 #[test]
 fn pipelined_requests_are_answered_in_order_as_they_are_read() {
-    let Some((_directory, index)) = index("liechtenstein-c.osm.pbf") else {
-        return;
-    };
+    let (_directory, index) = index("liechtenstein-c.osm.pbf");
     let service = Service::start(&index);
     let whole = service.get("/map?bbox=-180,-90,180,90");
     assert!(whole.2.len() > 100_000, "{}", whole.2.len());
@@ -128,9 +124,7 @@ fn pipelined_requests_are_answered_in_order_as_they_are_read() {
 
 #[test]
 fn a_connection_beyond_the_maximum_is_told_so() {
-    let Some((_directory, index)) = index("monaco.osm.pbf") else {
-        return;
-    };
+    let (_directory, index) = index("monaco.osm.pbf");
     let service = Service::start_with(&index, &["--max-connections", "2", "--cors"]);
     let ask = "GET /status HTTP/1.1\r\nHost: x\r\n\r\n".as_bytes();
     let mut open = [connect(&service, ask), connect(&service, ask)];
@@ -153,9 +147,7 @@ fn a_connection_beyond_the_maximum_is_told_so() {
 
 #[test]
 fn a_client_that_neither_reads_nor_writes_is_cut_off() {
-    let Some((_directory, index)) = index("malta.osm.pbf") else {
-        return;
-    };
+    let (_directory, index) = index("malta.osm.pbf");
     let options = ["--timeout", "1", "--max-connections", "1"];
     let service = Service::start_with(&index, &options);
     for bytes in [MAP.repeat(3).as_str(), "", "GET /stat"] {
@@ -173,9 +165,7 @@ fn a_client_that_neither_reads_nor_writes_is_cut_off() {
 
 #[test]
 fn a_service_ends_soon_while_clients_do_not_read() {
-    let Some((_directory, index)) = index("malta.osm.pbf") else {
-        return;
-    };
+    let (_directory, index) = index("malta.osm.pbf");
     let mut service = Service::start(&index);
     let mut stalled = connect(&service, MAP.repeat(3).as_bytes());
     assert_eq!(stalled.read(&mut [0]).unwrap(), 1);
@@ -191,9 +181,7 @@ fn a_service_ends_soon_while_clients_do_not_read() {
 
 #[test]
 fn pages_of_other_origins_are_allowed_only_if_the_options_say_so() {
-    let Some((_directory, index)) = index("monaco.osm.pbf") else {
-        return;
-    };
+    let (_directory, index) = index("monaco.osm.pbf");
     let preflight = b"OPTIONS /reverse HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\n\
         Access-Control-Request-Method: GET\r\nConnection: close\r\n\r\n";
     let plain = Service::start(&index);
@@ -233,9 +221,7 @@ fn pages_of_other_origins_are_allowed_only_if_the_options_say_so() {
 
 #[test]
 fn each_form_of_a_request_has_one_status() {
-    let Some((_directory, index)) = index("monaco.osm.pbf") else {
-        return;
-    };
+    let (_directory, index) = index("monaco.osm.pbf");
     let service = Service::start(&index);
     let long = "x".repeat(17 << 10);
     let many = "A: b\r\n".repeat(200);

@@ -32,9 +32,7 @@ fn json(output: &std::process::Output) -> serde_json::Value {
 
 #[test]
 fn an_output_has_a_table_and_plain_blob_headers() {
-    let Some(input) = real_file("malta.osm.pbf") else {
-        return;
-    };
+    let input = real_file("malta.osm.pbf");
     let dir = tempfile::tempdir().unwrap();
     let output = dir.path().join("out.osm.pbf");
     run_ok(&[&"cat", &input, &"-o", &output]);
@@ -54,9 +52,7 @@ fn an_output_has_a_table_and_plain_blob_headers() {
 
 #[test]
 fn an_unindexed_file_is_told_by_the_exit_status() {
-    let Some(input) = real_file("malta.osm.pbf") else {
-        return;
-    };
+    let input = real_file("malta.osm.pbf");
     let status = common::pbfhogg()
         .args(["inspect", "--indexed"])
         .arg(&input)
@@ -71,9 +67,7 @@ fn an_unindexed_file_is_told_by_the_exit_status() {
 
 #[test]
 fn the_per_blob_index_says_what_is_in_each_blob() {
-    let Some(input) = real_file("malta.osm.pbf") else {
-        return;
-    };
+    let input = real_file("malta.osm.pbf");
     let dir = tempfile::tempdir().unwrap();
     let output = dir.path().join("out.osm.pbf");
     run_ok(&[&"cat", &"--blob-index", &input, &"-o", &output]);
@@ -114,9 +108,7 @@ fn the_per_blob_index_says_what_is_in_each_blob() {
 
 #[test]
 fn a_file_with_only_per_blob_indexes_is_planned_without_being_decoded() {
-    let Some(input) = real_file("heidelberg.osm.pbf") else {
-        return;
-    };
+    let input = real_file("heidelberg.osm.pbf");
     let dir = tempfile::tempdir().unwrap();
     let [indexed, changes, output, stats] =
         ["i.osm.pbf", "a.osc", "o.osm.pbf", "s.json"].map(|name| dir.path().join(name));
@@ -388,9 +380,7 @@ fn a_table_of_version_1_is_read_and_rewritten() {
 
 #[test]
 fn a_stream_is_complete_and_has_a_table_at_its_end() {
-    let Some(input) = real_file("monaco.osm.pbf") else {
-        return;
-    };
+    let input = real_file("monaco.osm.pbf");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("stream.osm.pbf");
     let output = run_ok(&[&"sort", &input, &"-o", &"-"]).stdout;
@@ -465,9 +455,7 @@ fn a_stream_declares_what_it_may_hold_and_no_order_that_was_not_verified() {
 
 #[test]
 fn inspect_counts_kinds_in_blobs_of_several_kinds() {
-    let Some(input) = real_file("malta.osm.pbf") else {
-        return;
-    };
+    let input = real_file("malta.osm.pbf");
     for (key, count) in [
         ("data.count.nodes", "252937"),
         ("data.count.ways", "40028"),

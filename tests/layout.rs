@@ -6,14 +6,14 @@ use crate::common::{Kind, Object, craft, decode, is_long, pbfhogg, run_fail, run
 use std::path::{Path, PathBuf};
 
 /// A real file whose ways have locations, in order; and the same in a spatial layout.
-fn layouts(name: &str, dir: &Path) -> Option<[PathBuf; 2]> {
-    let input = real_file(name)?;
+fn layouts(name: &str, dir: &Path) -> [PathBuf; 2] {
+    let input = real_file(name);
     let file = |suffix: &str| dir.join(format!("{name}-{suffix}.osm.pbf"));
     let [sorted, located, spatial] = [file("sorted"), file("located"), file("spatial")];
     run_ok(&[&"sort", &input, &"-o", &sorted]);
     run_ok(&[&"add-locations-to-ways", &"-n", &sorted, &"-o", &located]);
     lay_out(&located, &spatial, "2");
-    Some([located, spatial])
+    [located, spatial]
 }
 
 /// Writes the objects of a file in a spatial layout, with a number of threads.
@@ -39,9 +39,7 @@ fn in_order(path: &Path) -> Vec<Object> {
 fn the_objects_are_the_same_and_the_order_is_honest() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["malta.osm.pbf", "monaco.osm.pbf"] {
-        let Some([located, spatial]) = layouts(name, dir.path()) else {
-            return;
-        };
+        let [located, spatial] = layouts(name, dir.path());
         let expected = decode::objects(&located);
         assert!(in_order(&spatial) == expected, "{name}");
         assert!(decode::objects(&spatial) != expected);
@@ -118,9 +116,7 @@ fn extracts_are_the_same_and_read_less() {
     let dir = tempfile::tempdir().unwrap();
     let count = if is_long() { 100 } else { 12 };
     for name in ["malta.osm.pbf", "liechtenstein-c.osm.pbf"] {
-        let Some([located, spatial]) = layouts(name, dir.path()) else {
-            return;
-        };
+        let [located, spatial] = layouts(name, dir.path());
         let [expected, found] =
             ["expected.osm.pbf", "found.osm.pbf"].map(|name| dir.path().join(name));
         let (mut decoded, mut kept) = ([0, 0], 0);
@@ -232,9 +228,7 @@ r5 v1\n";
 #[test]
 fn damaged_inputs_are_errors_and_leave_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let Some([located, _]) = layouts("monaco.osm.pbf", dir.path()) else {
-        return;
-    };
+    let [located, _] = layouts("monaco.osm.pbf", dir.path());
     let bytes = std::fs::read(&located).unwrap();
     let [input, output] = ["damaged.osm.pbf", "out.osm.pbf"].map(|name| dir.path().join(name));
     let mut refused = 0;
@@ -275,9 +269,7 @@ fn damaged_inputs_are_errors_and_leave_nothing() {
 #[test]
 fn inputs_that_cannot_have_the_layout_are_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(input) = real_file("malta.osm.pbf") else {
-        return;
-    };
+    let input = real_file("malta.osm.pbf");
     let file = |name: &str| dir.path().join(name);
     let output = file("out.osm.pbf");
     let refuse = |input: &Path| {
@@ -286,7 +278,7 @@ fn inputs_that_cannot_have_the_layout_are_refused() {
         message
     };
     assert!(refuse(&input).contains("add-locations-to-ways"));
-    let [located, spatial] = layouts("malta.osm.pbf", dir.path()).unwrap();
+    let [located, spatial] = layouts("malta.osm.pbf", dir.path());
     assert!(refuse(&spatial).contains("sort"));
     for form in ["pbf,add_metadata=false", "pbf,pbf_dense_nodes=false"] {
         let layout = ["repack", "--layout", "hilbert", "-f", form];
@@ -297,9 +289,7 @@ fn inputs_that_cannot_have_the_layout_are_refused() {
         assert!(message.contains("pbfhogg cat"), "{message}");
         assert!(run.status.code() == Some(2) && !output.exists());
     }
-    if let Some(history) = real_file("deleted_nodes.osh.pbf") {
-        assert!(refuse(&history).contains("history"));
-    }
+    assert!(refuse(&real_file("deleted_nodes.osh.pbf")).contains("history"));
 
     // An entry with a box that is too small is found when the blob is read, and by `check`.
     let mut bytes = std::fs::read(&spatial).unwrap();

@@ -132,12 +132,10 @@ fn history_files_keep_each_version_once() {
 #[test]
 fn files_with_nothing_in_common_are_merged_as_osmium_merges_them() {
     let names = ["monaco.osm.pbf", "malta.osm.pbf", "heidelberg.osm.pbf"];
-    let [Some(one), Some(two), Some(three)] = names.map(real_file) else {
-        return;
-    };
     if !osmium() {
         return;
     }
+    let [one, two, three] = names.map(real_file);
     let dir = tempfile::tempdir().unwrap();
     let theirs = dir.path().join("theirs.osm.pbf");
     let status = Command::new("osmium")
@@ -167,13 +165,7 @@ fn three_days_of_andorra_give_the_latest_version_of_everything_that_was_ever_the
         "andorra-b.osm.pbf",
         "andorra-c.osm.pbf",
     ];
-    let Some(inputs) = names
-        .map(real_file)
-        .into_iter()
-        .collect::<Option<Vec<PathBuf>>>()
-    else {
-        return;
-    };
+    let inputs = names.map(real_file);
     let dir = tempfile::tempdir().unwrap();
     let mut latest: std::collections::HashMap<(Kind, i64), Object> = Default::default();
     for object in inputs.iter().flat_map(|path| decode::objects(path)) {

@@ -54,7 +54,7 @@ fn the_changes_are_those_that_osmium_writes() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut inputs = days(dir.path());
-    inputs.extend(real_file("000466354.osc.gz"));
+    inputs.push(real_file("000466354.osc.gz"));
     let [ours, theirs] = ["ours.osc.gz", "theirs.osc.gz"].map(|name| dir.path().join(name));
     for simplify in [&[][..], &["-s"]] {
         let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> =

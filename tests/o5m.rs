@@ -80,10 +80,7 @@ fn files_of_osmconvert_have_the_objects_of_the_pbf() {
 
 #[test]
 fn differences_of_osmconvert_are_applied_as_change_files_are() {
-    let Some((old, new)) = real_file("andorra-a.osm.pbf").zip(real_file("andorra-b.osm.pbf"))
-    else {
-        return;
-    };
+    let [old, new] = ["andorra-a.osm.pbf", "andorra-b.osm.pbf"].map(real_file);
     if !osmconvert() || !osmium() {
         return;
     }

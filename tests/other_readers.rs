@@ -2,37 +2,10 @@
 
 use crate::common;
 use crate::common::craft::{self, Shape};
-use crate::common::oracle::{osmium, real_file};
+use crate::common::oracle::{osmconvert, osmium, osmosis, python_with_osmium, real_file};
 use crate::common::{decode, node, run_ok};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// Whether a program can be run. A missing program fails the test if oracles are required.
-fn available(name: &str, probe: &mut Command) -> bool {
-    let found = probe.output().is_ok_and(|output| output.status.success());
-    let required = std::env::var("PBFHOGG_REQUIRE_ORACLES").is_ok_and(|value| value == "1");
-    assert!(found || !required, "{name} is required but not installed");
-    if !found {
-        eprintln!("skipped: {name} is not installed");
-    }
-    found
-}
-
-fn python() -> Option<&'static str> {
-    let has = |python: &&str| {
-        Command::new(python)
-            .args(["-c", "import osmium"])
-            .output()
-            .is_ok_and(|output| output.status.success())
-    };
-    let found = ["python3", "/usr/bin/python3"].into_iter().find(has);
-    available(
-        "pyosmium",
-        Command::new(found.unwrap_or("false")).arg("--version"),
-    )
-    .then_some(())?;
-    found
-}
 
 /// Object ids with their kinds, as other programs print them: "n1", "w2", "r3".
 type Ids = Vec<String>;
@@ -82,7 +55,7 @@ pub fn check_all(path: &Path) {
             .collect();
         assert!(ids == expected, "osmium: {}", path.display());
     }
-    if available("osmconvert", Command::new("osmconvert").arg("-h")) {
+    if osmconvert() {
         let xml = stdout(Command::new("osmconvert").arg(path).arg("--out-osm"));
         assert!(
             ids_in_xml(&xml) == expected,
@@ -90,7 +63,7 @@ pub fn check_all(path: &Path) {
             path.display()
         );
     }
-    if available("osmosis", Command::new("osmosis").args(["-q", "-v", "0"])) {
+    if osmosis() {
         let xml = stdout(
             Command::new("osmosis")
                 .args(["-q", "--read-pbf"])
@@ -99,7 +72,7 @@ pub fn check_all(path: &Path) {
         );
         assert!(ids_in_xml(&xml) == expected, "osmosis: {}", path.display());
     }
-    if let Some(python) = python() {
+    if let Some(python) = python_with_osmium() {
         let script = "import osmium, sys
 class H(osmium.SimpleHandler):
     def node(self, o): print('n%d' % o.id)
@@ -143,9 +116,7 @@ fn many_blobs(dir: &Path) -> PathBuf {
 
 #[test]
 fn a_small_indexed_file_is_read_by_all() {
-    let Some(input) = real_file("monaco.osm.pbf") else {
-        return;
-    };
+    let input = real_file("monaco.osm.pbf");
     let dir = tempfile::tempdir().unwrap();
     let output = dir.path().join("out.osm.pbf");
     run_ok(&[&"cat", &input, &"-o", &output]);
@@ -178,9 +149,7 @@ fn blobs_that_were_spliced_and_built_are_read_by_all() {
 
 #[test]
 fn metadata_added_to_a_file_without_any_is_read_by_all() {
-    let Some(input) = real_file("porto.osm.pbf") else {
-        return;
-    };
+    let input = real_file("porto.osm.pbf");
     let dir = tempfile::tempdir().unwrap();
     let (changes, output) = (dir.path().join("a.osc"), dir.path().join("out.osm.pbf"));
     let new = "<node id='5' version='1' timestamp='2020-01-01T00:00:00Z' lat='1' lon='1'><tag k='a' v='b'/></node>";

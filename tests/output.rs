@@ -1,13 +1,16 @@
 //! Backends, file systems and signals: all backends write the same bytes, and a failed run leaves no file.
 //!
-//! Tests that need their own file system mount an image or a tmpfs. They are skipped, with a message, if that fails.
+//! Tests that need their own file system mount an image or a tmpfs. If that fails they are among the tests that
+//! the end of the run names.
 
 use crate::common::answers::ask;
 use crate::common::kills::end_after;
+use crate::common::missing::allowed;
+use crate::common::oracle::{available, runs, strace};
 use crate::common::{Arg, pbfhogg, run_ok, world};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn names(dir: &Path) -> Vec<PathBuf> {
@@ -15,26 +18,17 @@ fn names(dir: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Runs a system program; `None` if it is missing or fails.
-fn system(program: &str, args: &[&str]) -> Option<Output> {
-    let output = Command::new(program).args(args).output().ok()?;
-    output.status.success().then_some(output)
-}
-
 /// A mounted file system, unmounted on drop.
 struct Mount(tempfile::TempDir);
 
 impl Mount {
-    /// Mounts a file system. Prints a message and returns `None` if the machine does not allow it.
+    /// Mounts a file system; `None` if the machine does not allow it.
     fn new(args: &[&str]) -> Option<Self> {
         let point = tempfile::tempdir().unwrap();
         let path = point.path().to_str().unwrap().to_owned();
         let args: Vec<&str> = args.iter().copied().chain([path.as_str()]).collect();
-        if system("mount", &args).is_none() {
-            eprintln!("skipped: mount {args:?} is not possible here");
-            return None;
-        }
-        Some(Self(point))
+        let is_mounted = runs(Command::new("mount").args(&args));
+        allowed(is_mounted, "file systems cannot be mounted").then_some(Self(point))
     }
 
     fn path(&self) -> &Path {
@@ -63,8 +57,9 @@ fn copies_share_blocks_where_the_file_system_can() {
         let file = std::fs::File::create(&image).unwrap();
         file.set_len(400 << 20).unwrap();
         let image = image.to_str().unwrap();
-        if system(&format!("mkfs.{kind}"), &["-q", image]).is_none() {
-            eprintln!("skipped: there is no mkfs.{kind}");
+        let mkfs = format!("mkfs.{kind}");
+        let is_made = runs(Command::new(&mkfs).args(["-q", image]));
+        if !available(is_made, &format!("no {mkfs} on the PATH")) {
             continue;
         }
         let Some(mount) = Mount::new(&["-o", "loop", image]) else {
@@ -185,8 +180,7 @@ fn a_full_disk_is_said_before_it_is_met_and_costs_nothing() {
 
 #[test]
 fn io_uring_that_is_refused_is_done_without_and_said() {
-    if system("strace", &["-V"]).is_none() {
-        eprintln!("skipped: there is no strace");
+    if !strace() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -209,8 +203,7 @@ fn io_uring_that_is_refused_is_done_without_and_said() {
             .output()
             .unwrap();
         let stderr = String::from_utf8_lossy(&result.stderr);
-        if stderr.contains("ptrace") {
-            eprintln!("skipped: {stderr}");
+        if !allowed(!stderr.contains("ptrace"), "processes cannot be traced") {
             return;
         }
         assert!(result.status.success(), "{fault}: {stderr}");

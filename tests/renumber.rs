@@ -248,8 +248,7 @@ fn the_map_is_the_one_that_osmium_keeps() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let [one, two] =
-        ["andorra-a.osm.pbf", "andorra-b.osm.pbf"].map(|name| real_file(name).unwrap());
+    let [one, two] = ["andorra-a.osm.pbf", "andorra-b.osm.pbf"].map(real_file);
     let output = dir.path().join("out.osm.pbf");
     let maps = ["ours", "theirs"].map(|name| dir.path().join(name));
     maps.iter()

@@ -29,7 +29,7 @@ fn sorted(mut objects: Vec<Object>) -> Vec<Object> {
 #[test]
 fn every_awkward_block_comes_out_in_order_with_nothing_lost() {
     let dir = tempfile::tempdir().unwrap();
-    for crafted in common::oracle::awkward_blocks() {
+    for crafted in common::awkward::awkward_blocks() {
         let input = dir.path().join("in.osm.pbf");
         let output = dir.path().join("out.osm.pbf");
         std::fs::write(&input, crafted.file()).unwrap();

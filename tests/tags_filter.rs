@@ -44,11 +44,12 @@ fn compare_with_osmium(input: &Path, expressions: &[Vec<&str>], options: &[&[&st
 #[test]
 fn all_expressions_give_what_osmium_gives() {
     let dir = tempfile::tempdir().unwrap();
-    let extract = renumbered("monaco.lz4.osm.pbf", dir.path());
+    let Some(extract) = renumbered("monaco.lz4.osm.pbf", dir.path()) else {
+        return;
+    };
     let tiny = ["loc_on_ways.osm.pbf", "deleted_nodes.osh.pbf"];
-    let tiny = tiny.map(|name| real_file(name).filter(|_| osmium()));
-    for input in extract.iter().chain(tiny.iter().flatten()) {
-        compare_with_osmium(input, &expressions(), &OPTIONS);
+    for input in tiny.map(real_file).into_iter().chain([extract]) {
+        compare_with_osmium(&input, &expressions(), &OPTIONS);
     }
 }
 
@@ -89,9 +90,10 @@ fn some_expressions_give_what_osmium_gives_on_every_real_file() {
 
 #[test]
 fn difference_ways_are_kept_where_no_relation_is_and_lost_in_osmium() {
-    let Some(input) = real_file("monaco.osm.pbf").filter(|_| osmium()) else {
+    if !osmium() {
         return;
-    };
+    }
+    let input = real_file("monaco.osm.pbf");
     let (_, theirs) = osmium_answer(&[&"tags-filter", &"-i", &input, &"r/type"]);
     assert!(theirs.iter().all(|line| line.starts_with('n')));
     let mut others = decode::objects(&input);
@@ -224,7 +226,7 @@ fn every_awkward_block_gives_the_objects_that_match() {
 fn each_awkward_block_alone_gives_the_objects_that_match() {
     let dir = tempfile::tempdir().unwrap();
     let [input, output] = ["in.osm.pbf", "out.osm.pbf"].map(|name| dir.path().join(name));
-    for crafted in common::oracle::awkward_blocks() {
+    for crafted in common::awkward::awkward_blocks() {
         std::fs::write(&input, crafted.file()).unwrap();
         for (expressions, test) in &QUESTIONS[3..5] {
             for options in OPTIONS {

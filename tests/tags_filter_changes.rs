@@ -13,9 +13,9 @@ fn key(object: &Object) -> Key {
     (object.kind, object.id)
 }
 
-/// A change file, and the objects that osmium reads in it; `None` if either is missing.
+/// A change file, and the objects that osmium reads in it; `None` without osmium.
 fn changes() -> Option<(PathBuf, Vec<Object>)> {
-    let path = real_file("000466354.osc.gz")?;
+    let path = real_file("000466354.osc.gz");
     osmium().then(|| (path.clone(), opl_objects(&path)))
 }
 

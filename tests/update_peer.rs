@@ -1,7 +1,7 @@
 //! `update` and pyosmium's `pyosmium-up-to-date` make the same of a file, and end with the same exit status.
 
 use crate::common::extracts::Dice;
-use crate::common::oracle::available;
+use crate::common::oracle::{available, runs};
 use crate::common::publisher::update_from;
 use crate::common::run_ok;
 use crate::common::web::{Decide, Request, Trouble, Web};
@@ -18,10 +18,9 @@ fn peer() -> Command {
 }
 
 fn has_peer() -> bool {
-    let version = peer().arg("--version").output();
     available(
-        version.is_ok_and(|output| output.status.success()),
-        "pyosmium cannot be installed",
+        runs(peer().arg("--version")),
+        "pyosmium-up-to-date cannot be installed",
     )
 }
 

@@ -1,6 +1,6 @@
 //! Chromium without a window, which opens pages and says what is on them.
 
-use super::oracle::available;
+use super::oracle::chromium;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -22,16 +22,7 @@ pub struct Browser {
 impl Browser {
     /// Starts Chromium; `None` if it is not there.
     pub fn start() -> Option<Self> {
-        let programs = ["chromium", "chromium-browser", "google-chrome"];
-        let runs = |program: &&str| {
-            let version = Command::new(program).arg("--version").output();
-            version.is_ok_and(|output| output.status.success())
-        };
-        let program = programs.into_iter().find(|program| runs(program));
-        if !available(program.is_some(), "there is no Chromium") {
-            return None;
-        }
-        let program = program?;
+        let program = chromium()?;
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name).display().to_string();
         let (commands, answers) = (path("commands"), path("answers"));

@@ -1,6 +1,8 @@
 //! Runs that a signal ends, and what they leave.
 
 use super::is_long;
+use super::missing::allowed;
+use super::oracle::strace;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -74,10 +76,13 @@ pub fn killed_at(call: &str, nth: u32, command: &Command) -> Option<bool> {
     if let Some(directory) = command.get_current_dir() {
         traced.current_dir(directory);
     }
-    let output = traced.output().ok()?;
+    if !strace() {
+        return None;
+    }
+    let output = traced.output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
-    if message.contains("ptrace") || message.contains("invalid system call") {
-        eprintln!("skipped: {message}");
+    let is_traced = !message.contains("ptrace") && !message.contains("invalid system call");
+    if !allowed(is_traced, "processes cannot be traced") {
         return None;
     }
     Some(output.status.signal() == Some(9) || output.status.code() == Some(137))

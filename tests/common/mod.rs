@@ -2,6 +2,7 @@
 
 pub mod answers;
 pub mod areas;
+pub mod awkward;
 pub mod bad_files;
 pub mod browser;
 pub mod comparison;
@@ -12,6 +13,7 @@ pub mod extracts;
 pub mod geocode;
 pub mod hostile;
 pub mod kills;
+pub mod missing;
 pub mod objects;
 pub mod oracle;
 pub mod properties;

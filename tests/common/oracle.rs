@@ -1,23 +1,23 @@
-//! Oracles to compare results with: osmium, real files, and crafted blocks of known content.
+//! Oracles to compare results with: osmium and other programs, and real files.
 //!
-//! If an oracle is missing, a test prints that it is skipped and passes. With `PBFHOGG_REQUIRE_ORACLES=1` it fails.
+//! Tests ask here for every program that they compare with. If one is missing, they leave out the comparison, and the
+//! end of the run says so; in CI they fail ([`super::missing`]).
 
-use super::craft::{Layout, Message, Shape, block, block_of_groups, file, header_payload};
-use super::{
-    Arg, Kind, Object, decode, is_long, known, mixed_objects, node, relation, way, with_metadata,
-};
+use super::missing::{is_required, record};
+use super::{Arg, Kind, Object, decode, is_long};
+use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// The value for an absent coordinate in results of [`opl_objects`] and [`as_opl_shows`].
 pub const NO_LOCATION_NANO: i64 = i64::MAX;
 
-/// A real file by name, in `tests/data` or in the folder that `PBFHOGG_DATA` names; `None` if it is in neither.
-pub fn real_file(name: &str) -> Option<PathBuf> {
+/// A real file by name, in `tests/data` or in the folder that `PBFHOGG_DATA` names.
+pub fn real_file(name: &str) -> PathBuf {
     let mut paths = data_folders().into_iter().map(|folder| folder.join(name));
     let path = paths.find(|path| path.is_file());
-    available(path.is_some(), &format!("no {name} in tests/data"));
-    path
+    path.unwrap_or_else(|| panic!("no {name} in tests/data, which is a part of the repository"))
 }
 
 /// Files that short test runs skip, because another file was written by the same program and has the same shape.
@@ -51,18 +51,69 @@ pub fn small_real_files() -> Vec<PathBuf> {
 }
 
 /// Whether osmium can be run.
+#[track_caller]
 pub fn osmium() -> bool {
-    let version = Command::new("osmium").arg("--version").output();
-    available(
-        version.is_ok_and(|output| output.status.success()),
-        "no osmium on the PATH",
-    )
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    has(&FOUND, "osmium", &["--version"])
 }
 
 /// Whether osmconvert can be run.
+#[track_caller]
 pub fn osmconvert() -> bool {
-    let ran = Command::new("osmconvert").arg("-h").output();
-    available(ran.is_ok(), "no osmconvert on the PATH")
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    has(&FOUND, "osmconvert", &["-h"])
+}
+
+/// Whether osmosis can be run.
+#[track_caller]
+pub fn osmosis() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    has(&FOUND, "osmosis", &["-q", "-v", "0"])
+}
+
+/// Whether strace can be run.
+#[track_caller]
+pub fn strace() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    has(&FOUND, "strace", &["-V"])
+}
+
+/// The first Python that has pyosmium.
+#[track_caller]
+pub fn python_with_osmium() -> Option<&'static str> {
+    static FOUND: OnceLock<Option<&str>> = OnceLock::new();
+    let names = ["python3", "/usr/bin/python3"];
+    let first = || first_of(&names, &["-c", "import osmium"]);
+    let found = *FOUND.get_or_init(first);
+    available(found.is_some(), "no python3 with pyosmium");
+    found
+}
+
+/// The name of Chromium here.
+#[track_caller]
+pub fn chromium() -> Option<&'static str> {
+    static FOUND: OnceLock<Option<&str>> = OnceLock::new();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let found = *FOUND.get_or_init(|| first_of(&names, &["--version"]));
+    available(found.is_some(), "no Chromium on the PATH");
+    found
+}
+
+#[track_caller]
+fn has(found: &OnceLock<bool>, program: &str, args: &[&str]) -> bool {
+    let found = *found.get_or_init(|| runs(Command::new(program).args(args)));
+    available(found, &format!("no {program} on the PATH"))
+}
+
+fn first_of(programs: &[&'static str], args: &[&str]) -> Option<&'static str> {
+    let mut programs = programs.iter().copied();
+    programs.find(|program| runs(Command::new(program).args(args)))
+}
+
+/// Whether a command can be run and succeeds.
+pub fn runs(command: &mut Command) -> bool {
+    let output = command.output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 /// Runs osmconvert, whose output becomes the file `out`. Returns whether it can read its input.
@@ -144,10 +195,12 @@ pub fn opl_file_objects(path: &Path) -> Vec<Object> {
     text.lines().map(opl_object).collect()
 }
 
-/// Copies a real file with new, small ids. They reduce osmium's memory and time.
+/// Copies a real file with new, small ids, which reduce osmium's memory and time. `None` without osmium.
 pub fn renumbered(name: &str, dir: &Path) -> Option<PathBuf> {
-    let input = real_file(name).filter(|_| osmium())?;
-    let output = dir.join(name);
+    if !osmium() {
+        return None;
+    }
+    let (input, output) = (real_file(name), dir.join(name));
     let mut command = Command::new("osmium");
     command.args(["renumber", "--no-progress", "-o"]);
     assert!(command.args([&output, &input]).status().unwrap().success());
@@ -168,14 +221,15 @@ pub fn as_opl_shows(object: &Object) -> Object {
     shown
 }
 
-/// Reports a missing oracle. The test must return if the result is false.
-pub fn available(found: bool, reason: &str) -> bool {
-    if !found {
-        let required = std::env::var("PBFHOGG_REQUIRE_ORACLES").is_ok_and(|value| value == "1");
-        assert!(!required, "PBFHOGG_REQUIRE_ORACLES=1, but {reason}");
-        eprintln!("skipped: {reason}");
+/// Whether a program is there. If it is not, the test fails in CI; elsewhere it is named at the end of the run, and has
+/// to leave out the comparison.
+#[track_caller]
+pub fn available(is_found: bool, reason: &str) -> bool {
+    if !is_found {
+        assert!(!is_required(), "{reason}, but the test needs it");
+        record(reason, Location::caller());
     }
-    found
+    is_found
 }
 
 /// `tests/data`, and the folder that `PBFHOGG_DATA` names, if it is set.
@@ -344,215 +398,4 @@ fn seconds(time: &str) -> i64 {
         .sum::<i64>();
     let days = years + months.iter().take(month as usize - 1).sum::<i64>() + day - 1;
     ((days * 24 + hour) * 60 + minute) * 60 + second
-}
-
-// Crafted blocks.
-
-/// A block and the objects that a decoder must find in it.
-#[derive(Debug, Clone)]
-pub struct Crafted {
-    /// The property that makes the block awkward.
-    pub name: &'static str,
-    /// The payload of the block's frame.
-    pub payload: Vec<u8>,
-    /// The objects in the block, in order.
-    pub objects: Vec<Object>,
-}
-
-impl Crafted {
-    fn new(name: &'static str, objects: Vec<Object>, change: impl Fn(&mut Shape)) -> Crafted {
-        let mut shape = Shape::USUAL;
-        change(&mut shape);
-        let payload = block(&objects, &shape);
-        Crafted {
-            name,
-            payload,
-            objects,
-        }
-    }
-
-    /// A file of this block. Its header declares the features that the block uses.
-    pub fn file(&self) -> Vec<u8> {
-        let mut objects = self.objects.iter();
-        let mut required = vec!["OsmSchema-V0.6", "DenseNodes"];
-        if objects.clone().any(|object| !object.visible) {
-            required.push("HistoricalInformation");
-        }
-        let located = objects.any(|object| !object.locations.is_empty());
-        let optional: &[&str] = if located { &["LocationsOnWays"] } else { &[] };
-        let header = header_payload(&required, optional);
-        file(header, std::slice::from_ref(&self.payload))
-    }
-}
-
-/// Valid blocks with properties that readers are known to handle wrongly.
-pub fn awkward_blocks() -> Vec<Crafted> {
-    let mut blocks = layouts();
-    blocks.extend(partial_metadata());
-    blocks.extend(other_units());
-    blocks.extend(histories());
-    blocks.extend(nearly_empty());
-    blocks
-}
-
-/// The same objects in different layouts.
-fn layouts() -> Vec<Crafted> {
-    let (bare, full) = (mixed_objects(), known(mixed_objects()));
-    let mut blocks = vec![
-        Crafted::new("several groups of different kinds", bare.clone(), |_| {}),
-        Crafted::new("plain nodes", bare, |s| s.dense = false),
-        Crafted::new("full metadata", full.clone(), |_| {}),
-        Crafted::new("full metadata on plain nodes", full.clone(), |s| {
-            s.dense = false
-        }),
-    ];
-    let layouts = [
-        ("unpacked repeated fields", Layout::Unpacked),
-        ("packed runs in several pieces", Layout::Split),
-        ("fields in reverse order", Layout::Reversed),
-        ("unknown fields everywhere", Layout::UnknownFields),
-    ];
-    for (name, layout) in layouts {
-        let change = |shape: &mut Shape| (shape.layout, shape.history) = (layout, true);
-        blocks.push(Crafted::new(name, full.clone(), change));
-    }
-    blocks
-}
-
-/// Blocks without some of the metadata.
-fn partial_metadata() -> Vec<Crafted> {
-    let full = known(mixed_objects());
-    let without = |remove: &dyn Fn(&mut Object)| {
-        let mut objects = full.clone();
-        objects.iter_mut().for_each(remove);
-        objects
-    };
-    let anonymous = without(&|object| (object.uid, object.user) = (None, None));
-    let edited = |object: &mut Object| {
-        (object.changeset, object.uid, object.user) = (None, None, None);
-    };
-    let times = without(&edited);
-    let versions = without(&|object| {
-        edited(object);
-        object.timestamp = None;
-    });
-    let mut some = full.clone();
-    for (object, bare) in some.iter_mut().zip(mixed_objects()).step_by(2) {
-        *object = bare;
-    }
-    vec![
-        Crafted::new("anonymous edits", anonymous, |_| {}),
-        Crafted::new("versions and timestamps", times.clone(), |_| {}),
-        Crafted::new("versions only", versions, |_| {}),
-        Crafted::new("metadata on some objects", some.clone(), |_| {}),
-        Crafted::new("-1 for absent changesets", times, |s| s.absent = -1),
-        Crafted::new("-1 for absent metadata", some.clone(), |s| s.absent = -1),
-        Crafted::new("-1 for absent metadata of plain nodes", some, |s| {
-            (s.absent, s.dense) = (-1, false);
-        }),
-    ]
-}
-
-/// Blocks with unusual granularities and offsets.
-fn other_units() -> Vec<Crafted> {
-    let coarse = |shape: &mut Shape| {
-        shape.granularity = 1000;
-        (shape.lat_offset, shape.lon_offset) = (48_000_000_100, -7_000_000_900);
-    };
-    let coarse_plain = |shape: &mut Shape| {
-        coarse(shape);
-        shape.dense = false;
-    };
-    let at =
-        |id: i64, lat: i64, lon: i64| node(id, 480_000_001 + lat * 10, -70_000_009 + lon * 10, &[]);
-    let mut spots = vec![at(1, 0, 0), at(2, -5, 5), at(3, 123_456, -654_321)];
-    let mut located = way(9, &[1, 2, 3], &[]);
-    located.locations = spots
-        .iter()
-        .map(|node| (node.lat_nano, node.lon_nano))
-        .collect();
-    spots.push(located);
-    let full = known(mixed_objects());
-    vec![
-        Crafted::new("granularity 1000 and offsets", spots.clone(), coarse),
-        Crafted::new("granularity 1000 and plain nodes", spots, coarse_plain),
-        Crafted::new("granularity 1 and offsets", mixed_objects(), |s| {
-            (s.granularity, s.lat_offset, s.lon_offset) = (1, -7, 7);
-        }),
-        Crafted::new("timestamps in milliseconds", full.clone(), |s| {
-            s.date_granularity = 1
-        }),
-        Crafted::new("timestamps in minutes", full, |s| {
-            s.date_granularity = 60_000
-        }),
-    ]
-}
-
-/// Blocks with several versions of an object, some deleted.
-fn histories() -> Vec<Crafted> {
-    let existing = |object, version| with_metadata(object, version, 1_500_000_000, 7, "mapper");
-    let deleted = |object, version| {
-        let mut object = existing(object, version);
-        object.visible = false;
-        object
-    };
-    let versions = vec![
-        existing(node(1, 10, 20, &[("a", "b")]), 1),
-        deleted(node(1, 10, 20, &[]), 2),
-        existing(node(1, 11, 21, &[("a", "c")]), 3),
-        existing(way(1, &[1, 2], &[("a", "b")]), 1),
-        deleted(way(1, &[], &[]), 2),
-        existing(relation(1, &[(Kind::Way, 1, "outer")], &[]), 1),
-        deleted(relation(1, &[], &[]), 2),
-    ];
-    let deleted_node = vec![versions[1].clone()];
-    vec![
-        Crafted::new("deleted versions", versions.clone(), |_| {}),
-        Crafted::new("visible always written", versions.clone(), |s| {
-            s.history = true
-        }),
-        Crafted::new("deleted plain nodes", versions, |s| s.dense = false),
-        Crafted::new("nothing but a deleted node", deleted_node, |_| {}),
-    ]
-}
-
-/// Blocks without parts that nearly all blocks have.
-fn nearly_empty() -> Vec<Crafted> {
-    let nodes = vec![node(1, 5, 6, &[]), node(2, 5, 6, &[])];
-    let case = |name, groups: &[Message], strings: &[&str], holds_nodes: bool| {
-        let payload = block_of_groups(groups.to_vec(), strings, &Shape::USUAL);
-        let objects = if holds_nodes {
-            nodes.clone()
-        } else {
-            Vec::new()
-        };
-        Crafted {
-            name,
-            payload,
-            objects,
-        }
-    };
-    let none = Message::new();
-    let dense = |columns: &Message| Message::new().message(2, columns.clone());
-    let columns = none.clone().packed_sint(1, &[1, 1]);
-    let columns = columns.packed_sint(8, &[5, 0]).packed_sint(9, &[6, 0]);
-    let two = dense(&columns);
-    let no_info = dense(&columns.clone().message(5, Message::new()));
-    let no_tags = dense(&columns.packed_uint(10, &[0, 0]));
-    let changesets = Message::new().message(5, Message::new().varint(1, 77));
-    let around = [none.clone(), two.clone(), none.clone()];
-    let two = &[two][..];
-    vec![
-        case("no group", &[], &[""], false),
-        case("no group and no string", &[], &[], false),
-        case("an empty group", &around[..1], &[""], false),
-        case("empty groups around a full one", &around, &[""], true),
-        case("empty DenseNodes", &[dense(&none)], &[""], false),
-        case("a group of changesets", &[changesets], &[""], false),
-        case("neither DenseInfo nor keys_vals", two, &[""], true),
-        case("an empty DenseInfo", &[no_info], &[""], true),
-        case("keys_vals without tags", &[no_tags], &[""], true),
-        case("nodes and no string", two, &[], true),
-        case("strings that nothing uses", two, &["", "a", "b", "b"], true),
-    ]
 }

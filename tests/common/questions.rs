@@ -1,8 +1,9 @@
 //! Commands that select objects: running them on a file and on its indexed copies, and their expected results, computed
 //! by simple, slow code.
 
+use super::awkward::awkward_blocks;
 use super::craft::{self, Shape};
-use super::oracle::{assert_same_opl, awkward_blocks, opl_without_locations, osmium_answer};
+use super::oracle::{assert_same_opl, opl_without_locations, osmium_answer};
 use super::{Arg, Kind, Object, decode, node, pbfhogg, relation, run_ok, way, with_metadata};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
