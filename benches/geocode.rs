@@ -9,29 +9,20 @@
 //! on one thread when the index is in memory, and how many places a second `geocode` answers as JSON on two threads.
 //! Ends with status 1 if a figure is short.
 
+#[path = "../src/for_tests/random.rs"]
+mod random;
+
 use pbfhogg::commands::{build_geocode_index, geocode};
 use pbfhogg::geocode::{GeocodeIndex, QueryOptions};
 use pbfhogg::{Context, Element, ElementReader, Location};
+use random::Random;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Pseudo-random numbers, the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % limit
-    }
-}
-
 /// Places within 50 m of nodes that are drawn from all nodes of a file, in no order.
 fn places_of(path: &PathBuf, count: usize) -> Vec<Location> {
-    let (mut dice, mut seen, mut places) = (Dice(7), 0, Vec::new());
+    let (mut random, mut seen, mut places) = (Random(7), 0, Vec::new());
     let reader = ElementReader::from_path(path).unwrap();
     reader
         .for_each(|element| {
@@ -42,12 +33,12 @@ fn places_of(path: &PathBuf, count: usize) -> Vec<Location> {
                 return;
             };
             seen += 1;
-            let mut moved = |e7: i32| e7 + dice.below(9000) as i32 - 4500;
+            let mut moved = |e7: i32| e7 + random.below(9000) as i32 - 4500;
             let place = Location::new(moved(location.lat_e7()), moved(location.lon_e7()));
             if places.len() < count {
                 places.extend(place)
             } else {
-                let at = dice.below(seen) as usize;
+                let at = random.below(seen) as usize;
                 if let (Some(slot), Some(place)) = (places.get_mut(at), place) {
                     *slot = place;
                 }
@@ -55,7 +46,7 @@ fn places_of(path: &PathBuf, count: usize) -> Vec<Location> {
         })
         .unwrap();
     for at in (1..places.len()).rev() {
-        places.swap(at, dice.below(at as u64 + 1) as usize);
+        places.swap(at, random.below(at as u64 + 1) as usize);
     }
     places
 }

@@ -8,26 +8,17 @@
 //! and for all regions (medians of three alternating runs), and the estimated and the used memory. With `--compare`,
 //! also extracts each region separately, and compares the files byte by byte.
 
+#[path = "../src/for_tests/random.rs"]
+mod random;
+
 use pbfhogg::FormatError;
 use pbfhogg::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
 use pbfhogg::pbf::{Block, Element};
 use pbfhogg::{Context, osm::ObjectKind};
+use random::Random;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-
-/// Pseudo-random numbers, the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % limit
-    }
-}
 
 /// West, south, east and north edge of a box in degrees.
 type Sides = [f64; 4];
@@ -43,10 +34,10 @@ fn regions_of(path: &Path, count: usize) -> Vec<Sides> {
         .filter(|entry| is_of_nodes(entry.kinds))
         .collect();
     let mut reader = BlobReader::new(&file.input, &ctx);
-    let mut dice = Dice(11);
+    let mut random = Random(11);
     let mut region = || {
-        let entry = blobs[dice.below(blobs.len() as u64) as usize];
-        let wanted = dice.below(u64::from(entry.count));
+        let entry = blobs[random.below(blobs.len() as u64) as usize];
+        let wanted = random.below(u64::from(entry.count));
         let payload = reader.payload(entry).unwrap();
         let (mut number, mut place) = (0, (0.0, 0.0));
         let block = Block::parse(payload).unwrap();
@@ -60,7 +51,7 @@ fn regions_of(path: &Path, count: usize) -> Vec<Sides> {
                 Ok::<_, FormatError>(())
             })
             .unwrap();
-        let [width, height] = [0, 1].map(|_| 0.0025 + dice.below(10_000) as f64 * 1e-6);
+        let [width, height] = [0, 1].map(|_| 0.0025 + random.below(10_000) as f64 * 1e-6);
         let (lat, lon) = place;
         [lon - width, lat - height, lon + width, lat + height]
     };

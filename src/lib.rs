@@ -59,6 +59,10 @@ pub mod commands;
 mod deflate;
 mod engine;
 mod error;
+#[cfg(test)]
+mod for_tests {
+    pub(crate) mod random;
+}
 #[doc(hidden)]
 pub mod file;
 #[doc(hidden)]

@@ -2,7 +2,7 @@
 //! then adding locations.
 
 use crate::common::answers::{ask, file_of};
-use crate::common::extracts::Dice;
+use crate::common::random::Random;
 use crate::common::{Arg, Kind, Object, decode, run_fail, run_ok};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -442,16 +442,16 @@ fn thirty_days_of_a_world() {
 #[test]
 fn days_of_anything_whatever_the_blobs() {
     for seed in 0..6 {
-        let mut dice = Dice(seed);
+        let mut random = Random(seed);
         let dir = tempfile::tempdir().unwrap();
         let opl = dir.path().join("base.opl");
-        std::fs::write(&opl, random_base(&mut dice)).unwrap();
+        std::fs::write(&opl, random_base(&mut random)).unwrap();
         let (whole, cut) = (
             dir.path().join("whole.osm.pbf"),
             dir.path().join("cut.osm.pbf"),
         );
         run_ok(&[&"cat", &"-q", &opl, &"-o", &whole]);
-        let size = (3 + dice.below(30)).to_string();
+        let size = (3 + random.below(30)).to_string();
         run_ok(&[
             &"repack",
             &"-q",
@@ -464,7 +464,7 @@ fn days_of_anything_whatever_the_blobs() {
         let data = Data::of_file(&cut, dir);
         for day in 0..4 {
             data.apply_text(
-                &random_day(&mut dice, 2 + day),
+                &random_day(&mut random, 2 + day),
                 &format!("seed {seed}, day {day}"),
             );
         }
@@ -473,50 +473,50 @@ fn days_of_anything_whatever_the_blobs() {
 
 /// A small number of objects that refer to each other and to missing objects. Members of relations have tags, and one
 /// way has all nodes: a dropped node could not be restored, and its location would be unknown.
-fn random_base(dice: &mut Dice) -> String {
+fn random_base(random: &mut Random) -> String {
     let mut text = String::new();
     for id in 1..60 {
         let tags = if id % 5 == 0 { " Ta=b" } else { "" };
         let _ = writeln!(
             text,
             "n{id} v1{tags} x{} y{}",
-            dice.below(90),
-            dice.below(80)
+            random.below(90),
+            random.below(80)
         );
     }
     for id in 1..40 {
-        let nodes: Vec<String> = (0..dice.below(6))
-            .map(|_| format!("n{}", 1 + dice.below(64)))
+        let nodes: Vec<String> = (0..random.below(6))
+            .map(|_| format!("n{}", 1 + random.below(64)))
             .collect();
         let _ = writeln!(text, "w{id} v1 N{}", nodes.join(","));
     }
     let all: Vec<String> = (1..60).map(|id| format!("n{id}")).collect();
     let _ = writeln!(text, "w900 v1 N{}", all.join(","));
     for id in 1..10 {
-        let _ = writeln!(text, "r{id} v1 Mn{}@", 5 * (1 + dice.below(11)));
+        let _ = writeln!(text, "r{id} v1 Mn{}@", 5 * (1 + random.below(11)));
     }
     text
 }
 
-fn random_day(dice: &mut Dice, version: i64) -> String {
+fn random_day(random: &mut Random, version: i64) -> String {
     let mut text = String::new();
     for _ in 0..12 {
-        let id = 1 + dice.below(70);
+        let id = 1 + random.below(70);
         // Some versions are outdated. Among nodes only tagged ones: the version of a dropped node is unknown.
-        let late = (version - dice.below(3)).max(1);
+        let late = (version - random.below(3)).max(1);
         let node_version = if id % 5 == 0 { late } else { version };
         // Members of relations keep a tag, and so do nodes that are not in the way with all nodes.
-        let tags = if id % 5 == 0 || id >= 60 || dice.below(4) == 0 {
+        let tags = if id % 5 == 0 || id >= 60 || random.below(4) == 0 {
             "<tag k='a' v='c'/>"
         } else {
             ""
         };
-        let (lat, lon) = (dice.below(80), dice.below(90));
-        let nodes: String = (0..dice.below(6))
-            .map(|_| format!("<nd ref='{}'/>", 1 + dice.below(72)))
+        let (lat, lon) = (random.below(80), random.below(90));
+        let nodes: String = (0..random.below(6))
+            .map(|_| format!("<nd ref='{}'/>", 1 + random.below(72)))
             .collect();
-        let member = 5 * (1 + dice.below(11));
-        let _ = match dice.below(8) {
+        let member = 5 * (1 + random.below(11));
+        let _ = match random.below(8) {
             0..=2 => write!(
                 text,
                 "<modify><node id='{id}' version='{node_version}' lat='{lat}' lon='{lon}'>{tags}</node></modify>"
@@ -534,7 +534,7 @@ fn random_day(dice: &mut Dice, version: i64) -> String {
                 text,
                 "<modify><relation id='{}' version='{late}'><member type='node' ref='{member}' role=''/>\
                  </relation></modify>",
-                1 + dice.below(12)
+                1 + random.below(12)
             ),
         };
     }

@@ -5,6 +5,7 @@ use crate::common::areas::{
     Polygons, Refusal, Spot, assemble_slowly, doubled_area, even_odd_area, segments_of,
 };
 use crate::common::oracle::{osmium, real_files};
+use crate::common::random::Random;
 use crate::common::{Kind, Object, decode, run_ok};
 use pbfhogg::area::{AreaNode, AreaWay, OpenRings, ProblemKind, Role, assemble};
 use pbfhogg::geometry::Point;
@@ -163,35 +164,21 @@ fn areas_of_real_files_are_those_of_osmium_ring_by_ring() {
     }
 }
 
-/// A random number generator (SplitMix64), so that failures repeat.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
-    }
-
-    fn spot(&mut self, size: usize) -> Spot {
-        (self.below(size) as i64, self.below(size) as i64)
-    }
+fn random_spot(random: &mut Random, size: i64) -> Spot {
+    (random.below(size), random.below(size))
 }
 
 /// The side of the square that random relations lie in.
-const SIDE: usize = 12;
+const SIDE: i64 = 12;
 
 /// A closed ring of a random shape: a box, a triangle, a diamond, or any polygon. It may lie inside the box `around`, or
 /// begin at one of the points `known`.
 fn random_ring(random: &mut Random, around: Option<[Spot; 2]>, known: &[Spot]) -> Vec<Spot> {
-    let (mut a, mut b) = (random.spot(SIDE), random.spot(SIDE));
+    let (mut a, mut b) = (random_spot(random, SIDE), random_spot(random, SIDE));
     if let Some([low, high]) = around
         && random.below(2) == 0
     {
-        let mut within =
-            |low: i64, high: i64| low + 1 + random.below((high - low - 1).max(1) as usize) as i64;
+        let mut within = |low: i64, high: i64| low + 1 + random.below((high - low - 1).max(1));
         (a.0, b.0) = (within(low.0, high.0), within(low.0, high.0));
         (a.1, b.1) = (within(low.1, high.1), within(low.1, high.1));
     }
@@ -200,12 +187,12 @@ fn random_ring(random: &mut Random, around: Option<[Spot; 2]>, known: &[Spot]) -
     }
     if known.is_empty() && random.below(2) == 0 {
         // A large box, in which others have room.
-        let far = SIDE as i64 - 1;
+        let far = SIDE - 1;
         return vec![(0, 0), (far, 0), (far, far), (0, far), (0, 0)];
     }
     let mut ring = match random.below(5) {
         0 | 1 => vec![a, (b.0, a.1), b, (a.0, b.1)],
-        2 => vec![a, b, random.spot(SIDE)],
+        2 => vec![a, b, random_spot(random, SIDE)],
         3 => {
             let reach = 1 + random.below(3) as i64;
             vec![
@@ -216,7 +203,7 @@ fn random_ring(random: &mut Random, around: Option<[Spot; 2]>, known: &[Spot]) -
             ]
         }
         _ => (0..3 + random.below(4))
-            .map(|_| random.spot(SIDE))
+            .map(|_| random_spot(random, SIDE))
             .collect(),
     };
     ring.push(ring[0]);

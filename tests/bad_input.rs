@@ -4,6 +4,7 @@ use crate::common;
 use crate::common::bad_files::bad_files;
 use crate::common::craft::{self, Message, Shape};
 use crate::common::every::{COPIERS, READERS, Ran, run_with};
+use crate::common::random::Random;
 use crate::common::{decode, is_long, node, run_fail, run_ok};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -582,17 +583,14 @@ fn a_table_of_contents_that_asks_for_much_memory_is_not_believed() {
 fn random_damage_is_refused_or_does_no_harm() {
     let trial = Trial::new();
     let file = craft::plain_file(&[block(), craft::mixed_block()]);
-    let mut seed = 1u64;
+    let mut random = Random(1);
     let mut wrong = Vec::new();
     let rounds = if is_long() { 15_000 } else { 150 };
     for (round, command) in (0..rounds).zip(commands().cycle()) {
         let mut damaged = file.clone();
         for _ in 0..1 + round % 4 {
-            seed = seed
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            let at = (seed >> 33) as usize % damaged.len();
-            damaged[at] = (seed >> 20) as u8;
+            let at = random.below(damaged.len());
+            damaged[at] = random.bits(8) as u8;
         }
         std::fs::write(&trial.input, &damaged).unwrap();
         let (outcome, ran) = trial.run(command);

@@ -1,5 +1,6 @@
 //! `export`: the order of areas under the second name, and relations of which a part is missing.
 
+use crate::common::random::Random;
 use crate::common::{Arg, oracle, run_ok};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -101,18 +102,18 @@ fn a_complete_relation_of_inner_members_alone_is_as_before() {
 
 /// Ways that are lines and areas, and relations whose members come in another order than their ids.
 fn many_areas() -> String {
-    let mut dice = 7u64;
-    let mut next = |below: u64| {
-        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (dice >> 33) % below
-    };
+    let mut random = Random(7);
     let (mut nodes, mut ways, mut rings) = (String::new(), String::new(), Vec::new());
     let mut way = 0;
     for ring in 0..40u64 {
         let (x, y) = (ring % 7, ring / 7);
         for (corner, (dx, dy)) in [(0, 0), (6, 0), (6, 6), (0, 6)].into_iter().enumerate() {
             let id = ring * 4 + corner as u64 + 1;
-            let tag = if next(3) == 0 { "Tamenity=bench" } else { "" };
+            let tag = if random.below(3) == 0 {
+                "Tamenity=bench"
+            } else {
+                ""
+            };
             nodes += &format!("n{id} v1 {tag} x{x}.{dx} y{y}.{dy}\n");
         }
         let node = |corner: u64| format!("n{}", ring * 4 + corner % 4 + 1);
@@ -125,16 +126,16 @@ fn many_areas() -> String {
             way
         };
         let whole = ["landuse=forest", "building=yes", "highway=path", "area=yes"];
-        rings.push(match next(2) {
-            0 => vec![put(line(0..=4), whole[next(4) as usize])],
+        rings.push(match random.below(2) {
+            0 => vec![put(line(0..=4), whole[random.below(4)])],
             _ => vec![put(line(0..=2), "barrier=wall"), put(line(2..=4), "x=y")],
         });
     }
     let mut relations = String::new();
     for id in 1..=60 {
-        let mut members: Vec<String> = (0..next(3)).map(|_| "n1@x".to_owned()).collect();
-        let mut ring = rings[next(40) as usize].clone();
-        if next(2) == 0 {
+        let mut members: Vec<String> = (0..random.below(3)).map(|_| "n1@x".to_owned()).collect();
+        let mut ring = rings[random.below(40)].clone();
+        if random.below(2) == 0 {
             ring.reverse();
         }
         members.extend(ring.iter().map(|way| format!("w{way}@outer")));

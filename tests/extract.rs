@@ -8,13 +8,14 @@
 
 use crate::common::answers::{ask_osmium, history_of};
 use crate::common::extracts::{
-    Dice, OPTIONS, STRATEGIES, Strategy, WORLD_SIZE, expect_extract, extracted, osmiums_simple_ids,
-    place_of, random_world,
+    OPTIONS, STRATEGIES, Strategy, WORLD_SIZE, expect_extract, extracted, osmiums_simple_ids,
+    place_of, random_box, random_world,
 };
 use crate::common::oracle::{
     as_opl_shows, opl_file_objects, osmium, real_file, real_files, renumbered,
 };
 use crate::common::questions::{Inputs, assert_same_objects, file_in_blocks, parted};
+use crate::common::random::Random;
 use crate::common::regions::{Region, Spread, written};
 use crate::common::{Arg, Object, decode, is_long, run_ok};
 use std::path::{Path, PathBuf};
@@ -104,8 +105,14 @@ fn cases_of(objects: &[Object]) -> Vec<Case> {
 
 /// Random boxes that have nodes on their edges.
 fn boxes(seed: u64, count: usize) -> Vec<Case> {
-    let mut dice = Dice(seed);
-    let mut boxed = |number| Case::new(&format!("{number}"), Form::Box, dice.boxed(WORLD_SIZE));
+    let mut random = Random(seed);
+    let mut boxed = |number| {
+        Case::new(
+            &format!("{number}"),
+            Form::Box,
+            random_box(&mut random, WORLD_SIZE),
+        )
+    };
     (0..count).map(&mut boxed).collect()
 }
 

@@ -1,10 +1,9 @@
 //! `extract`: forms of regions, one or several regions, and errors for invalid regions.
 
 use crate::common;
-use crate::common::extracts::{
-    Dice, Strategy, WORLD_SIZE, config_of, extracted, place_of, random_world,
-};
+use crate::common::extracts::{Strategy, WORLD_SIZE, config_of, extracted, place_of, random_world};
 use crate::common::questions::{assert_same_objects, file_in_blocks};
+use crate::common::random::Random;
 use crate::common::regions::{DEGREE, Region, Ring, Spread, box_of_degrees, feature, written};
 use crate::common::{
     Arg, Kind, Object, decode, node, pbfhogg, relation, run_fail, run_ok, way, world,
@@ -32,10 +31,10 @@ fn compare_with_single_runs(count: usize, strategy: &[&str], more: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let input = world(dir.path(), "12000");
     let spread = Spread::of(decode::objects(&input).iter().filter_map(place_of));
-    let mut dice = Dice(count as u64);
+    let mut random = Random(count as u64);
     let mut percents = || {
-        let (west, south) = (dice.below(95) as usize, dice.below(95) as usize);
-        let (width, height) = (1 + dice.below(40) as usize, 1 + dice.below(40) as usize);
+        let (west, south) = (random.below(95) as usize, random.below(95) as usize);
+        let (width, height) = (1 + random.below(40) as usize, 1 + random.below(40) as usize);
         [
             west,
             south,

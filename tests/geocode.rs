@@ -2,6 +2,7 @@
 
 use crate::common::geocode::{Bands, Degrees, Thing, distance, interpolated, osmium_areas, things};
 use crate::common::oracle::{osmium, real_file, real_files};
+use crate::common::random::Random;
 use crate::common::{Arg, is_long, run_fail, run_ok, world};
 use geo::Intersects;
 use pbfhogg::geocode::{GeocodeIndex, QueryOptions};
@@ -13,19 +14,6 @@ use std::path::{Path, PathBuf};
 const STREETS: &str = "motorway motorway_link trunk trunk_link primary primary_link secondary secondary_link tertiary \
                        tertiary_link unclassified residential living_street pedestrian service track footway path \
                        cycleway bridleway steps road busway";
-
-/// Random numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, below: f64) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64 * below
-    }
-}
 
 fn built(input: &Path, directory: &Path) -> PathBuf {
     let index = directory.join("index");
@@ -72,16 +60,16 @@ impl Plain {
 
     /// A place that nobody knows, one near an object, or the corner of one.
     fn place(&self, random: &mut Random) -> Degrees {
-        let thing = &self.things[random.below(self.things.len() as f64) as usize];
+        let thing = &self.things[random.below(self.things.len())];
         let line = &thing.lines[0];
-        let corner = line[random.below(line.len() as f64) as usize];
-        let size = match random.below(10.0) as u32 {
+        let corner = line[random.below(line.len())];
+        let size = match random.below(10) {
             0 => 0.0,
             1 | 2 => 0.5,
-            _ => 10f64.powf(-1.5 - random.below(5.0)),
+            _ => 10f64.powf(-1.5 - random.fraction(5.0)),
         };
         let [lat, lon] = corner.map(|degrees| {
-            let moved = degrees + random.below(2.0 * size) - size;
+            let moved = degrees + random.fraction(2.0 * size) - size;
             (moved * 1e7).round() / 1e7
         });
         [

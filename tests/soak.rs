@@ -3,6 +3,7 @@
 //! With `PBFHOGG_LONG=1` a year of days passes instead of four months, and the data set is twenty times as large.
 
 use crate::common::answers::ask;
+use crate::common::random::Random;
 use crate::common::{Kind, Object, decode, is_long, node, run_ok, way};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -110,33 +111,20 @@ fn months_of_days_lose_nothing_and_leave_a_healthy_file() {
     );
 }
 
-/// Pseudo-random numbers, the same in each run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
 #[test]
 fn what_deletions_leave_is_joined_and_stays_what_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let [plain, current] = ["plain.osm.pbf", "current.osm.pbf"].map(|name| dir.path().join(name));
-    let mut dice = Dice(7);
-    let name = |dice: &mut Dice| format!("name {}", dice.below(5000));
+    let mut random = Random(7);
+    let name = |random: &mut Random| format!("name {}", random.below(5000));
     let mut objects: BTreeMap<(Kind, i64), Object> = BTreeMap::new();
     for id in 1..=6000 {
-        let tags = [("name", name(&mut dice))];
+        let tags = [("name", name(&mut random))];
         let tags = tags.each_ref().map(|(key, value)| (*key, value.as_str()));
         objects.insert((Kind::Node, id), node(id, id, -id, &tags));
     }
     for id in 1..=3000 {
-        let tags = [("ref", name(&mut dice))];
+        let tags = [("ref", name(&mut random))];
         let tags = tags.each_ref().map(|(key, value)| (*key, value.as_str()));
         objects.insert((Kind::Way, id), way(id, &[id, id + 1], &tags));
     }
@@ -154,14 +142,14 @@ fn what_deletions_leave_is_joined_and_stays_what_it_was() {
     for day in 0..60 {
         let mut text = String::from("<osmChange version='0.6'>");
         for (kind, id) in objects.keys().copied().collect::<Vec<_>>() {
-            if dice.below(20) == 0 {
+            if random.below(20) == 0 {
                 let word = ["node", "way"][kind as usize];
                 text += &format!("<delete><{word} id='{id}' version='99'/></delete>");
                 objects.remove(&(kind, id));
             }
         }
         for _ in 0..5 {
-            let id = 10_000 + dice.below(1000) as i64;
+            let id = 10_000 + random.below(1000);
             text += &format!(
                 "<create><node id='{id}' version='{}' lat='0' lon='0'/></create>",
                 day + 1

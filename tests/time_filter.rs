@@ -2,8 +2,9 @@
 
 use crate::common;
 use crate::common::answers::{ask, ask_osmium, history_of, in_order};
-use crate::common::extracts::{Dice, random_world};
+use crate::common::extracts::random_world;
 use crate::common::oracle::{osmium, real_file};
+use crate::common::random::Random;
 use crate::common::{
     Kind, Object, canonical_key, craft, decode, node, pbfhogg, run_fail, run_ok, with_metadata,
 };
@@ -87,13 +88,13 @@ fn run(input: &Path, from: i64, until: Option<i64>) -> Vec<Object> {
 
 /// Versions whose timestamps are sometimes equal, missing or out of order.
 fn awkward_history(seed: u64) -> Vec<Object> {
-    let mut dice = Dice(seed);
+    let mut random = Random(seed);
     let mut objects = random_world(seed, 120, true);
     for object in &mut objects {
-        object.timestamp = match dice.below(12) {
+        object.timestamp = match random.below(12) {
             0 => None,
             1 => Some(1_600_000_000),
-            _ => Some(1_600_000_000 + object.version.unwrap_or(0) * 40 + dice.below(80)),
+            _ => Some(1_600_000_000 + object.version.unwrap_or(0) * 40 + random.below(80)),
         };
     }
     objects

@@ -1,8 +1,8 @@
 //! `update` and pyosmium's `pyosmium-up-to-date` make the same of a file, and end with the same exit status.
 
-use crate::common::extracts::Dice;
 use crate::common::oracle::{available, runs};
 use crate::common::publisher::update_from;
+use crate::common::random::Random;
 use crate::common::run_ok;
 use crate::common::web::{Decide, Request, Trouble, Web};
 use crate::common::year::{DAY, DAYS, HOUR, MINUTE, Year, newest_before, time_of, time_text};
@@ -77,11 +77,11 @@ fn twenty_starts_end_with_the_same_data() {
     }
     let year = Arc::new(Year::new(20_000));
     let web = serve(&year, Box::new(|_| None));
-    let mut dice = Dice(20);
+    let mut random = Random(20);
     for start in 0..20 {
         let (name, step) = [("day", DAY), ("hour", HOUR), ("minute", MINUTE)][start % 3];
         let url = format!("{}/{name}", web.url());
-        let time = dice.below((DAYS - 30) * DAY);
+        let time = random.below((DAYS - 30) * DAY);
         let first = newest_before(time, step);
         let header = [
             format!(
@@ -93,15 +93,15 @@ fn twenty_starts_end_with_the_same_data() {
         ];
         let file = year.path("file.osm.pbf");
         // Some headers have no more than the time.
-        let known = if dice.below(3) == 0 { 1 } else { 3 };
+        let known = if random.below(3) == 0 { 1 } else { 3 };
         year.write(time_of(first, step), &header[..known], &file);
         // From nothing new to 24 steps.
-        year.publish(time + dice.below(25 * step));
-        let end = (first + 1 + dice.below(20))
+        year.publish(time + random.below(25 * step));
+        let end = (first + 1 + random.below(20))
             .min(year.newest(step))
             .to_string();
-        let date = time_text(time + dice.below(20 * step));
-        let limits = match dice.below(3) {
+        let date = time_text(time + random.below(20 * step));
+        let limits = match random.below(3) {
             0 => vec![("--end-sequence", "--end-id", end.as_str())],
             1 => vec![("--end-date", "--end-date", date.as_str())],
             _ => vec![],

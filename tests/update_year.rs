@@ -1,8 +1,8 @@
 //! `update` of files from a server of a year of changes in three steps: whatever happens, a file has the data of a state.
 
-use crate::common::extracts::Dice;
 use crate::common::kills::names;
 use crate::common::publisher::update_from;
+use crate::common::random::Random;
 use crate::common::web::{Decide, Trouble, Web};
 use crate::common::year::{DAY, DAYS, HOUR, MINUTE, Year, newest_before, time_of, time_text};
 use crate::common::{Kind, Object, decode, is_long, run_ok};
@@ -18,9 +18,9 @@ use std::thread;
 use std::time::Duration;
 
 /// A random trouble; none for most numbers of a `count`.
-fn random_trouble(dice: &mut Dice, count: i64) -> Option<Trouble> {
-    let len = dice.below(1000) as usize;
-    Some(match dice.below(count) {
+fn random_trouble(random: &mut Random, count: i64) -> Option<Trouble> {
+    let len = random.below(1000) as usize;
+    Some(match random.below(count) {
         0 => Trouble::Status(500, String::new()),
         1 => Trouble::Status(404, String::new()),
         2 => Trouble::Status(403, String::new()),
@@ -79,8 +79,8 @@ const STEPS: [&str; 3] = ["day", "hour", "minute"];
 #[test]
 fn whatever_happens_a_file_has_the_data_of_a_state() {
     let year = Arc::new(Year::new(20_000));
-    let mut dice = Dice(26);
-    let mut troubles = Dice(62);
+    let mut random = Random(26);
+    let mut troubles = Random(62);
     // One of so many requests has trouble, times eleven.
     let rarity = Arc::new(AtomicI64::new(30));
     let count = rarity.clone();
@@ -93,12 +93,12 @@ fn whatever_happens_a_file_has_the_data_of_a_state() {
     let mut before = None;
     for run in 0..if is_long() { 500 } else { 50 } {
         // A new file from time to time, and at the end of the year.
-        let start = before.filter(|minute| *minute < DAYS * DAY / MINUTE && dice.below(12) > 0);
+        let start = before.filter(|minute| *minute < DAYS * DAY / MINUTE && random.below(12) > 0);
         let start = start.unwrap_or_else(|| {
-            let minute = newest_before(dice.below(DAYS * DAY), MINUTE);
+            let minute = newest_before(random.below(DAYS * DAY), MINUTE);
             let header = header(&web, minute);
             // Some headers have nothing but the time.
-            let known = if dice.below(3) == 0 {
+            let known = if random.below(3) == 0 {
                 &header[2..]
             } else {
                 &header
@@ -108,29 +108,29 @@ fn whatever_happens_a_file_has_the_data_of_a_state() {
             minute
         });
         // The server goes on for some minutes or some weeks.
-        let span = [2 * HOUR, DAY, 3 * DAY, 40 * DAY][dice.below(4) as usize];
-        year.publish(time_of(start, MINUTE) + dice.below(span));
-        let has_steps = span > 3 * HOUR || dice.below(2) == 0;
+        let span = [2 * HOUR, DAY, 3 * DAY, 40 * DAY][random.below(4) as usize];
+        year.publish(time_of(start, MINUTE) + random.below(span));
+        let has_steps = span > 3 * HOUR || random.below(2) == 0;
         rarity.store(
-            [30, 200, 2000, 6000][dice.below(4) as usize],
+            [30, 200, 2000, 6000][random.below(4) as usize],
             Ordering::Relaxed,
         );
         let steps = if has_steps { &STEPS[..] } else { &STEPS[2..] };
         let mut update = update(&web, &file, steps);
         update.arg("--quiet");
-        match dice.below(4) {
-            0 => update.args(["--max-diff-size", &dice.below(30_000).to_string()]),
+        match random.below(4) {
+            0 => update.args(["--max-diff-size", &random.below(30_000).to_string()]),
             1 => update.args([
                 "--end-date",
-                &time_text(time_of(start, MINUTE) + dice.below(span)),
+                &time_text(time_of(start, MINUTE) + random.below(span)),
             ]),
             2 => update.arg("--cache").arg(&cache),
             _ => &mut update,
         };
         let mut child = update.stderr(Stdio::null()).spawn().unwrap();
-        if dice.below(3) == 0 {
+        if random.below(3) == 0 {
             thread::sleep(Duration::from_millis(
-                dice.below(if has_steps { 150 } else { 20 }) as u64,
+                random.below(if has_steps { 150 } else { 20 }) as u64,
             ));
             let _ = child.kill();
         }

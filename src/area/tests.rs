@@ -1,19 +1,7 @@
 use super::*;
+use crate::for_tests::random::Random;
 use crate::geometry::Point;
 use std::collections::BTreeSet;
-
-/// A random number generator (SplitMix64), so that failures repeat.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
-    }
-}
 
 /// The digits of the id are the location: node 34 lies at (3, 4).
 fn node(id: i64) -> AreaNode {
@@ -400,19 +388,11 @@ fn random_ways_are_valid_if_no_pair_of_segments_crosses_and_no_end_is_single() {
         let size = 3 + random.below(6) as i64;
         let mut ways = Vec::new();
         for id in 0..1 + random.below(4) as i64 {
-            let mut at = || {
-                node_at(
-                    random.below(size as usize) as i64,
-                    random.below(size as usize) as i64,
-                )
-            };
+            let mut at = || node_at(random.below(size), random.below(size));
             let first = at();
             let mut nodes = vec![first, at(), at()];
             if random.below(3) == 0 {
-                nodes.push(node_at(
-                    random.below(size as usize) as i64,
-                    random.below(size as usize) as i64,
-                ));
+                nodes.push(node_at(random.below(size), random.below(size)));
             }
             if random.below(20) > 0 {
                 nodes.push(first);

@@ -397,18 +397,13 @@ impl<'c> Areas<'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::for_tests::random::Random;
     use crate::geocode::container::container_of;
     use crate::geocode::item::{Item, Lines, Shape};
 
     #[test]
     fn a_part_holds_the_places_that_its_rings_enclose() {
-        let mut state = 11u64;
-        let mut next = |below: i32| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            ((state >> 33) % below as u64) as i32
-        };
+        let mut random = Random(11);
         let directory = tempfile::tempdir().unwrap();
         for corners in [3, 10, 100, 1000] {
             let mut lines: Vec<Vec<Point>> = Vec::new();
@@ -416,8 +411,8 @@ mod tests {
                 // A ring may cross itself: what an odd number of edges encloses is inside.
                 let mut ring: Vec<Point> = (0..corners)
                     .map(|_| Point {
-                        lat_e7: next(100),
-                        lon_e7: next(100) + part * 200,
+                        lat_e7: random.below(100),
+                        lon_e7: random.below(100) + part * 200,
                     })
                     .collect();
                 ring.push(ring[0]);
@@ -449,8 +444,8 @@ mod tests {
             for (part, (extent, start)) in area.parts.iter().enumerate() {
                 for _ in 0..2000 {
                     let place = Point {
-                        lat_e7: next(110) - 5,
-                        lon_e7: next(510) - 5,
+                        lat_e7: random.below(110) - 5,
+                        lon_e7: random.below(510) - 5,
                     };
                     let ring = &lines[part * 2];
                     let edges = || {

@@ -179,6 +179,7 @@ fn at_nearest(from: [f64; 2], to: [f64; 2], along: f64) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::for_tests::random::Random;
     use crate::geometry::Extent;
 
     /// The distance on a sphere, by the haversine formula.
@@ -245,21 +246,15 @@ mod tests {
 
     #[test]
     fn the_bound_of_a_box_is_below_all_distances_to_lines_in_it() {
-        let mut state = 5u64;
-        let mut next = |below: f64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 11) as f64 / (1u64 << 53) as f64 * below
-        };
+        let mut random = Random(5);
         for _ in 0..20_000 {
-            let lat = next(178.0) - 89.0;
-            let place = point(lat, next(360.0) - 180.0);
+            let lat = random.fraction(178.0) - 89.0;
+            let place = point(lat, random.fraction(360.0) - 180.0);
             let projection = LocalProjection::around(place);
-            let size = 10f64.powf(-next(5.0));
+            let size = 10f64.powf(-random.fraction(5.0));
             let mut near = |place: Point| Point {
-                lat_e7: place.lat_e7 + ((next(2.0) - 1.0) * size * 1e7) as i32,
-                lon_e7: place.lon_e7 + ((next(2.0) - 1.0) * size * 1e7) as i32,
+                lat_e7: place.lat_e7 + ((random.fraction(2.0) - 1.0) * size * 1e7) as i32,
+                lon_e7: place.lon_e7 + ((random.fraction(2.0) - 1.0) * size * 1e7) as i32,
             };
             let (one, other) = (near(place), near(place));
             let extent = Extent::of([&one, &other]).unwrap();

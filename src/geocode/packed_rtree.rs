@@ -452,6 +452,7 @@ impl PackedRTree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::for_tests::random::Random;
     use crate::geocode::container::container_of;
     use crate::geometry::Point;
 
@@ -461,13 +462,7 @@ mod tests {
 
     #[test]
     fn a_search_visits_each_leaf_that_it_must() {
-        let mut state = 9u64;
-        let mut next = |below: i32| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            ((state >> 33) % below as u64) as i32
-        };
+        let mut random = Random(9);
         let directory = tempfile::tempdir().unwrap();
         for leaves in [0, 1, 16, 17, 256, 257, 5000] {
             let path = directory.path().join(leaves.to_string());
@@ -475,8 +470,11 @@ mod tests {
             let container = container_of(&path, SECTIONS, |writer| {
                 let mut tree = PackedRTreeBuilder::begin(writer).unwrap();
                 for leaf in 0..leaves {
-                    let low = point(next(1_000_000), next(1_000_000));
-                    let high = point(low.lat_e7 + next(10_000), low.lon_e7 + next(10_000));
+                    let low = point(random.below(1_000_000), random.below(1_000_000));
+                    let high = point(
+                        low.lat_e7 + random.below(10_000),
+                        low.lon_e7 + random.below(10_000),
+                    );
                     extents.push(Extent { low, high });
                     let bytes = format!("leaf {leaf}");
                     tree.add(bytes.as_bytes(), Extent { low, high }, writer)
@@ -486,11 +484,10 @@ mod tests {
             });
             let tree = PackedRTree::open(&container, 0).unwrap();
             for _ in 0..100 {
-                let place = point(next(1_000_000), next(1_000_000));
+                let place = point(random.below(1_000_000), random.below(1_000_000));
                 let projection = LocalProjection::around(place);
-                let mut limit = f64::from(next(2000)).powi(2);
-                let bound =
-                    |leaf: u64| projection.bound(extents[leaf as usize].edges().map(f64::from));
+                let mut limit = f64::from(random.below(2000)).powi(2);
+                let bound = |leaf: u64| projection.bound(extents[leaf as usize].edges().map(f64::from));
                 let mut nearest = (f64::INFINITY, 0);
                 let mut visit = |leaf, limit: &mut f64| {
                     let bytes = tree.leaf(&container, leaf)?;
@@ -530,7 +527,7 @@ mod tests {
                     .collect();
                 let count = tree.count_meeting(&container, &wide).unwrap();
                 assert_eq!(count, met.len() as u64);
-                let (from, skipped) = (next(300) as u64, next(40) as u64);
+                let (from, skipped) = (random.below(300) as u64, random.below(40) as u64);
                 let nth = tree.nth_meeting(&container, &wide, from, skipped).unwrap();
                 let mut behind = met.into_iter().filter(|leaf| *leaf >= from);
                 assert_eq!(nth, behind.nth(skipped as usize));

@@ -124,17 +124,12 @@ const fn parent(cell: u64, levels: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::for_tests::random::Random;
 
     /// Points that are spread over a square of the given width, and some at the ends of the world.
     fn points(count: u64, width: u64) -> Vec<(i64, i64)> {
-        let mut state = 1u64;
-        let mut next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) % width
-        };
-        let spread = (0..count).map(|_| (next() as i64, next() as i64));
+        let mut random = Random(1);
+        let spread = (0..count).map(|_| (random.below(width) as i64, random.below(width) as i64));
         let ends = [(900_000_000, 1_800_000_000), (-900_000_000, -1_800_000_000)];
         spread.chain(ends).collect()
     }

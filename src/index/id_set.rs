@@ -136,22 +136,18 @@ impl FromIterator<i64> for IdSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::for_tests::random::Random;
     use crate::osm::id_rank;
     use std::collections::BTreeSet;
 
     #[test]
     fn it_holds_what_a_plain_set_holds() {
-        let mut numbers = 1u64;
-        let mut next = move || {
-            numbers = numbers
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            numbers >> 20
-        };
+        let mut random = Random(1);
         for (spread, count) in [(1u64 << 8, 300), (1 << 18, 60_000), (1 << 44, 2_000)] {
             let (mut set, mut plain) = (IdSet::default(), BTreeSet::new());
             for _ in 0..count {
-                let id = (next() % spread) as i64 * if next() % 3 == 0 { -1 } else { 1 };
+                let id = (random.bits(44) % spread) as i64
+                    * if random.below(3) == 0 { -1 } else { 1 };
                 assert_eq!(set.insert(id), plain.insert(id));
             }
             for id in [0, 1, -1, i64::MIN, i64::MAX, 1 << 35, (1 << 35) - 1] {
@@ -160,7 +156,9 @@ mod tests {
             }
             assert_eq!(set.len(), plain.len() as u64);
             assert!(plain.iter().all(|id| set.contains(*id)));
-            let asked: Vec<i64> = (0..1000).map(|_| (next() % spread) as i64).collect();
+            let asked: Vec<i64> = (0..1000)
+                .map(|_| (random.bits(44) % spread) as i64)
+                .collect();
             let mut absent = Vec::new();
             set.for_each_absent(&asked, |index| absent.push(index));
             let is_absent = |index: &usize| !plain.contains(&asked[*index]);

@@ -406,26 +406,19 @@ impl LocationStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::for_tests::random::Random;
     use std::collections::BTreeMap;
-
-    fn numbers() -> impl FnMut(u64) -> u64 {
-        let mut state = 7u64;
-        move |below| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) % below
-        }
-    }
 
     #[test]
     fn it_holds_what_a_plain_map_holds_in_whatever_order_nodes_come() {
-        let mut next = numbers();
+        let mut random = Random(7);
         let far = [i64::MIN, i64::MAX, -1, -65_536, 1 << 40, 0];
         let cases: [Vec<i64>; 4] = [
             (1..200_000).filter(|id| id % 3 > 0).collect(),
             (1..200_000).rev().step_by(50).collect(),
-            (0..50_000).map(|_| next(150_000) as i64 - 70_000).collect(),
+            (0..50_000)
+                .map(|_| random.below(150_000) - 70_000)
+                .collect(),
             far.to_vec(),
         ];
         for ids in cases {
@@ -436,10 +429,10 @@ mod tests {
                 for ids in ids.chunks(700) {
                     let mut nodes = NodeBatch::default();
                     for id in ids {
-                        let location = match next(20) {
+                        let location = match random.below(20) {
                             0 => None,
                             1 => Location::new(0, 0),
-                            _ => Location::new(next(1 << 30) as i32, -(next(1 << 30) as i32)),
+                            _ => Location::new(random.below(1 << 30), -(random.below(1 << 30))),
                         };
                         nodes.push(*id, location);
                         plain.insert(*id, location);
@@ -451,7 +444,7 @@ mod tests {
                 store.close();
                 filled.close();
                 let mut asked: Vec<i64> = (-1000..1000).chain(far).chain(ids.clone()).collect();
-                asked.extend((0..1000).map(|_| next(300_000) as i64));
+                asked.extend((0..1000).map(|_| random.below(300_000)));
                 let mut found = Vec::new();
                 store.get_all(&asked, &mut found);
                 for (id, found) in asked.iter().zip(found) {

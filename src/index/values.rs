@@ -290,17 +290,12 @@ fn insert(offsets: &mut Vec<u16>, offset: u16) -> Result<usize, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::for_tests::random::Random;
     use std::collections::BTreeMap;
 
     #[test]
     fn every_form_holds_what_a_plain_map_holds() {
-        let mut state = 1u64;
-        let mut next = move |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) % below
-        };
+        let mut random = Random(1);
         for (count, numbers) in [
             (5, 1),
             (6000, 1),
@@ -311,7 +306,10 @@ mod tests {
         ] {
             let (mut values, mut plain) = (Values::default(), BTreeMap::new());
             for _ in 0..count {
-                let (offset, number) = (next(1 << 16) as u16, 1 + next(numbers) as u32);
+                let (offset, number) = (
+                    random.below(1 << 16) as u16,
+                    1 + random.below(numbers) as u32,
+                );
                 values.set(offset, number);
                 plain.insert(offset, number);
             }
@@ -334,12 +332,12 @@ mod tests {
                 assert_eq!(values.get_near(offset, &mut at), number);
             }
             for _ in 0..5000 {
-                let offset = next(1 << 16) as u16;
+                let offset = random.below(1 << 16) as u16;
                 assert_eq!(values.get_near(offset, &mut at), values.get(offset));
             }
             for _ in 0..50 {
-                let low = next(1 << 16) as u16;
-                let high = low.saturating_add(next(40) as u16);
+                let low = random.below(1 << 16) as u16;
+                let high = low.saturating_add(random.below(40) as u16);
                 assert_eq!(
                     values.meets(low, high),
                     plain.range(low..=high).next().is_some()

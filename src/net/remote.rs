@@ -337,6 +337,7 @@ impl Ranges {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::for_tests::random::Random;
 
     #[test]
     fn a_body_that_comes_byte_by_byte_is_given_up() {
@@ -362,18 +363,12 @@ mod tests {
     #[test]
     fn ranges_are_fetched_once() {
         let len = 2_000;
-        let mut state = 7u64;
-        let mut next = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(11);
-            (state >> 33) % below
-        };
+        let mut random = Random(7);
         for _ in 0..200 {
             let (mut fetched, mut expected) = (Ranges::default(), vec![false; len as usize]);
             for _ in 0..30 {
-                let start = next(len);
-                let end = (start + next(90)).min(len);
+                let start = random.below(len);
+                let end = (start + random.below(90)).min(len);
                 for part in fetched.missing(start..end, len) {
                     for at in part.clone() {
                         assert!(!std::mem::replace(&mut expected[at as usize], true), "{at}");

@@ -117,6 +117,7 @@ pub(super) fn read_text(path: &Path) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::for_tests::random::Random;
 
     #[test]
     fn the_suffix_tells_the_kind() {
@@ -186,20 +187,16 @@ mod tests {
               <nd ref='1'/></way></osm>",
             br#"{"extracts":[{"output":"a","bbox":[1,2,3,4]},{"output":"b","polygon":[[[0,0],[4,0],[4,4],[0,0]]]}]}"#,
         ];
-        let mut seed = 1u64;
-        let mut random = |below: usize| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (seed >> 33) as usize % below
-        };
+        let mut random = Random(1);
         for round in 0..4000 {
             let mut bytes = files[round % files.len()].to_vec();
-            for _ in 0..=random(3) {
-                let place = random(bytes.len());
-                match random(4) {
+            for _ in 0..=random.below(3) {
+                let place = random.below(bytes.len());
+                match random.below(4) {
                     0 => bytes.truncate(place + 1),
                     1 => drop(bytes.remove(place)),
-                    2 => bytes[place] = b"0123456789.-eE,[]{}\"'<>/ \n\xff"[random(27)],
-                    _ => bytes.insert(place, bytes[random(bytes.len())]),
+                    2 => bytes[place] = b"0123456789.-eE,[]{}\"'<>/ \n\xff"[random.below(27)],
+                    _ => bytes.insert(place, bytes[random.below(bytes.len())]),
                 }
                 if bytes.is_empty() {
                     bytes.push(b' ');

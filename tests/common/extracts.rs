@@ -4,6 +4,7 @@
 //! `tests/extract.rs`. Objects are selected by id: a property of one version holds for all versions.
 
 use super::questions::{Answer, Ids, Inputs, name_of, parted, references};
+use super::random::Random;
 use super::regions::{DEGREE, Place, Region, box_of_degrees, written};
 use super::{Kind, Object, node, relation, way, with_metadata};
 use std::path::{Path, PathBuf};
@@ -216,28 +217,12 @@ pub fn config_of(dir: &Path, regions: &[Region], suffix: &str) -> (PathBuf, Vec<
 
 // Generated data.
 
-/// Pseudo-random numbers, determined by a seed.
-pub struct Dice(pub u64);
-
-impl Dice {
-    /// A number from 0 to `count` - 1.
-    pub fn below(&mut self, count: i64) -> i64 {
-        let step = self.0.wrapping_mul(6_364_136_223_846_793_005);
-        self.0 = step.wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as i64 % count
-    }
-
-    /// A box with edges between 0 and `size` degrees.
-    pub fn boxed(&mut self, size: i64) -> Region {
-        let (west, south) = (self.below(size - 1), self.below(size - 1));
-        let (width, height) = (1 + self.below(size / 2), 1 + self.below(size / 2));
-        box_of_degrees(
-            west,
-            south,
-            (west + width).min(size),
-            (south + height).min(size),
-        )
-    }
+/// A box with edges between 0 and `size` degrees.
+pub fn random_box(random: &mut Random, size: i64) -> Region {
+    let (west, south) = (random.below(size - 1), random.below(size - 1));
+    let (width, height) = (1 + random.below(size / 2), 1 + random.below(size / 2));
+    let (east, north) = ((west + width).min(size), (south + height).min(size));
+    box_of_degrees(west, south, east, north)
 }
 
 /// The size of a [`random_world`] in degrees. It begins at longitude and latitude 0.
@@ -246,14 +231,14 @@ pub const WORLD_SIZE: i64 = 12;
 /// Nodes at whole degrees, and ways and relations with random references, some of them to missing objects. With
 /// `history`, objects have up to three versions, some of them deleted.
 pub fn random_world(seed: u64, count: i64, history: bool) -> Vec<Object> {
-    let mut dice = Dice(seed);
+    let mut random = Random(seed);
     let mut objects = Vec::new();
     for kind in [Kind::Node, Kind::Way, Kind::Relation] {
         for id in 1..=count {
-            let versions = if history { 1 + dice.below(3) } else { 1 };
+            let versions = if history { 1 + random.below(3) } else { 1 };
             for version in 1..=versions {
-                let visible = version == 1 || dice.below(3) > 0;
-                let mut object = random_object(&mut dice, kind, id, count);
+                let visible = version == 1 || random.below(3) > 0;
+                let mut object = random_object(&mut random, kind, id, count);
                 if !visible {
                     object = Object::new(kind, id);
                 }
@@ -265,29 +250,29 @@ pub fn random_world(seed: u64, count: i64, history: bool) -> Vec<Object> {
     objects
 }
 
-fn random_object(dice: &mut Dice, kind: Kind, id: i64, count: i64) -> Object {
+fn random_object(random: &mut Random, kind: Kind, id: i64, count: i64) -> Object {
     // Most references are to objects with similar ids, some to missing objects.
-    let near = |dice: &mut Dice| match dice.below(4) {
-        0 => 1 + dice.below(count + 2),
-        _ => (id + dice.below(5) - 2).max(1),
+    let near = |random: &mut Random| match random.below(4) {
+        0 => 1 + random.below(count + 2),
+        _ => (id + random.below(5) - 2).max(1),
     };
     match kind {
         Kind::Node => {
             // Nodes fill one row after the other: neighbours by id are neighbours in space.
             let (lon, lat) = (id % WORLD_SIZE, id / WORLD_SIZE % WORLD_SIZE);
-            let lon = (lon + dice.below(2)) % WORLD_SIZE;
+            let lon = (lon + random.below(2)) % WORLD_SIZE;
             node(id, lat * DEGREE, lon * DEGREE, &[])
         }
         Kind::Way => {
-            let refs: Vec<i64> = (0..dice.below(5)).map(|_| near(dice)).collect();
+            let refs: Vec<i64> = (0..random.below(5)).map(|_| near(random)).collect();
             way(id, &refs, &[("highway", "path")])
         }
         Kind::Relation => {
             let kinds = [Kind::Node, Kind::Way, Kind::Way, Kind::Relation];
-            let member = |dice: &mut Dice| (kinds[dice.below(4) as usize], near(dice), "");
-            let members: Vec<_> = (0..dice.below(6)).map(|_| member(dice)).collect();
+            let member = |random: &mut Random| (kinds[random.below(4) as usize], near(random), "");
+            let members: Vec<_> = (0..random.below(6)).map(|_| member(random)).collect();
             let types = ["multipolygon", "boundary", "route", "multipolygon"];
-            match dice.below(5) {
+            match random.below(5) {
                 4 => relation(id, &members, &[]),
                 kind => relation(id, &members, &[("type", types[kind as usize])]),
             }

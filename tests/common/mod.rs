@@ -19,6 +19,8 @@ pub mod oracle;
 pub mod properties;
 pub mod publisher;
 pub mod questions;
+#[path = "../../src/for_tests/random.rs"]
+pub mod random;
 pub mod regions;
 pub mod service;
 pub mod web;

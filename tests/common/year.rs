@@ -1,6 +1,6 @@
 //! A publisher of a year of changes in steps of days, hours and minutes. Its files are made when they are asked for.
 
-use super::extracts::Dice;
+use super::random::Random;
 use super::{Kind, run_ok};
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -252,20 +252,20 @@ fn attribute<'x>(line: &'x str, name: &str) -> &'x str {
 
 /// Adds versions of objects some hours after those that are there, so that days have several versions of an object.
 fn change_again(base: &BTreeMap<Key, String>, changes: &mut Vec<Change>) {
-    let mut dice = Dice(365);
+    let mut random = Random(365);
     for one in changes.clone() {
         let mut last = one;
-        while dice.below(3) == 0 && last.time < (DAYS - 1) * DAY {
+        while random.below(3) == 0 && last.time < (DAYS - 1) * DAY {
             // An object that was deleted comes back as it was.
             let xml = match last.action {
                 "delete" => base.get(&last.key).unwrap_or(&last.xml).clone(),
                 _ => last.xml.clone(),
             };
-            let again = last.time + 1 + dice.below(6 * HOUR);
+            let again = last.time + 1 + random.below(6 * HOUR);
             let mut next = Change {
                 time: again,
                 version: last.version + 1,
-                action: if dice.below(4) == 0 {
+                action: if random.below(4) == 0 {
                     "delete"
                 } else {
                     "modify"

@@ -43,7 +43,7 @@ fn a_cover_claims_no_more_and_no_less_than_the_points_of_the_box() {
         let index = AreaIndex::new(&shapes);
         for _ in 0..60 {
             let limit = 6 * scale + 4;
-            let (a, b) = (random.point(limit), random.point(limit));
+            let (a, b) = (random_point(random, limit), random_point(random, limit));
             let least = (a.0.min(b.0) - 2, a.1.min(b.1) - 2);
             let most = (a.0.max(b.0) - 2, a.1.max(b.1) - 2);
             assert_sound(&shapes, &index, &bbox(least, most));
@@ -61,8 +61,8 @@ fn a_box_that_meets_no_edge_is_inside_or_apart() {
     let shapes = [shape(vec![polygon(&outer, &[&hole])])];
     let index = AreaIndex::new(&shapes);
     for _ in 0..3000 {
-        let (x, y) = random.point(400);
-        let (width, height) = random.point(30);
+        let (x, y) = random_point(random, 400);
+        let (width, height) = random_point(random, 30);
         let bbox = bbox((x, y), (x + width, y + height));
         let cover = assert_sound(&shapes, &index, &bbox);
         // If the bounding box of every edge is apart from the box, one corner decides for the whole box.

@@ -128,7 +128,7 @@ fn rings_up_to_the_ends_of_the_numbers_are_held_exactly() {
     let ends = [i32::MIN, i32::MIN + 1, -1, 0, 1, i32::MAX - 1, i32::MAX];
     for _ in 0..100 {
         let corners: Vec<_> = (0..6)
-            .map(|_| random.point(7))
+            .map(|_| random_point(random, 7))
             .map(|(x, y)| (ends[x as usize], ends[y as usize]))
             .collect();
         let shapes = [shape(vec![polygon(&corners, &[])])];
@@ -152,7 +152,7 @@ fn stars_with_holes_are_held_exactly() {
             .collect();
         let mut points = near(random, &shapes);
         points.extend((0..2000).map(|_| {
-            let (x, y) = random.point(300_000);
+            let (x, y) = random_point(random, 300_000);
             point((x - 100_000, y - 100_000))
         }));
         assert_same(&shapes, points.into_iter(), holds);
@@ -212,14 +212,16 @@ fn hundreds_of_regions_are_told_apart() {
     let shapes: Vec<Shape> = (0..400)
         .map(|_| {
             let corners = random.between(3, 30);
-            let center = random.point(1_000_000);
+            let center = random_point(random, 1_000_000);
             shape(vec![polygon(
                 &star(random, center, (1_000, 90_000), corners),
                 &[],
             )])
         })
         .collect();
-    let points: Vec<Point> = (0..2000).map(|_| point(random.point(1_000_000))).collect();
+    let points: Vec<Point> = (0..2000)
+        .map(|_| point(random_point(random, 1_000_000)))
+        .collect();
     assert_same(&shapes, points.into_iter(), holds);
 }
 

@@ -4,26 +4,13 @@ mod check;
 mod cover;
 mod index;
 
+use crate::for_tests::random::Random;
+
 use super::shape::{Point, Polygon, Ring, Shape};
 
-/// A linear congruential generator.
-struct Random(u64);
-
-impl Random {
-    /// A number from 0 to `limit - 1`.
-    fn below(&mut self, limit: i32) -> i32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
-        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % limit as u64) as i32
-    }
-
-    fn between(&mut self, least: i32, most: i32) -> i32 {
-        least + self.below(most - least + 1)
-    }
-
-    fn point(&mut self, limit: i32) -> (i32, i32) {
-        (self.below(limit), self.below(limit))
-    }
+/// A point whose coordinates are from 0 to `limit` - 1.
+fn random_point(random: &mut Random, limit: i32) -> (i32, i32) {
+    (random.below(limit), random.below(limit))
 }
 
 fn point((x, y): (i32, i32)) -> Point {
@@ -78,7 +65,7 @@ fn star(
 fn scribble(random: &mut Random, grid: i32, scale: i32) -> Shape {
     let mut corners = |most| -> Vec<(i32, i32)> {
         let count = random.between(1, most);
-        let corners = (0..count).map(|_| random.point(grid));
+        let corners = (0..count).map(|_| random_point(random, grid));
         corners.map(|(x, y)| (x * scale, y * scale)).collect()
     };
     let polygons = corners(2).len();

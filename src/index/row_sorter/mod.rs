@@ -220,6 +220,7 @@ impl SortedRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::for_tests::random::Random;
 
     const BITS: KeyBits = KeyBits {
         uncounted: 8,
@@ -228,17 +229,11 @@ mod tests {
 
     #[test]
     fn rows_come_back_in_order_whatever_the_runs() {
-        let mut state = 3u64;
-        let mut next = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let mut random = Random(3);
         let mut expected: Vec<(u64, Vec<u8>)> = (0..30_000)
             .map(|number| {
-                let key = next(3) << 32 | next(4) << 20 | next(70_000);
-                let len = next(40) as usize;
+                let key = random.below(3) << 32 | random.below(4) << 20 | random.below(70_000);
+                let len = random.below(40) as usize;
                 (
                     key,
                     [vec![7; len], number.to_string().into_bytes()].concat(),

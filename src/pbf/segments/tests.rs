@@ -2,24 +2,19 @@
 
 use super::kept::MIN_SEGMENT_LEN;
 use super::*;
+use crate::for_tests::random::Random;
 use crate::pbf::segments::columns::parts_of;
 use crate::pbf::wire::put_bytes_field;
 use libdeflater::CompressionLvl;
 
 /// Bytes that look like objects: repetitive, with some noise.
 fn payload(len: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed;
-    let mut next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        state >> 33
-    };
+    let mut random = Random(seed);
     let mut out = Vec::new();
     while out.len() < len {
         out.extend_from_slice(b"highway residential \x08\x01\x12");
-        let noise = next() % 40;
-        out.extend((0..noise).map(|_| next() as u8));
+        let noise = random.below(40);
+        out.extend((0..noise).map(|_| random.bits(8) as u8));
     }
     out.truncate(len);
     out

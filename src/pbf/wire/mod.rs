@@ -304,6 +304,7 @@ pub const fn varint_len(value: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::for_tests::random::Random;
 
     #[test]
     fn runs_of_varints_are_whole_wherever_they_are_read_as_whole() {
@@ -356,19 +357,13 @@ mod tests {
 
     #[test]
     fn runs_are_added_up_filled_in_and_passed_over_as_if_read_one_by_one() {
-        let mut state = 7u64;
-        let mut next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            state >> 11
-        };
+        let mut random = Random(7);
         for most_bits in [7, 9, 20, 64] {
             let mut run = Vec::new();
             for _ in 0..200 {
                 // Most values are small, so that eight of them fill a word.
-                let bits = if next() % 12 < 10 { 7 } else { most_bits };
-                let value = (next() << 11) | (next() % (1 << 11));
+                let bits = if random.below(12) < 10 { 7 } else { most_bits };
+                let value = random.bits(64);
                 put_varint(&mut run, value >> (64 - bits));
             }
             for count in (0..20).chain([100, 200]) {
