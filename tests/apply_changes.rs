@@ -3,16 +3,14 @@
 use crate::common;
 use crate::common::craft::{self, Shape};
 use crate::common::oracle::{assert_same_opl, opl, osmium, real_file};
-use crate::common::{
-    Object, decode, node, pbfhogg, relation, run_fail, run_ok, way, with_metadata,
-};
+use crate::common::{Object, decode, node, pbfhogg, relation, run_ok, way, with_metadata};
 use pbfhogg::osm::{KindSet, ObjectKind};
 use pbfhogg::pbf::{BlobEntry, encode_blob_index};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A base of three node blobs, a way blob and a relation blob.
-fn base(dir: &Path) -> PathBuf {
+pub fn base(dir: &Path) -> PathBuf {
     let nodes = |ids: std::ops::Range<i64>| {
         let ids = ids.map(|id| id * 10);
         let tags: [(&str, &str); 1] = [("kept", "yes")];
@@ -45,7 +43,7 @@ fn base(dir: &Path) -> PathBuf {
     path
 }
 
-fn change_file(dir: &Path, name: &str, body: &str) -> PathBuf {
+pub fn change_file(dir: &Path, name: &str, body: &str) -> PathBuf {
     let path = dir.join(name);
     std::fs::write(
         &path,
@@ -467,120 +465,6 @@ fn awkward_blocks_take_changes_too() {
         objects.push(new);
         objects.sort_by_key(|object| common::canonical_key(object.kind, object.id));
         assert_eq!(decode::objects(&output), objects, "{}", crafted.name);
-    }
-}
-
-#[test]
-fn the_header_carries_the_new_replication_state() {
-    let dir = tempfile::tempdir().unwrap();
-    let base = base(dir.path());
-    let changes = change_file(dir.path(), "123.osc", "");
-    let state = "#comment\nsequenceNumber=123\ntimestamp=2026-01-02T03\\:04\\:05Z\n";
-    std::fs::write(dir.path().join("123.state.txt"), state).unwrap();
-    let output = dir.path().join("out.osm.pbf");
-    let before = "osmosis_replication_sequence_number=122";
-    let unstated = dir.path().join("unstated.osm.pbf");
-    std::fs::rename(&base, &unstated).unwrap();
-    run_ok(&[&"cat", &unstated, &"--output-header", &before, &"-o", &base]);
-    run_ok(&[&"apply-changes", &base, &changes, &"-o", &output]);
-    let header = decode::header(&output);
-    assert_eq!(
-        (header.replication_sequence, header.replication_timestamp),
-        (Some(123), Some(1_767_323_045))
-    );
-    let by_hand = "osmosis_replication_sequence_number=7";
-    run_ok(&[
-        &"apply-changes",
-        &base,
-        &changes,
-        &"-O",
-        &"--output-header",
-        &by_hand,
-        &"-o",
-        &output,
-    ]);
-    assert_eq!(decode::header(&output).replication_sequence, Some(7));
-}
-
-#[test]
-fn in_place_replaces_the_base() {
-    let dir = tempfile::tempdir().unwrap();
-    let base = base(dir.path());
-    let changes = change_file(
-        dir.path(),
-        "a.osc",
-        "<delete><node id='10' version='4'/></delete>",
-    );
-    run_ok(&[&"apply-changes", &"--in-place", &base, &changes]);
-    assert_eq!(decode::objects(&base).len(), 34);
-    assert_eq!(
-        std::fs::read_dir(dir.path()).unwrap().count(),
-        2,
-        "nothing is left behind"
-    );
-}
-
-#[test]
-fn an_unsorted_base_is_sorted_on_the_way() {
-    let base = real_file("baltimore.osm.pbf");
-    let dir = tempfile::tempdir().unwrap();
-    let changes = change_file(
-        dir.path(),
-        "a.osc",
-        "<delete><node id='281072107' version='99'/></delete>",
-    );
-    let output = dir.path().join("out.osm.pbf");
-    let ran = run_ok(&[&"apply-changes", &"-v", &base, &changes, &"-o", &output]);
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(
-        said.contains("sorting them into a temporary file"),
-        "{said}"
-    );
-    let sorted = dir.path().join("sorted.osm.pbf");
-    run_ok(&[&"sort", &base, &"-o", &sorted]);
-    let mut expected = decode::objects(&sorted);
-    expected.retain(|object| object.id != 281_072_107);
-    assert!(decode::objects(&output) == expected);
-}
-
-#[test]
-fn a_history_file_is_refused() {
-    let base = real_file("deleted_nodes.osh.pbf");
-    let dir = tempfile::tempdir().unwrap();
-    let changes = change_file(dir.path(), "a.osc", "");
-    let output = dir.path().join("out.osm.pbf");
-    let message = run_fail(&[&"apply-changes", &base, &changes, &"-o", &output]);
-    assert!(message.contains("history"), "{message}");
-}
-
-#[test]
-fn change_files_are_read_in_every_compression() {
-    let dir = tempfile::tempdir().unwrap();
-    let base = base(dir.path());
-    let plain = change_file(
-        dir.path(),
-        "a.osc",
-        "<delete><node id='10' version='4'/></delete>",
-    );
-    let text = std::fs::read(&plain).unwrap();
-    let gzip = {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        std::io::Write::write_all(&mut encoder, &text).unwrap();
-        encoder.finish().unwrap()
-    };
-    let bzip2 = {
-        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-        std::io::Write::write_all(&mut encoder, &text).unwrap();
-        encoder.finish().unwrap()
-    };
-    let zstd = zstd::encode_all(&text[..], 3).unwrap();
-    // The contents determine the compression, not the name.
-    for (name, bytes) in [("gz", gzip), ("bz2", bzip2), ("zst", zstd)] {
-        let path = dir.path().join(name);
-        std::fs::write(&path, bytes).unwrap();
-        let output = dir.path().join("out.osm.pbf");
-        run_ok(&[&"apply-changes", &base, &path, &"-O", &"-o", &output]);
-        assert_eq!(decode::objects(&output).len(), 34, "{name}");
     }
 }
 

@@ -1,9 +1,10 @@
 //! `check`: compared with osmium on real files, and on awkward files.
 
 use crate::common;
+use crate::common::answers::{ask, file_of};
 use crate::common::craft::{self, Shape};
 use crate::common::oracle::{osmium, real_files};
-use crate::common::{Kind, Object, node, pbfhogg, relation, way, with_metadata};
+use crate::common::{Arg, Kind, Object, node, pbfhogg, relation, way, with_metadata};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -200,4 +201,65 @@ fn mixed_blobs_are_checked_kind_by_kind() {
     assert_eq!(found["ways"], count(Kind::Way));
     assert_eq!(found["relations"], count(Kind::Relation));
     assert_eq!(found["out_of_order"], 1, "nodes behind relations: {found}");
+}
+
+#[test]
+fn what_was_not_checked_is_not_called_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = [
+        node(1, 0, 0, &[]),
+        node(3, 0, 0, &[]),
+        node(2, 0, 0, &[]),
+        node(3, 0, 0, &[]),
+    ];
+    let refs = [way(1, &[9], &[]), relation(1, &[(Kind::Way, 5, "")], &[])];
+    let path = file_of(dir.path(), "u.osm.pbf", &[&nodes, &refs[..1], &refs[1..]]);
+    let text = ask(&[&"check", &path]).stdout;
+    let hint = "ids that occur again: not checked: the file is not sorted; --full checks it";
+    assert!(text.contains(hint), "{text}");
+    let json = ask(&[&"check", &"--json", &path]).json();
+    assert!(json["duplicates"].is_null());
+    assert_eq!(json["missing"]["nodes_in_ways"], 1);
+    for kind in ["nodes", "ways", "relations"] {
+        assert!(
+            json["missing"][format!("{kind}_in_relations")].is_null(),
+            "{json}"
+        );
+    }
+    assert!(ask(&[&"check", &"--index", &"--json", &path]).json()["nodes"].is_null());
+    // -r adds to the checks that are made without it.
+    let json = ask(&[&"check", &"-r", &"--json", &path]).json();
+    assert_eq!(
+        (&json["out_of_order"], &json["missing"]["ways_in_relations"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(
+        ask(&[&"check", &"--full", &"--json", &path]).json()["duplicates"],
+        1
+    );
+    let extended = ask(&[&"inspect", &"-e", &path]).stdout;
+    assert!(
+        extended.contains("not checked: the file is not sorted"),
+        "{extended}"
+    );
+    let extended = ask(&[&"inspect", &"-e", &"--json", &path]).json();
+    assert!(extended["extended"]["further_versions"].is_null());
+    let versions = ask(&[&"inspect", &"--get", &"data.multiple_versions", &path]);
+    assert_eq!(versions.stdout, "unknown\n");
+}
+
+#[test]
+fn check_refs_lists_all_and_check_says_what_it_leaves_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let refs: Vec<i64> = (1..300).collect();
+    let path = file_of(dir.path(), "in.osm.pbf", &[&[way(1, &refs, &[])]]);
+    let listed = |args: &[Arg]| {
+        let said = ask(args).stdout;
+        (
+            said.matches(" in w1").count(),
+            said.contains("… and 199 more: --max-errors 0 lists all"),
+        )
+    };
+    assert_eq!(listed(&[&"check-refs", &"-i", &path]), (299, false));
+    assert_eq!(listed(&[&"check", &"--refs", &"-i", &path]), (100, true));
 }

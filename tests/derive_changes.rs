@@ -4,7 +4,9 @@ use crate::common;
 use crate::common::answers::{ask, ask_osmium, file_of, in_order, name_of};
 use crate::common::comparison::{small, small_files, versioned};
 use crate::common::oracle::{assert_same_opl, opl, opl_objects, opl_sorted, osmium, real_file};
-use crate::common::{Kind, Object, decode, known, mixed_objects, node, relation, run_ok, way};
+use crate::common::{
+    Kind, Object, decode, known, mixed_objects, node, relation, run_ok, small_world, way,
+};
 use std::path::{Path, PathBuf};
 
 /// Derives changes into a file and applies them; returns the change file.
@@ -213,4 +215,45 @@ fn going_back_to_an_older_version_is_told() {
     ]);
     assert_eq!(found.status, 0);
     assert!(found.stderr.contains("4 objects"), "{}", found.stderr);
+}
+
+#[test]
+fn a_derived_change_file_is_a_success_and_carries_the_state_of_the_new_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let [new, changes, output] =
+        ["new.osm.pbf", "c.osc.gz", "out.osm.pbf"].map(|name| dir.path().join(name));
+    run_ok(&[
+        &"removeid",
+        &world,
+        &"n1",
+        &"w1",
+        &"-q",
+        &"--output-header",
+        &"osmosis_replication_sequence_number=4711",
+        &"--output-header",
+        &"osmosis_replication_timestamp=2026-01-02T03:04:05Z",
+        &"--output-header",
+        &"osmosis_replication_base_url=https://example.org/day",
+        &"-o",
+        &new,
+    ]);
+    assert_eq!(
+        ask(&[&"derive-changes", &world, &new, &"-o", &changes]).status,
+        0
+    );
+    assert_eq!(ask(&[&"diff", &"-f", &"osc", &world, &new]).status, 0);
+    assert_eq!(
+        ask(&[&"diff", &"-f", &"osc", &"--exit-code", &world, &new]).status,
+        1
+    );
+    assert_eq!(ask(&[&"diff", &"-q", &world, &new]).status, 1);
+    run_ok(&[&"apply-changes", &world, &changes, &"-o", &output]);
+    let header = decode::header(&output);
+    assert_eq!(header.replication_sequence, Some(4711));
+    assert_eq!(header.replication_timestamp, Some(1_767_323_045));
+    assert_eq!(
+        header.replication_url.as_deref(),
+        Some("https://example.org/day")
+    );
 }

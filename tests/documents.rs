@@ -5,6 +5,7 @@
 //! output, `[..]` stands for any part of a line. The commands of a document run one after the other in one directory.
 //! `PBFHOGG_WRITE_DOCUMENTS=1` writes what was printed into the documents.
 
+use crate::common::answers::ask;
 use crate::common::oracle::real_file;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -324,4 +325,23 @@ fn commands_for_the_shell_succeed() {
         }
     }
     assert!(count >= 12, "{count}");
+}
+
+#[test]
+fn every_command_is_in_the_help_of_the_program() {
+    let help = ask(&[&"--help"]).stdout;
+    for name in [
+        "inspect",
+        "show",
+        "merge",
+        "removeid",
+        "derive-changes",
+        "demo",
+        "repack",
+    ] {
+        assert!(help.contains(&format!("\n  {name} ")), "{name}: {help}");
+    }
+    for heading in ["Inspect:", "Select:", "Update:", "Transform:"] {
+        assert!(help.contains(heading), "{help}");
+    }
 }

@@ -1,7 +1,8 @@
 //! `extract`: corners of boxes in any order, polygon files that were put together, and regions, relations and
 //! configurations as newer versions of osmium take them.
 
-use crate::common::{Arg, run, run_fail, run_ok};
+use crate::common::answers::{ask, file_of};
+use crate::common::{Arg, node, run, run_fail, run_ok, stderr};
 use std::path::{Path, PathBuf};
 
 /// Nodes in Iran, in the Pacific and in Siberia.
@@ -223,4 +224,41 @@ fn a_configuration_has_more_than_five_hundred_extracts() {
         let kept = std::fs::read_to_string(at.join(format!("{number}.opl")));
         assert_eq!(ids(&kept.unwrap()), "n2");
     }
+}
+
+#[test]
+fn a_region_that_meets_nothing_is_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = [node(1, 500_000_000, 50_000_000, &[])];
+    let input = file_of(dir.path(), "in.osm.pbf", &[&nodes]);
+    let output = dir.path().join("out.osm.pbf");
+    let inspected = ask(&[&"inspect", &"--json", &input]).json();
+    let [lon, lat] = [0, 1].map(|at| inspected["data_bbox"][at].as_f64().unwrap());
+    let far = run_ok(&[
+        &"extract",
+        &"-b",
+        &"-10,-10,-9,-9",
+        &input,
+        &"-O",
+        &"-o",
+        &output,
+    ]);
+    assert!(
+        stderr(&far).contains("lies in the region"),
+        "{}",
+        stderr(&far)
+    );
+    assert!(!stderr(&far).contains("swapped"), "{}", stderr(&far));
+    let swapped = format!("{},{},{},{}", lat - 1.0, lon - 1.0, lat + 1.0, lon + 1.0);
+    let swapped = run_ok(&[&"extract", &"-b", &swapped, &input, &"-O", &"-o", &output]);
+    assert!(
+        stderr(&swapped).contains("latitude and longitude look swapped"),
+        "{}",
+        stderr(&swapped)
+    );
+    let met = format!("{},{},{},{}", lon - 1.0, lat - 1.0, lon + 1.0, lat + 1.0);
+    let met = run_ok(&[&"extract", &"-b", &met, &input, &"-O", &"-o", &output]);
+    assert_eq!(stderr(&met), "");
+    let message = run_fail(&[&"extract", &"-b", &"5,5,5,5", &input, &"-O", &"-o", &output]);
+    assert!(message.contains("the box is empty"), "{message}");
 }

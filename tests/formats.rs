@@ -3,7 +3,7 @@
 use crate::common::answers::{ask, ask_osmium};
 use crate::common::every::READERS;
 use crate::common::oracle::{osmium, real_files, small_real_files};
-use crate::common::{Arg, pbfhogg, run_fail, run_ok, world};
+use crate::common::{Arg, pbfhogg, run_fail, run_ok, small_world, world};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -452,4 +452,22 @@ fn pbf_has_the_form_that_its_options_say() {
     ]);
     let header = ask(&[&"inspect", &"--json", &out]).stdout;
     assert!(!header.contains("DenseNodes"), "{header}");
+}
+
+#[test]
+fn an_output_whose_name_says_no_format_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    for name in ["x.osm.xz", "x.zip", "x.txt", "x"] {
+        for command in ["cat", "sort"] {
+            let output = dir.path().join(name);
+            let message = run_fail(&[&command, &world, &"-o", &output]);
+            assert!(
+                message.contains("the name does not show the format"),
+                "{message}"
+            );
+            run_ok(&[&command, &world, &"-f", &"pbf", &"-o", &output]);
+            std::fs::remove_file(&output).unwrap();
+        }
+    }
 }

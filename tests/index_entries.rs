@@ -5,7 +5,7 @@ use crate::common::answers::ask;
 use crate::common::craft::{self, Shape};
 use crate::common::every::{READERS, run_with};
 use crate::common::oracle::real_files;
-use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, way};
+use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, small_world, way};
 use pbfhogg::Context;
 use pbfhogg::file::{BlobPlan, PbfFile, PlanNeeds};
 use pbfhogg::osm::{KindSet, ObjectKind};
@@ -471,4 +471,40 @@ fn check_index_finds_a_false_summary() {
             .contains("the summary of the table of contents differs"),
         "{said:?}"
     );
+}
+
+#[test]
+fn one_function_says_which_index_a_file_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let empty = dir.path().join("empty.osm.pbf");
+    std::fs::write(&empty, craft::plain_file(&[])).unwrap();
+    let [foreign, plain] = ["foreign.osm.pbf", "plain.osm.pbf"].map(|name| dir.path().join(name));
+    run_ok(&[
+        &"cat",
+        &"--blob-index",
+        &"--no-index",
+        &world,
+        &"-o",
+        &foreign,
+    ]);
+    run_ok(&[&"cat", &"--no-index", &world, &"-o", &plain]);
+    for (path, index, status) in [
+        (&world, "table of contents", 0),
+        (&foreign, "per-blob indexes", 1),
+        (&plain, "none", 1),
+        (&empty, "none", 1),
+    ] {
+        for args in [&["inspect", "--json"][..], &["inspect", "-e", "--json"]] {
+            let args: Vec<Arg> = args.iter().map(|arg| arg as _).collect();
+            let found = ask(&[args, vec![path]].concat()).json();
+            assert_eq!(
+                (&found["index"], &found["indexed"]),
+                (&index.into(), &(status == 0).into())
+            );
+        }
+        let said = ask(&[&"inspect", &"--indexed", path]);
+        assert_eq!(said.status, status);
+        assert!(said.stdout.contains(index), "{said:?}");
+    }
 }

@@ -3,8 +3,8 @@
 
 use crate::common::answers::ask;
 use crate::common::craft::{self, Message, Shape};
-use crate::common::hostile;
 use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, way, world};
+use crate::common::{decode, hostile};
 use std::path::{Path, PathBuf};
 
 /// Objects with scattered ids, at most one in each range of 65,536 ids, in no order and with distinct tags.
@@ -338,4 +338,55 @@ fn a_block_of_too_many_dense_messages_is_refused() {
         "{message}"
     );
     assert!(!output.exists());
+}
+
+#[test]
+fn unordered_nodes_take_no_more_memory_than_ordered_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let sparse = |id: i64| node(id * 59_999, id % 900, id % 800, &[]);
+    let mut nodes: Vec<Object> = (1..60_000).map(sparse).collect();
+    nodes.sort_by_key(|node| node.id.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64));
+    let ways: Vec<Object> = (1..2000)
+        .map(|id| way(id, &[id * 59_999, (60_000 - id) * 59_999], &[]))
+        .collect();
+    let mut blocks: Vec<_> = nodes
+        .chunks(2000)
+        .map(|nodes| craft::block(nodes, &craft::Shape::USUAL))
+        .collect();
+    blocks.push(craft::block(&ways, &craft::Shape::USUAL));
+    let [shuffled, sorted, stats] =
+        ["u.osm.pbf", "s.osm.pbf", "stats.json"].map(|name| dir.path().join(name));
+    std::fs::write(&shuffled, craft::plain_file(&blocks)).unwrap();
+    run_ok(&[&"sort", &shuffled, &"-o", &sorted]);
+    for kind in ["sparse", "external"] {
+        let mut results = Vec::new();
+        for input in [&sorted, &shuffled] {
+            let output = dir.path().join("out.osm.pbf");
+            run_ok(&[
+                &"add-locations-to-ways",
+                &"-n",
+                &"--index-type",
+                &kind,
+                &"--max-memory",
+                &"120M",
+                &input,
+                &"-O",
+                &"-o",
+                &output,
+                &"--stats",
+                &stats,
+            ]);
+            let stats: serde_json::Value =
+                serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+            let peak = stats["peak_memory_bytes"].as_u64().unwrap();
+            assert!(peak < 120_000_000, "{kind}: {peak}");
+            let mut ways = decode::objects(&output);
+            ways.retain(|object| object.kind == Kind::Way);
+            results.push(ways);
+        }
+        assert!(
+            results[0] == results[1] && results[0].len() == 1999,
+            "{kind}"
+        );
+    }
 }

@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::craft::{self, Shape};
 use crate::common::oracle::{osmconvert, osmium, osmosis, python_with_osmium, real_file};
-use crate::common::{decode, node, run_ok};
+use crate::common::{Arg, Kind, decode, node, pbfhogg, run_ok, small_world, stderr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -160,4 +160,125 @@ fn metadata_added_to_a_file_without_any_is_read_by_all() {
     .unwrap();
     run_ok(&[&"apply-changes", &input, &changes, &"-o", &output]);
     check_all(&output);
+}
+
+#[test]
+fn osmconvert_reads_files_without_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let output = dir.path().join("out.osm.pbf");
+    for args in [
+        &["cat", "-t", "way,relation"][..],
+        &["getid", "w1"],
+        &["tags-filter", "-R", "w/highway"],
+        &["tags-filter", "-R", "w/no=thing"],
+    ] {
+        let mut command = pbfhogg();
+        command.arg(args[0]).arg(&world).args(&args[1..]);
+        command.args(["-O", "-q", "-o"]).arg(&output);
+        assert!(command.status().unwrap().code() < Some(2), "{args:?}");
+        let required = decode::header(&output).required;
+        assert!(required.contains(&"DenseNodes".to_owned()), "{args:?}");
+        if osmconvert() {
+            let mut osmconvert = Command::new("osmconvert");
+            let ran = osmconvert.arg(&output).arg("--out-osm").output().unwrap();
+            let said = stderr(&ran);
+            assert!(!said.contains("expected feature"), "{args:?}: {said}");
+            let text = String::from_utf8_lossy(&ran.stdout);
+            let ways = text.matches("<way ").count();
+            let expected = decode::objects(&output);
+            let expected = expected.iter().filter(|object| object.kind == Kind::Way);
+            assert_eq!(ways, expected.count(), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn nodes_without_tags_have_a_column_of_tags() {
+    let dir = tempfile::tempdir().unwrap();
+    let bare = |ids: std::ops::Range<i64>| ids.map(|id| node(id, id, id, &[])).collect::<Vec<_>>();
+    let blocks =
+        [bare(1..50), bare(100..150)].map(|nodes| craft::block(&nodes, &craft::Shape::USUAL));
+    assert_eq!(dense_lengths(&blocks[0]), (49, 0), "the input has none");
+    let input = dir.path().join("in.osm.pbf");
+    std::fs::write(&input, craft::plain_file(&blocks)).unwrap();
+    let changes = dir.path().join("a.osc");
+    let text = "<osmChange version='0.6'><delete><node id='7'/></delete></osmChange>";
+    std::fs::write(&changes, text).unwrap();
+    let output = dir.path().join("out.osm.pbf");
+    let runs: [Vec<Arg>; 4] = [
+        vec![&"apply-changes", &input, &changes],
+        vec![&"repack", &"-n", &"10", &input],
+        vec![&"cat", &"-c", &"version", &input],
+        vec![&"renumber", &input],
+    ];
+    for run in runs {
+        run_ok(&[run.clone(), vec![&"-O", &"-o", &output]].concat());
+        let changed = decode::frames(&output);
+        let changed = changed
+            .iter()
+            .skip(1)
+            .filter(|frame| !blocks.contains(&frame.payload) && frame.blob_type == "OSMData");
+        let mut seen = 0;
+        for frame in changed {
+            let (nodes, zeros) = dense_lengths(&frame.payload);
+            assert_eq!(nodes, zeros);
+            seen += 1;
+        }
+        assert!(seen > 0);
+    }
+}
+
+/// The number of nodes in a block, and the length of its keys_vals in bytes.
+fn dense_lengths(payload: &[u8]) -> (usize, usize) {
+    let find = |message: &[u8], wanted: u32| {
+        let mut fields = pbfhogg::pbf::wire::Fields::new(message);
+        while let Some(field) = fields.next().unwrap() {
+            if field.number == wanted {
+                return field.bytes().unwrap().to_vec();
+            }
+        }
+        Vec::new()
+    };
+    let dense = find(&find(payload, 2), 2);
+    let ids = find(&dense, 1);
+    let count = ids.iter().filter(|byte| **byte < 0x80).count();
+    (count, find(&dense, 10).len())
+}
+
+#[test]
+fn metadata_of_ways_and_relations_has_all_five_attributes() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = dir.path().join("in.osm");
+    let xml = "<osm version='0.6'><node id='1' lat='1' lon='1'/>\
+        <way id='1' version='3' timestamp='2020-01-01T00:00:00Z'><nd ref='1'/></way>\
+        <way id='2'><nd ref='1'/></way><relation id='1' version='3'/></osm>";
+    std::fs::write(&text, xml).unwrap();
+    let output = dir.path().join("out.osm.pbf");
+    run_ok(&[&"cat", &text, &"-o", &output]);
+    let mut infos = Vec::new();
+    for frame in decode::frames(&output).iter().skip(2) {
+        let mut block = pbfhogg::pbf::wire::Fields::new(&frame.payload);
+        while let Some(group) = block.next().unwrap() {
+            if group.number != 2 {
+                continue;
+            }
+            let mut objects = pbfhogg::pbf::wire::Fields::new(group.bytes().unwrap());
+            while let Some(object) = objects.next().unwrap() {
+                let mut fields = pbfhogg::pbf::wire::Fields::new(object.bytes().unwrap());
+                let mut numbers = Vec::new();
+                while let Some(field) = fields.next().unwrap() {
+                    if field.number == 4 {
+                        let mut info = pbfhogg::pbf::wire::Fields::new(field.bytes().unwrap());
+                        while let Some(attribute) = info.next().unwrap() {
+                            numbers.push(attribute.number);
+                        }
+                    }
+                }
+                infos.push(numbers);
+            }
+        }
+    }
+    let all = vec![1, 2, 3, 4, 5];
+    assert_eq!(infos, [all.clone(), vec![], all]);
 }

@@ -4,8 +4,8 @@ use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of
 use crate::common::extracts::random_world;
 use crate::common::oracle::{osmium, real_file, real_files};
 use crate::common::{
-    Kind, Object, canonical_key, craft, decode, mixed_objects, node, relation, run_fail, run_ok,
-    way,
+    Kind, Object, canonical_key, craft, decode, mixed_objects, node, pbfhogg, relation, run_fail,
+    run_ok, way,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -324,4 +324,53 @@ fn references_that_now_mean_others_are_counted() {
         "{answer:?}"
     );
     assert_eq!(decode::objects(&output)[1].refs, [1, 1, 7]);
+}
+
+#[test]
+fn a_stream_of_renumbered_objects_is_not_called_sorted_where_it_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = file_of(
+        dir.path(),
+        "a.osm.pbf",
+        &[&[node(5, 0, 0, &[]), node(10, 0, 0, &[])]],
+    );
+    let second = file_of(
+        dir.path(),
+        "b.osm.pbf",
+        &[&[node(3, 0, 0, &[]), node(5, 0, 0, &[])]],
+    );
+    let sorted = dir.path().join("sorted.osm.pbf");
+    run_ok(&[&"sort", &second, &"-o", &sorted]);
+    let map = dir.path().join("map");
+    std::fs::create_dir(&map).unwrap();
+    run_ok(&[
+        &"renumber",
+        &first,
+        &"-i",
+        &map,
+        &"-o",
+        &dir.path().join("o.osm.pbf"),
+    ]);
+    let stream = pbfhogg()
+        .arg("renumber")
+        .arg(&sorted)
+        .arg("-i")
+        .arg(&map)
+        .args(["-o", "-"])
+        .output()
+        .unwrap();
+    let path = dir.path().join("stream.osm.pbf");
+    std::fs::write(&path, stream.stdout).unwrap();
+    assert_eq!(
+        decode::objects(&path)
+            .iter()
+            .map(|node| node.id)
+            .collect::<Vec<_>>(),
+        [3, 1]
+    );
+    assert!(
+        !decode::header(&path)
+            .optional
+            .contains(&"Sort.Type_then_ID".into())
+    );
 }

@@ -2,12 +2,13 @@
 
 use crate::common;
 use crate::common::answers::{ask, file_of, in_order};
+use crate::common::decode::compressions;
 use crate::common::extracts::random_world;
 use crate::common::oracle::real_files;
 use crate::common::questions::awkward_file;
 use crate::common::{
-    Kind, Object, canonical_key, decode, is_canonical, mixed_objects, node, run_fail, run_ok, way,
-    world,
+    Kind, Object, canonical_key, decode, is_canonical, mixed_objects, node, run_fail, run_ok,
+    small_world, stderr, way, world,
 };
 use std::path::Path;
 
@@ -261,4 +262,60 @@ fn run_fail_usage(input: &Path, drop: &str) -> bool {
     ])
     .status
         == 2
+}
+
+#[test]
+fn repack_compresses_what_is_compressed_otherwise() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let output = dir.path().join("out.osm.pbf");
+    let kinds = compressions;
+    for (compression, name) in [
+        ("zstd", "zstd"),
+        ("lz4", "lz4"),
+        ("none", "raw"),
+        ("zlib:9", "zlib"),
+    ] {
+        let ran = run_ok(&[
+            &"repack",
+            &"-v",
+            &"--compression",
+            &compression,
+            &world,
+            &"-O",
+            &"-o",
+            &output,
+        ]);
+        assert!(
+            kinds(&output).iter().all(|kind| *kind == name),
+            "{compression}"
+        );
+        assert!(decode::objects(&output) == decode::objects(&world));
+        assert!(stderr(&ran).contains("recompressed"));
+    }
+    let ran = run_ok(&[
+        &"repack",
+        &"-v",
+        &"--compression",
+        &"zlib",
+        &world,
+        &"-O",
+        &"-o",
+        &output,
+    ]);
+    assert!(!stderr(&ran).contains("recompressed"));
+    let ran = run_ok(&[
+        &"cat",
+        &"--compression",
+        &"zstd",
+        &world,
+        &"-O",
+        &"-o",
+        &output,
+    ]);
+    assert!(
+        stderr(&ran).contains("keep the compression that they had"),
+        "{}",
+        stderr(&ran)
+    );
 }

@@ -2,7 +2,7 @@
 
 use crate::common::answers::{ask, file_of};
 use crate::common::craft::Message;
-use crate::common::{Arg, craft, known, node, run_fail, run_ok, world};
+use crate::common::{Arg, craft, decode, known, node, run_fail, run_ok, stderr, world};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fs;
@@ -521,4 +521,43 @@ fn with_text_in_string_0() -> Vec<u8> {
         block.to_bytes()
     };
     craft::plain_file(&[block(nodes), block(Message::new().message(3, way))])
+}
+
+#[test]
+fn texts_begin_with_a_byte_order_mark_or_empty_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    for text in [
+        "\u{feff}n1 x1 y1\n",
+        "\n\nn1 x1 y1\n",
+        "\u{feff}\n <osm version='0.6'><node id='1' lat='1' lon='1'/></osm>",
+    ] {
+        let (input, output) = (dir.path().join("in.txt"), dir.path().join("out.osm.pbf"));
+        std::fs::write(&input, text).unwrap();
+        run_ok(&[&"cat", &"-O", &input, &"-o", &output]);
+        assert!(
+            decode::objects(&output) == [node(1, 10_000_000, 10_000_000, &[])],
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn objects_deleted_in_an_editor_are_left_out_without_making_a_history() {
+    let dir = tempfile::tempdir().unwrap();
+    let [text, output] = ["josm.osm", "out.osm.pbf"].map(|name| dir.path().join(name));
+    let xml = "<osm version='0.6' generator='JOSM'><node id='1' lat='1' lon='1' action='modify'/>\
+        <node id='2' lat='1' lon='1' action='delete'/><way id='3' action='delete'><nd ref='2'/></way></osm>";
+    std::fs::write(&text, xml).unwrap();
+    let ran = run_ok(&[&"cat", &"-v", &text, &"-o", &output]);
+    assert!(
+        stderr(&ran).contains("(action=\"delete\") are left out: 2"),
+        "{}",
+        stderr(&ran)
+    );
+    assert_eq!(decode::objects(&output).len(), 1);
+    assert!(
+        !decode::header(&output)
+            .required
+            .contains(&"HistoricalInformation".into())
+    );
 }

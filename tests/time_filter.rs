@@ -467,3 +467,44 @@ fn the_state_in_the_header_is_not_later_than_the_time() {
         assert_eq!(state(name, &bare, &[early]), (None, None, false));
     }
 }
+
+#[test]
+fn versions_that_go_on_in_the_next_group_of_a_blob_are_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let version = |id: i64, version: i64| {
+        with_metadata(
+            node(id, id, version, &[]),
+            version,
+            1_600_000_000 + version,
+            1,
+            "a",
+        )
+    };
+    let objects: Vec<Object> = [
+        version(1, 1),
+        version(5, 1),
+        version(5, 2),
+        version(5, 3),
+        version(9, 1),
+    ]
+    .into();
+    let shape = craft::Shape {
+        history: true,
+        ..craft::Shape::USUAL
+    };
+    let groups: Vec<&[Object]> = vec![&objects[..2], &objects[2..3], &objects[3..]];
+    let required = ["OsmSchema-V0.6", "DenseNodes", "HistoricalInformation"];
+    let header = craft::header_payload(&required, &["Sort.Type_then_ID"]);
+    let input = dir.path().join("in.osh.pbf");
+    let file = craft::file(header, &[craft::block_of_runs(&groups, &shape)]);
+    std::fs::write(&input, file).unwrap();
+    let inspected = ask(&[&"inspect", &input]);
+    assert!(
+        inspected.stdout.contains("sorted by kind and id"),
+        "{inspected:?}"
+    );
+    let output = dir.path().join("out.osm.pbf");
+    run_ok(&[&"time-filter", &input, &"2030-01-01", &"-o", &output]);
+    let expected = [&objects[0], &objects[3], &objects[4]];
+    assert!(decode::objects(&output).iter().eq(expected));
+}

@@ -227,6 +227,13 @@ pub fn header_block(payload: &[u8]) -> Header {
     }
 }
 
+/// The compression of each data blob.
+pub fn compressions(path: &Path) -> Vec<&'static str> {
+    let frames = frames(path);
+    let blobs = frames.iter().skip(1);
+    blobs.map(|frame| frame.compression).collect()
+}
+
 /// The objects in the payload of an OSMData frame. Changesets are skipped.
 pub fn block(payload: &[u8]) -> Vec<Object> {
     let fields = Fields::parse(payload, "PrimitiveBlock");

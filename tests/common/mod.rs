@@ -96,6 +96,13 @@ pub fn world(dir: &Path, elements: &str) -> PathBuf {
     path
 }
 
+/// Writes a small synthetic file with metadata.
+pub fn small_world(dir: &Path) -> PathBuf {
+    let path = dir.join("small.osm.pbf");
+    run_ok(&[&"synth", &"-q", &"--elements", &"3000", &"-o", &path]);
+    path
+}
+
 pub fn run(args: &[Arg]) -> Output {
     let mut command = pbfhogg();
     command.args(args.iter().map(|arg| arg.as_ref()));
@@ -110,6 +117,7 @@ fn shown(args: &[Arg]) -> String {
     format!("pbfhogg {}", args.join(" "))
 }
 
-fn stderr(output: &Output) -> String {
+/// The messages of a run.
+pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
