@@ -227,7 +227,7 @@ fn places_that_ways_had_before_are_replaced() {
 }
 
 #[test]
-fn what_osmium_makes_of_every_real_file() {
+fn every_real_file_becomes_what_osmium_makes_of_it() {
     if !osmium() {
         return;
     }

@@ -278,7 +278,7 @@ fn run_fail_with_usage(args: &[Arg]) -> String {
 }
 
 #[test]
-fn which_nodes_a_base_has_is_no_guess() {
+fn the_nodes_of_a_base_are_not_guessed() {
     // In a base without some nodes, all nodes of the first ways are present.
     let mut text = String::new();
     for id in 1..35 {
@@ -358,7 +358,7 @@ fn a_file_of_another_program_is_told_by_its_nodes() {
 }
 
 #[test]
-fn what_changes_without_effect_do_not_do() {
+fn changes_without_effect_move_nothing_and_are_not_counted() {
     let data = Data::of_opl("n1 v5 x1 y1\nn2 v1 x2 y2\nw1 v5 Nn1,n2,n9\nr1 v1 Mn1@\n");
     data.apply_text(
         "<modify><node id='1' version='3' lat='9' lon='9'/><relation id='1' version='2'/></modify>",

@@ -48,7 +48,7 @@ fn lines(text: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_missing_is_what_osmium_misses() {
+fn the_missing_objects_are_those_that_osmium_misses() {
     if !osmium() {
         return;
     }
@@ -204,7 +204,7 @@ fn mixed_blobs_are_checked_kind_by_kind() {
 }
 
 #[test]
-fn what_was_not_checked_is_not_called_none() {
+fn an_unchecked_property_is_not_called_none() {
     let dir = tempfile::tempdir().unwrap();
     let nodes = [
         node(1, 0, 0, &[]),

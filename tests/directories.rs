@@ -267,7 +267,7 @@ fn a_table_is_written_to_the_working_directory_and_to_a_link() {
 }
 
 #[test]
-fn what_a_run_in_the_working_directory_left_when_it_was_killed_is_cleared() {
+fn remains_of_a_killed_run_in_the_working_directory_are_cleared() {
     let places = Places::new("2000");
     let table = places.out().join("table");
     let job = TABLES[0];

@@ -96,7 +96,7 @@ fn an_index_is_old_or_new_when_a_build_is_killed() {
 }
 
 #[test]
-fn nothing_is_left_of_a_build_that_was_killed_at_any_name() {
+fn a_build_that_was_killed_at_any_name_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let (inputs, index) = places(dir.path());
     for has_old in [false, true] {

@@ -64,7 +64,7 @@ fn a_cache_has_whole_files_when_updates_are_ended() {
 }
 
 #[test]
-fn what_killed_updates_left_in_a_cache_is_removed_and_nothing_else() {
+fn remains_of_killed_updates_in_a_cache_are_removed_and_nothing_else() {
     let publisher = Publisher::new();
     let file = publisher.copy("file.osm.pbf");
     time_of(&mut update(&publisher, &file));
@@ -94,7 +94,7 @@ fn what_killed_updates_left_in_a_cache_is_removed_and_nothing_else() {
 }
 
 #[test]
-fn anything_in_a_cache_that_is_no_cached_file_is_refused_at_once() {
+fn a_foreign_file_in_a_cache_is_refused_at_once() {
     let publisher = Publisher::new();
     let file = publisher.copy("file.osm.pbf");
     time_of(&mut update(&publisher, &file));

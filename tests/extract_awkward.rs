@@ -87,7 +87,7 @@ fn ids_below_zero_and_at_the_ends_of_their_range_are_ids_like_others() {
 }
 
 #[test]
-fn what_is_referred_to_and_not_there_is_no_error() {
+fn a_reference_to_an_absent_object_is_no_error() {
     let members = [
         (Kind::Way, 1, "outer"),
         (Kind::Way, 99, "outer"),
@@ -142,7 +142,7 @@ fn a_long_chain_of_parents_is_followed_in_either_direction() {
 }
 
 #[test]
-fn only_what_is_in_the_region_completes_a_relation() {
+fn a_relation_is_completed_only_for_a_member_in_the_region() {
     let area = [("type", "multipolygon")];
     expect_of_objects(
         &[
@@ -171,7 +171,7 @@ fn only_what_is_in_the_region_completes_a_relation() {
 // Histories.
 
 #[test]
-fn all_versions_come_of_what_has_one_in_the_region() {
+fn an_object_with_a_version_in_the_region_comes_in_every_version() {
     let dir = tempfile::tempdir().unwrap();
     let version = |object: Object, version, visible| Object {
         visible,

@@ -53,7 +53,7 @@ fn strategies_go_by_several_names() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused() {
+fn options_that_are_not_understood_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (path, _) = small_file(dir.path());
     let output = dir.path().join("out.osm.pbf");

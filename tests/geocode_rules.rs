@@ -322,7 +322,7 @@ fn languages_hold_for_the_street_and_the_city_of_a_number() {
 }
 
 #[test]
-fn all_parts_of_an_address_are_in_the_answer() {
+fn an_answer_has_every_part_of_an_address() {
     let country = boundary(
         1,
         [48.0, 2.0],

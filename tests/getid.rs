@@ -184,7 +184,7 @@ fn every_awkward_block_gives_the_objects_that_were_asked_for() {
 }
 
 #[test]
-fn of_each_awkward_block_a_part_is_kept_as_it_was() {
+fn a_part_of_each_awkward_block_is_kept_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let output = dir.path().join("out.osm.pbf");
     for crafted in common::awkward::awkward_blocks() {
@@ -220,7 +220,7 @@ fn objects_out_of_order_and_ids_that_come_again_keep_their_places() {
 }
 
 #[test]
-fn all_versions_of_an_object_are_kept() {
+fn every_version_of_an_object_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let version = |object: Object, version, visible| Object {
         visible,
@@ -492,7 +492,7 @@ fn garbage_among_ids_is_an_error_with_its_place() {
 }
 
 #[test]
-fn what_was_not_found_is_named() {
+fn an_object_that_is_not_found_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let objects = [
         way(1, &[1, 2, -3], &[]),

@@ -159,7 +159,7 @@ fn trusts_statistics(command: &str) -> bool {
 }
 
 #[test]
-fn whoever_decodes_a_blob_finds_out_what_its_table_of_contents_says_wrongly() {
+fn a_wrong_table_of_contents_is_found_out_by_whoever_decodes_a_blob() {
     let bench = Bench::new();
     let input = bench.path("in.osm.pbf");
     for (cause, lie) in LIES {
@@ -171,7 +171,7 @@ fn whoever_decodes_a_blob_finds_out_what_its_table_of_contents_says_wrongly() {
 }
 
 #[test]
-fn whoever_decodes_a_blob_finds_out_what_its_own_index_says_wrongly() {
+fn a_wrong_index_of_a_blob_is_found_out_by_whoever_decodes_it() {
     let bench = Bench::new();
     let usual = bench.path("usual.osm.pbf");
     with_table(&bench.path("plain.osm.pbf"), &usual, |_| ());

@@ -176,7 +176,7 @@ fn extracts_are_the_same_and_read_less() {
 }
 
 #[test]
-fn what_has_no_place_is_kept() {
+fn an_object_without_a_place_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str| dir.path().join(name);
     let opl = "\

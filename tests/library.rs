@@ -192,7 +192,7 @@ fn kinds_and_a_box_select_objects_and_spare_reading_blobs() {
 }
 
 #[test]
-fn what_the_writer_writes_is_valid_sorted_and_indexed() {
+fn a_file_of_the_writer_is_valid_sorted_and_indexed() {
     let dir = tempfile::tempdir().unwrap();
     for path in real_files() {
         let objects = read_all(&path);

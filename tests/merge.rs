@@ -86,7 +86,7 @@ fn equal_versions_and_whole_files_come_once() {
 }
 
 #[test]
-fn what_comes_twice_in_one_file_comes_once() {
+fn an_object_twice_in_one_file_comes_once() {
     let dir = tempfile::tempdir().unwrap();
     let objects = in_order(known(mixed_objects()));
     let twice = in_order([&objects[..], &objects[..]].concat());

@@ -45,7 +45,7 @@ fn closed_ways_of_a_region_file_count_beside_multipolygons() {
 }
 
 #[test]
-fn all_features_of_a_geojson_file_are_one_region() {
+fn the_features_of_a_geojson_file_are_one_region() {
     let dir = tempfile::tempdir().unwrap();
     let square = |west: i64| {
         let east = west + 2;

@@ -159,7 +159,7 @@ fn unsorted_files_hold_the_same_objects_and_can_be_sorted_again() {
 }
 
 #[test]
-fn what_is_stripped_is_gone_and_the_rest_stays() {
+fn a_stripped_property_is_gone_and_the_rest_stays() {
     let dir = tempfile::tempdir().unwrap();
     let mut located = way(5, &[1, 2], &[("a", "b")]);
     located.locations = vec![(0, 0), (100, 200)];

@@ -229,7 +229,7 @@ fn a_file_that_was_replaced_while_it_was_read_is_left_as_it_is() {
 }
 
 #[test]
-fn of_two_updates_in_place_none_is_lost() {
+fn neither_of_two_updates_in_place_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let file = world(dir.path(), "1000");
     let (pipe, changes) = (dir.path().join("pipe.osc"), dir.path().join("2.osc"));

@@ -112,7 +112,7 @@ fn months_of_days_lose_nothing_and_leave_a_healthy_file() {
 }
 
 #[test]
-fn what_deletions_leave_is_joined_and_stays_what_it_was() {
+fn remains_of_deletions_are_joined_and_stay_what_they_were() {
     let dir = tempfile::tempdir().unwrap();
     let [plain, current] = ["plain.osm.pbf", "current.osm.pbf"].map(|name| dir.path().join(name));
     let mut random = Random(7);

@@ -42,7 +42,7 @@ fn compare_with_osmium(input: &Path, expressions: &[Vec<&str>], options: &[&[&st
 }
 
 #[test]
-fn all_expressions_give_what_osmium_gives() {
+fn every_expression_gives_what_osmium_gives() {
     let dir = tempfile::tempdir().unwrap();
     let Some(extract) = renumbered("monaco.lz4.osm.pbf", dir.path()) else {
         return;
@@ -54,7 +54,7 @@ fn all_expressions_give_what_osmium_gives() {
 }
 
 #[test]
-fn all_expressions_give_what_osmium_gives_where_relations_stand_first() {
+fn every_expression_gives_what_osmium_gives_where_relations_stand_first() {
     let dir = tempfile::tempdir().unwrap();
     let Some(input) = renumbered("helsinki.osm.pbf", dir.path()) else {
         return;

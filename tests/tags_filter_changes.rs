@@ -122,7 +122,7 @@ fn matching_changes_are_kept_with_their_references_and_all_deletions() {
 }
 
 #[test]
-fn what_matches_is_what_osmium_finds() {
+fn the_matches_are_those_of_osmium() {
     let Some((path, _)) = changes() else { return };
     let dir = tempfile::tempdir().unwrap();
     for expression in [

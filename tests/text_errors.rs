@@ -23,7 +23,7 @@ fn an_object_of_a_text_that_fits_no_block_is_told_with_its_line() {
 }
 
 #[test]
-fn what_is_no_xml_is_no_osm_either() {
+fn a_text_that_is_not_xml_is_not_osm_either() {
     let dir = tempfile::tempdir().unwrap();
     for (text, cause) in [
         (

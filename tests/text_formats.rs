@@ -446,7 +446,7 @@ fn broken_text_is_refused_with_line_and_column_and_nothing_is_left() {
 }
 
 #[test]
-fn what_text_cannot_say_is_counted() {
+fn properties_that_text_cannot_hold_are_counted() {
     let dir = tempfile::tempdir().unwrap();
     let shape = craft::Shape {
         granularity: 1,
@@ -473,7 +473,7 @@ fn what_text_cannot_say_is_counted() {
 }
 
 #[test]
-fn what_a_header_says_comes_through_xml() {
+fn the_content_of_a_header_comes_through_xml() {
     let dir = tempfile::tempdir().unwrap();
     let input = text_file(dir.path(), "hand.osm", BY_HAND);
     let [said, text, back] =

@@ -312,7 +312,7 @@ fn xml_of_another_version_or_structure_is_refused_with_its_line() {
 }
 
 #[test]
-fn what_servers_and_editors_add_is_skipped() {
+fn additions_of_servers_and_editors_are_skipped() {
     let dir = tempfile::tempdir().unwrap();
     let text = "<!DOCTYPE osm SYSTEM 'osm.dtd'>\n<osm version='0.6' upload='false' generator='Overpass API'>
         <note>The data</note><meta osm_base='2026-11-20T00:00:00Z'/>

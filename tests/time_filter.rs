@@ -110,7 +110,7 @@ const TIMES: [i64; 6] = [
 ];
 
 #[test]
-fn what_there_was_at_a_time_and_between_two() {
+fn versions_at_a_time_and_between_two_are_those_of_a_plain_search() {
     let dir = tempfile::tempdir().unwrap();
     for seed in 0..4 {
         let objects = awkward_history(seed);

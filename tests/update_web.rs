@@ -210,7 +210,7 @@ fn a_proxy_of_the_environment_is_asked() {
 }
 
 #[test]
-fn nothing_is_fetched_twice_with_a_cache() {
+fn a_cache_keeps_files_from_being_fetched_twice() {
     let publisher = Publisher::new();
     let web = web(&publisher, never());
     let cache = publisher.path("cache");

@@ -77,7 +77,7 @@ fn update(web: &Web, file: &Path, steps: &[&str]) -> Command {
 const STEPS: [&str; 3] = ["day", "hour", "minute"];
 
 #[test]
-fn whatever_happens_a_file_has_the_data_of_a_state() {
+fn a_file_has_the_data_of_a_state_whatever_happens() {
     let year = Arc::new(Year::new(20_000));
     let mut random = Random(26);
     let mut troubles = Random(62);

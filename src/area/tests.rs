@@ -191,7 +191,7 @@ fn every_problem_has_its_place() {
 }
 
 #[test]
-fn what_is_open_can_be_left_out() {
+fn open_rings_can_be_left_out() {
     let ways: [&[i64]; 3] = [&[0, 30, 33, 0], &[33, 66, 96], &[60, 90]];
     assert_eq!(assembled(&ways, OpenRings::Refuse).polygons, []);
     let assembly = assembled(&ways, OpenRings::LeaveOut);

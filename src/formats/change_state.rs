@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_continues_a_state_moves_it_on() {
+    fn a_state_moves_on_only_by_changes_that_continue_it() {
         const URL: &str = "https://osm.example/day";
         let base = || replication(72, 7200);
         let on_base = |changes: &[ChangeState]| with(Some(URL), base(), changes);

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_box_is_refused() {
+    fn a_text_that_is_no_box_is_refused() {
         for (text, cause) in [
             ("", "is not a bounding box"),
             ("1,2,3", "is not a bounding box"),

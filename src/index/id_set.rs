@@ -141,7 +141,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn it_holds_what_a_plain_set_holds() {
+    fn a_set_holds_what_a_plain_set_holds() {
         let mut random = Random(1);
         for (spread, count) in [(1u64 << 8, 300), (1 << 18, 60_000), (1 << 44, 2_000)] {
             let (mut set, mut plain) = (IdSet::default(), BTreeSet::new());
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_a_range_is_met_is_exact_for_positive_ids_and_never_denied() {
+    fn a_range_is_met_exactly_for_positive_ids_and_never_denied() {
         let ids = [5, 70_000, 70_001, 1 << 35, i64::MAX];
         let set: IdSet = ids.into_iter().collect();
         let edges = [

@@ -410,7 +410,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn it_holds_what_a_plain_map_holds_in_whatever_order_nodes_come() {
+    fn a_store_holds_what_a_plain_map_holds_in_whatever_order_nodes_come() {
         let mut random = Random(7);
         let far = [i64::MIN, i64::MAX, -1, -65_536, 1 << 40, 0];
         let cases: [Vec<i64>; 4] = [

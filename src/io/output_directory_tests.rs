@@ -74,7 +74,7 @@ fn a_directory_of_own_files_is_replaced_if_it_may_be() {
 }
 
 #[test]
-fn where_names_cannot_be_exchanged_the_old_directory_is_taken_away_first() {
+fn the_old_directory_is_taken_away_first_where_names_cannot_be_exchanged() {
     let (faults, place) = (Faults::none(), Place::new());
     place.write("own 1", false).unwrap();
     faults.plan_here(Call::Exchange, 1, Fault::Fails(Errno::INVAL));

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pass_is_not_tried_again() {
+    fn a_lasting_fault_is_not_tried_again() {
         let lasting = [
             Fault::Missing,
             Fault::Refused("status 403".into()),

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_coordinate_is_refused() {
+    fn a_text_that_is_no_coordinate_is_refused() {
         for text in ["", "-", ".", "abc", "181", "nan", "1,5", "1e400"] {
             assert_eq!(parse_e7(text, 180), None, "{text}");
         }

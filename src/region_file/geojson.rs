@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_geojson_or_holds_no_polygon_is_refused() {
+    fn a_text_that_is_not_geojson_or_holds_no_polygon_is_refused() {
         for (text, cause) in [
             ("[]", "is not a GeoJSON object"),
             ("{}", "has no \"type\""),

@@ -253,7 +253,7 @@ fn a_failing_disk_costs_no_old_file_and_is_named() {
 }
 
 #[test]
-fn what_has_another_way_takes_it() {
+fn a_call_with_a_substitute_does_not_fail() {
     for call in [Call::Copy, Call::Clone, Call::Reserve] {
         at_every_place(
             call,

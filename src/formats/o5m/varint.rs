@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_past_the_end() {
+    fn a_reader_does_not_pass_the_end() {
         assert!(Reader::new(&[]).unsigned().is_err());
         assert!(Reader::new(&[0x80]).unsigned().is_err());
         assert!(Reader::new(b"abc").string().is_err());

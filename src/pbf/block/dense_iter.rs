@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn behind_an_error_there_are_no_more_nodes() {
+    fn an_error_ends_the_nodes() {
         // One node, and the tags of two.
         let message = b"\x0a\x01\x02\x42\x01\x02\x4a\x01\x02\x52\x02\x00\x00";
         let dense = DenseNodes::parse(message).unwrap();

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_index_cannot_say_is_not_written_or_read() {
+    fn an_entry_that_an_index_cannot_hold_is_not_written_or_read() {
         let mixed = BlobEntry {
             kinds: KindSet::ALL,
             min_id: 1,

@@ -166,7 +166,7 @@ fn bare_subareas_of_a_complete_boundary_are_left_out() {
 }
 
 #[test]
-fn what_is_missing_or_open_is_named() {
+fn a_missing_way_and_an_open_ring_are_named() {
     let folder = Folder::new();
     let area = |way: String| nodes() + &way + &relation(5, "multipolygon", &[(1, "")], &[]);
     for (body, cause) in [

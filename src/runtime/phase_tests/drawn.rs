@@ -112,7 +112,7 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
 }
 
 #[test]
-fn whatever_the_order_of_threads_results_come_in_order_and_the_first_error_wins() {
+fn results_come_in_order_and_the_first_error_wins_whatever_the_order_of_threads() {
     let draw = || {
         let mut dice = thread_rng();
         let items = dice.gen_range(0..14);

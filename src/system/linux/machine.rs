@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_machine_or_a_group_has_left_is_read() {
+    fn the_memory_left_of_a_machine_or_a_group_is_read() {
         let info = "MemTotal:       24 kB\nMemAvailable:   1024 kB\n";
         assert_eq!(mem_available(info), Some(1 << 20));
         let folders = cgroup_directories("0::/a/b\n");
