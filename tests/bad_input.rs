@@ -168,10 +168,12 @@ fn nothing_is(wrong: &[String]) {
 fn every_rule_of_the_format_that_is_broken_is_told_by_every_command() {
     let trial = Trial::new();
     let mut wrong = Vec::new();
-    for bad in bad_files() {
+    for (turn, bad) in bad_files().into_iter().enumerate() {
+        // In short runs, a file that every command has to refuse is tested with a third of them, in turn.
+        let turns = if is_long() || bad.may_pass { 1 } else { 3 };
         std::fs::write(&trial.input, &bad.bytes).unwrap();
         let mut refused = 0;
-        for command in commands() {
+        for command in commands().skip(turn % turns).step_by(turns) {
             let (outcome, ran) = trial.run(command);
             let may_pass = bad.may_pass || looks_at_little(command);
             if outcome == Outcome::Refused {
