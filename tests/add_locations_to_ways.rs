@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of, in_order};
 use crate::common::craft::Shape;
 use crate::common::extracts::random_world;
-use crate::common::oracle::{assert_same_opl, opl, osmium, real_file, real_files};
+use crate::common::oracle::{assert_same_opl, opl, osmium, real_files};
 use crate::common::{Arg, Kind, Object, decode, node, relation, run_fail, run_ok, way};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ const TYPES: &[&[&str]] = &[
 ];
 
 /// The objects with the locations of nodes in their ways.
-fn located(objects: &[Object], keep_untagged: bool) -> Vec<Object> {
+pub fn located(objects: &[Object], keep_untagged: bool) -> Vec<Object> {
     let nodes = objects.iter().filter(|object| object.kind == Kind::Node);
     let places: HashMap<i64, (i64, i64)> = nodes
         .map(|node| {
@@ -466,114 +466,6 @@ fn lying_index(dir: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_stream_says_that_it_has_locations() {
-    let file = real_file("monaco.osm.pbf");
-    let dir = tempfile::tempdir().unwrap();
-    let run = run_ok(&[&"add-locations-to-ways", &"-q", &file, &"-o", &"-"]);
-    let path = dir.path().join("stream.osm.pbf");
-    std::fs::write(&path, &run.stdout).unwrap();
-    let header = decode::header(&path);
-    assert!(header.optional.contains(&"LocationsOnWays".to_owned()));
-    assert_eq!(
-        decode::objects(&path),
-        located(&decode::objects(&file), false)
-    );
-}
-
-#[test]
-fn every_command_that_writes_ways_carries_their_places() {
-    let dir = tempfile::tempdir().unwrap();
-    let (plain, located_file) = (
-        common::world(dir.path(), "30000"),
-        dir.path().join("in.osm.pbf"),
-    );
-    run_ok(&[
-        &"add-locations-to-ways",
-        &"-q",
-        &"-n",
-        &plain,
-        &"-o",
-        &located_file,
-    ]);
-    let unsorted = dir.path().join("unsorted.osm.pbf");
-    run_ok(&[
-        &"degrade",
-        &"-q",
-        &"--unsort",
-        &located_file,
-        &"-o",
-        &unsorted,
-    ]);
-    let places = |object: &Object| (object.refs.len(), object.locations.clone());
-    let ways = |path: &Path| -> Vec<Object> {
-        let objects = decode::objects(path).into_iter();
-        objects.filter(|object| object.kind == Kind::Way).collect()
-    };
-    let all = ways(&located_file);
-    let by_id: HashMap<i64, &Object> = all.iter().map(|way| (way.id, way)).collect();
-    let some_way = format!("w{}", all[all.len() / 2].id);
-    let twice: &[&Path] = &[&located_file, &located_file];
-    let commands: [(&[&str], &[&Path]); 17] = [
-        (&["cat"], &[&located_file]),
-        (&["cat", "-t", "way"], &[&located_file]),
-        (&["cat", "-c", "version,user"], &[&located_file]),
-        (&["cat", "--dedupe"], twice),
-        (&["sort"], &[&unsorted]),
-        (&["merge"], twice),
-        (&["repack", "--elements-per-blob", "700"], &[&located_file]),
-        (&["renumber"], &[&located_file]),
-        (&["time-filter"], &[&located_file]),
-        (&["degrade", "--unsort"], &[&located_file]),
-        (
-            &["extract", "-b", "-180,-90,180,90", "-s", "simple"],
-            &[&located_file],
-        ),
-        (
-            &["extract", "-b", "0,0,20,60", "-s", "smart"],
-            &[&located_file],
-        ),
-        (&["tags-filter", "w/highway"], &[&located_file]),
-        (&["tags-filter", "-R", "w/building"], &[&located_file]),
-        (&["getid", &some_way, "-r"], &[&located_file]),
-        (&["removeid", &some_way], &[&located_file]),
-        (&["getparents", "-s", &some_way], &[&located_file]),
-    ];
-    for (args, inputs) in commands {
-        let out = dir.path().join("out.osm.pbf");
-        let mut all_args: Vec<Arg> = vec![&args[0], &"-q", &"-O"];
-        // Inputs precede ids and expressions.
-        all_args.extend(inputs.iter().map(|input| input as Arg));
-        all_args.extend(args[1..].iter().map(|arg| arg as Arg));
-        all_args.extend([&"-o" as Arg, &out]);
-        run_ok(&all_args);
-        let found = ways(&out);
-        let is_renumbered = args[0] == "renumber";
-        assert!(!found.is_empty() || args[0] == "extract", "{args:?}");
-        for (at, way) in found.iter().enumerate() {
-            let before = if is_renumbered {
-                &all[at]
-            } else {
-                by_id[&way.id]
-            };
-            assert_eq!(places(way), places(before), "{args:?}");
-        }
-        let declared = decode::header(&out).optional;
-        let has = declared.contains(&"LocationsOnWays".to_owned());
-        assert!(has || found.is_empty(), "{args:?}");
-    }
-    // Converted to text and back.
-    for format in ["opl", "osm"] {
-        let (text, back) = (
-            dir.path().join(format!("t.{format}")),
-            dir.path().join("b.osm.pbf"),
-        );
-        run_ok(&[&"cat", &"-q", &located_file, &"-o", &text]);
-        run_ok(&[&"cat", &"-q", &"-O", &text, &"-o", &back]);
-        assert!(ways(&back) == all, "{format}");
-    }
-}
-
-#[test]
 fn a_large_blob_of_ways_is_not_overtaken_by_many_small_ones() {
     let dir = tempfile::tempdir().unwrap();
     let nodes: Vec<Object> = (1..=30_000)
@@ -611,31 +503,6 @@ fn a_large_blob_of_ways_is_not_overtaken_by_many_small_ones() {
         std::fs::read(output).unwrap()
     });
     assert!(outputs[0] == outputs[1]);
-}
-
-#[test]
-fn places_are_not_replaced_by_none_in_a_second_run() {
-    let dir = tempfile::tempdir().unwrap();
-    let objects = [node(1, 5, 6, &[]), way(1, &[1], &[])];
-    let input = file_of(dir.path(), "in.osm.pbf", &[&objects[..1], &objects[1..]]);
-    let (once, twice) = (
-        dir.path().join("once.osm.pbf"),
-        dir.path().join("twice.osm.pbf"),
-    );
-    run_ok(&[&"add-locations-to-ways", &"-q", &input, &"-o", &once]);
-    let message = run_fail(&[&"add-locations-to-ways", &"-q", &once, &"-o", &twice]);
-    assert!(message.contains("have locations already"), "{message}");
-    run_ok(&[
-        &"add-locations-to-ways",
-        &"-q",
-        &"-O",
-        &"-n",
-        &input,
-        &"-o",
-        &once,
-    ]);
-    run_ok(&[&"add-locations-to-ways", &"-q", &once, &"-o", &twice]);
-    assert_eq!(decode::objects(&twice), located(&objects, false));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A file in `tests/fixtures`.
-fn fixture(name: &str) -> PathBuf {
+pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
         .join(name)
@@ -27,21 +27,21 @@ fn lines(text: &[u8]) -> Vec<String> {
 }
 
 /// Standard error of a run of `export` to nowhere, as lines.
-fn complaints(args: &[Arg]) -> Vec<String> {
+pub fn complaints(args: &[Arg]) -> Vec<String> {
     let mut all: Vec<Arg> = vec![&"export", &"-f", &"text", &"-o", &"/dev/null"];
     all.extend(args);
     lines(&run_ok(&all).stderr)
 }
 
 /// A configuration file.
-fn config(dir: &Path, text: &str) -> PathBuf {
+pub fn config(dir: &Path, text: &str) -> PathBuf {
     let path = dir.join(format!("{}.json", text.len()));
     std::fs::write(&path, text).unwrap();
     path
 }
 
 /// The rules of osmium: each closed way is a line and an area.
-const BOTH: &str = r#"{"linear_tags": true, "area_tags": true}"#;
+pub const BOTH: &str = r#"{"linear_tags": true, "area_tags": true}"#;
 
 /// A configuration with all kinds of rules.
 const CONFIG: &str = r#"{
@@ -268,59 +268,8 @@ fn features_have_the_bytes_that_osmium_writes() {
     }
 }
 
-#[test]
-fn every_problem_names_the_object_and_the_place() {
-    let input = fixture("export.opl");
-    assert_eq!(
-        complaints(&[&input, &"-e"]),
-        [
-            "node 6: it has no location on the earth",
-            "way 20: it has no nodes",
-            "way 21: it has only one node",
-            "way 23: all its nodes have the same location",
-            "way 31: its node 99 is not in the file, or has no location",
-            "way 32: its node 6 is not in the file, or has no location",
-            "way 38: all its nodes have the same location",
-            "relation 3: a ring does not close: way 22 ends at node 7, and no other way goes on",
-            "relation 3: a ring does not close: way 22 ends at node 8, and no other way goes on",
-            "relation 4: incomplete: its member way 999 is not in the file",
-            "relation 5: it has no member ways",
-            "relation 8: incomplete: node 99 of its member way 31 is not in the file, or has no location",
-            "relation 10: it has no member ways",
-            "relation 11: way 39 crosses itself at 1.05,1.05",
-            "relation 13: its segments enclose no area",
-        ]
-    );
-    let dir = tempfile::tempdir().unwrap();
-    let both = config(dir.path(), BOTH);
-    let warnings = complaints(&[&input, &"--show-warnings", &"-c", &both]);
-    assert_eq!(
-        warnings,
-        [
-            "way 33: it goes over a segment at node 7 twice",
-            "relation 9: way 30 has the wrong role: see node 7",
-            "relation 12: way 30 is a member several times",
-            "relation 13: ways 30 and 25 share a segment at node 7",
-            "relation 13: ways 30 and 25 share a segment at node 7",
-            "relation 13: ways 30 and 25 share a segment at node 8",
-        ]
-    );
-    let error = run_fail(&[&"export", &input, &"-E", &"-f", &"text"]);
-    assert!(
-        error.contains("node 6: it has no location on the earth"),
-        "{error}"
-    );
-    let summary = summary(&[&input]);
-    assert_eq!(
-        summary["errors"],
-        json!({"crossing": 1, "missing_node": 2, "no_area": 1, "no_location": 1, "no_ways": 2,
-            "one_location": 2, "open_ring": 2, "too_few_nodes": 2})
-    );
-    assert_eq!(summary["incomplete"], 2);
-}
-
 /// The summary of an export to nowhere.
-fn summary(args: &[Arg]) -> Value {
+pub fn summary(args: &[Arg]) -> Value {
     let mut all: Vec<Arg> = vec![&"export", &"-f", &"text", &"-o", &"/dev/null", &"--json"];
     all.extend(args);
     serde_json::from_slice(&run_ok(&all).stderr).unwrap()
@@ -632,84 +581,4 @@ fn formats_are_told_by_the_name_of_the_output() {
             "{bad:?}: {error}"
         );
     }
-}
-
-#[test]
-fn a_bad_configuration_is_one_line_and_leaves_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let output = dir.path().join("out.geojson");
-    for (text, cause) in [
-        ("", "EOF while parsing"),
-        ("[]", "a configuration is a JSON object"),
-        (r#"{"attributes": 5}"#, "\"attributes\" is not an object"),
-        (
-            r#"{"format_options": []}"#,
-            "\"format_options\" is not an object",
-        ),
-        (
-            r#"{"area_tags": 5}"#,
-            "\"area_tags\" is not true, false, null or an array",
-        ),
-        (
-            r#"{"linear_tags": ["a", 5]}"#,
-            "\"linear_tags\": 5 is not a string",
-        ),
-        (
-            r#"{"linear_tags": ["=a"]}"#,
-            "\"linear_tags\": '=a' is not an expression",
-        ),
-        (r#"{"exclude_tags": 5}"#, "\"exclude_tags\" is not an array"),
-        (
-            r#"{"exclude_tags": ["a"], "include_tags": ["b"]}"#,
-            "only one of \"include_tags\" and \"exclude_tags\"",
-        ),
-    ] {
-        let config = config(dir.path(), text);
-        let error = run_fail(&[
-            &"export",
-            &fixture("export.opl"),
-            &"-c",
-            &config,
-            &"-o",
-            &output,
-        ]);
-        assert!(
-            error.contains(cause) && error.lines().count() == 1,
-            "{text}: {error}"
-        );
-        assert!(error.contains(&config.display().to_string()), "{error}");
-        std::fs::remove_file(config).unwrap();
-    }
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-}
-
-#[test]
-fn a_full_disk_and_a_history_leave_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let input = world(dir.path(), "200000");
-    let output = dir.path().join("out.geojson");
-    let count = || std::fs::read_dir(dir.path()).unwrap().count();
-    let before = count();
-    // A limit on the file size simulates a full disk.
-    let script = format!(
-        "trap '' XFSZ; ulimit -f 200; exec {} export {} -o {}",
-        env!("CARGO_BIN_EXE_pbfhogg"),
-        input.display(),
-        output.display()
-    );
-    let done = Command::new("bash").args(["-c", &script]).output().unwrap();
-    let error = String::from_utf8_lossy(&done.stderr);
-    assert_eq!(done.status.code(), Some(2), "{error}");
-    assert!(
-        error.contains("cannot write") && error.lines().count() == 1,
-        "{error}"
-    );
-    assert_eq!(count(), before);
-    let history = real_file("deleted_nodes.osh.pbf");
-    let error = run_fail(&[&"export", &history, &"-o", &output]);
-    assert!(
-        error.contains("history") && error.lines().count() == 1,
-        "{error}"
-    );
-    assert_eq!(count(), before);
 }

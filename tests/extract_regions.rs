@@ -1,17 +1,16 @@
 //! `extract`: forms of regions, one or several regions, and errors for invalid regions.
 
 use crate::common;
-use crate::common::extracts::{Strategy, WORLD_SIZE, config_of, extracted, place_of, random_world};
+use crate::common::extracts::{WORLD_SIZE, config_of, extracted, place_of, random_world};
 use crate::common::questions::{assert_same_objects, file_in_blocks};
 use crate::common::random::Random;
-use crate::common::regions::{DEGREE, Region, Ring, Spread, box_of_degrees, feature, written};
-use crate::common::{
-    Arg, Kind, Object, decode, node, pbfhogg, relation, run_fail, run_ok, way, world,
-};
+use crate::common::regions::{Region, Ring, Spread, box_of_degrees, feature, written};
+use crate::common::{Arg, Object, decode, pbfhogg, run_fail, run_ok, world};
+use crate::region_files::{cut, square_files};
 use std::path::{Path, PathBuf};
 
 /// The ring of a box.
-fn ring(west: i64, south: i64, east: i64, north: i64) -> Ring {
+pub fn ring(west: i64, south: i64, east: i64, north: i64) -> Ring {
     box_of_degrees(west, south, east, north)
         .polygons
         .remove(0)
@@ -19,7 +18,7 @@ fn ring(west: i64, south: i64, east: i64, north: i64) -> Ring {
 }
 
 /// A file and its objects.
-fn small_file(dir: &Path) -> (PathBuf, Vec<Object>) {
+pub fn small_file(dir: &Path) -> (PathBuf, Vec<Object>) {
     let objects = random_world(11, 140, false);
     (file_in_blocks(dir, &objects, 60), objects)
 }
@@ -110,173 +109,6 @@ fn regions_that_overlap_or_hold_nothing_stand_in_one_config() {
 }
 
 // Forms.
-
-/// Writes a PBF file and an OSM XML file with a relation that is the square from 2,2 to 6,6.
-fn square_as_osm(dir: &Path) -> [PathBuf; 2] {
-    let corners = [(2, 2), (6, 2), (6, 6), (2, 6)];
-    let nodes: Vec<Object> = (1..)
-        .zip(corners)
-        .map(|(id, (lon, lat))| node(id, lat * DEGREE, lon * DEGREE, &[]))
-        .collect();
-    let ways = [way(1, &[1, 2, 3], &[]), way(2, &[1, 4, 3], &[])];
-    let members = [(Kind::Way, 1, "outer"), (Kind::Way, 2, "outer")];
-    let area = relation(1, &members, &[("type", "boundary")]);
-    let objects = [&nodes[..], &ways, &[area]].concat();
-    let pbf = file_in_blocks(dir, &objects, 4);
-    let renamed = dir.join("square.osm.pbf");
-    std::fs::rename(pbf, &renamed).unwrap();
-    let mut xml = String::from("<osm version=\"0.6\">\n");
-    for (id, (lon, lat)) in (1..).zip(corners) {
-        xml += &format!("<node id=\"{id}\" lat=\"{lat}\" lon=\"{lon}\"/>\n");
-    }
-    xml += "<way id=\"1\"><nd ref=\"1\"/><nd ref=\"2\"/><nd ref=\"3\"/></way>\n\
-        <way id=\"2\"><nd ref=\"1\"/><nd ref=\"4\"/><nd ref=\"3\"/></way>\n\
-        <relation id=\"1\"><member type=\"way\" ref=\"1\" role=\"outer\"/>\
-        <member type=\"way\" ref=\"2\" role=\"outer\"/><tag k=\"type\" v=\"multipolygon\"/></relation>\n</osm>\n";
-    [renamed, written(dir, "square.osm", &xml)]
-}
-
-/// Writes files of many formats that contain the square from 2,2 to 6,6.
-fn square_files(dir: &Path) -> Vec<PathBuf> {
-    let square = box_of_degrees(2, 2, 6, 6);
-    let ring = "[[2,2],[6,2],[6,6],[2,6],[2,2]]";
-    let polygon = format!("{{\"type\":\"Polygon\",\"coordinates\":[{ring}]}}");
-    let halves = Region {
-        polygons: [box_of_degrees(2, 2, 4, 6), box_of_degrees(4, 2, 6, 6)]
-            .into_iter()
-            .flat_map(|half| half.polygons)
-            .collect(),
-    };
-    let collection = |parts: &[&str]| {
-        let parts = parts.join(",");
-        format!("{{\"type\":\"FeatureCollection\",\"features\":[{parts}]}}")
-    };
-    let [left, right] =
-        [box_of_degrees(2, 2, 4, 6), box_of_degrees(3, 2, 6, 6)].map(|part| part.geojson());
-    let point = feature("{\"type\":\"Point\",\"coordinates\":[9,9]}");
-    let mut files = vec![
-        square.geojson_file(dir, "square"),
-        square.poly_file(dir, "square"),
-        written(dir, "bare.geojson", &polygon),
-        written(
-            dir,
-            "feature.json",
-            &format!("\u{feff}{}", feature(&polygon)),
-        ),
-        written(dir, "one.geojson", &collection(&[&feature(&polygon)])),
-        written(
-            dir,
-            "several.geojson",
-            &collection(&[&left, &point, &right]),
-        ),
-        halves.geojson_file(dir, "halves"),
-        halves.poly_file(dir, "halves"),
-        written(
-            dir,
-            "height.geojson",
-            &feature(&polygon).replace("[6,2]", "[6.0e0, 2, 517.3]"),
-        ),
-        written(
-            dir,
-            "open.poly",
-            "x\r\n1\r\n\t2.0E+00\t2\r\n 6 2\r\n\r\n 6.0000000 +6\r\n 2 6\r\nEND\r\nEND\r\n",
-        ),
-        written(
-            dir,
-            "last.poly",
-            &square.poly().replace("END\nEND\n", "END\n"),
-        ),
-    ];
-    files.extend(square_as_osm(dir));
-    files
-}
-
-fn cut(input: &Path, args: &[Arg], output: &Path) -> Vec<u8> {
-    run_ok(&[&[&"extract" as Arg, &input], args, &[&"-O", &"-o", &output]].concat());
-    std::fs::read(output).unwrap()
-}
-
-#[test]
-fn a_square_in_any_form_is_the_same_square() {
-    let dir = tempfile::tempdir().unwrap();
-    let files = square_files(dir.path());
-    let (input, objects) = small_file(dir.path());
-    let output = dir.path().join("out.osm.pbf");
-    let bytes = cut(&input, &[&"-b", &"2,2,6,6"], &output);
-    let expected = extracted(
-        &objects,
-        &box_of_degrees(2, 2, 6, 6),
-        Strategy::CompleteWays,
-    );
-    assert_same_objects(&decode::objects(&output), &expected, "box");
-    for corners in ["6,6,2,2", "2,6,6,2", "2.0,2e0,6.00000000,+6"] {
-        let found = cut(&input, &[&"-b", &corners], &output);
-        assert!(found == bytes, "{corners}");
-    }
-    for file in files {
-        let found = cut(&input, &[&"-p", &file], &output);
-        assert!(found == bytes, "{}", file.display());
-    }
-}
-
-#[test]
-fn holes_find_their_ring_wherever_they_stand() {
-    let dir = tempfile::tempdir().unwrap();
-    let (input, objects) = small_file(dir.path());
-    let output = dir.path().join("out.osm.pbf");
-    let region = Region {
-        polygons: vec![
-            vec![ring(0, 0, 5, 5), ring(2, 2, 4, 4)],
-            vec![ring(6, 6, 11, 11), ring(7, 7, 10, 10)],
-            vec![ring(8, 8, 9, 9)],
-        ],
-    };
-    let text = region.poly();
-    let (first, rest) = text.split_once("END\n").unwrap();
-    let (name, first) = first.split_once('\n').unwrap();
-    let last = rest.strip_suffix("END\n").unwrap();
-    let moved = format!("{name}\n{last}{first}END\nEND\n");
-    assert!(moved.find('!') < moved.find("0-0"));
-    let files = [
-        region.geojson_file(dir.path(), "a"),
-        region.poly_file(dir.path(), "b"),
-        written(dir.path(), "c.poly", &moved),
-    ];
-    let expected = extracted(&objects, &region, Strategy::Simple);
-    for file in files {
-        cut(&input, &[&"-p", &file, &"--simple"], &output);
-        let what = file.display().to_string();
-        assert_same_objects(&decode::objects(&output), &expected, &what);
-    }
-}
-
-#[test]
-fn polygons_that_overlap_are_joined() {
-    let dir = tempfile::tempdir().unwrap();
-    let (input, objects) = small_file(dir.path());
-    let output = dir.path().join("out.osm.pbf");
-    let regions = [
-        vec![vec![ring(0, 0, 5, 5)], vec![ring(3, 3, 8, 8)]],
-        vec![vec![ring(0, 0, 9, 9)], vec![ring(3, 3, 5, 5)]],
-        vec![vec![ring(0, 0, 5, 5)], vec![ring(0, 0, 5, 5)]],
-        vec![
-            vec![ring(0, 0, 9, 9), ring(2, 2, 7, 7)],
-            vec![ring(3, 3, 5, 5)],
-        ],
-        vec![
-            vec![ring(0, 0, 9, 9), ring(2, 2, 7, 7)],
-            vec![ring(1, 1, 8, 5)],
-        ],
-    ];
-    for polygons in regions {
-        let region = Region { polygons };
-        let expected = extracted(&objects, &region, Strategy::CompleteWays);
-        let file = region.geojson_file(dir.path(), "region");
-        cut(&input, &[&"-p", &file], &output);
-        let found = decode::objects(&output);
-        assert_same_objects(&found, &expected, &format!("{region:?}"));
-    }
-}
 
 /// Runs `extract -c` in `dir` with a configuration file of the given text, and more arguments after it.
 fn run_config(dir: &Path, text: &str, more: &[&str]) -> std::process::Output {

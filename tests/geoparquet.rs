@@ -1,7 +1,7 @@
 //! `export` to GeoParquet: the rules of the format, the values, the order, and what must not be left behind.
 
 use crate::common::oracle::{available, osmium, real_file, real_files};
-use crate::common::{Arg, Kind, Object, decode, is_long, run_fail, run_ok, world};
+use crate::common::{Arg, is_long, run_fail, run_ok, world};
 use parquet::basic::LogicalType;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
@@ -16,7 +16,7 @@ fn open(path: &Path) -> SerializedFileReader<std::fs::File> {
 }
 
 /// Exports a file, and returns the summary.
-fn export(input: &Path, output: &Path, options: &[&str]) -> Value {
+pub fn export(input: &Path, output: &Path, options: &[&str]) -> Value {
     let mut args: Vec<Arg> = vec![&"export", &input, &"-O", &"-o", &output, &"--json"];
     args.extend(options.iter().map(|option| option as Arg));
     serde_json::from_slice(&run_ok(&args).stdout).unwrap()
@@ -30,7 +30,7 @@ fn geo(reader: &SerializedFileReader<std::fs::File>) -> Value {
     serde_json::from_str(geo.value.as_ref().unwrap()).unwrap()
 }
 
-fn rows(path: &Path) -> Vec<Row> {
+pub fn rows(path: &Path) -> Vec<Row> {
     open(path)
         .get_row_iter(None)
         .unwrap()
@@ -39,19 +39,19 @@ fn rows(path: &Path) -> Vec<Row> {
 }
 
 /// The value of a column.
-fn field<'r>(row: &'r Row, name: &str) -> &'r Field {
+pub fn field<'r>(row: &'r Row, name: &str) -> &'r Field {
     let found = row.get_column_iter().find(|(known, _)| *known == name);
     found.unwrap_or_else(|| panic!("no column {name}")).1
 }
 
-fn text(field: &Field) -> String {
+pub fn text(field: &Field) -> String {
     match field {
         Field::Str(text) => text.clone(),
         other => panic!("{other:?}"),
     }
 }
 
-fn bytes(field: &Field) -> &[u8] {
+pub fn bytes(field: &Field) -> &[u8] {
     match field {
         Field::Bytes(bytes) => bytes.data(),
         other => panic!("{other:?}"),
@@ -568,127 +568,4 @@ fn other_programs_read_the_features_that_osmium_exports() {
         assert!(done.status.success(), "{name}: {stderr}");
         println!("{name}:\n{}", String::from_utf8_lossy(&done.stdout));
     }
-}
-
-#[test]
-fn objects_come_back_from_their_tables() {
-    let dir = tempfile::tempdir().unwrap();
-    for input in real_files()
-        .into_iter()
-        .take(if is_long() { usize::MAX } else { 3 })
-    {
-        let output = dir.path().join(input.file_name().unwrap());
-        let summary = export(&input, &output, &["--raw"]);
-        let mut lines = Vec::new();
-        for (kind, letter) in [("node", 'n'), ("way", 'w'), ("relation", 'r')] {
-            let path = output.join(format!("type={kind}/part-0000.parquet"));
-            if path.exists() {
-                lines.extend(rows(&path).iter().map(|row| line_of(letter, row)));
-            }
-        }
-        assert_eq!(lines.len() as u64, summary["features"].as_u64().unwrap());
-        let mut expected: Vec<String> =
-            decode::objects(&input).iter().map(line_of_object).collect();
-        lines.sort_unstable();
-        expected.sort_unstable();
-        let first = lines
-            .iter()
-            .zip(&expected)
-            .find(|(found, expected)| found != expected);
-        assert_eq!(first, None, "{}", input.display());
-        assert_eq!(lines.len(), expected.len());
-    }
-}
-
-/// A row of a table of objects as text.
-fn line_of(letter: char, row: &Row) -> String {
-    let list = |name: &str| match field(row, name) {
-        Field::ListInternal(list) => list.elements().to_vec(),
-        other => panic!("{other:?}"),
-    };
-    let inner = |element: &Field, name: &str| match element {
-        Field::Group(row) => field(row, name).to_string(),
-        other => panic!("{other:?}"),
-    };
-    let optional = |name: &str| match field(row, name) {
-        Field::Null => "-".to_owned(),
-        Field::TimestampMillis(value) => (value / 1000).to_string(),
-        Field::Str(text) => text.clone(),
-        Field::Double(value) => format!("{:.7}", value),
-        other => other.to_string(),
-    };
-    let Field::MapInternal(tags) = field(row, "tags") else {
-        panic!("tags are no map");
-    };
-    let tags = tags.entries().iter();
-    let tags: Vec<String> = tags
-        .map(|(key, value)| format!("{}={}", text(key), text(value)))
-        .collect();
-    let refs: Vec<String> = list("nds").iter().map(|node| inner(node, "ref")).collect();
-    let members = list("members");
-    let members = members.iter().map(|member| {
-        let [kind, id, role] = ["type", "ref", "role"].map(|name| inner(member, name));
-        format!("{kind} {id} {role}")
-    });
-    let members: Vec<String> = members.collect();
-    let columns = [
-        "lat",
-        "lon",
-        "changeset",
-        "timestamp",
-        "uid",
-        "user",
-        "version",
-    ]
-    .map(optional);
-    format!(
-        "{letter}{} {columns:?} {} {tags:?} {refs:?} {members:?}",
-        field(row, "id"),
-        field(row, "visible")
-    )
-}
-
-/// The same of an object.
-fn line_of_object(object: &Object) -> String {
-    let (letter, has_location) = match object.kind {
-        Kind::Node => ('n', object.visible),
-        Kind::Way => ('w', false),
-        Kind::Relation => ('r', false),
-    };
-    let degrees = |nano: i64| {
-        if has_location {
-            format!("{:.7}", (nano / 100) as f64 / 1e7)
-        } else {
-            "-".to_owned()
-        }
-    };
-    let optional = |value: Option<String>| value.unwrap_or("-".to_owned());
-    let columns = [
-        degrees(object.lat_nano),
-        degrees(object.lon_nano),
-        optional(object.changeset.map(|value| value.to_string())),
-        optional(object.timestamp.map(|value| value.to_string())),
-        optional(object.uid.map(|value| value.to_string())),
-        optional(object.user.clone()),
-        optional(object.version.map(|value| value.to_string())),
-    ];
-    let tags: Vec<String> = object
-        .tags
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    let refs: Vec<String> = object.refs.iter().map(ToString::to_string).collect();
-    let members = object.members.iter().map(|(kind, id, role)| {
-        let kind = match kind {
-            Kind::Node => "node",
-            Kind::Way => "way",
-            Kind::Relation => "relation",
-        };
-        format!("{kind:?} {id} {role:?}")
-    });
-    let members: Vec<String> = members.collect();
-    format!(
-        "{letter}{} {columns:?} {} {tags:?} {refs:?} {members:?}",
-        object.id, object.visible
-    )
 }

@@ -489,62 +489,6 @@ fn large_blocks_lose_few_half_or_most_of_their_objects() {
 // Arguments and messages.
 
 #[test]
-fn a_file_of_expressions_has_comments_and_empty_lines() {
-    let dir = tempfile::tempdir().unwrap();
-    let objects = mixed_objects();
-    let path = file_of(dir.path(), &[&objects]);
-    let [one, other] = ["one", "other"].map(|name| dir.path().join(name));
-    std::fs::write(
-        &one,
-        "# nothing\n\n  n/id = zero # the first\r\nw/highway#=path\n\t\n",
-    )
-    .unwrap();
-    std::fs::write(&other, "a/name").unwrap();
-    let (one, other) = (one.to_str().unwrap(), other.to_str().unwrap());
-    let input = Inputs::of(&path);
-    let names = |args: &[&str]| {
-        let answer = input.ask(&[&["tags-filter", "-R"], args].concat());
-        answer
-            .objects
-            .iter()
-            .map(|object| object.id)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(names(&["-e", one]), [0, -5, 1 << 40]);
-    assert_eq!(names(&["-e", one, "-e", other]), [0, -5, 1, 1 << 40, 7]);
-    assert_eq!(names(&["-e", one, "r/type=site"]), [0, -5, 1 << 40, -7]);
-}
-
-#[test]
-fn an_expression_that_is_none_is_an_error_of_one_line() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = file_of(dir.path(), &[&mixed_objects()]);
-    let (list, output) = (dir.path().join("list.txt"), dir.path().join("out.osm.pbf"));
-    let fails = |args: &[Arg], cause: &str| {
-        let message = run_fail(&[args, &[&"-o", &output]].concat());
-        assert!(message.contains(cause), "{cause}: {message}");
-    };
-    let wrong = "; /; n/; =x; !=x; x/a; N/a; area/a; n w/a; a*,b; k=a,b*; k=*,b";
-    for wrong in wrong.split("; ") {
-        fails(&[&"tags-filter", &path, &wrong], &format!("'{wrong}'"));
-        if !wrong.is_empty() {
-            std::fs::write(&list, format!("highway\n# fine\n{wrong}\n")).unwrap();
-            fails(&[&"tags-filter", &path, &"-e", &list], "list.txt: line 3");
-        }
-    }
-    fails(&[&"tags-filter", &path], "no expression");
-    std::fs::write(&list, "# nothing\n\n").unwrap();
-    fails(&[&"tags-filter", &path, &"-e", &list], "no expression");
-    std::fs::write(&list, b"highway\n\xff\n").unwrap();
-    fails(&[&"tags-filter", &path, &"-e", &list], "list.txt");
-    fails(
-        &[&"tags-filter", &path, &"-e", &"/nowhere/list"],
-        "/nowhere/list",
-    );
-    assert!(!output.exists());
-}
-
-#[test]
 fn the_summary_counts_what_matched_and_what_is_missing() {
     let dir = tempfile::tempdir().unwrap();
     let members = [(Kind::Way, 1, ""), (Kind::Way, 3, ""), (Kind::Node, 3, "")];
