@@ -225,7 +225,9 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
         frame.resize(len, 0);
     }
     if input.read_at(&mut frame[..len], entry.offset)? < len {
-        return Err(bad(FormatError::truncated("the file ends within this blob")));
+        return Err(bad(FormatError::truncated(
+            "the file ends within this blob",
+        )));
     }
     stats.bytes_read.add(len as u64);
     Ok(())

@@ -487,7 +487,8 @@ mod tests {
                 let place = point(random.below(1_000_000), random.below(1_000_000));
                 let projection = LocalProjection::around(place);
                 let mut limit = f64::from(random.below(2000)).powi(2);
-                let bound = |leaf: u64| projection.bound(extents[leaf as usize].edges().map(f64::from));
+                let bound =
+                    |leaf: u64| projection.bound(extents[leaf as usize].edges().map(f64::from));
                 let mut nearest = (f64::INFINITY, 0);
                 let mut visit = |leaf, limit: &mut f64| {
                     let bytes = tree.leaf(&container, leaf)?;

@@ -146,8 +146,8 @@ mod tests {
         for (spread, count) in [(1u64 << 8, 300), (1 << 18, 60_000), (1 << 44, 2_000)] {
             let (mut set, mut plain) = (IdSet::default(), BTreeSet::new());
             for _ in 0..count {
-                let id = (random.bits(44) % spread) as i64
-                    * if random.below(3) == 0 { -1 } else { 1 };
+                let id =
+                    (random.bits(44) % spread) as i64 * if random.below(3) == 0 { -1 } else { 1 };
                 assert_eq!(set.insert(id), plain.insert(id));
             }
             for id in [0, 1, -1, i64::MIN, i64::MAX, 1 << 35, (1 << 35) - 1] {
