@@ -33,7 +33,7 @@ fn places_of(path: &PathBuf, count: usize) -> Vec<Location> {
                 return;
             };
             seen += 1;
-            let mut moved = |e7: i32| e7 + random.below(9000) as i32 - 4500;
+            let mut moved = |e7: i32| e7 + random.below(9000) - 4500;
             let place = Location::new(moved(location.lat_e7()), moved(location.lon_e7()));
             if places.len() < count {
                 places.extend(place)

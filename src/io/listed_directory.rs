@@ -1,6 +1,7 @@
 //! Directories with a list: a file by which readers find the other files.
 
-use super::output::{Directory, real_path};
+use super::output::Directory;
+use super::output_target::real_path;
 use super::staging::{self, Staging};
 use super::{OpenOutput, OutputTarget, StreamOutput, unfinished};
 use crate::error::{Error, Result};

@@ -17,6 +17,7 @@ mod mapped_file;
 mod output;
 #[cfg(feature = "parquet")]
 mod output_directory;
+mod output_target;
 mod replaced;
 mod scratch_directory;
 mod size_hint;
@@ -33,9 +34,10 @@ pub use input::Input;
 pub(crate) use kept_file::{keep, open_kept, remove_temporary};
 pub(crate) use listed_directory::{ListedDirectory, remove_unlisted};
 pub(crate) use mapped_file::MappedFile;
-pub use output::{OpenOutput, Output, OutputTarget, ScratchFile};
+pub use output::{OpenOutput, Output};
 #[cfg(feature = "parquet")]
 pub(crate) use output_directory::OutputDirectory;
+pub use output_target::{OutputTarget, ScratchFile};
 pub use scratch_directory::ScratchDirectory;
 pub use size_hint::SizeHint;
 pub(crate) use stream_output::{StreamOutput, commit_together};

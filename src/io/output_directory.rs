@@ -1,7 +1,8 @@
 //! Directories of output files that appear as a whole or not at all.
 
 use super::directory_content::{Content, IsOwn, remove_own};
-use super::output::{Directory, real_path};
+use super::output::Directory;
+use super::output_target::real_path;
 use super::staging::{self, MOVING, REPLACED, Staging, is_denied};
 use super::{OpenOutput, StreamOutput, unfinished};
 use crate::error::{Error, Result};
