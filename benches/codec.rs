@@ -8,8 +8,8 @@ use flate2::{Compress, Decompress, FlushCompress, FlushDecompress};
 use pbfhogg::Context;
 use pbfhogg::OutputOptions;
 use pbfhogg::commands::synth;
-use pbfhogg::file::{BlobReader, PbfFile};
-use pbfhogg::pbf::{BlobKind, Compression, Compressor};
+use pbfhogg::unstable::file::{BlobReader, PbfFile};
+use pbfhogg::unstable::pbf::{BlobKind, Compression, Compressor};
 use std::path::{Path, PathBuf};
 
 /// At most 60 payloads of a file, spread evenly over it.

@@ -5,9 +5,9 @@ mod sample;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use pbfhogg::Context;
-use pbfhogg::formats::read_change_files;
-use pbfhogg::pbf::wire::{Varints, put_sint};
-use pbfhogg::pbf::{
+use pbfhogg::unstable::formats::read_change_files;
+use pbfhogg::unstable::pbf::wire::{Varints, put_sint};
+use pbfhogg::unstable::pbf::{
     BlobEntry, Block, BlockEncoder, Element, Info, Interner, Object, ObjectBody, scan_payload,
 };
 use sample::Sample;
@@ -99,7 +99,10 @@ fn building(criterion: &mut Criterion) {
                 };
                 let tags = if id % 10 == 0 { &tags[..] } else { &[] };
                 let body = ObjectBody::Node {
-                    location: pbfhogg::osm::Location::new(id as i32 * 31, id as i32 * -17),
+                    location: pbfhogg::unstable::osm::Location::new(
+                        id as i32 * 31,
+                        id as i32 * -17,
+                    ),
                 };
                 builder
                     .add(&Object {

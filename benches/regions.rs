@@ -12,8 +12,8 @@
 mod random;
 
 use pbfhogg::FormatError;
-use pbfhogg::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
-use pbfhogg::pbf::{Block, Element};
+use pbfhogg::unstable::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
+use pbfhogg::unstable::pbf::{Block, Element};
 use pbfhogg::{Context, osm::ObjectKind};
 use random::Random;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn regions_of(path: &Path, count: usize) -> Vec<Sides> {
     let ctx = Context::default();
     let file = PbfFile::open(path, &ctx).unwrap();
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, &ctx).unwrap();
-    let is_of_nodes = |kinds: pbfhogg::osm::KindSet| kinds.contains(ObjectKind::Node);
+    let is_of_nodes = |kinds: pbfhogg::unstable::osm::KindSet| kinds.contains(ObjectKind::Node);
     let blobs: Vec<_> = plan
         .entries
         .iter()

@@ -50,10 +50,8 @@
 //! - `serve`: the HTTP service of the reverse geocoder.
 //! - `update`: [`commands::update`] from web servers. Without it, servers in directories can be used.
 
-#[doc(hidden)]
-pub mod area;
+mod area;
 #[cfg(feature = "cli")]
-#[doc(hidden)]
 pub mod cli;
 pub mod commands;
 mod deflate;
@@ -63,30 +61,21 @@ mod error;
 mod for_tests {
     pub(crate) mod random;
 }
-#[doc(hidden)]
-pub mod file;
-#[doc(hidden)]
-pub mod formats;
+mod file;
+mod formats;
 pub mod geocode;
-#[doc(hidden)]
-pub mod geometry;
-#[doc(hidden)]
-pub mod index;
-#[doc(hidden)]
-pub mod io;
-#[doc(hidden)]
-pub mod net;
-#[doc(hidden)]
-pub mod osm;
-#[doc(hidden)]
-pub mod pbf;
-#[doc(hidden)]
-pub mod region_file;
-#[doc(hidden)]
-pub mod replication;
-#[doc(hidden)]
-pub mod runtime;
+mod geometry;
+mod index;
+mod io;
+mod net;
+mod osm;
+mod pbf;
+mod region_file;
+mod replication;
+mod runtime;
 mod system;
+#[cfg(feature = "unstable")]
+pub mod unstable;
 
 pub mod read {
     //! Reading files: objects on one core or on all, blob by blob, from a stream, by their ids.

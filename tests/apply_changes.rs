@@ -4,8 +4,8 @@ use crate::common;
 use crate::common::craft::{self, Shape};
 use crate::common::oracle::{assert_same_opl, opl, osmium, real_file};
 use crate::common::{Object, decode, node, pbfhogg, relation, run_ok, way, with_metadata};
-use pbfhogg::osm::{KindSet, ObjectKind};
-use pbfhogg::pbf::{BlobEntry, encode_blob_index};
+use pbfhogg::unstable::osm::{KindSet, ObjectKind};
+use pbfhogg::unstable::pbf::{BlobEntry, encode_blob_index};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

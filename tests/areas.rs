@@ -7,8 +7,8 @@ use crate::common::areas::{
 use crate::common::oracle::{osmium, real_files};
 use crate::common::random::Random;
 use crate::common::{Kind, Object, decode, run_ok};
-use pbfhogg::area::{AreaNode, AreaWay, OpenRings, ProblemKind, Role, assemble};
-use pbfhogg::geometry::Point;
+use pbfhogg::unstable::area::{AreaNode, AreaWay, OpenRings, ProblemKind, Role, assemble};
+use pbfhogg::unstable::geometry::Point;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::process::Command;

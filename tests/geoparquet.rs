@@ -297,7 +297,7 @@ fn rows_are_the_features_of_the_text() {
             let plain = wkb.replace("20E6100000", "00");
             let tags = tags.replace("\\\\", "\\");
             let tags: Value = serde_json::from_str(&tags).unwrap();
-            let seconds = pbfhogg::osm::parse_timestamp(time).unwrap();
+            let seconds = pbfhogg::unstable::osm::parse_timestamp(time).unwrap();
             let geometry_type = plain[2..4].parse::<u32>().unwrap();
             format!("{geometry_type} {kind} {id} {version} {seconds} {plain} {tags}")
         })

@@ -254,7 +254,7 @@ fn a_per_blob_index_that_lies_is_found_out_before_a_change_is_misplaced() {
 
 /// The field numbers of a message, in order.
 fn field_numbers(message: &[u8]) -> Vec<u32> {
-    let mut fields = pbfhogg::pbf::wire::Fields::new(message);
+    let mut fields = pbfhogg::unstable::pbf::wire::Fields::new(message);
     std::iter::from_fn(|| fields.next().unwrap().map(|field| field.number)).collect()
 }
 
@@ -285,9 +285,9 @@ fn the_first_blob_header_is_short_and_every_field_of_the_last_blob_is_standard()
         assert!(last.indexdata.is_none());
         // The payload has only a string table, with short strings.
         assert_eq!(field_numbers(&last.payload), [1]);
-        let mut block = pbfhogg::pbf::wire::Fields::new(&last.payload);
+        let mut block = pbfhogg::unstable::pbf::wire::Fields::new(&last.payload);
         let strings = block.next().unwrap().unwrap().bytes().unwrap();
-        let mut strings = pbfhogg::pbf::wire::Fields::new(strings);
+        let mut strings = pbfhogg::unstable::pbf::wire::Fields::new(strings);
         while let Some(string) = strings.next().unwrap() {
             let text = string.text().unwrap();
             assert!(string.number == 1 && text.len() <= 1000);
@@ -532,7 +532,7 @@ fn streams_one_behind_the_other_are_told_and_nothing_is_lost() {
 
 #[test]
 fn a_table_cannot_take_more_memory_than_the_file_has_bytes() {
-    use pbfhogg::pbf::{HeaderBlock, TocPointer, header_frame, reserved_header_len};
+    use pbfhogg::unstable::pbf::{HeaderBlock, TocPointer, header_frame, reserved_header_len};
     let dir = tempfile::tempdir().unwrap();
     let (path, stats) = (dir.path().join("bomb.osm.pbf"), dir.path().join("s.json"));
     // Strings that compress to a thousandth of their length, under the title of a table.
@@ -544,10 +544,10 @@ fn a_table_cannot_take_more_memory_than_the_file_has_bytes() {
     strings.extend(std::iter::repeat_n("A".repeat(1000), 20_000));
     let mut table = Vec::new();
     for string in &strings {
-        pbfhogg::pbf::wire::put_bytes_field(&mut table, 1, string.as_bytes());
+        pbfhogg::unstable::pbf::wire::put_bytes_field(&mut table, 1, string.as_bytes());
     }
     let mut payload = Vec::new();
-    pbfhogg::pbf::wire::put_bytes_field(&mut payload, 1, &table);
+    pbfhogg::unstable::pbf::wire::put_bytes_field(&mut payload, 1, &table);
     let frame = craft::frame("OSMData", &craft::zlib_blob(&payload));
     let header = HeaderBlock::default();
     let start = reserved_header_len(&header, None);

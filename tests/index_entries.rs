@@ -7,9 +7,9 @@ use crate::common::every::{READERS, run_with};
 use crate::common::oracle::real_files;
 use crate::common::{Arg, Kind, Object, node, relation, run_fail, run_ok, small_world, way};
 use pbfhogg::Context;
-use pbfhogg::file::{BlobPlan, PbfFile, PlanNeeds};
-use pbfhogg::osm::{KindSet, ObjectKind};
-use pbfhogg::pbf::{
+use pbfhogg::unstable::file::{BlobPlan, PbfFile, PlanNeeds};
+use pbfhogg::unstable::osm::{KindSet, ObjectKind};
+use pbfhogg::unstable::pbf::{
     BlobEntry, BlobFlags, Toc, TocFlags, TocPointer, TocSummary, encode_blob_index, encode_toc,
     encode_toc_frames, header_frame,
 };

@@ -232,7 +232,7 @@ fn nodes_without_tags_have_a_column_of_tags() {
 /// The number of nodes in a block, and the length of its keys_vals in bytes.
 fn dense_lengths(payload: &[u8]) -> (usize, usize) {
     let find = |message: &[u8], wanted: u32| {
-        let mut fields = pbfhogg::pbf::wire::Fields::new(message);
+        let mut fields = pbfhogg::unstable::pbf::wire::Fields::new(message);
         while let Some(field) = fields.next().unwrap() {
             if field.number == wanted {
                 return field.bytes().unwrap().to_vec();
@@ -258,18 +258,19 @@ fn metadata_of_ways_and_relations_has_all_five_attributes() {
     run_ok(&[&"cat", &text, &"-o", &output]);
     let mut infos = Vec::new();
     for frame in decode::frames(&output).iter().skip(2) {
-        let mut block = pbfhogg::pbf::wire::Fields::new(&frame.payload);
+        let mut block = pbfhogg::unstable::pbf::wire::Fields::new(&frame.payload);
         while let Some(group) = block.next().unwrap() {
             if group.number != 2 {
                 continue;
             }
-            let mut objects = pbfhogg::pbf::wire::Fields::new(group.bytes().unwrap());
+            let mut objects = pbfhogg::unstable::pbf::wire::Fields::new(group.bytes().unwrap());
             while let Some(object) = objects.next().unwrap() {
-                let mut fields = pbfhogg::pbf::wire::Fields::new(object.bytes().unwrap());
+                let mut fields = pbfhogg::unstable::pbf::wire::Fields::new(object.bytes().unwrap());
                 let mut numbers = Vec::new();
                 while let Some(field) = fields.next().unwrap() {
                     if field.number == 4 {
-                        let mut info = pbfhogg::pbf::wire::Fields::new(field.bytes().unwrap());
+                        let mut info =
+                            pbfhogg::unstable::pbf::wire::Fields::new(field.bytes().unwrap());
                         while let Some(attribute) = info.next().unwrap() {
                             numbers.push(attribute.number);
                         }

@@ -3,8 +3,8 @@
 use pbfhogg::Context;
 use pbfhogg::OutputOptions;
 use pbfhogg::commands::synth;
-use pbfhogg::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
-use pbfhogg::osm::ObjectKind;
+use pbfhogg::unstable::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
+use pbfhogg::unstable::osm::ObjectKind;
 use std::path::PathBuf;
 
 /// The payload of a full block of each kind, and a change file.

@@ -7,15 +7,15 @@ use arbitrary::{Arbitrary, Unstructured};
 use pbfhogg::FormatError;
 use pbfhogg::OutputOptions;
 use pbfhogg::commands::{check, sort};
-use pbfhogg::formats::{read_change_files, read_osm_file};
-use pbfhogg::geometry::{AreaIndex, CornerOrder};
-use pbfhogg::osm::{ObjectExpression, ObjectFilter};
-use pbfhogg::pbf::{
+use pbfhogg::unstable::formats::{read_change_files, read_osm_file};
+use pbfhogg::unstable::geometry::{AreaIndex, CornerOrder};
+use pbfhogg::unstable::osm::{ObjectExpression, ObjectFilter};
+use pbfhogg::unstable::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Block, Compression, Compressor, Decompressor, Element,
     HeaderBlock, IdDirectory, IdSection, IdTableBuilder, Info, InfoFields, Toc, clean_block,
     decode_blob_index, encode_blob_index, encode_toc, scan_payload,
 };
-use pbfhogg::region_file::{read_config, read_shape};
+use pbfhogg::unstable::region_file::{read_config, read_shape};
 use pbfhogg::{Context, ElementReader, Error, ObjectKind};
 use std::cell::RefCell;
 use std::io::Write;

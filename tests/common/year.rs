@@ -5,7 +5,7 @@ use super::{Kind, run_ok};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use pbfhogg::osm::{format_timestamp, parse_timestamp};
+use pbfhogg::unstable::osm::{format_timestamp, parse_timestamp};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Write};

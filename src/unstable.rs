@@ -1,0 +1,50 @@
+//! The layers of the crate as its tests and benchmarks use them, behind the feature `unstable`. They change without notice.
+
+/// Assembly of polygons.
+pub mod area {
+    pub use crate::area::*;
+}
+/// PBF files: plans, blobs, passes, writers.
+pub mod file {
+    pub use crate::file::*;
+}
+/// Formats other than PBF.
+pub mod formats {
+    pub use crate::formats::*;
+}
+/// Shapes, and an index of regions.
+pub mod geometry {
+    pub use crate::geometry::*;
+}
+/// Sets and maps of ids, stores of locations, sorters of rows.
+pub mod index {
+    pub use crate::index::*;
+}
+/// Inputs and outputs.
+pub mod io {
+    pub use crate::io::*;
+}
+/// Files of servers.
+pub mod net {
+    pub use crate::net::*;
+}
+/// Ids, kinds, locations, times, expressions of tags.
+pub mod osm {
+    pub use crate::osm::*;
+}
+/// The PBF format over byte slices.
+pub mod pbf {
+    pub use crate::pbf::*;
+}
+/// Regions from files.
+pub mod region_file {
+    pub use crate::region_file::*;
+}
+/// States of servers of change files.
+pub mod replication {
+    pub use crate::replication::*;
+}
+/// Contexts, progress, parallel phases.
+pub mod runtime {
+    pub use crate::runtime::*;
+}
