@@ -351,6 +351,23 @@ impl<'a> RegionMembers<'a> {
         Ok((found, sort_and_merge(nodes, &mut algebra), locations))
     }
 
+    /// Whether `is_met` accepts each way of a block, by the index of the way; empty without a spatial layout.
+    fn accepted_ways(
+        &self,
+        block: &Block<'_>,
+        is_met: impl Fn(i64) -> bool,
+    ) -> Result<Vec<bool>, FormatError> {
+        let mut accepted = Vec::new();
+        if self.outside.is_some() {
+            block.for_each_id(|kind, id| {
+                if kind == ObjectKind::Way {
+                    accepted.push(is_met(id));
+                }
+            })?;
+        }
+        Ok(accepted)
+    }
+
     /// Adds the nodes of ways that are kept as members of completed relations. If objects may occur in several
     /// versions, adds the nodes of all versions of all kept ways.
     fn complete_ways(&mut self, source: &mut Source<'_>) -> Result<()> {
@@ -394,14 +411,7 @@ impl<'a> RegionMembers<'a> {
                     }
                     start = end;
                 }
-                let mut kept = Vec::new();
-                if self.outside.is_some() {
-                    block.for_each_id(|kind, id| {
-                        if kind == ObjectKind::Way {
-                            kept.push(is_met(id));
-                        }
-                    })?;
-                }
+                let kept = self.accepted_ways(block, is_met)?;
                 let is_kept = |index: u32| kept[index as usize];
                 let locations = self.locations_of_ways(entry, block, is_kept)?;
                 Ok((sort_and_merge(nodes, &mut algebra), locations))

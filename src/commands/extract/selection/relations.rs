@@ -45,8 +45,7 @@ impl RegionMembers<'_> {
                 .for_each(|bbox| outside.add_relation(bbox));
         }
         let mut further = IdSet::default();
-        // A parent gets the set of each child, and passes it on to its own parents. Sets only grow, so that the loop
-        // ends in spite of cycles.
+        // A parent gets the sets of its children and passes them on. Sets only grow, so that cycles end.
         while let Some((child, _)) = direct.pop() {
             let set = relations.get(child);
             for &parent in parents.get(&child).into_iter().flatten() {
