@@ -14,7 +14,7 @@ mod random;
 use pbfhogg::FormatError;
 use pbfhogg::unstable::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
 use pbfhogg::unstable::pbf::{Block, Element};
-use pbfhogg::{Context, osm::ObjectKind};
+use pbfhogg::{Context, ObjectKind};
 use random::Random;
 use std::path::{Path, PathBuf};
 use std::process::Command;

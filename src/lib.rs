@@ -50,6 +50,9 @@
 //! - `serve`: the HTTP service of the reverse geocoder.
 //! - `update`: [`commands::update`] from web servers. Without it, servers in directories can be used.
 
+// The layers re-export what tests and benchmarks use by the feature `unstable`.
+#![cfg_attr(not(feature = "unstable"), allow(unused_imports))]
+
 mod area;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -96,12 +99,16 @@ pub mod read {
 
     pub use crate::engine::open_any as open;
     pub use crate::file::{
-        BlobPlan, BlobReader, BlobStream, DataBlob, DataBlock, ElementReader, PbfFile, PlanNeeds,
+        BlobPlan, BlobReader, BlobStream, DataBlob, DataBlock, ElementReader, FrameHead,
+        HeaderWalker, IndexKind, PbfFile, PlanNeeds,
     };
     pub use crate::io::Input;
     #[cfg(doc)]
     use crate::model::{Element, Object};
-    pub use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, StringTable};
+    pub use crate::pbf::{
+        BlobEntry, BlobFlags, Block, BlockUnits, Encoding, HeaderBlock, ObjectStatistics,
+        StringTable, Toc, TocFields, TocFlags, TocSummary,
+    };
 }
 
 pub mod write {
@@ -144,16 +151,20 @@ pub mod write {
     //! [`Write`](std::io::Write).
 
     pub use crate::engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};
-    pub use crate::file::{PbfWriter, WriteOptions, Written};
-    pub use crate::formats::{TextCompression, TextFormat, TextOptions, Visibility, WayLocations};
-    pub use crate::io::OutputTarget;
+    pub use crate::file::{BlobHistory, BlobLocations, PbfWriter, WriteOptions, Written};
+    pub use crate::formats::{
+        DebugOptions, TextCompression, TextFormat, TextOptions, Visibility, WayLocations,
+    };
+    pub use crate::io::{OutputTarget, ScratchFile, SizeHint, WriterTarget, abandon_unfinished};
     pub use crate::pbf::{BlockEncoder, Compression, EncodedFrame, FrameEncoder, InfoFields};
 }
 
 pub mod model {
     //! Objects, ids, locations and boxes.
 
-    pub use crate::osm::{Bbox, KindSet, Location, ObjectId, ObjectKind};
+    pub use crate::osm::{
+        Age, Bbox, Degrees, KindSet, Location, ObjectId, ObjectKind, Unversioned, parse_object_ids,
+    };
     pub use crate::pbf::{
         Element, Info, List, Member, Members, Node, Object, ObjectBody, Refs, Relation, Tags, Way,
     };
@@ -170,7 +181,7 @@ pub mod areas {
         assemble,
     };
     pub use crate::engine::{Feature, FeatureReader, Form, Geometry, IndexType};
-    pub use crate::geometry::Point;
+    pub use crate::geometry::{Extent, Point};
 }
 
 pub mod changes {
@@ -187,8 +198,8 @@ pub mod changes {
     //! ```
 
     pub use crate::formats::{
-        Change, ChangeAction, ChangeSet, ChangeState, read_change_files as read,
-        read_change_states as read_states,
+        Change, ChangeAction, ChangeSet, ChangeState, Changeset, Comment, DocumentHeader,
+        Replication, read_change_files as read, read_change_states as read_states,
     };
 }
 

@@ -22,9 +22,11 @@ use crate::engine::way_locations::LocateOptions;
 use crate::error::Result;
 #[cfg(feature = "parquet")]
 use crate::file::{BlobPlan, PlanNeeds};
-use crate::formats::FeatureOptions;
+pub use crate::formats::{
+    Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId,
+};
 #[cfg(feature = "parquet")]
-use crate::formats::{GeoParquetOptions, PageCompression};
+pub use crate::formats::{GeoParquetOptions, GeoParquetVersion, PageCompression};
 use crate::io::OutputTarget;
 use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind};
 use crate::runtime::Context;

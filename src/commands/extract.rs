@@ -4,8 +4,9 @@ mod memory;
 mod selection;
 mod strategy;
 
+pub use crate::geometry::{BoxRegion, CornerOrder, Polygon, Ring, parse_box};
 pub use crate::geometry::{Shape, ShapeError, parse_bbox};
-pub use crate::region_file::{ShapeFileKind, read_shape};
+pub use crate::region_file::{Config, ConfigExtract, ShapeFileKind, read_config, read_shape};
 pub use strategy::{RelationTypes, Strategy};
 
 use crate::engine::filter::{FilterJob, FilterOutput, write_outputs};

@@ -9,7 +9,7 @@ use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, input};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PlanNeeds};
-use crate::index::IdSets;
+pub use crate::index::{IdSet, IdSets};
 use crate::io::OpenOutput;
 use crate::osm::{ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block};

@@ -3,6 +3,9 @@
 pub mod changes;
 
 pub use crate::osm::ObjectExpression;
+pub use crate::osm::{
+    MetadataCondition, MetadataNumber, ObjectFilter, RegexMatcher, StringMatcher, TagPattern,
+};
 
 use crate::engine::block_matcher::BlockMatcher;
 use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
@@ -15,7 +18,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdSet, IdSets};
 use crate::io::OpenOutput;
-use crate::osm::{KindSet, ObjectFilter, ObjectId, ObjectKind};
+use crate::osm::{KindSet, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::Context;
 use serde::Serialize;

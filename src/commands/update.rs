@@ -10,9 +10,9 @@ use crate::file::{PbfFile, Written};
 use crate::formats::TextCompression;
 use crate::geometry::Shape;
 use crate::io::{FileLock, Input, OutputTarget, ScratchFile};
-use crate::net::{Fault, Fetcher, Transport};
+use crate::net::Fetcher;
 use crate::osm::format_timestamp;
-use crate::replication::{Cache, End, Ladder, Server, State};
+use crate::replication::{Cache, Ladder, Server};
 use crate::runtime::Context;
 use download::{Download, Downloader};
 use position::{Position, Start};
@@ -21,6 +21,10 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 pub use crate::commands::extract::Strategy;
+#[cfg(feature = "update")]
+pub use crate::net::{AnyFiles, CookieJar, Credentials, WebFiles};
+pub use crate::net::{BodyRange, Fault, LocalFiles, Transport};
+pub use crate::replication::{End, State};
 
 /// The number of seconds that the time of a server may be ahead of the clock of this machine.
 const CLOCK_ERROR: i64 = 86_400;

@@ -129,7 +129,7 @@ impl Change {
 }
 
 /// Changes of any number of objects. [`read_change_files`](super::read_change_files) returns them in canonical order,
-/// with at most one change per object; [`read_texts`](super::read_texts) passes them in file order.
+/// with at most one change per object; `read_texts` passes them in file order.
 #[derive(Debug, Default)]
 pub struct ChangeSet {
     changes: Vec<Change>,

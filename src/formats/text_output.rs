@@ -67,11 +67,6 @@ impl TextOutput {
         }
     }
 
-    /// The compression of the output. Chunks must be encoded for it.
-    pub const fn compression(&self) -> TextCompression {
-        self.compression
-    }
-
     /// Appends text.
     pub fn write(&mut self, text: &str) -> Result<()> {
         self.text.push_str(text);

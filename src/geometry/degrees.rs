@@ -114,7 +114,7 @@ pub fn bbox_of_degrees(
     bbox_of_corners(first, second, order)
 }
 
-/// Parses a box from `lon1,lat1,lon2,lat2` in degrees, with the corners in the order [`CornerOrder::Southwest`]. A box
+/// Parses a box from `lon1,lat1,lon2,lat2` in degrees, with the corners in the order `CornerOrder::Southwest`. A box
 /// without area is an error.
 pub fn parse_bbox(text: &str) -> Result<Shape, String> {
     parse_box(text, CornerOrder::Southwest).map(|region| region.shape)

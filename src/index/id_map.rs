@@ -3,7 +3,6 @@
 use super::table::CHUNK_BITS;
 use super::table::{ChunkTable, Offsets, join, split};
 use super::values::Values;
-use rustc_hash::FxHashMap;
 
 /// A map from the ids of objects of one kind to numbers. Ids may be any `i64`, in any order. The number 0 means that
 /// the id has no number.
@@ -100,16 +99,6 @@ impl IdMap {
         }
     }
 
-    /// The number of ids that have each number in the map.
-    pub fn counts(&self) -> FxHashMap<u32, u64> {
-        let mut counts = FxHashMap::default();
-        let (below, above) = self.chunks.chunks();
-        for (_, chunk) in below.iter().chain(&above) {
-            chunk.counts(|number, count| *counts.entry(number).or_default() += count);
-        }
-        counts
-    }
-
     /// Whether an id from `first` to `last` (inclusive, in canonical order) may have a number. Exact for positive
     /// ids. If `first` is not positive, 0 and every negative id with a number count as in the range.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
@@ -196,7 +185,6 @@ mod tests {
                 .all(|id| walk.get(*id) == 3 && walk.get(*id ^ 2) == 0)
         );
         assert_eq!(map.len(), ids.len() as u64);
-        assert_eq!(map.counts(), [(3, ids.len() as u64)].into_iter().collect());
         let mut found = Vec::new();
         map.for_each(|id, number| found.push((id, number)));
         found.sort_unstable();

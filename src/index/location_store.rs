@@ -78,13 +78,8 @@ impl NodeBatch {
     }
 
     /// The number of nodes.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.offsets.len()
-    }
-
-    /// Whether there are no nodes.
-    pub fn is_empty(&self) -> bool {
-        self.offsets.is_empty()
     }
 
     /// Sorts the nodes by chunk and offset, unless the runs are already in ascending order of chunks. Nodes with the
@@ -370,14 +365,16 @@ impl LocationStore {
     }
 
     /// The location of a node; `None` if the store does not have the node, or if the node has no location.
-    pub fn get(&self, id: i64) -> Option<Location> {
+    #[cfg(test)]
+    fn get(&self, id: i64) -> Option<Location> {
         let (number, offset) = split(id);
         let chunk = self.chunks.chunk(number);
         let location = chunk.and_then(|chunk| chunk.find(offset, &mut 0, &self.locations));
         location.copied().flatten()
     }
 
-    /// Appends the result of [`get`](Self::get) for each id to `locations`. Ids are looked up in batches whose cache
+    /// Appends the location of the node with each id to `locations`; `None` if the store does not have the node, or if the
+    /// node has no location. Ids are looked up in batches whose cache
     /// misses overlap, which is several times as fast as single look-ups.
     pub fn get_all(&self, ids: &[i64], locations: &mut Vec<Option<Location>>) {
         const AT_A_TIME: usize = 64;

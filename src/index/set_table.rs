@@ -101,17 +101,13 @@ impl SetTable {
     }
 
     /// The number of distinct sets in the table, including the empty set.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.0
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .sets
             .len()
-    }
-
-    /// Whether the table has no set but the empty one.
-    pub fn is_empty(&self) -> bool {
-        self.len() <= 1
     }
 }
 

@@ -230,20 +230,6 @@ impl Values {
         }
     }
 
-    /// Counts the offsets of each number: calls `visit` with the number and the count. `visit` may be called several
-    /// times for the same number: the counts add up.
-    pub(super) fn counts(&self, mut visit: impl FnMut(u32, u64)) {
-        match self {
-            Self::Empty => {}
-            Self::SameNumber(offsets, number) => visit(*number, offsets.len() as u64),
-            Self::Packed(packed) if packed.bits == 1 => {
-                let ones = packed.words.iter().map(|word| u64::from(word.count_ones()));
-                visit(packed.palette[1], ones.sum());
-            }
-            Self::Array(..) | Self::Packed(_) => self.each(|_, number| visit(number, 1)),
-        }
-    }
-
     /// The number of bytes that the map has allocated.
     pub(super) fn bytes(&self) -> u64 {
         let bytes = match self {
@@ -318,13 +304,6 @@ mod tests {
                 all.insert(offset, number);
             });
             assert_eq!(all, plain);
-            let mut counts = BTreeMap::new();
-            values.counts(|number, count| *counts.entry(number).or_insert(0) += count);
-            let mut plain_counts = BTreeMap::new();
-            plain
-                .values()
-                .for_each(|number| *plain_counts.entry(*number).or_insert(0) += 1);
-            assert_eq!(counts, plain_counts);
             let mut at = 0;
             for offset in 0..=u16::MAX {
                 let number = plain.get(&offset).copied().unwrap_or(0);

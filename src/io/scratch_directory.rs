@@ -39,6 +39,7 @@ impl ScratchDirectory {
     }
 
     /// Keeps the directory for ever. Returns its path.
+    #[cfg(feature = "cli")]
     pub fn keep(mut self) -> PathBuf {
         self.directory.disable_cleanup(true);
         self.is_kept = true;

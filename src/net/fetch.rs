@@ -51,6 +51,7 @@ impl<'t> Fetcher<'t> {
     ///
     /// The file is missing or refused, is longer than `limit`, some attempts in a row brought nothing, or all took too
     /// long for what they brought.
+    #[cfg(test)]
     pub fn fetch(&self, url: &str, limit: u64) -> Result<Vec<u8>, Fault> {
         let mut bytes = Vec::new();
         self.fetch_into(&mut bytes, url, limit)?;

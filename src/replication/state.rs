@@ -16,7 +16,7 @@ pub struct State {
 
 impl State {
     /// Reads a state file. `None` if it has no sequence number or no time, as a file that was cut short, and if the number
-    /// is larger than [`LAST_SEQUENCE`].
+    /// is larger than `LAST_SEQUENCE`.
     pub fn parse(text: &str) -> Option<Self> {
         let (sequence, timestamp) = numbers(text);
         Some(Self {

@@ -20,10 +20,15 @@ impl InfoFields {
     pub const ALL: Self = Self(31);
     /// The attribute `visible`, which marks deleted versions in history files.
     pub(crate) const VISIBLE: Self = Self(32);
+    /// The version.
     pub const VERSION: Self = Self(1);
+    /// The time of the version.
     pub const TIMESTAMP: Self = Self(2);
+    /// The id of the changeset.
     pub const CHANGESET: Self = Self(4);
+    /// The id of the user.
     pub const UID: Self = Self(8);
+    /// The name of the user.
     pub const USER: Self = Self(16);
 
     /// The union of the sets.

@@ -193,6 +193,7 @@ impl OpenRange {
 /// A section of a table of ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdSection {
+    /// The kind of the objects.
     pub kind: ObjectKind,
     /// The rank of the first id.
     pub first: u64,

@@ -17,19 +17,6 @@ const TRUNCATED_VARINT: FormatError = FormatError::new("varint cut off");
 const OVERLONG_VARINT: FormatError = FormatError::new("varint does not fit 64 bits");
 const TRUNCATED_FIELD: FormatError = FormatError::new("field runs past the end of its message");
 
-/// The encoding of the value of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WireType {
-    /// One varint.
-    Varint,
-    /// Eight bytes.
-    Fixed64,
-    /// A length and that many bytes: sub-messages, strings, packed runs.
-    Bytes,
-    /// Four bytes.
-    Fixed32,
-}
-
 /// Reads one varint at `*pos` and moves `*pos` to the byte after it. On an error `*pos` does not move. A varint beyond
 /// the end of `data` is an error like one that is cut off.
 #[inline(always)]
