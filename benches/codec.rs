@@ -8,7 +8,7 @@ use flate2::{Compress, Decompress, FlushCompress, FlushDecompress};
 use pbfhogg::Context;
 use pbfhogg::OutputOptions;
 use pbfhogg::commands::synth;
-use pbfhogg::unstable::file::{BlobReader, PbfFile};
+use pbfhogg::unstable::file::{BlobDecoder, PbfFile};
 use pbfhogg::unstable::pbf::{BlobKind, Compression, Compressor};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ fn payloads(path: &Path) -> Vec<Vec<u8>> {
     let ctx = Context::default();
     let file = PbfFile::open(path, &ctx).unwrap();
     let heads: Vec<_> = file.frames().map(|head| head.unwrap()).collect();
-    let mut reader = BlobReader::new(&file.input, &ctx);
+    let mut reader = BlobDecoder::new(&file.input, &ctx);
     let step = heads.len().div_ceil(60);
     heads
         .iter()

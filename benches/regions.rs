@@ -12,7 +12,7 @@
 mod random;
 
 use pbfhogg::FormatError;
-use pbfhogg::unstable::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
+use pbfhogg::unstable::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
 use pbfhogg::unstable::pbf::{Block, Element};
 use pbfhogg::{Context, ObjectKind};
 use random::Random;
@@ -33,7 +33,7 @@ fn regions_of(path: &Path, count: usize) -> Vec<Sides> {
         .iter()
         .filter(|entry| is_of_nodes(entry.kinds))
         .collect();
-    let mut reader = BlobReader::new(&file.input, &ctx);
+    let mut reader = BlobDecoder::new(&file.input, &ctx);
     let mut random = Random(11);
     let mut region = || {
         let entry = blobs[random.below(blobs.len() as u64) as usize];

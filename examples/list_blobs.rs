@@ -1,6 +1,6 @@
 //! Lists the blobs of a file and the longest string of each: `cargo run --example list_blobs -- FILE`
 
-use pbfhogg::{BlobPlan, BlobReader, Block, Context, Error, PbfFile, PlanNeeds};
+use pbfhogg::{BlobDecoder, BlobPlan, Block, Context, Error, PbfFile, PlanNeeds};
 use std::path::PathBuf;
 
 fn main() -> pbfhogg::Result<()> {
@@ -10,7 +10,7 @@ fn main() -> pbfhogg::Result<()> {
     let file = PbfFile::open(&path, &ctx)?;
     // The plan comes from the table of contents where the file has one, else from decoding every blob.
     let plan = BlobPlan::open(&file, PlanNeeds::Order, &ctx)?;
-    let mut reader = BlobReader::new(&file.input, &ctx);
+    let mut reader = BlobDecoder::new(&file.input, &ctx);
     for entry in &plan.entries {
         let payload = reader.payload(entry)?;
         let block = Block::parse(payload);

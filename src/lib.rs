@@ -4,7 +4,7 @@
 //! |---|---|
 //! | read every object, on one core or on all | [`ElementReader`] |
 //! | write a file object by object | [`ElementWriter`] |
-//! | read blob by blob | [`PbfFile`], [`BlobPlan`], [`BlobReader`], [`Block`] |
+//! | read blob by blob | [`PbfFile`], [`BlobPlan`], [`BlobDecoder`], [`Block`] |
 //! | say what is at a place | [`geocode::GeocodeIndex`] |
 //! | run what the `pbfhogg` program does | [`commands`] |
 //!
@@ -92,14 +92,14 @@ pub mod read {
     //! | read XML, OPL, o5m, too | [`open`] |
     //! | read standard input or a socket while it comes | [`BlobStream`] |
     //! | have an iterator, and threads of your own | [`ElementReader::blobs`], [`DataBlob::decode`], [`DataBlock::objects`] |
-    //! | choose blobs by their entries in an index | [`PbfFile`], [`BlobPlan`], [`BlobReader`] |
+    //! | choose blobs by their entries in an index | [`PbfFile`], [`BlobPlan`], [`BlobDecoder`] |
     //!
     //! An [`Element`] borrows from its block: tags and references are decoded when they are asked for. An [`Object`] is a
     //! copy with lists, which can be changed and written.
 
     pub use crate::engine::open_any as open;
     pub use crate::file::{
-        BlobPlan, BlobReader, BlobStream, DataBlob, DataBlock, ElementReader, FrameHead,
+        BlobDecoder, BlobPlan, BlobStream, DataBlob, DataBlock, ElementReader, FrameHead,
         HeaderWalker, IndexKind, PbfFile, PlanNeeds,
     };
     pub use crate::io::Input;
@@ -163,7 +163,8 @@ pub mod model {
     //! Objects, ids, locations and boxes.
 
     pub use crate::osm::{
-        Age, Bbox, Degrees, KindSet, Location, ObjectId, ObjectKind, Unversioned, parse_object_ids,
+        Age, Bbox, Degrees, Edges, KindSet, Location, ObjectId, ObjectKind, Unversioned,
+        parse_object_ids,
     };
     pub use crate::pbf::{
         Element, Info, List, Member, Members, Node, Object, ObjectBody, Refs, Relation, Tags, Way,
@@ -206,7 +207,7 @@ pub mod changes {
 pub use engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};
 pub use error::{Error, ErrorKind, FormatError, Result};
 pub use file::{
-    BlobPlan, BlobReader, BlobStream, DataBlob, DataBlock, ElementReader, PbfFile, PlanNeeds,
+    BlobDecoder, BlobPlan, BlobStream, DataBlob, DataBlock, ElementReader, PbfFile, PlanNeeds,
     WriteOptions, Written,
 };
 pub use formats::{TextCompression, TextFormat, TextOptions, Visibility, WayLocations};

@@ -474,7 +474,7 @@ fn the_same_bytes_come_out_whatever_the_number_of_jobs() {
     let world = dir.path().join("w.osm.pbf");
     run_ok(&[
         &"synth",
-        &"--elements",
+        &"--objects",
         &"60000",
         &"--changes",
         &"2",

@@ -421,7 +421,7 @@ fn thirty_days_of_a_world() {
     let (world, days) = (dir.path().join("world.osm.pbf"), dir.path().join("days"));
     run_ok(&[
         &"synth",
-        &"--elements",
+        &"--objects",
         &"40000",
         &"--changes",
         &"30",
@@ -455,7 +455,7 @@ fn days_of_anything_whatever_the_blobs() {
         run_ok(&[
             &"repack",
             &"-q",
-            &"--elements-per-blob",
+            &"--objects-per-blob",
             &size,
             &whole,
             &"-o",

@@ -132,14 +132,7 @@ fn an_object_that_a_file_has_twice_is_refused_and_named() {
         let two = file(dir.path(), &format!("{name}.opl"), text);
         // The repetition lies between two blobs.
         let halves = dir.path().join(format!("{name}.osm.pbf"));
-        run_ok(&[
-            &"repack",
-            &"--elements-per-blob",
-            &"2",
-            &two,
-            &"-o",
-            &halves,
-        ]);
+        run_ok(&[&"repack", &"--objects-per-blob", &"2", &two, &"-o", &halves]);
         for two in [&two, &halves] {
             for (old, new) in [(two, &one), (&one, two), (two, two)] {
                 for answer in under_both_names(&[&"derive-changes", old, new, &"-f", &"osc"]) {

@@ -463,9 +463,9 @@ fn a_signal_removes_temporary_directories_with_their_files() {
     let scratch = temp.path().join("scratch");
     fs::create_dir(&scratch).unwrap();
     fs::create_dir(&output).unwrap();
-    run_ok(&[&"synth", &"--elements", &"300000", &"-o", &input]);
+    run_ok(&[&"synth", &"--objects", &"300000", &"-o", &input]);
     let commands: [&[Arg]; 3] = [
-        &[&"demo", &"--elements", &"300000"],
+        &[&"demo", &"--objects", &"300000"],
         &[
             &"derive-changes",
             &"-f",

@@ -345,7 +345,7 @@ fn the_bytes_do_not_depend_on_threads_index_and_locations_in_ways() {
     run_ok(&[
         &"repack",
         &inputs[1],
-        &"--elements-per-blob",
+        &"--objects-per-blob",
         &"200",
         &"--no-index",
         &"-o",

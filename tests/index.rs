@@ -262,7 +262,7 @@ fn field_numbers(message: &[u8]) -> Vec<u32> {
 fn the_first_blob_header_is_short_and_every_field_of_the_last_blob_is_standard() {
     let dir = tempfile::tempdir().unwrap();
     let (world, output) = (dir.path().join("w.osm.pbf"), dir.path().join("o.osm.pbf"));
-    run_ok(&[&"synth", &"--elements", &"40000", &"-o", &world]);
+    run_ok(&[&"synth", &"--objects", &"40000", &"-o", &world]);
     let many: Vec<_> = (0..3000)
         .map(|id| craft::block(&nodes(id * 3 + 1..id * 3 + 2), &Shape::USUAL))
         .collect();

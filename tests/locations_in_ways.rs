@@ -63,7 +63,7 @@ fn every_command_that_writes_ways_carries_their_places() {
         (&["cat", "--dedupe"], twice),
         (&["sort"], &[&unsorted]),
         (&["merge"], twice),
-        (&["repack", "--elements-per-blob", "700"], &[&located_file]),
+        (&["repack", "--objects-per-blob", "700"], &[&located_file]),
         (&["renumber"], &[&located_file]),
         (&["time-filter"], &[&located_file]),
         (&["degrade", "--unsort"], &[&located_file]),

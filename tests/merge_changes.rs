@@ -18,7 +18,7 @@ fn days(dir: &Path) -> Vec<PathBuf> {
     let world = dir.join("world.osm.pbf");
     run_ok(&[
         &"synth",
-        &"--elements",
+        &"--objects",
         &"60000",
         &"--changes",
         &"3",

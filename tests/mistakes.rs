@@ -73,7 +73,7 @@ fn mistakes_on_the_command_line_are_one_line_that_says_what_to_do() {
 fn counting_tags_of_areas_is_an_error_and_not_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("in.osm.pbf");
-    run_ok(&[&"synth", &"-q", &"--elements", &"2000", &"-o", &path]);
+    run_ok(&[&"synth", &"-q", &"--objects", &"2000", &"-o", &path]);
     let output = run_fail(&[&"inspect", &"tags", &path, &"a/building"]);
     assert!(output.contains("use wr/ instead of a/"), "{output}");
 }

@@ -259,7 +259,7 @@ fn commands_give_what_osmium_gives_on_a_generated_world() {
         let dir = tempfile::tempdir().unwrap();
         let world = dir.path().join("world.osm.pbf");
         let elements = if is_long() { "150000" } else { "50000" };
-        run_ok(&[&"synth", &"--elements", &elements, &"-o", &world]);
+        run_ok(&[&"synth", &"--objects", &elements, &"-o", &world]);
         compare(&world, ROWS);
     }
 }

@@ -135,7 +135,7 @@ fn blobs_that_were_spliced_and_built_are_read_by_all() {
     let (world, output) = (dir.path().join("w.osm.pbf"), dir.path().join("out.osm.pbf"));
     run_ok(&[
         &"synth",
-        &"--elements",
+        &"--objects",
         &"20000",
         &"--changes",
         &"2",

@@ -93,7 +93,7 @@ fn real_files_survive_and_what_is_full_is_copied() {
         let answer = ask(&[
             &"repack",
             &input,
-            &format!("--elements-per-blob={elements}"),
+            &format!("--objects-per-blob={elements}"),
             &"-o",
             &twice,
         ]);

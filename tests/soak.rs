@@ -39,7 +39,7 @@ fn months_of_days_lose_nothing_and_leave_a_healthy_file() {
     let changes = last.to_string();
     run_ok(&[
         &"synth",
-        &"--elements",
+        &"--objects",
         &elements,
         &"--changes",
         &changes,
@@ -66,7 +66,7 @@ fn months_of_days_lose_nothing_and_leave_a_healthy_file() {
         run_ok(&[
             &"synth",
             &"-O",
-            &"--elements",
+            &"--objects",
             &elements,
             &"--day",
             &day_name,

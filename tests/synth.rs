@@ -11,7 +11,7 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_cores() {
         let changes = dir.path().join(format!("{name}-days"));
         run_ok(&[
             &"synth",
-            &"--elements",
+            &"--objects",
             &"30000",
             &"--seed",
             &seed,
@@ -41,7 +41,7 @@ fn change_files_lead_to_the_state_that_is_made_directly() {
         ["w.osm.pbf", "e.osm.pbf", "a.osm.pbf"].map(|name| dir.path().join(name));
     run_ok(&[
         &"synth",
-        &"--elements",
+        &"--objects",
         &"120000",
         &"--changes",
         &"3",
@@ -50,7 +50,7 @@ fn change_files_lead_to_the_state_that_is_made_directly() {
     ]);
     run_ok(&[
         &"synth",
-        &"--elements",
+        &"--objects",
         &"120000",
         &"--day",
         &"3",
@@ -78,7 +78,7 @@ fn change_files_lead_to_the_state_that_is_made_directly() {
 fn the_data_is_sorted_complete_and_has_what_real_data_has() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("w.osm.pbf");
-    run_ok(&[&"synth", &"--elements", &"50000", &"-o", &path]);
+    run_ok(&[&"synth", &"--objects", &"50000", &"-o", &path]);
     let objects = decode::objects(&path);
     assert!(is_canonical(&objects));
     assert!(

@@ -3,7 +3,7 @@
 use pbfhogg::Context;
 use pbfhogg::OutputOptions;
 use pbfhogg::commands::synth;
-use pbfhogg::unstable::file::{BlobPlan, BlobReader, PbfFile, PlanNeeds};
+use pbfhogg::unstable::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
 use pbfhogg::unstable::osm::ObjectKind;
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ impl Sample {
         synth::run(&options, &ctx).unwrap();
         let file = PbfFile::open(&path, &ctx).unwrap();
         let plan = BlobPlan::open(&file, PlanNeeds::Ranges, &ctx).unwrap();
-        let mut reader = BlobReader::new(&file.input, &ctx);
+        let mut reader = BlobDecoder::new(&file.input, &ctx);
         let mut fullest = |kind: ObjectKind| {
             let of_kind = plan
                 .entries

@@ -86,6 +86,7 @@ pub struct AreaPolygon {
 
 /// The kind of a problem of an area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum ProblemKind {
     /// A ring is open: an odd number of segments ends at a node.
     OpenRing,
@@ -119,6 +120,7 @@ impl ProblemKind {
 
 /// A problem of an area, and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AreaProblem {
     /// The kind of the problem.
     pub kind: ProblemKind,
@@ -184,6 +186,7 @@ impl AreaProblem {
 
 /// The result of an assembly.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Assembly {
     /// The polygons, in the order of their smallest corners; empty if the area is invalid.
     pub polygons: Vec<AreaPolygon>,
@@ -200,6 +203,7 @@ impl Assembly {
 
 /// The treatment of open rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum OpenRings {
     /// They make the area invalid.
     #[default]

@@ -26,11 +26,13 @@ pub fn rewrite(args: impl Iterator<Item = OsString>, drops_force: bool) -> Vec<O
             .is_some_and(|command| command == "fileinfo");
         let is_number = |text: &str| text.parse::<u32>().is_ok();
         match (arg.to_str(), rewritten.last_mut()) {
-            (Some(number), Some(last)) if last == "--blocks" && is_number(number) => {
+            (Some(number), Some(last))
+                if are_options && last == "--blocks" && is_number(number) =>
+            {
                 last.push("=");
                 last.push(number);
             }
-            (Some(letters), _) if is_fileinfo && has_j(letters) => {
+            (Some(letters), _) if is_fileinfo && are_options && has_j(letters) => {
                 rewritten.push("--json".into());
                 let others = letters.replace('j', "");
                 if others != "-" {
@@ -68,6 +70,7 @@ mod tests {
             ("fileinfo -ej a.pbf", "fileinfo --json -e a.pbf"),
             ("fileinfo --jobs 2 -e a.pbf", "fileinfo --jobs 2 -e a.pbf"),
             ("fileinfo - j", "fileinfo - j"),
+            ("fileinfo -- -j", "fileinfo -- -j"),
             ("sort --force a.pbf", "sort a.pbf"),
             ("sort a.pbf --force", "sort a.pbf"),
             ("sort -- --force", "sort -- --force"),

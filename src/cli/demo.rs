@@ -32,11 +32,12 @@ pub struct Args {
     /// Number of objects of the generated world
     #[arg(
         long,
+        alias = "elements",
         value_name = "N",
         default_value_t = 1_000_000,
         conflicts_with = "base"
     )]
-    elements: u64,
+    objects: u64,
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
@@ -44,7 +45,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let folder = ScratchDirectory::create(None)?;
     let job = Job {
         folder: folder.path().to_owned(),
-        elements: args.elements,
+        objects: args.objects,
         ctx,
     };
     let (base, changes) = match &args.base {
@@ -88,7 +89,7 @@ fn file_url(path: &Path) -> String {
 struct Job {
     folder: PathBuf,
     /// The approximate number of objects of the synthetic world.
-    elements: u64,
+    objects: u64,
     ctx: Context,
 }
 
@@ -102,7 +103,7 @@ impl Job {
         let output = OutputOptions::file(self.folder.join(name))
             .overwrite()
             .write(write);
-        synth::Options::new(self.elements, output)
+        synth::Options::new(self.objects, output)
             .day(day)
             .changes((changes > 0).then(|| (changes, self.folder.clone())))
     }

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// zstd, and osm-pbf-parser, osm-read, osm4gpd and DuckDB do not read none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pbfhogg repack --elements-per-blob 1000 berlin.osm.pbf -o for-lookups.osm.pbf
+  pbfhogg repack --objects-per-blob 1000 berlin.osm.pbf -o for-lookups.osm.pbf
   pbfhogg repack many-small-blobs.osm.pbf -o usual.osm.pbf
   pbfhogg add-locations-to-ways -n berlin.osm.pbf -o located.osm.pbf &&
     pbfhogg repack --layout hilbert located.osm.pbf -o for-extracts.osm.pbf
@@ -29,9 +29,9 @@ pub struct Args {
     #[arg(value_name = "FILE")]
     input: PathBuf,
     /// Number of objects in a blob; fewer if they take more than 4 MB
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 8000,
+    #[arg(short = 'n', long, alias = "elements-per-blob", value_name = "N", default_value_t = 8000,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    elements_per_blob: u32,
+    objects_per_blob: u32,
     /// Order of the objects of each kind: hilbert puts those together that are close to each other
     #[arg(long, value_name = "LAYOUT", default_value = "unchanged")]
     layout: Layout,
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let options = repack::Options {
         input: args.input.clone(),
         output: args.output.options()?,
-        elements: args.elements_per_blob as usize,
+        objects_per_blob: args.objects_per_blob as usize,
         layout: match args.layout {
             Layout::Unchanged => repack::Layout::Unchanged,
             Layout::Hilbert => repack::Layout::Hilbert,

@@ -14,12 +14,17 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg synth -o world.osm.pbf
-  pbfhogg synth --elements 1000000 --changes 3 --changes-dir days -o world.osm.pbf
-  pbfhogg synth --elements 1000000 --day 3 -o expected.osm.pbf")]
+  pbfhogg synth --objects 1000000 --changes 3 --changes-dir days -o world.osm.pbf
+  pbfhogg synth --objects 1000000 --day 3 -o expected.osm.pbf")]
 pub struct Args {
     /// About how many objects to make
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
-    elements: u64,
+    #[arg(
+        long,
+        alias = "elements",
+        value_name = "N",
+        default_value_t = 1_000_000
+    )]
+    objects: u64,
     /// The seed: same seed, same bytes
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -49,7 +54,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     });
     let directory = directory.filter(|path| !path.as_os_str().is_empty());
     let options = synth::Options {
-        elements: args.elements,
+        objects: args.objects,
         seed: args.seed,
         day: args.day,
         output,

@@ -177,8 +177,9 @@ fn other_mistake(error: &clap::Error, command: &str, argument: &str, help: &str)
     let line = rendered.lines().next().unwrap_or_default();
     let line = line.strip_prefix("error: ").unwrap_or(line).trim_end();
     // clap took a second file for the name of a subcommand.
-    if let Some(rest) = line.strip_prefix("the subcommand '") {
-        let name = rest.split('\'').next().unwrap_or_default();
+    if let (ErrorKind::ArgumentConflict, Some(name)) =
+        (error.kind(), context(error, ContextKind::InvalidSubcommand))
+    {
         return format!("{command} takes one file; '{name}' is one too many");
     }
     let has_json = command.contains("inspect") || command.contains("fileinfo");
@@ -244,35 +245,14 @@ fn takes_one_file(error: &clap::Error) -> bool {
 }
 
 /// Whether `typed` is probably a misspelling or an abbreviation of `meant`. An abbreviation has three letters or more.
-/// A misspelling differs by one edit (see [`distance`]), or by two if both words have six letters or more. Leading
+/// A misspelling changes, adds, removes or swaps one letter, or two if both words have six letters or more. Leading
 /// dashes are ignored.
 pub fn is_near(meant: &str, typed: &str) -> bool {
-    let letters = |text: &str| text.trim_start_matches('-').chars().collect::<Vec<_>>();
-    let (meant, typed) = (letters(meant), letters(typed));
+    let [meant, typed] = [meant, typed].map(|text| text.trim_start_matches('-'));
     let most = (meant.len().min(typed.len()) / 3).clamp(1, 2);
     typed.len() > 1
-        && (typed.len() > 2 && meant.starts_with(&typed) || distance(&meant, &typed) <= most)
-}
-
-/// The smallest number of edits that turn one word into another. An edit changes, adds or removes a letter, or swaps
-/// two adjacent letters.
-fn distance(one: &[char], other: &[char]) -> usize {
-    let (mut before, mut row) = (Vec::new(), (0..=other.len()).collect::<Vec<_>>());
-    for (index, letter) in one.iter().enumerate() {
-        let mut next = vec![index + 1];
-        for (at, found) in other.iter().enumerate() {
-            let changed = row[at] + usize::from(letter != found);
-            let mut least = changed.min(row[at + 1] + 1).min(next[at] + 1);
-            let is_swapped =
-                at > 0 && index > 0 && one[index - 1] == *found && other[at - 1] == *letter;
-            if is_swapped {
-                least = least.min(before[at - 1] + 1);
-            }
-            next.push(least);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[other.len()]
+        && (typed.len() > 2 && meant.starts_with(typed)
+            || strsim::osa_distance(meant, typed) <= most)
 }
 
 #[cfg(test)]

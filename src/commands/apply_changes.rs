@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::formats::{ChangeSet, ChangeState, DataState, Replication, read_change_files};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
-use crate::osm::{ObjectKind, format_timestamp, nano_of_e7};
+use crate::osm::{Edges, ObjectKind, format_timestamp, nano_of_e7};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::runtime::Context;
 use edit::{Applied, Editor, Rules, Tally};
@@ -248,6 +248,7 @@ fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
 /// The effect of the changes on the bounding box in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum HeaderBox {
     /// The box is unchanged, or the header has none.
     #[default]
@@ -261,7 +262,7 @@ pub enum HeaderBox {
 /// Widens the bounding box in the header so that it contains all changed nodes, because a program that clips to the box
 /// would lose those outside. Removes a box that crosses the 180th meridian if a changed node lies outside of it.
 fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
-    let Some([left, right, top, bottom]) = header.bbox_nano else {
+    let Some(stored) = header.bbox_nano else {
         return HeaderBox::Kept;
     };
     let nodes = changes
@@ -270,20 +271,27 @@ fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
         .filter(|change| change.key.0 == ObjectKind::Node);
     let locations = nodes.filter_map(ChangeSet::location);
     let locations = locations.map(|at| (nano_of_e7(at.lat_e7()), nano_of_e7(at.lon_e7())));
-    let mut wide = [left, right, top, bottom];
+    let mut wide = stored;
     for (lat, lon) in locations {
-        let [left, right, top, bottom] = wide;
-        if header
-            .bbox_nano
-            .is_some_and(|[left, right, ..]| left > right)
-        {
-            let is_inside = (bottom..=top).contains(&lat) && (lon >= left || lon <= right);
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = wide;
+        if stored.west > stored.east {
+            let is_inside = (south..=north).contains(&lat) && (lon >= west || lon <= east);
             if !is_inside {
                 header.bbox_nano = None;
                 return HeaderBox::Dropped;
             }
         } else {
-            wide = [left.min(lon), right.max(lon), top.max(lat), bottom.min(lat)];
+            wide = Edges {
+                west: west.min(lon),
+                south: south.min(lat),
+                east: east.max(lon),
+                north: north.max(lat),
+            };
         }
     }
     if header.bbox_nano.replace(wide) == Some(wide) {

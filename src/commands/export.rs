@@ -127,6 +127,7 @@ pub enum ExportFormat {
 
 /// The treatment of incomplete relations, which have a member way, or a node of one, that is not in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Incomplete {
     /// Incomplete relations are left out and counted.
     #[default]

@@ -23,7 +23,7 @@ pub use extended::{ByKind, Extended};
 
 use crate::engine::input;
 use crate::error::Result;
-use crate::file::{BlobPass, BlobPlan, BlobReader, IndexKind, PbfFile, PlanNeeds};
+use crate::file::{BlobDecoder, BlobPass, BlobPlan, IndexKind, PbfFile, PlanNeeds};
 use crate::geometry::FINEST_LEVEL;
 use crate::osm::{Bbox, ObjectKind, format_timestamp};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_counts};
@@ -507,7 +507,7 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
 /// Collects the requested statistics of a blob from its objects. Nodes are counted by cells of the level `level`.
 /// Returns the complete entry of the blob, too.
 fn look_at_objects(
-    reader: &mut BlobReader,
+    reader: &mut BlobDecoder,
     mut entry: BlobEntry,
     asked: Statistics,
     level: u32,

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::file::BlobPlan;
 use crate::io::{OpenOutput, OutputTarget};
-use crate::osm::{Bbox, ObjectKind};
+use crate::osm::ObjectKind;
 use crate::pbf::sample_indices;
 use crate::runtime::Context;
 use crate::system;
@@ -60,5 +60,8 @@ pub(crate) fn boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
     let all = of_nodes.map(|entry| entry.bbox);
     let all: Vec<_> = all.filter(|bbox| !bbox.is_empty()).collect();
     let sampled = sample_indices(all.len(), MAX_BOXES).map(|index| &all[index]);
-    (sampled.map(Bbox::edges_e7).collect(), all.len() as u64)
+    (
+        sampled.map(|bbox| bbox.edges_e7().into_array()).collect(),
+        all.len() as u64,
+    )
 }

@@ -9,7 +9,7 @@ mod spatial;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Encoders, OutputOptions, input};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPass, BlobPlan, BlobReader, PlanNeeds, WriteOptions, Written};
+use crate::file::{BlobDecoder, BlobPass, BlobPlan, PlanNeeds, WriteOptions, Written};
 use crate::io::{OpenOutput, SizeHint};
 use crate::osm::ObjectKind;
 use crate::pbf::{
@@ -29,7 +29,7 @@ pub struct Options {
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
     /// The number of objects in a full blob, at least 1. A new blob ends early if its objects take 4 MiB uncompressed.
-    pub elements: usize,
+    pub objects_per_blob: usize,
     /// The order of the objects of each kind.
     pub layout: Layout,
 }
@@ -51,14 +51,14 @@ impl Options {
         Self {
             input: input.into(),
             output,
-            elements: TARGET_ELEMENTS,
+            objects_per_blob: TARGET_ELEMENTS,
             layout: Layout::default(),
         }
     }
 }
 
 setters!(Options {
-    elements: usize,
+    objects_per_blob: usize,
     layout: Layout,
 });
 
@@ -76,14 +76,14 @@ pub struct Summary {
     pub blobs_repacked: u64,
 }
 
-/// Writes the same objects in the same order, in blobs of [`Options::elements`] objects.
+/// Writes the same objects in the same order, in blobs of [`Options::objects_per_blob`] objects.
 ///
 /// Reads one file, which may be unsorted or a history file, and writes one PBF file. A blob is copied if it has the
 /// requested compression and can stay as it is between the other blobs of the output.
 ///
 /// With [`Layout::Hilbert`], writes the objects of each kind along a Hilbert curve instead. The input must be in
 /// order, without history, and its ways must carry the locations of their nodes. Blobs of ways have a quarter of
-/// [`Options::elements`] objects, blobs of relations a sixty-fourth. The table of contents has the boxes of all blobs,
+/// [`Options::objects_per_blob`] objects, blobs of relations a sixty-fourth. The table of contents has the boxes of all blobs,
 /// and a table of ids leads from objects to blobs.
 ///
 /// # Memory
@@ -108,7 +108,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut header = file.header.clone();
     options.output.header.apply(&mut header);
     let recompresses = options.output.write.is_compression_explicit;
-    let items = items(plan, options.elements, recompresses);
+    let items = items(plan, options.objects_per_blob, recompresses);
     let mut sink = sink(options, header, ctx)?;
     let mut summary = Summary::default();
     BlobPass::new("repack", &file.input, ctx).run(
@@ -170,7 +170,7 @@ impl<'o> Worker<'o> {
         }
     }
 
-    fn repack(&mut self, reader: &mut BlobReader, item: &RepackItem) -> Result<BlobOutcome> {
+    fn repack(&mut self, reader: &mut BlobDecoder, item: &RepackItem) -> Result<BlobOutcome> {
         let (write, entry) = (&self.options.output.encoding(), &item.entry);
         match item.position {
             Position::Fits if !item.is_read => Ok(BlobOutcome::Copy(*entry)),
@@ -187,10 +187,10 @@ impl<'o> Worker<'o> {
                 Ok(BlobOutcome::Frames(frames))
             }
             Position::After(before) => {
-                let elements = self.options.elements;
+                let most = self.options.objects_per_blob;
                 let cut = |payload: &[u8]| {
                     write.check_strings(payload)?;
-                    blocks(payload, before, elements)
+                    blocks(payload, before, most)
                 };
                 reader.decode(entry, cut).map(BlobOutcome::Blocks)
             }
@@ -207,7 +207,7 @@ fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
         ..options.output.write
     };
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
-    let encoders = Encoders::of_blocks(options.elements, write, ctx);
+    let encoders = Encoders::of_blocks(options.objects_per_blob, write, ctx);
     let (format, size_hint) = (options.output.format, SizeHint::default());
     Sink::in_output(output, format, write, header, size_hint, &encoders, ctx)
 }
@@ -223,7 +223,7 @@ enum Position {
     After(Option<usize>),
 }
 
-fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem> {
+fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<RepackItem> {
     let mut items = Vec::with_capacity(plan.entries.len());
     // The kind of the last objects, and the number of them in the blob of the output that is not full yet, if known.
     // `None` if the last blob stays as it is.
@@ -248,7 +248,7 @@ fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem>
             .filter(|pending| pending.0 == kind)
             .map_or(Some(0), |pending| pending.1);
         let next = entries.peek().and_then(|next| next.kinds.first());
-        let is_full = count == elements || (count < elements && next != Some(kind));
+        let is_full = count == objects_per_blob || (count < objects_per_blob && next != Some(kind));
         let is_known = entry.flags.has(BlobFlags::HASHED);
         let position = if before == Some(0) && is_full && is_known {
             Position::Fits
@@ -257,9 +257,10 @@ fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem>
         };
         pending = match position {
             Position::Fits => None,
-            Position::After(before) => {
-                Some((kind, before.map(|before| (before + count) % elements)))
-            }
+            Position::After(before) => Some((
+                kind,
+                before.map(|before| (before + count) % objects_per_blob),
+            )),
         };
         items.push(RepackItem {
             entry,
@@ -270,17 +271,17 @@ fn items(plan: BlobPlan, elements: usize, recompresses: bool) -> Vec<RepackItem>
     items
 }
 
-/// Divides a block into blocks of one kind with up to `elements` objects. The first block ends where it completes a
+/// Divides a block into blocks of one kind with up to `objects_per_blob` objects. The first block ends where it completes a
 /// blob that already has `before` objects. A block of one kind is returned as it is if it needs no such cut, or if
 /// `before` is not known.
 fn blocks(
     payload: &[u8],
     before: Option<usize>,
-    elements: usize,
+    objects_per_blob: usize,
 ) -> Result<Vec<EncodedBlock>, FormatError> {
     let block = Block::parse(payload)?;
     if let Some((kind, count)) = block.single_kind()
-        && before.is_none_or(|before| before + count <= elements)
+        && before.is_none_or(|before| before + count <= objects_per_blob)
     {
         return Ok(vec![EncodedBlock {
             payload: payload.to_vec(),
@@ -289,13 +290,13 @@ fn blocks(
         }]);
     }
     let mut builder = BlockBuilder::default();
-    builder.set_max_objects(elements);
+    builder.set_max_objects(objects_per_blob);
     let mut strings = SourceStrings::new(&block.strings);
     let (mut objects, mut count) = (block.cursor(), 0);
     while let Some(object) = objects.next()? {
         builder.add_raw(&object, &block.units, &mut strings)?;
         count += 1;
-        if before.is_some_and(|before| before + count == elements) {
+        if before.is_some_and(|before| before + count == objects_per_blob) {
             builder.end_block();
         }
     }

@@ -29,7 +29,7 @@ use world::World;
 #[non_exhaustive]
 pub struct Options {
     /// The approximate number of objects in the base.
-    pub elements: u64,
+    pub objects: u64,
     /// The seed of all random choices. Runs with the same options write the same bytes.
     pub seed: u64,
     /// The number of days of changes that the output contains; 0 gives the base.
@@ -42,9 +42,9 @@ pub struct Options {
 
 impl Options {
     /// The options with the given required values. The seed is 1, and there are no changes.
-    pub fn new(elements: u64, output: OutputOptions) -> Self {
+    pub fn new(objects: u64, output: OutputOptions) -> Self {
         Self {
-            elements,
+            objects,
             seed: 1,
             day: 0,
             output,
@@ -99,7 +99,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
             "a synthetic world has at most {MAX_DAYS} days"
         )));
     }
-    let world = World::new(options.seed, options.elements);
+    let world = World::new(options.seed, options.objects);
     let written = write_state(options, &world, ctx)?;
     let mut summary = Summary {
         written,

@@ -8,7 +8,7 @@ use crate::engine::filter::{BlobDecision, FilterJob, write_selected};
 use crate::engine::sink::WriteSummary;
 use crate::engine::{HeaderOption, HeaderOptions, OutputOptions, Selected, Selection, input};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, PbfFile, WriteOptions};
+use crate::file::{BlobDecoder, BlobPlan, PbfFile, WriteOptions};
 use crate::io::{OpenOutput, ScratchDirectory};
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, BlobFlags, Block, Compression, HeaderBlock, InfoFields, feature};
@@ -324,7 +324,7 @@ impl<'f> Continued<'f> {
     /// object in the blob of `entry`, or if the next blob cannot be read.
     fn next(&self, entry: &BlobEntry) -> Option<Version> {
         let next = self.next.get(&entry.offset)?;
-        let mut reader = BlobReader::new(&self.file.input, self.ctx);
+        let mut reader = BlobDecoder::new(&self.file.input, self.ctx);
         // An error in the next blob is reported when that blob itself is processed.
         let payload = reader.payload(next).ok()?;
         let block = Block::parse_bare(payload).ok()?;

@@ -31,6 +31,7 @@ const CLOCK_ERROR: i64 = 86_400;
 
 /// The use of the changes.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Goal {
     /// The changes are applied to the file. The output may have its path.
     File(OutputOptions),

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::file::PbfFile;
-use crate::osm::{Bbox, parse_timestamp};
+use crate::osm::{Bbox, Edges, parse_timestamp};
 use crate::pbf::{HeaderBlock, TextFacts, feature};
 use crate::replication::{is_same_server, known};
 
@@ -33,6 +33,7 @@ pub enum HeaderOption {
 
 /// A field other than the generator whose value in the input can be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum KeptField {
     /// [`HeaderOption::ReplicationTimestamp`].
     ReplicationTimestamp,
@@ -64,6 +65,7 @@ impl KeptField {
 
 /// The fields of the input's header that an output takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum InheritedFields {
     /// All fields.
     #[default]
@@ -237,9 +239,12 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
         // it if it holds.
         merged.set_optional(feature::SORTED, false);
         merged.bbox_nano = match (merged.bbox_nano, other.bbox_nano) {
-            (Some([l, r, t, b]), Some([left, right, top, bottom])) => {
-                Some([l.min(left), r.max(right), t.max(top), b.min(bottom)])
-            }
+            (Some(one), Some(other)) => Some(Edges {
+                west: one.west.min(other.west),
+                south: one.south.min(other.south),
+                east: one.east.max(other.east),
+                north: one.north.max(other.north),
+            }),
             _ => None,
         };
         keep_if_equal(&mut merged.source, &other.source);

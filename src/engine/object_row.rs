@@ -3,24 +3,14 @@
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::wire::{put_sint, put_text, put_varint, read_varint, zigzag_decode};
-use crate::pbf::{Info, Member, Object, ObjectBody};
-
-/// Marks the metadata fields that an object has.
-mod present {
-    pub(super) const VERSION: u8 = 1;
-    pub(super) const TIMESTAMP: u8 = 2;
-    pub(super) const CHANGESET: u8 = 4;
-    pub(super) const UID: u8 = 8;
-    pub(super) const USER: u8 = 16;
-    pub(super) const DELETED: u8 = 32;
-}
+use crate::pbf::{Info, Member, Object, ObjectBody, RowInfo, put_row_info};
 
 const TRUNCATED: FormatError = FormatError::new("a row is cut off");
 
 /// Appends an object without its kind.
 pub(crate) fn put_object(object: &Object<'_>, out: &mut Vec<u8>) {
     put_sint(out, object.id);
-    put_info(&object.info, out);
+    put_row_info(out, &object.info);
     put_varint(out, object.tags.len() as u64);
     for (key, value) in object.tags.iter() {
         put_text(out, key);
@@ -48,32 +38,6 @@ pub(crate) fn put_object(object: &Object<'_>, out: &mut Vec<u8>) {
                 put_text(out, member.role);
             }
         }
-    }
-}
-
-fn put_info(info: &Info<'_>, out: &mut Vec<u8>) {
-    let fields = [
-        (info.version.is_some(), present::VERSION),
-        (info.timestamp.is_some(), present::TIMESTAMP),
-        (info.changeset.is_some(), present::CHANGESET),
-        (info.uid.is_some(), present::UID),
-        (info.user.is_some(), present::USER),
-        (!info.visible, present::DELETED),
-    ];
-    let has = fields.iter().filter(|(is_there, _)| *is_there);
-    out.push(has.map(|(_, flag)| flag).sum());
-    let numbers = [
-        info.version.map(i64::from),
-        info.timestamp,
-        info.changeset,
-        info.uid.map(i64::from),
-    ];
-    numbers
-        .into_iter()
-        .flatten()
-        .for_each(|number| put_sint(out, number));
-    if let Some(user) = info.user {
-        put_text(out, user);
     }
 }
 
@@ -163,22 +127,10 @@ impl<'r> Row<'r> {
     }
 
     fn info(&mut self) -> Result<Info<'r>, FormatError> {
-        let flags = self.byte()?;
-        let mut number = |flag| match flags & flag {
-            0 => Ok(None),
-            _ => self.sint().map(Some),
-        };
-        Ok(Info {
-            version: number(present::VERSION)?.map(|version| version as u32),
-            timestamp: number(present::TIMESTAMP)?,
-            changeset: number(present::CHANGESET)?,
-            uid: number(present::UID)?.map(|uid| uid as i32),
-            user: match flags & present::USER {
-                0 => None,
-                _ => Some(self.text()?),
-            },
-            visible: flags & present::DELETED == 0,
-        })
+        let mut rest = &self.row[self.at..];
+        let info = RowInfo::take(&mut rest)?;
+        self.at = self.row.len() - rest.len();
+        info.to_info()
     }
 }
 

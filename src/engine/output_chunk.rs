@@ -1,7 +1,7 @@
 //! Chunks of an output that threads decode and encode in another form.
 
 use crate::error::{Error, FormatError, Result};
-use crate::file::BlobReader;
+use crate::file::BlobDecoder;
 use crate::io::Input;
 use crate::pbf::{BlobEntry, Decompressor, EncodedBlock, EncodedFrame, Encoding};
 use crate::runtime::Context;
@@ -19,7 +19,7 @@ pub(crate) enum OutputChunk {
 /// Decodes chunks. Each thread has its own reader.
 pub(crate) struct OutputChunkReader {
     ctx: Context,
-    blobs: Option<BlobReader>,
+    blobs: Option<BlobDecoder>,
     decompressor: Decompressor,
 }
 
@@ -43,8 +43,8 @@ impl OutputChunkReader {
         self.blobs_of(input).payload_if(entry, is_wanted)
     }
 
-    fn blobs_of(&mut self, input: &Input) -> &mut BlobReader {
-        let new = || BlobReader::new(input, &self.ctx);
+    fn blobs_of(&mut self, input: &Input) -> &mut BlobDecoder {
+        let new = || BlobDecoder::new(input, &self.ctx);
         let blobs = self.blobs.get_or_insert_with(new);
         blobs.switch_to(input);
         blobs

@@ -2,7 +2,7 @@
 //! own. Overlapping blobs form clusters, and a cluster is cut into shards, which are ranges of keys.
 
 use crate::error::{Error, FormatError, Result};
-use crate::file::BlobReader;
+use crate::file::BlobDecoder;
 use crate::io::{Input, SizeHint};
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, BlobFlags};
@@ -281,7 +281,7 @@ fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<TypeThenId> {
 
 /// A reader for each input. Each worker has its own `Sources`.
 pub(crate) struct Sources {
-    readers: Vec<BlobReader>,
+    readers: Vec<BlobDecoder>,
 }
 
 impl Sources {
@@ -289,7 +289,7 @@ impl Sources {
         Self {
             readers: inputs
                 .iter()
-                .map(|input| BlobReader::new(input, ctx))
+                .map(|input| BlobDecoder::new(input, ctx))
                 .collect(),
         }
     }

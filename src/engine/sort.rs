@@ -37,6 +37,7 @@ pub(crate) struct SortJob {
 
 /// The handling of duplicates: objects of the same kind and id, in one input or in several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Dedupe {
     /// All duplicates are kept.
     #[default]
@@ -53,6 +54,7 @@ pub enum Dedupe {
 
 /// The object that is kept if several have the same id and version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum EqualVersions {
     /// The first one.
     #[default]

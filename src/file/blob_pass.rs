@@ -1,6 +1,6 @@
-//! A parallel pass over the blobs of a file. Each worker has its own [`BlobReader`].
+//! A parallel pass over the blobs of a file. Each worker has its own [`BlobDecoder`].
 
-use super::{BlobReader, FrameHead};
+use super::{BlobDecoder, FrameHead};
 use crate::error::Result;
 use crate::io::Input;
 use crate::pbf::BlobEntry;
@@ -68,12 +68,12 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         self,
         items: Vec<T>,
         init: impl Fn() -> S + Sync,
-        work: impl Fn(&mut BlobReader, &mut S, T) -> Result<R> + Sync,
+        work: impl Fn(&mut BlobDecoder, &mut S, T) -> Result<R> + Sync,
         merge: impl FnMut(R) -> Result<()>,
     ) -> Result<()> {
         let (input, ctx) = (self.input, self.ctx);
-        let init = || (BlobReader::new(input, ctx), init());
-        let work = |(reader, scratch): &mut (BlobReader, S), item| work(reader, scratch, item);
+        let init = || (BlobDecoder::new(input, ctx), init());
+        let work = |(reader, scratch): &mut (BlobDecoder, S), item| work(reader, scratch, item);
         self.pass.run(items, init, work, merge)
     }
 
@@ -83,12 +83,12 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         self,
         items: impl Iterator<Item = Result<T>> + Send,
         init: impl Fn() -> S + Sync,
-        work: impl Fn(&mut BlobReader, &mut S, T) -> Result<R> + Sync,
+        work: impl Fn(&mut BlobDecoder, &mut S, T) -> Result<R> + Sync,
         merge: impl FnMut(R) -> Result<()>,
     ) -> Result<()> {
         let (input, ctx) = (self.input, self.ctx);
-        let init = || (BlobReader::new(input, ctx), init());
-        let work = |(reader, scratch): &mut (BlobReader, S), item| work(reader, scratch, item);
+        let init = || (BlobDecoder::new(input, ctx), init());
+        let work = |(reader, scratch): &mut (BlobDecoder, S), item| work(reader, scratch, item);
         self.pass.run_stream(input.len(), items, init, work, merge)
     }
 }

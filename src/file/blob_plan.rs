@@ -1,8 +1,8 @@
 //! The contents of each blob of a file: from its table of contents, from per-blob indexes, or from one parallel pass
 //! over the blobs.
 
+use super::blob_decoder::BlobDecoder;
 use super::blob_pass::BlobPass;
-use super::blob_reader::BlobReader;
 use super::header_prefetch::HeaderPrefetch;
 use super::header_walker::FrameHead;
 use super::pbf_file::PbfFile;
@@ -109,7 +109,7 @@ pub(crate) enum PlanItem {
 
 impl PlanItem {
     /// Returns the entry of the blob, and decodes the blob if necessary.
-    pub(crate) fn resolve(self, reader: &mut BlobReader) -> Result<BlobEntry> {
+    pub(crate) fn resolve(self, reader: &mut BlobDecoder) -> Result<BlobEntry> {
         match self {
             Self::Known(entry) => Ok(entry),
             Self::Scan(entry) => {

@@ -1,6 +1,6 @@
 //! Blobs one by one as they come: from a stream, which is not read ahead, or from a file.
 
-use super::blob_reader::check_entry;
+use super::blob_decoder::check_entry;
 use crate::error::{Error, FormatError, Result};
 use crate::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Block, Decompressor, FRAME_PREFIX_LEN, HeaderBlock,

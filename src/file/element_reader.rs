@@ -1,6 +1,6 @@
 //! Reading all objects of a file, on one core or on all.
 
-use super::{BlobPass, BlobReader, DataBlob, PbfFile};
+use super::{BlobDecoder, BlobPass, DataBlob, PbfFile};
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::osm::{Bbox, KindSet, ObjectId, ObjectKind, TypeThenId, id_rank};
@@ -149,7 +149,7 @@ impl ElementReader {
     /// The iteration ends after an error: the file cannot be read, or a blob is damaged.
     pub fn blobs(&self) -> impl Iterator<Item = Result<DataBlob>> + '_ {
         let path: Arc<Path> = self.file.input.path().into();
-        let mut reader = BlobReader::new(&self.file.input, &self.ctx);
+        let mut reader = BlobDecoder::new(&self.file.input, &self.ctx);
         let mut has_failed = false;
         self.entries().map_while(move |entry| {
             if has_failed {
@@ -282,7 +282,7 @@ impl ElementReader {
         &self,
         mut visit: impl FnMut(Element<'_>) -> Option<B>,
     ) -> Result<Option<B>> {
-        let mut blobs = BlobReader::new(&self.file.input, &self.ctx);
+        let mut blobs = BlobDecoder::new(&self.file.input, &self.ctx);
         for entry in self.entries() {
             self.ctx.cancellation.check()?;
             let found = blobs.decode(&entry?, |payload| self.visit(payload, &mut visit))?;

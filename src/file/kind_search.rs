@@ -1,7 +1,7 @@
 //! The kinds of the blobs of a file without an index, when the header declares canonical order.
 
+use super::blob_decoder::BlobDecoder;
 use super::blob_plan::{BlobPlan, PlanItem, PlanNeeds};
-use super::blob_reader::BlobReader;
 use super::pbf_file::PbfFile;
 use crate::error::Result;
 use crate::pbf::{BlobEntry, feature};
@@ -20,7 +20,7 @@ impl BlobPlan {
         }
         let items: Vec<PlanItem> = Self::items(file, PlanNeeds::Ranges).collect::<Result<_>>()?;
         let mut search = KindSearch {
-            reader: BlobReader::new(&file.input, ctx),
+            reader: BlobDecoder::new(&file.input, ctx),
             items,
         };
         search.find(0..search.items.len())?;
@@ -34,7 +34,7 @@ impl BlobPlan {
 }
 
 struct KindSearch {
-    reader: BlobReader,
+    reader: BlobDecoder,
     items: Vec<PlanItem>,
 }
 

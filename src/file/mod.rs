@@ -1,12 +1,12 @@
 //! PBF files: opening, planning with an index, reading blobs, and writing new files.
 //!
-//! [`PbfFile`] opens a file, [`BlobPlan`] lists the contents of each of its blobs, [`BlobReader`] reads and
+//! [`PbfFile`] opens a file, [`BlobPlan`] lists the contents of each of its blobs, [`BlobDecoder`] reads and
 //! decompresses blobs, and [`PbfWriter`] writes blobs and a table of contents. [`ElementReader`] is the entry point for
 //! users of the library.
 
+mod blob_decoder;
 mod blob_pass;
 mod blob_plan;
-mod blob_reader;
 mod blob_stream;
 mod element_reader;
 mod file_toc;
@@ -17,10 +17,10 @@ mod kind_search;
 mod pbf_file;
 mod pbf_writer;
 
+pub use blob_decoder::BlobDecoder;
+pub(crate) use blob_decoder::completed_entry;
 pub(crate) use blob_pass::BlobPass;
 pub use blob_plan::{BlobPlan, IndexKind, PlanNeeds};
-pub use blob_reader::BlobReader;
-pub(crate) use blob_reader::completed_entry;
 pub use blob_stream::{BlobStream, DataBlob, DataBlock};
 pub use element_reader::ElementReader;
 pub use header_walker::{FrameHead, HeaderWalker};

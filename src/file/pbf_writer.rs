@@ -1,7 +1,7 @@
 //! Writes PBF files: frames and copied blobs in order, and a table of contents after them.
 
+use super::blob_decoder::BlobDecoder;
 use super::blob_plan::BlobPlan;
-use super::blob_reader::BlobReader;
 use crate::error::{Error, FormatError, Result};
 use crate::io::{
     Backend, Input, OpenOutput, Output, OutputTarget, SizeHint, check_space, open_backend,
@@ -95,6 +95,7 @@ impl WriteOptions {
 
 /// The treatment of the locations of nodes in the ways of a PBF file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum BlobLocations {
     /// Ways keep the locations that they carry.
     #[default]
@@ -107,6 +108,7 @@ pub enum BlobLocations {
 
 /// The treatment of the history in a PBF file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum BlobHistory {
     /// The output is a history file if an input is one, or if it has deleted objects.
     #[default]
@@ -505,8 +507,8 @@ impl PbfWriter {
         Pass::new("verify", &self.ctx).run(
             copies.collect(),
             || None,
-            |reader: &mut Option<BlobReader>, (entry, input)| {
-                let reader = reader.get_or_insert_with(|| BlobReader::new(&input, &self.ctx));
+            |reader: &mut Option<BlobDecoder>, (entry, input)| {
+                let reader = reader.get_or_insert_with(|| BlobDecoder::new(&input, &self.ctx));
                 reader.switch_to(&input);
                 reader.payload(&entry).map(drop)
             },

@@ -1,7 +1,7 @@
 //! Checksums of objects, with the same values as osmium: the CRC-32 of the attributes in binary form.
 
 use super::changesets::Changeset;
-use crate::osm::{Bbox, Location, ObjectKind};
+use crate::osm::{Location, ObjectKind};
 use crate::pbf::{Object, ObjectBody};
 use crc32fast::Hasher;
 
@@ -49,7 +49,10 @@ pub(crate) fn add_changeset(sum: &mut Hasher, changeset: &Changeset) {
     sum.update(&changeset.id.to_le_bytes());
     sum.update(&time(changeset.created));
     sum.update(&time(changeset.closed));
-    let edges = changeset.bbox.as_ref().map(Bbox::edges_e7);
+    let edges = changeset
+        .bbox
+        .as_ref()
+        .map(|bbox| bbox.edges_e7().into_array());
     for edge in edges.unwrap_or([NOWHERE; 4]) {
         sum.update(&edge.to_le_bytes());
     }

@@ -11,6 +11,7 @@ pub(super) const O5M_MAGIC_LEN: usize = 7;
 
 /// A format for OSM data other than PBF. Most are text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TextFormat {
     /// OSM XML (`<osm>`): objects are children of the root element.
     Osm,

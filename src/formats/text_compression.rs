@@ -6,6 +6,7 @@ use std::path::Path;
 
 /// The compression of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum TextCompression {
     /// No compression.
     #[default]

@@ -54,6 +54,7 @@ impl TextOptions {
 
 /// The objects that get the attribute `visible` in OSM XML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Visibility {
     /// All objects.
     All,
@@ -66,6 +67,7 @@ pub enum Visibility {
 
 /// Whether ways are written with the locations of their nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum WayLocations {
     /// Ways are written without locations.
     Never,

@@ -30,7 +30,7 @@ pub(super) fn debug_prologue(
     paint.put(&mut text, CYAN, "bounding boxes");
     text.push_str(": \n");
     for bbox in boxes {
-        let [left, bottom, right, top] = bbox.edges_e7().map(format_e7);
+        let [left, bottom, right, top] = bbox.edges_e7().map(format_e7).into_array();
         let _ = writeln!(text, "    {left},{bottom} {right},{top}");
     }
     text.push_str("  ");
@@ -284,7 +284,7 @@ impl DebugText {
         match &changeset.bbox {
             None => paint.put(text, RED, "BOX NOT SET!\n"),
             Some(bbox) => {
-                let [left, bottom, right, top] = bbox.edges_e7().map(format_e7);
+                let [left, bottom, right, top] = bbox.edges_e7().map(format_e7).into_array();
                 let _ = writeln!(text, "{left},{bottom} {right},{top}");
             }
         }

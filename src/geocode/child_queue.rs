@@ -1,6 +1,7 @@
 //! A queue of up to 16 boxes, nearest first.
 
 use super::local_projection::LocalProjection;
+use crate::osm::Edges;
 
 /// The maximum number of boxes in a queue.
 pub(super) const QUEUE_LEN: usize = 16;
@@ -43,7 +44,12 @@ impl ChildQueue {
         for ((bound, (south, north)), (west, east)) in
             bounds.iter_mut().zip(parallels).zip(meridians)
         {
-            *bound = (projection.bound([*south, *west, *north, *east]) * LESS) as f32;
+            *bound = (projection.bound(Edges {
+                west: *west,
+                south: *south,
+                east: *east,
+                north: *north,
+            }) * LESS) as f32;
         }
         let count = count.min(QUEUE_LEN) as i32;
         let mut keys = NUMBERS;
@@ -76,7 +82,7 @@ impl ChildQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::{Extent, Point};
+    use crate::geometry::Point;
 
     #[test]
     fn boxes_come_in_order_and_up_to_a_limit() {
@@ -87,7 +93,7 @@ mod tests {
         let projection = LocalProjection::around(place);
         let far = |number: usize| {
             let east = place.lon_e7 + [700, 0, 20_000, 300_000, 3000][number % 5];
-            Extent::from_edges([place.lat_e7, east, place.lat_e7, east]).edges()
+            [place.lat_e7, east, place.lat_e7, east]
         };
         let order = |count, limit| {
             let mut rows = [[0.0; QUEUE_LEN]; 4];

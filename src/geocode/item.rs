@@ -1,7 +1,7 @@
 //! Objects with geometries and tags, and their encoding as rows, which the build sorts.
 
 use crate::error::FormatError;
-use crate::geometry::{Extent, Point};
+use crate::geometry::{Extent, Point, put_points, read_points};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 
@@ -169,20 +169,9 @@ fn put_lines(out: &mut Vec<u8>, lines: Lines<'_>) {
     let lines = lines.iter();
     put_varint(out, lines.len() as u64);
     for line in lines {
-        put_varint(out, line.len() as u64);
-        let mut last = ORIGIN;
-        for point in line {
-            put_sint(out, i64::from(point.lat_e7) - i64::from(last.lat_e7));
-            put_sint(out, i64::from(point.lon_e7) - i64::from(last.lon_e7));
-            last = *point;
-        }
+        put_points(out, line);
     }
 }
-
-pub(super) const ORIGIN: Point = Point {
-    lat_e7: 0,
-    lon_e7: 0,
-};
 
 impl Item<'_> {
     /// Appends the item as a row.
@@ -233,24 +222,10 @@ pub(super) fn head(values: &mut Varints<'_>) -> Result<(ObjectKind, Shape, i64),
     Ok((kind, shape, values.read_sint()?))
 }
 
-/// Reads the point that follows `last`.
-fn next_point(values: &mut Varints<'_>, last: Point) -> Result<Point, FormatError> {
-    let lat = i64::from(last.lat_e7).wrapping_add(values.read_sint()?);
-    let lon = i64::from(last.lon_e7).wrapping_add(values.read_sint()?);
-    Ok(Point {
-        lat_e7: lat as i32,
-        lon_e7: lon as i32,
-    })
-}
-
 /// Reads a line.
 fn next_line(values: &mut Varints<'_>) -> Result<Vec<Point>, FormatError> {
-    let (count, mut last) = (values.read()?, ORIGIN);
-    let mut line = Vec::with_capacity(capacity(count, values.rest()));
-    for _ in 0..count {
-        last = next_point(values, last)?;
-        line.push(last);
-    }
+    let mut line = Vec::new();
+    read_points(values, &mut line)?;
     Ok(line)
 }
 

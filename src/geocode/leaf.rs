@@ -6,12 +6,12 @@
 //! need not pass over names in all languages.
 
 use super::child_queue::{ChildQueue, QUEUE_LEN};
-use super::item::{BROKEN, KEYS, ORIGIN, Shape, head};
+use super::item::{BROKEN, KEYS, Shape, head};
 use super::lines::for_each_point;
 use super::local_projection::{LocalProjection, crosses_ray, segment_distance};
 use crate::error::FormatError;
-use crate::geometry::{Edge, Extent, Point};
-use crate::osm::ObjectKind;
+use crate::geometry::{Edge, Extent, ORIGIN, Point};
+use crate::osm::{Edges, ObjectKind};
 use crate::pbf::wire::Varints;
 
 /// The length of the head in bytes: latitude and longitude of the south-western corner, the offset of the string table,
@@ -65,7 +65,12 @@ pub(super) struct Units {
 
 impl Units {
     pub(super) fn of(extent: &Extent) -> Self {
-        let [south, west, north, east] = extent.edges().map(i64::from);
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = extent.edges().map(i64::from);
         let size = (north - south).max(east - west);
         let bits = i64::BITS - size.leading_zeros();
         Self {
@@ -75,7 +80,12 @@ impl Units {
     }
 
     pub(super) fn in_units(self, extent: &Extent) -> [u8; UNITS_LEN] {
-        let [south, west, north, east] = extent.edges().map(i64::from);
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = extent.edges().map(i64::from);
         let [lat, lon] = [self.base.lat_e7, self.base.lon_e7].map(i64::from);
         [south - lat, west - lon, north - lat, east - lon].map(|from| (from >> self.shift) as u8)
     }
@@ -88,7 +98,7 @@ impl Units {
             edge.min(i32::MAX.into()) as i32
         };
         let Point { lat_e7, lon_e7 } = self.base;
-        Extent::from_edges([
+        Extent::from_stored([
             edge(lat_e7, south.into()),
             edge(lon_e7, west.into()),
             edge(lat_e7, i64::from(north) + 1),

@@ -6,6 +6,7 @@
 //! is azimuthal equidistant on the sphere.
 
 use crate::geometry::Point;
+use crate::osm::Edges;
 
 /// The mean radius of the earth in metres.
 const RADIUS: f64 = 6_371_008.8;
@@ -124,7 +125,13 @@ impl LocalProjection {
     /// A lower bound of the squared distance in metres from the query point to a box, given by its edges in 1e-7
     /// degree.
     #[inline(always)]
-    pub(crate) fn bound(&self, [south, west, north, east]: [f64; 4]) -> f64 {
+    pub(crate) fn bound(&self, edges: Edges<f64>) -> f64 {
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = edges;
         // `f64::max` is slower, since it handles NaN.
         let larger = |one: f64, other: f64| if one > other { one } else { other };
         let smaller = |one: f64, other: f64| if one < other { one } else { other };

@@ -17,6 +17,7 @@ const BYTES_OF_POINT: usize = 16;
 
 /// A layer of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MapLayer {
     /// Edges of administrative and other areas.
     Boundaries,
@@ -105,8 +106,7 @@ impl GeocodeIndex {
     ///
     /// The index is damaged.
     pub fn map_walk(&self, bbox: &Bbox, budget: usize) -> Result<MapWalk> {
-        let [west, south, east, north] = bbox.edges_e7();
-        let extent = Extent::from_edges([south, west, north, east]);
+        let extent = Extent::of_bbox(bbox);
         let step = |layer: MapLayer| -> Result<u64> {
             let budget = match layer {
                 MapLayer::Boundaries => budget as u64,

@@ -2,6 +2,7 @@
 
 use super::leaf::LEAF_ITEMS;
 use crate::geometry::{Extent, Point};
+use crate::osm::Edges;
 
 /// A radian in units of 1e-7 degree.
 const RADIAN_E7: f64 = 1e7 * 180.0 / std::f64::consts::PI;
@@ -16,7 +17,12 @@ type Middle = (Point, u32);
 /// A search visits half as many of these groups as of runs of 16 objects along the curve, whose boxes overlap more.
 pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
     let middle = |extent: &Extent| {
-        let [south, west, north, east] = extent.edges();
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = extent.edges();
         Point {
             lat_e7: south.midpoint(north),
             lon_e7: west.midpoint(east),
@@ -36,7 +42,12 @@ fn cut(middles: &mut [Middle], groups: &mut Vec<Vec<usize>>) {
         groups.extend((!group.is_empty()).then_some(group));
         return;
     };
-    let [south, west, north, east] = extent.edges().map(f64::from);
+    let Edges {
+        west,
+        south,
+        east,
+        north,
+    } = extent.edges().map(f64::from);
     let narrow = ((south + north) / 2.0 / RADIAN_E7).cos();
     let is_tall = north - south > (east - west) * narrow;
     // The lower half is a whole number of full groups.

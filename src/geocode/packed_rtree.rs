@@ -13,6 +13,7 @@ use super::container::{Container, ContainerWriter};
 use super::local_projection::LocalProjection;
 use crate::error::{Error, Result};
 use crate::geometry::Extent;
+use crate::osm::Edges;
 use std::ops::Range;
 
 /// The maximum number of children of a node.
@@ -90,7 +91,7 @@ impl PackedRTreeBuilder {
 fn boxes(children: &[Extent]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(BOXES_LEN as usize);
     for edge in 0..4 {
-        let edges = children.iter().map(|child| child.edges()[edge]);
+        let edges = children.iter().map(|child| child.stored()[edge]);
         let edges = edges.chain(std::iter::repeat(0)).take(FANOUT);
         edges.for_each(|edge| bytes.extend_from_slice(&edge.to_le_bytes()));
     }
@@ -175,7 +176,12 @@ impl<'c> Children<'c> {
     /// The children whose boxes intersect a box: for each its number in the node, and its box.
     #[inline]
     fn meeting(&self, extent: &Extent) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
-        let [south, west, north, east] = extent.edges();
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = extent.edges();
         let [souths, wests, norths, easts] = self.edges;
         let mut apart = [0; FANOUT];
         mark(&mut apart, souths, |edge| edge > north);
@@ -191,7 +197,7 @@ impl<'c> Children<'c> {
             let child = met.trailing_zeros() as usize;
             met &= met - 1;
             let edges = [souths, wests, norths, easts].map(|row| i32::from_le_bytes(row[child]));
-            Some((child as u8, Extent::from_edges(edges)))
+            Some((child as u8, Extent::from_stored(edges)))
         })
     }
 }
@@ -244,7 +250,7 @@ impl PackedRTree {
 
     /// The bounding box of all leaves; `None` without leaves.
     pub(crate) fn extent(&self, container: &Container) -> Result<Option<Extent>> {
-        let everything = Extent::from_edges([i32::MIN, i32::MIN, i32::MAX, i32::MAX]);
+        let everything = Extent::from_stored([i32::MIN, i32::MIN, i32::MAX, i32::MAX]);
         let Some(children) = self.children(container, None)? else {
             return Ok(None);
         };

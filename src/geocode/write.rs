@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_list_of_parts_that_is_cut_is_an_error() {
-        let extent = Extent::from_edges([1, 2, 3, 4]);
+        let extent = Extent::from_stored([1, 2, 3, 4]);
         let mut leaf = Vec::new();
         put_part_place(&mut leaf, &extent, 5);
         put_part_place(&mut leaf, &extent, 6);

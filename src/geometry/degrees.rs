@@ -87,6 +87,7 @@ pub(crate) fn ring(name: String, points: Vec<Point>) -> Result<Ring, String> {
 
 /// The order of the two corners of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CornerOrder {
     /// The first corner is the south-western one, or the north-eastern one. A first corner that lies further east but
     /// not further north makes a box that crosses the antimeridian.

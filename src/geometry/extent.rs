@@ -1,6 +1,7 @@
 //! Bounding boxes whose longitudes may lie beyond 180 degrees.
 
 use super::Point;
+use crate::osm::{Bbox, Edges};
 
 /// The largest longitude in 1e-7 degree.
 const MAX_LON_E7: i64 = 1_800_000_000;
@@ -33,8 +34,19 @@ impl Extent {
         }
     }
 
-    /// The box with the given edges in 1e-7 degree: south, west, north, east.
-    pub const fn from_edges([south, west, north, east]: [i32; 4]) -> Self {
+    /// The box of a Bbox that is not empty.
+    pub const fn of_bbox(bbox: &Bbox) -> Self {
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = bbox.edges_e7();
+        Self::from_stored([south, west, north, east])
+    }
+
+    /// The box with edges in 1e-7 degree in the order in which indexes store them: south, west, north, east.
+    pub(crate) const fn from_stored([south, west, north, east]: [i32; 4]) -> Self {
         Self {
             low: Point {
                 lat_e7: south,
@@ -47,16 +59,27 @@ impl Extent {
         }
     }
 
-    /// The edges in 1e-7 degree: south, west, north, east.
-    pub const fn edges(&self) -> [i32; 4] {
+    /// The edges in 1e-7 degree in the order in which indexes store them: south, west, north, east.
+    pub(crate) const fn stored(&self) -> [i32; 4] {
         let Self { low, high } = self;
         [low.lat_e7, low.lon_e7, high.lat_e7, high.lon_e7]
+    }
+
+    /// The edges in 1e-7 degree.
+    #[inline]
+    pub const fn edges(&self) -> Edges<i32> {
+        Edges {
+            west: self.low.lon_e7,
+            south: self.low.lat_e7,
+            east: self.high.lon_e7,
+            north: self.high.lat_e7,
+        }
     }
 
     /// The edges as little-endian bytes: south, west, north, east.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
-        for (bytes, edge) in bytes.chunks_exact_mut(4).zip(self.edges()) {
+        for (bytes, edge) in bytes.chunks_exact_mut(4).zip(self.stored()) {
             bytes.copy_from_slice(&edge.to_le_bytes());
         }
         bytes
@@ -66,7 +89,7 @@ impl Extent {
     #[inline]
     pub const fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
         let all = u128::from_le_bytes(*bytes);
-        Self::from_edges([
+        Self::from_stored([
             all as i32,
             (all >> 32) as i32,
             (all >> 64) as i32,
@@ -77,7 +100,12 @@ impl Extent {
     /// The position of the centre of the box on a Hilbert curve over the whole earth, as a number of `bits` bits.
     /// `bits` is even and at most 64. Longitudes beyond 180 degrees wrap around.
     pub fn curve_position(&self, bits: u32) -> u64 {
-        let [south, west, north, east] = self.edges().map(i64::from);
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = self.edges().map(i64::from);
         let scaled = |low: i64, high: i64, max: i64| {
             let middle = (low + high).div_euclid(2);
             let middle = match middle {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 /// The reason why a server did not give a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fault {
     /// There is no such file.
     Missing,

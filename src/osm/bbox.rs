@@ -1,3 +1,4 @@
+use super::Edges;
 use super::nano::nano_of_e7;
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -46,14 +47,14 @@ impl Bbox {
         self.max_lon_e7 = self.max_lon_e7.max(lon_e7);
     }
 
-    /// The edges in decimicro degrees: west, south, east, north.
-    pub const fn edges_e7(&self) -> [i32; 4] {
-        [
-            self.min_lon_e7,
-            self.min_lat_e7,
-            self.max_lon_e7,
-            self.max_lat_e7,
-        ]
+    /// The edges in decimicro degrees.
+    pub const fn edges_e7(&self) -> Edges<i32> {
+        Edges {
+            west: self.min_lon_e7,
+            south: self.min_lat_e7,
+            east: self.max_lon_e7,
+            north: self.max_lat_e7,
+        }
     }
 
     /// The smallest box that contains both boxes.

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 /// A numeric attribute of the metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MetadataNumber {
     /// The version.
     Version,
@@ -19,6 +20,7 @@ pub enum MetadataNumber {
 
 /// A condition on an attribute of the metadata. It does not hold for an object without the attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MetadataCondition {
     /// A number is in one of some ranges, or in none of them.
     Number {

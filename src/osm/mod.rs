@@ -3,6 +3,7 @@
 
 mod age;
 mod bbox;
+mod edges;
 mod kind;
 mod location;
 mod metadata_condition;
@@ -17,6 +18,7 @@ mod time;
 
 pub use age::{Age, Unversioned};
 pub use bbox::{Bbox, DECIMICRO_PER_DEGREE, Degrees, format_e7, parse_e7, parse_stored_e7};
+pub use edges::Edges;
 pub use kind::{KindSet, ObjectKind};
 pub use location::Location;
 pub use metadata_condition::{MetadataCondition, MetadataNumber};

@@ -27,6 +27,7 @@ impl Eq for RegexMatcher {}
 
 /// A pattern for a key or a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StringMatcher {
     /// Matches any string: `*`.
     Any,

@@ -22,6 +22,7 @@ pub use block::outline::{BlockUnits, Group, Message, StringTable};
 pub use block::parsed::Block;
 pub(crate) use block::parsed::PART_LEN;
 pub(crate) use block::raw_element::{RawElement, RawElements};
+pub(crate) use block::row_info::{RowInfo, put_row_info};
 pub(crate) use encode::builder::{BlockBuilder, EncodedBlock};
 pub use encode::encoder::{BlockEncoder, TARGET_ELEMENTS, TARGET_PAYLOAD};
 pub use encode::intern::{Interner, SourceStrings};

@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 /// The kind of a file that describes a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ShapeFileKind {
     /// GeoJSON (RFC 7946).
     GeoJson,

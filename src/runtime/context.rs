@@ -47,6 +47,7 @@ pub enum InputFormat {
 
 /// The treatment of inputs that are not in canonical order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Disorder {
     /// The command gives the right result all the same.
     #[default]

@@ -86,7 +86,7 @@ pub fn world(dir: &Path, elements: &str) -> PathBuf {
     let path = dir.join("world.osm.pbf");
     run_ok(&[
         &"synth",
-        &"--elements",
+        &"--objects",
         &elements,
         &"--changes",
         &"1",
@@ -99,7 +99,7 @@ pub fn world(dir: &Path, elements: &str) -> PathBuf {
 /// Writes a small synthetic file with metadata.
 pub fn small_world(dir: &Path) -> PathBuf {
     let path = dir.join("small.osm.pbf");
-    run_ok(&[&"synth", &"-q", &"--elements", &"3000", &"-o", &path]);
+    run_ok(&[&"synth", &"-q", &"--objects", &"3000", &"-o", &path]);
     path
 }
 

@@ -25,7 +25,7 @@ impl Publisher {
         run_ok(&[
             &"synth",
             &"-q",
-            &"--elements",
+            &"--objects",
             &"4000",
             &"--changes",
             &days,
@@ -39,7 +39,7 @@ impl Publisher {
             run_ok(&[
                 &"synth",
                 &"-q",
-                &"--elements",
+                &"--objects",
                 &"4000",
                 &"--day",
                 &text,

@@ -55,7 +55,7 @@ impl Year {
         let synth: [super::Arg; 10] = [
             &"synth",
             &"-q",
-            &"--elements",
+            &"--objects",
             &elements,
             &"--changes",
             &count,

@@ -4,7 +4,7 @@ use super::locations::{LocationUpdates, OmittedNodes};
 use super::steps::ApplyStep;
 use crate::engine::sink::BlobOutcome;
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobReader, WriteOptions};
+use crate::file::{BlobDecoder, WriteOptions};
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank};
@@ -122,7 +122,7 @@ impl<'a> Editor<'a> {
     /// Applies the changes of a step to its blobs, and counts their effects.
     pub(super) fn apply(
         &mut self,
-        reader: &mut BlobReader,
+        reader: &mut BlobDecoder,
         step: &ApplyStep,
     ) -> Result<(Applied, Tally)> {
         match step {

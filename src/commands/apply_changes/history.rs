@@ -13,6 +13,7 @@ use crate::runtime::Context;
 
 /// The rule for a version of an object that both the base and a change file have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SameVersion {
     /// Keeps the version of the base, unless the change file has a deletion. Change files that `derive-changes` makes
     /// delete under the last version of the object.

@@ -6,7 +6,7 @@
 
 use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, PbfFile};
+use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The treatment of nodes that have no tags and are members of no relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum UntaggedNodes {
     /// Such nodes are left out if the base has none, and kept otherwise.
     #[default]
@@ -486,7 +487,7 @@ fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdS
     const NODES_A_BLOB: usize = 16;
     let may_have = |entry: &&BlobEntry| entry.may_have_locations();
     let blobs: Vec<&BlobEntry> = plan.entries.iter().filter(may_have).collect();
-    let mut reader = BlobReader::new(&file.input, ctx);
+    let mut reader = BlobDecoder::new(&file.input, ctx);
     let mut sample = IdSet::default();
     for entry in blobs.iter().step_by(blobs.len().div_ceil(BLOBS).max(1)) {
         let payload = reader.payload(entry)?;

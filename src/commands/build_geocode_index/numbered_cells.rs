@@ -4,6 +4,7 @@
 //! building that is kept needlessly takes a little space and changes no answer.
 
 use crate::geometry::{Extent, Point};
+use crate::osm::Edges;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -55,7 +56,12 @@ impl NumberedCells {
 
     /// Whether a box may contain a node that was added.
     pub(super) fn may_meet(&self, extent: &Extent) -> bool {
-        let [south, west, north, east] = extent.edges().map(|edge| edge >> CELL_BITS);
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = extent.edges().map(|edge| edge >> CELL_BITS);
         let count = (i64::from(north - south) + 1) * (i64::from(east - west) + 1);
         let has = |row: i32, column: i32| {
             let (block, row, column) = place_of(row, column);

@@ -2,7 +2,7 @@
 //! the header declares.
 
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPass, BlobPlan, BlobReader, PbfFile};
+use crate::file::{BlobDecoder, BlobPass, BlobPlan, PbfFile};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, ContentFacts, ContentFault, content_faults, feature};
 use crate::runtime::Context;
@@ -191,7 +191,7 @@ fn damage(error: &FormatError) -> ContentFault {
 
 /// Decodes a blob, and checks its objects. A blob that cannot be decoded has a fault.
 fn decode_and_check(
-    reader: &mut BlobReader,
+    reader: &mut BlobDecoder,
     entry: &BlobEntry,
     rules: ContentRules,
 ) -> Result<BlobContents> {

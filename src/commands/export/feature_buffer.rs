@@ -6,10 +6,11 @@ use super::tables::TableRows;
 use crate::error::{FormatError, Result};
 use crate::formats::features::{Feature, FeatureChunk, FeatureText};
 #[cfg(feature = "parquet")]
-use crate::formats::parquet::{InfoColumns, put_row, sort_key};
+use crate::formats::parquet::{put_row, sort_key};
 use crate::formats::{Attribute, FeatureOptions};
 #[cfg(feature = "parquet")]
 use crate::index::RowBatch;
+use crate::pbf::InfoFields;
 use std::sync::Arc;
 
 /// The form in which the format needs features.
@@ -61,7 +62,7 @@ pub(super) struct TextFeatures {
 #[cfg(feature = "parquet")]
 pub(super) struct RowBuffer {
     rows: RowBatch,
-    info: InfoColumns,
+    info: InfoFields,
     target: Arc<TableRows>,
 }
 
@@ -76,7 +77,7 @@ impl FeatureBuffer {
             #[cfg(feature = "parquet")]
             FeatureForm::Rows(target) => Self::Rows(RowBuffer {
                 rows: RowBatch::default(),
-                info: InfoColumns::default(),
+                info: InfoFields::default(),
                 target: target.clone(),
             }),
         }

@@ -39,6 +39,7 @@ pub enum ProblemCause {
 
 /// The effect of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Severity {
     /// The object is left out.
     Error,

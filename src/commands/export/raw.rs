@@ -3,7 +3,7 @@
 use super::tables::PART_LEN;
 use super::{Options, Summary};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPlan, BlobReader, PbfFile};
+use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::formats::PageCompression;
 use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, ParquetFile, is_part};
 use crate::io::{OutputDirectory, StreamOutput};
@@ -108,7 +108,7 @@ fn start(
     ChunkQueue::start(
         name,
         ctx.jobs,
-        move || BlobReader::new(&input, &own),
+        move || BlobDecoder::new(&input, &own),
         move |reader, blobs: Blobs, chunks: &_| {
             groups(reader, &blobs.0, kind, &filter, &table, chunks)?;
             chunks.send(EncodedPart::Done(blobs.input_bytes()))
@@ -148,7 +148,7 @@ fn items(plan: &BlobPlan, kind: ObjectKind) -> Vec<Blobs> {
 
 /// Encodes the objects of some blobs as row groups, and sends each as soon as it is complete.
 fn groups(
-    reader: &mut BlobReader,
+    reader: &mut BlobDecoder,
     entries: &[BlobEntry],
     kind: ObjectKind,
     filter: &ObjectFilter,

@@ -4,6 +4,7 @@ use crate::osm::{ObjectExpression, ObjectFilter, TagPattern};
 
 /// A rule about the tags of an object.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum TagRule {
     /// The rule holds for every object with a tag.
     Any,
@@ -40,6 +41,7 @@ fn matches(filter: &ObjectFilter, key: &str, value: &str) -> bool {
 
 /// The tags that are written.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub enum WrittenTags {
     /// All tags.
     #[default]

@@ -4,10 +4,11 @@ use super::Options;
 use crate::error::{Error, Result};
 use crate::formats::GeoParquetOptions;
 use crate::formats::parquet::{
-    FeatureGroup, FeatureTable, InfoColumns, ParquetFile, TableFacts, is_part, partition_name,
+    FeatureGroup, FeatureTable, ParquetFile, TableFacts, is_part, partition_name,
 };
 use crate::index::{KeyBits, KeyRange, RowBatch, RowLimits, RowSorter, SortedRows};
 use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
+use crate::pbf::InfoFields;
 use crate::runtime::{ChunkQueue, ChunkSender, Context};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,12 +41,12 @@ pub(super) struct TableRows {
     pub options: GeoParquetOptions,
     sorter: RowSorter,
     /// The metadata fields that some objects have.
-    info: Mutex<InfoColumns>,
+    info: Mutex<InfoFields>,
 }
 
 impl TableRows {
     /// Adds rows, and the metadata fields that some of their objects have. May block while rows are sorted.
-    pub(super) fn add(&self, rows: RowBatch, info: InfoColumns) {
+    pub(super) fn add(&self, rows: RowBatch, info: InfoFields) {
         {
             let mut all = self.info.lock().unwrap_or_else(PoisonError::into_inner);
             *all = all.and(info);

@@ -57,6 +57,7 @@ impl Strategy {
 
 /// A condition on the tag `type` of relations.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RelationTypes {
     /// All relations, with or without the tag.
     Any,

@@ -93,7 +93,7 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> Result<S
         features: [Feature {
             sort: "Feature",
             properties: place,
-            bbox: subject.edges.map(degrees),
+            bbox: subject.edges.map(degrees).into_array(),
             geometry: json!({"type": "Point", "coordinates": [lon, lat]}),
         }],
     })

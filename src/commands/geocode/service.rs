@@ -232,7 +232,7 @@ impl Service {
 /// The answer to `/health`: facts about the index.
 fn health(index: &GeocodeIndex) -> Result<Value> {
     let (manifest, bbox) = (index.manifest(), index.bbox()?);
-    let edges = (!bbox.is_empty()).then(|| bbox.edges_e7().map(degrees));
+    let edges = (!bbox.is_empty()).then(|| bbox.edges_e7().map(degrees).into_array());
     Ok(json!({
         "status": "ok",
         "version": env!("CARGO_PKG_VERSION"),

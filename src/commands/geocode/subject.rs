@@ -1,7 +1,7 @@
 //! The object that answers a request and its address, with the names that clients of geocoders know.
 
 use crate::geocode::{Address, Answer, NamedArea, NearObject};
-use crate::osm::ObjectKind;
+use crate::osm::{Edges, ObjectKind};
 use serde::{Serialize, Serializer};
 
 /// The licence of the answers.
@@ -16,8 +16,8 @@ const STREET_ZOOM: u8 = 16;
 pub(super) struct Subject<'a> {
     pub kind: ObjectKind,
     pub id: i64,
-    /// The box: west, south, east, north in 1e-7 degree.
-    pub edges: [i32; 4],
+    /// The edges of the box in 1e-7 degree.
+    pub edges: Edges<i32>,
     pub category: &'a str,
     pub sort: &'a str,
     pub address_type: &'a str,
@@ -30,11 +30,13 @@ impl<'a> Subject<'a> {
     fn object(object: &NearObject, types: [&'a str; 3], rank: u8, name: &'a str) -> Self {
         let [category, sort, address_type] = types;
         // The queries of the service ask for boxes.
-        let [south, west, north, east] = object.extent.map_or([0; 4], |extent| extent.edges());
         Self {
             kind: object.kind,
             id: object.id,
-            edges: [west, south, east, north],
+            edges: object
+                .extent
+                .map(|extent| extent.edges())
+                .unwrap_or_default(),
             category,
             sort,
             address_type,
@@ -162,7 +164,12 @@ impl Subject<'_> {
 
     /// The box: south, north, west, east in degrees.
     pub(super) fn bounding_box(&self) -> [f64; 4] {
-        let [west, south, east, north] = self.edges.map(degrees);
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = self.edges.map(degrees);
         [south, north, west, east]
     }
 }

@@ -2,7 +2,7 @@
 
 use super::id_spans::{IdSpans, width};
 use crate::error::Result;
-use crate::file::{BlobPlan, BlobReader, PbfFile};
+use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::osm::{ObjectKind, TypeThenId};
 use crate::pbf::{Blob, BlobEntry, BlobFlags, KindTotals};
 use crate::runtime::Context;
@@ -97,7 +97,7 @@ pub(super) fn list(
     most: usize,
     ctx: &Context,
 ) -> Result<Vec<BlobLine>> {
-    let mut reader = BlobReader::new(&file.input, ctx);
+    let mut reader = BlobDecoder::new(&file.input, ctx);
     let lines = plan.entries.iter().take(most).map(|entry| {
         let blob = reader.blob(entry)?;
         Ok(blob_line(entry, spans, &blob))

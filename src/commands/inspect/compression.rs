@@ -2,7 +2,7 @@
 //! which is guessed.
 
 use crate::error::{FormatError, Result};
-use crate::file::{BlobReader, HeaderWalker, PbfFile};
+use crate::file::{BlobDecoder, HeaderWalker, PbfFile};
 use crate::pbf::{
     Blob, BlobEntry, Compression, Compressor, Encoding, SAMPLE_BLOBS, ends_as_segments,
     sample_indices,
@@ -82,7 +82,7 @@ pub(super) fn look_at(
     sample: Vec<BlobEntry>,
     ctx: &Context,
 ) -> Result<SampledCompression> {
-    let mut reader = BlobReader::new(&file.input, ctx);
+    let mut reader = BlobDecoder::new(&file.input, ctx);
     let (mut sampled_blobs, mut kinds) = (0, Vec::<(Encoding, u8, CompressionSummary)>::new());
     for entry in &sample {
         let blob = reader.blob(entry)?;

@@ -3,7 +3,7 @@
 use super::blobs::{self, KindSummary};
 use super::id_spans::{IdSpans, known_span};
 use crate::error::Result;
-use crate::file::{BlobPlan, BlobReader, PbfFile};
+use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::{BlobFlags, Block, TocSummary};
 use crate::runtime::Context;
@@ -117,7 +117,7 @@ fn count_by_kind(
     ctx: &Context,
 ) -> Result<[Tally; 3]> {
     let mut tallies = [Tally::default(); 3];
-    let mut reader = BlobReader::new(&file.input, ctx);
+    let mut reader = BlobDecoder::new(&file.input, ctx);
     for entry in &plan.entries {
         match entry.kinds.single() {
             Some(kind) => {

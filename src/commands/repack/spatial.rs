@@ -14,7 +14,7 @@ use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::Extent;
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
 use crate::io::SizeHint;
-use crate::osm::{Bbox, KindSet, Location, ObjectKind, id_rank};
+use crate::osm::{Bbox, Edges, KindSet, Location, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, Block, EncodedFrame, FrameEncoder, Object, ObjectBody, feature};
 use crate::runtime::{Context, Pass};
 
@@ -250,7 +250,7 @@ fn rows_of<T>(
 fn put_row(object: &Object<'_>, bbox: &Bbox, row: &mut Vec<u8>) {
     row.extend_from_slice(&id_rank(object.id).to_be_bytes());
     if object.kind() != ObjectKind::Node {
-        row.extend_from_slice(&extent_of(bbox).to_bytes());
+        row.extend_from_slice(&Extent::of_bbox(bbox).to_bytes());
     }
     put_object(object, row);
 }
@@ -274,7 +274,12 @@ fn read_row<'r>(
     let mut bbox = Bbox::EMPTY;
     if kind != ObjectKind::Node {
         let (edges, object) = rest.split_first_chunk().ok_or_else(truncated)?;
-        let [south, west, north, east] = Extent::from_bytes(edges).edges();
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = Extent::from_bytes(edges).edges();
         bbox = Bbox {
             min_lat_e7: south,
             max_lat_e7: north,
@@ -299,11 +304,6 @@ fn box_of(object: &Object<'_>) -> Bbox {
     bbox
 }
 
-fn extent_of(bbox: &Bbox) -> Extent {
-    let [west, south, east, north] = bbox.edges_e7();
-    Extent::from_edges([south, west, north, east])
-}
-
 /// The key of an object with a box: its kind, the level of its size, and the position of its middle on the curve.
 fn key_of(kind: ObjectKind, id: i64, bbox: &Bbox) -> u64 {
     let group = |level: u64| (u64::from(kind.number()) << LEVEL_BITS | level) << CURVE_BITS;
@@ -311,11 +311,16 @@ fn key_of(kind: ObjectKind, id: i64, bbox: &Bbox) -> u64 {
         // Ordered by id, so that not all have the same key.
         return group(NOWHERE) | (id_rank(id) >> 4).min((1 << CURVE_BITS) - 1);
     }
-    let [west, south, east, north] = bbox.edges_e7();
+    let Edges {
+        west,
+        south,
+        east,
+        north,
+    } = bbox.edges_e7();
     let height = i64::from(north) - i64::from(south);
     let edge = height.max(i64::from(east) - i64::from(west));
     let level = LEVELS.iter().filter(|longest| edge > **longest).count();
-    group(level as u64) | extent_of(bbox).curve_position(CURVE_BITS)
+    group(level as u64) | Extent::of_bbox(bbox).curve_position(CURVE_BITS)
 }
 
 /// Writes sorted rows as blobs. Returns the number of the first blob of each range of rows.
@@ -328,8 +333,8 @@ fn write_rows(
     sink: &mut Sink,
     ctx: &Context,
 ) -> Result<Vec<u32>> {
-    let elements = options.elements.max(1);
-    let ranges = sorted.ranges((BLOBS_AT_ONCE * elements) as u64);
+    let most = options.objects_per_blob.max(1);
+    let ranges = sorted.ranges((BLOBS_AT_ONCE * most) as u64);
     let (mut first_blobs, mut blobs) = (Vec::with_capacity(ranges.len()), 0);
     Pass::new("write", ctx)
         .with_budget(ctx.jobs as u64 + 1)
@@ -340,7 +345,7 @@ fn write_rows(
                 let kind = ObjectKind::from_number(range.keys.start >> (CURVE_BITS + LEVEL_BITS));
                 let kind = kind.ok_or_else(|| Error::Internal("a row of unknown kind".into()))?;
                 let level = (range.keys.start >> CURVE_BITS) & NOWHERE;
-                let most = BlobLimits::new(kind, level, elements);
+                let most = BlobLimits::new(kind, level, most);
                 encoder.set_max_objects(most.objects);
                 let (mut portions, mut frames) = (sorted.portions(range), Vec::new());
                 while portions.left() > 0 {

@@ -4,7 +4,7 @@ use super::selection::OutputSelection;
 use super::{BlobDecision, FilterItem, FilterPass, GroupId, Selected, Selection, Transformed};
 use crate::engine::sink::BlobOutcome;
 use crate::error::{FormatError, Result};
-use crate::file::{BlobReader, WriteOptions, completed_entry};
+use crate::file::{BlobDecoder, WriteOptions, completed_entry};
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, BlockBuilder, EditScript, EncodedFrame, FrameEncoder,
     MAX_PAYLOAD_LEN, Segmented, SourceStrings, SpliceOptions, StringTable, TARGET_ELEMENTS,
@@ -46,7 +46,7 @@ impl<'a> FilterWorker<'a> {
     /// decides about the blob.
     pub(super) fn filter<T>(
         &mut self,
-        reader: &mut BlobReader,
+        reader: &mut BlobDecoder,
         item: &FilterItem,
         select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError>,
     ) -> Result<Filtered<T>> {

@@ -4,7 +4,7 @@ use super::{Found, Task, UNDECIDED, Visitor, Visits, on_earth};
 use crate::area::{WayBatch, WayStore};
 use crate::engine::way_locations::BlobLocations;
 use crate::error::{FormatError, Result};
-use crate::file::BlobReader;
+use crate::file::BlobDecoder;
 use crate::index::{NodeBatch, RankSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
@@ -18,7 +18,7 @@ const NODES: usize = 200_000;
 
 /// The state of a thread.
 pub(super) struct BlobVisit<V> {
-    reader: BlobReader,
+    reader: BlobDecoder,
     visits: Visits,
     visitor: V,
 }
@@ -26,7 +26,7 @@ pub(super) struct BlobVisit<V> {
 impl<V: Visitor> BlobVisit<V> {
     pub(super) fn new(input: &Input, visits: Visits, visitor: V, ctx: &Context) -> Self {
         Self {
-            reader: BlobReader::new(input, ctx),
+            reader: BlobDecoder::new(input, ctx),
             visits,
             visitor,
         }

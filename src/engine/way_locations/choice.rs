@@ -3,7 +3,7 @@
 use super::partitions::Partitions;
 use super::{IndexType, LocateOptions, NodeParts};
 use crate::error::{Error, Result};
-use crate::file::{BlobReader, PbfFile};
+use crate::file::{BlobDecoder, PbfFile};
 use crate::index::{DiskJoin, LocationStore, StoreForm};
 use crate::osm::id_rank;
 use crate::pbf::{BlobEntry, Block};
@@ -239,7 +239,7 @@ fn check_space(
 /// Estimates the number of references of all ways from a sample of blobs, in proportion to the length of the frames.
 fn estimate_references(file: &PbfFile, parts: &NodeParts, ctx: &Context) -> Result<u64> {
     let ways: Vec<&BlobEntry> = parts.with_ways().collect();
-    let mut reader = BlobReader::new(&file.input, ctx);
+    let mut reader = BlobDecoder::new(&file.input, ctx);
     let (mut references, mut bytes) = (0, 0);
     for entry in ways.iter().step_by((ways.len() / SAMPLED).max(1)) {
         let payload = reader.payload(entry)?;

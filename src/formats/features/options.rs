@@ -4,6 +4,7 @@ use crate::formats::TextCompression;
 
 /// The format of features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FeatureFormat {
     /// One GeoJSON object (RFC 7946) with a feature on each line.
     GeoJson,
@@ -44,6 +45,7 @@ impl FeatureFormat {
 
 /// The type of the column of the tags in a table for PostgreSQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum TagColumn {
     /// `json` or `jsonb`.
     #[default]
@@ -54,6 +56,7 @@ pub enum TagColumn {
 
 /// An attribute of an object. The order is that of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Attribute {
     /// The kind of the object: `node`, `way` or `relation`.
     Type,
@@ -146,6 +149,7 @@ impl Attributes {
 
 /// The id of a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum UniqueId {
     /// Features have no id.
     #[default]

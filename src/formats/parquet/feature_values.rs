@@ -122,13 +122,14 @@ impl<'k> FeatureValues<'k> {
     ) -> Result<(), FormatError> {
         let text = |text: &[u8]| ByteArray::from(bytes.slice_ref(text));
         self.ids.values.push(row.id);
-        self.versions.push_optional(row.version);
+        self.versions
+            .push_optional(row.info.version.map(|version| version as i32));
         let milliseconds = |seconds: i64| seconds.saturating_mul(1000);
         self.timestamps
-            .push_optional(row.timestamp.map(milliseconds));
-        self.changesets.push_optional(row.changeset);
-        self.uids.push_optional(row.uid);
-        self.users.push_optional(row.user.map(text));
+            .push_optional(row.info.timestamp.map(milliseconds));
+        self.changesets.push_optional(row.info.changeset);
+        self.uids.push_optional(row.info.uid);
+        self.users.push_optional(row.info.user.map(text));
         self.facts.types.insert(row.geometry_type);
         let (geometry, tags) = row.geometry(&mut self.buffer)?;
         put_wkb(wkb, &geometry, None);

@@ -3,10 +3,11 @@
 use super::columns::{EncodedGroup, GroupEncoder};
 use super::facts::TableFacts;
 use super::feature_values::{FeatureValues, degrees};
-use super::row::{GeometryType, InfoColumns};
+use super::row::GeometryType;
 use super::{GeoParquetOptions, GeoParquetVersion, PageCompression, failed};
 use crate::error::{Error, Result};
 use crate::geometry::Extent;
+use crate::pbf::InfoFields;
 use bytes::Bytes;
 use parquet::basic::{
     Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType, ZstdLevel,
@@ -60,7 +61,7 @@ impl TableForm {
 pub(crate) struct FeatureTable {
     pub(crate) form: TableForm,
     options: GeoParquetOptions,
-    info: InfoColumns,
+    info: InfoFields,
 }
 
 /// A row group of features, and facts for the metadata of the file.
@@ -123,12 +124,12 @@ fn tags_column() -> Result<TypePtr> {
 
 impl FeatureTable {
     /// A table with the given options. `info` is the metadata that objects have.
-    pub(crate) fn new(options: &GeoParquetOptions, info: InfoColumns) -> Result<Self> {
+    pub(crate) fn new(options: &GeoParquetOptions, info: InfoFields) -> Result<Self> {
         use PhysicalType::{BYTE_ARRAY, FLOAT, INT32, INT64};
         let info = if options.has_metadata {
             info
         } else {
-            InfoColumns::default()
+            InfoFields::default()
         };
         let (required, optional) = (Repetition::REQUIRED, Repetition::OPTIONAL);
         let text = Some(LogicalType::String);
@@ -138,13 +139,13 @@ impl FeatureTable {
             primitive("osm_id", INT64, required, None)?,
         ];
         for (column, name, physical, logical) in [
-            (InfoColumns::VERSION, "version", INT32, None),
-            (InfoColumns::TIMESTAMP, "timestamp", INT64, Some(time)),
-            (InfoColumns::CHANGESET, "changeset", INT64, None),
-            (InfoColumns::UID, "uid", INT32, None),
-            (InfoColumns::USER, "user", BYTE_ARRAY, text.clone()),
+            (InfoFields::VERSION, "version", INT32, None),
+            (InfoFields::TIMESTAMP, "timestamp", INT64, Some(time)),
+            (InfoFields::CHANGESET, "changeset", INT64, None),
+            (InfoFields::UID, "uid", INT32, None),
+            (InfoFields::USER, "user", BYTE_ARRAY, text.clone()),
         ] {
-            if info.has(column) {
+            if info.contains(column) {
                 fields.push(primitive(name, physical, optional, logical)?);
             }
         }
@@ -193,19 +194,19 @@ impl FeatureTable {
     fn put(&self, columns: &mut GroupEncoder<'_>, values: &FeatureValues) -> Result<()> {
         columns.bytes(&values.kinds)?;
         columns.int64(&values.ids)?;
-        if self.info.has(InfoColumns::VERSION) {
+        if self.info.contains(InfoFields::VERSION) {
             columns.int32(&values.versions)?;
         }
-        if self.info.has(InfoColumns::TIMESTAMP) {
+        if self.info.contains(InfoFields::TIMESTAMP) {
             columns.int64(&values.timestamps)?;
         }
-        if self.info.has(InfoColumns::CHANGESET) {
+        if self.info.contains(InfoFields::CHANGESET) {
             columns.int64(&values.changesets)?;
         }
-        if self.info.has(InfoColumns::UID) {
+        if self.info.contains(InfoFields::UID) {
             columns.int32(&values.uids)?;
         }
-        if self.info.has(InfoColumns::USER) {
+        if self.info.contains(InfoFields::USER) {
             columns.bytes(&values.users)?;
         }
         columns.bytes(&values.keys)?;

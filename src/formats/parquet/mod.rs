@@ -15,7 +15,7 @@ pub(crate) use file::ParquetFile;
 pub(crate) use geoparquet::{FeatureGroup, FeatureTable, partition_name};
 pub(crate) use parts::is_part;
 pub(crate) use raw::{ObjectRows, ObjectTable};
-pub(crate) use row::{InfoColumns, put_row, sort_key};
+pub(crate) use row::{put_row, sort_key};
 
 use crate::error::Error;
 use std::fmt;
@@ -23,6 +23,7 @@ use std::str::FromStr;
 
 /// The version of GeoParquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum GeoParquetVersion {
     /// 1.1, which all readers know: geometries are WKB in a column of bytes, described by metadata.
     #[default]
@@ -33,6 +34,7 @@ pub enum GeoParquetVersion {
 
 /// The compression of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PageCompression {
     /// No compression.
     None,

@@ -3,9 +3,10 @@
 use crate::area::AreaPolygon;
 use crate::error::FormatError;
 use crate::formats::features::{Feature, Geometry};
-use crate::geometry::{Extent, Point};
+use crate::geometry::{Extent, Point, put_points, read_points};
 use crate::osm::ObjectKind;
-use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
+use crate::pbf::wire::{Varints, put_text, put_varint, take_text};
+use crate::pbf::{InfoFields, RowInfo, put_row_info};
 
 /// The number of bits of a position on the Hilbert curve.
 const CURVE_BITS: u32 = 32;
@@ -49,26 +50,6 @@ impl GeometryType {
     }
 }
 
-/// A set of metadata attributes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct InfoColumns(u8);
-
-impl InfoColumns {
-    pub(crate) const VERSION: Self = Self(1);
-    pub(crate) const TIMESTAMP: Self = Self(2);
-    pub(crate) const CHANGESET: Self = Self(4);
-    pub(crate) const UID: Self = Self(8);
-    pub(crate) const USER: Self = Self(16);
-
-    pub(crate) const fn has(self, column: Self) -> bool {
-        self.0 & column.0 != 0
-    }
-
-    pub(crate) const fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
 /// The box around a geometry; `None` without points.
 pub(super) fn extent_of(geometry: &Geometry<'_>) -> Option<Extent> {
     match geometry {
@@ -95,32 +76,11 @@ pub(crate) fn sort_key(geometry: &Geometry<'_>, is_partitioned: bool) -> u64 {
 
 /// Appends a feature as a row. Rows begin with kind and id, so that rows with equal sort keys compare by object.
 /// Returns the metadata attributes that the object has.
-pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoColumns {
+pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoFields {
     out.push(feature.kind as u8);
     out.extend_from_slice(&(feature.id as u64 ^ 1 << 63).to_be_bytes());
     out.push(GeometryType::of(&feature.geometry) as u8);
-    let info = &feature.info;
-    let flags = [
-        (info.version.is_some(), InfoColumns::VERSION),
-        (info.timestamp.is_some(), InfoColumns::TIMESTAMP),
-        (info.changeset.is_some(), InfoColumns::CHANGESET),
-        (info.uid.is_some(), InfoColumns::UID),
-        (info.user.is_some(), InfoColumns::USER),
-    ];
-    let present = flags.iter().filter(|(is_present, _)| *is_present);
-    let present = present.fold(InfoColumns::default(), |all, (_, column)| all.and(*column));
-    out.push(present.0);
-    if let Some(version) = info.version {
-        put_varint(out, version.into());
-    }
-    let numbers = [info.timestamp, info.changeset, info.uid.map(i64::from)];
-    numbers
-        .into_iter()
-        .flatten()
-        .for_each(|value| put_sint(out, value));
-    if let Some(user) = info.user {
-        put_text(out, user);
-    }
+    let present = put_row_info(out, &feature.info);
     match &feature.geometry {
         Geometry::Point(point) => put_points(out, &[*point]),
         Geometry::LineString(points) => put_points(out, points),
@@ -140,30 +100,12 @@ pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoColumns {
     present
 }
 
-fn put_points(out: &mut Vec<u8>, points: &[Point]) {
-    put_varint(out, points.len() as u64);
-    let mut last = Point {
-        lat_e7: 0,
-        lon_e7: 0,
-    };
-    for point in points {
-        put_sint(out, i64::from(point.lat_e7) - i64::from(last.lat_e7));
-        put_sint(out, i64::from(point.lon_e7) - i64::from(last.lon_e7));
-        last = *point;
-    }
-}
-
 /// A feature that is stored as a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FeatureRow<'a> {
     pub kind: ObjectKind,
     pub id: i64,
-    pub version: Option<i32>,
-    /// Seconds since 1970.
-    pub timestamp: Option<i64>,
-    pub changeset: Option<i64>,
-    pub uid: Option<i32>,
-    pub user: Option<&'a [u8]>,
+    pub info: RowInfo<'a>,
     pub geometry_type: GeometryType,
     /// The geometry, and the tags behind it.
     rest: &'a [u8],
@@ -173,35 +115,15 @@ impl<'a> FeatureRow<'a> {
     /// Reads a row.
     pub(crate) fn parse(row: &'a [u8]) -> Result<Self, FormatError> {
         const BROKEN: FormatError = FormatError::new("a row is broken");
-        let (head, rest) = row.split_first_chunk::<11>().ok_or(BROKEN)?;
-        let [kind, id @ .., geometry, flags] = *head;
-        let present = InfoColumns(flags);
-        let mut values = Varints::new(rest);
-        let version = if present.has(InfoColumns::VERSION) {
-            Some(values.read()? as i32)
-        } else {
-            None
-        };
-        let mut row = Self {
+        let (head, mut rest) = row.split_first_chunk::<10>().ok_or(BROKEN)?;
+        let [kind, id @ .., geometry] = *head;
+        Ok(Self {
             kind: ObjectKind::from_number(kind.into()).ok_or(BROKEN)?,
             id: (u64::from_be_bytes(id) ^ 1 << 63) as i64,
-            version,
-            timestamp: None,
-            changeset: None,
-            uid: None,
-            user: None,
+            info: RowInfo::take(&mut rest)?,
             geometry_type: *GeometryType::ALL.get(usize::from(geometry)).ok_or(BROKEN)?,
-            rest: &[],
-        };
-        row.timestamp = read_if(present.has(InfoColumns::TIMESTAMP), &mut values)?;
-        row.changeset = read_if(present.has(InfoColumns::CHANGESET), &mut values)?;
-        row.uid = read_if(present.has(InfoColumns::UID), &mut values)?.map(|uid| uid as i32);
-        let mut rest = values.rest();
-        if present.has(InfoColumns::USER) {
-            row.user = Some(take_text(&mut rest)?);
-        }
-        row.rest = rest;
-        Ok(row)
+            rest,
+        })
     }
 
     /// Reads the geometry. Also returns the tags, which follow it.
@@ -265,31 +187,9 @@ impl<'a> Iterator for StoredTags<'a> {
     }
 }
 
-fn read_if(is_present: bool, values: &mut Varints<'_>) -> Result<Option<i64>, FormatError> {
-    if is_present {
-        values.read_sint().map(Some)
-    } else {
-        Ok(None)
-    }
-}
-
 /// Reusable memory for a geometry.
 #[derive(Debug, Default)]
 pub(crate) struct GeometryBuffer {
     points: Vec<Point>,
     polygons: Vec<AreaPolygon>,
-}
-
-fn read_points(values: &mut Varints<'_>, points: &mut Vec<Point>) -> Result<(), FormatError> {
-    points.clear();
-    let [mut lat, mut lon] = [0; 2];
-    for _ in 0..values.read()? {
-        lat += values.read_sint()?;
-        lon += values.read_sint()?;
-        points.push(Point {
-            lat_e7: lat as i32,
-            lon_e7: lon as i32,
-        });
-    }
-    Ok(())
 }

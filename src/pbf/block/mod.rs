@@ -23,4 +23,5 @@ pub(super) mod object;
 pub(super) mod outline;
 pub(super) mod parsed;
 pub(super) mod raw_element;
+pub(super) mod row_info;
 pub(super) mod string_faults;

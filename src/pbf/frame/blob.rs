@@ -92,6 +92,7 @@ impl<'a> BlobHeader<'a> {
 
 /// The format in which a Blob stores its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Encoding {
     /// Not compressed.
     Raw,

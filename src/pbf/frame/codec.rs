@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 /// The compression of new blobs. Copied blobs keep their compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Compression {
     /// No compression.
     None,

@@ -1,7 +1,7 @@
 //! HeaderBlock: the features, bounding box and replication state that a file declares (osmformat.proto).
 
 use crate::error::FormatError;
-use crate::osm::{Bbox, ceil_e7, floor_e7, nano_of_e7};
+use crate::osm::{Bbox, Edges, ceil_e7, floor_e7, nano_of_e7};
 use crate::pbf::wire::schema::header_block;
 use crate::pbf::wire::{Fields, put_bytes_field, put_sint_field, put_varint_field, zigzag_decode};
 
@@ -49,7 +49,7 @@ pub struct TocFields<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeaderBlock {
     /// Field 1: left, right, top, bottom in nanodegrees.
-    pub bbox_nano: Option<[i64; 4]>,
+    pub bbox_nano: Option<Edges<i64>>,
     /// Field 4: the features that a reader must know to read the file.
     pub required_features: Vec<String>,
     /// Field 5: the features that a reader may use.
@@ -149,9 +149,10 @@ impl HeaderBlock {
 
     /// Appends the message, without a table of contents and without padding.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        if let Some([left, right, top, bottom]) = self.bbox_nano {
+        if let Some(edges) = self.bbox_nano {
             let mut bbox = Vec::new();
-            for (number, value) in [(1, left), (2, right), (3, top), (4, bottom)] {
+            let fields = [edges.west, edges.east, edges.north, edges.south];
+            for (number, value) in (1..).zip(fields) {
                 put_sint_field(&mut bbox, number, value);
             }
             put_bytes_field(out, header_block::BBOX, &bbox);
@@ -223,29 +224,21 @@ impl HeaderBlock {
     /// The bounding box in decimicro degrees (1e-7 degree), rounded outwards; `None` if the header has none or an edge
     /// exceeds 32 bits.
     pub fn bbox(&self) -> Option<Bbox> {
-        let [left, right, top, bottom] = self.bbox_nano?;
+        let edges = self.bbox_nano?;
         let down = |nano| i32::try_from(floor_e7(nano)).ok();
         let up = |nano| i32::try_from(ceil_e7(nano)).ok();
         Some(Bbox {
-            min_lat_e7: down(bottom)?,
-            max_lat_e7: up(top)?,
-            min_lon_e7: down(left)?,
-            max_lon_e7: up(right)?,
+            min_lat_e7: down(edges.south)?,
+            max_lat_e7: up(edges.north)?,
+            min_lon_e7: down(edges.west)?,
+            max_lon_e7: up(edges.east)?,
         })
     }
 
     /// Sets the bounding box.
     pub fn set_bbox(&mut self, bbox: Option<Bbox>) {
         self.text.boxes.clear();
-        self.bbox_nano = bbox.map(|bbox| {
-            let Bbox {
-                min_lat_e7,
-                max_lat_e7,
-                min_lon_e7,
-                max_lon_e7,
-            } = bbox;
-            [min_lon_e7, max_lon_e7, max_lat_e7, min_lat_e7].map(nano_of_e7)
-        });
+        self.bbox_nano = bbox.map(|bbox| bbox.edges_e7().map(nano_of_e7));
     }
 }
 
@@ -257,8 +250,8 @@ fn set_declared(names: &mut Vec<String>, name: &str, declared: bool) {
     }
 }
 
-/// The edges of a HeaderBBox in nanodegrees: left, right, top, bottom. Fails if one lies outside ±360 degrees.
-fn parse_bbox(message: &[u8]) -> Result<[i64; 4], FormatError> {
+/// The edges of a HeaderBBox in nanodegrees. Fails if one lies outside ±360 degrees.
+fn parse_bbox(message: &[u8]) -> Result<Edges<i64>, FormatError> {
     let mut edges = [0; 4];
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next().map_err(|error| error.within("HeaderBBox"))? {
@@ -274,7 +267,13 @@ fn parse_bbox(message: &[u8]) -> Result<[i64; 4], FormatError> {
             "HeaderBBox: an edge lies outside ±360 degrees",
         ));
     }
-    Ok(edges)
+    let [west, east, north, south] = edges;
+    Ok(Edges {
+        west,
+        south,
+        east,
+        north,
+    })
 }
 
 #[cfg(test)]
@@ -284,7 +283,12 @@ mod tests {
     #[test]
     fn a_header_survives_a_round_trip_with_what_it_does_not_know() {
         let mut header = HeaderBlock {
-            bbox_nano: Some([-1, 2, 3, -4]),
+            bbox_nano: Some(Edges {
+                west: -1,
+                south: -4,
+                east: 2,
+                north: 3,
+            }),
             required_features: vec![feature::SCHEMA.into()],
             optional_features: vec!["Custom".into()],
             writing_program: Some("x".into()),
@@ -332,7 +336,12 @@ mod tests {
     #[test]
     fn the_box_in_decimicro_degrees_is_rounded_outwards() {
         let header = HeaderBlock {
-            bbox_nano: Some([-150, 150, 250, 50]),
+            bbox_nano: Some(Edges {
+                west: -150,
+                south: 50,
+                east: 150,
+                north: 250,
+            }),
             ..Default::default()
         };
         let expected = Bbox {

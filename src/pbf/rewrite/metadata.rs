@@ -36,6 +36,20 @@ impl InfoFields {
         Self(fields.iter().fold(0, |all, one| all | one.0))
     }
 
+    /// The union of two sets.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The set as bits, and the inverse.
+    pub(in crate::pbf) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub(in crate::pbf) const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
     /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0

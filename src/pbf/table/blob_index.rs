@@ -19,7 +19,7 @@ pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
         return None;
     }
     let bbox = match kind {
-        ObjectKind::Node => edges(&entry.bbox),
+        ObjectKind::Node => stored_edges(&entry.bbox),
         ObjectKind::Way | ObjectKind::Relation => [0; 4],
     };
     let parts: [&[u8]; 8] = [
@@ -40,7 +40,8 @@ pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
     Some(bytes)
 }
 
-const fn edges(bbox: &Bbox) -> [i32; 4] {
+/// The edges in the order in which per-blob indexes store them.
+const fn stored_edges(bbox: &Bbox) -> [i32; 4] {
     [
         bbox.min_lat_e7,
         bbox.max_lat_e7,

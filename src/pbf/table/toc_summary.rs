@@ -136,7 +136,7 @@ impl TocSummary {
         put_varint(&mut out, bits);
         put_varint(&mut out, self.further_versions);
         if has_box {
-            for edge in self.bbox.edges_e7() {
+            for edge in self.bbox.edges_e7().into_array() {
                 put_sint(&mut out, edge.into());
             }
         }

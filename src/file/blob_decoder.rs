@@ -13,7 +13,7 @@ use twox_hash::XxHash3_64;
 
 /// Reads blobs of one file into buffers that are reused. Each worker has its own reader.
 #[derive(Debug)]
-pub struct BlobReader {
+pub struct BlobDecoder {
     input: Input,
     stats: Arc<Stats>,
     frame: Vec<u8>,
@@ -50,7 +50,7 @@ impl PrefilterRecord {
     }
 }
 
-impl BlobReader {
+impl BlobDecoder {
     /// A reader of blobs of `input`.
     pub fn new(input: &Input, ctx: &Context) -> Self {
         let decompressor = Decompressor::default();
@@ -234,7 +234,7 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
 }
 
 /// Completes an entry with all facts about its blob, read from the blob's payload. An entry with a content hash is
-/// complete and returned unchanged. Facts that [`BlobReader::payload`] does not compare, such as the bounding box, are
+/// complete and returned unchanged. Facts that [`BlobDecoder::payload`] does not compare, such as the bounding box, are
 /// then trusted.
 pub(crate) fn completed_entry(
     mut entry: BlobEntry,

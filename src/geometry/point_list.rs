@@ -1,0 +1,49 @@
+//! Lists of points in rows and indexes: their number, and the difference of each point to the one before.
+
+use super::Point;
+use crate::error::FormatError;
+use crate::pbf::wire::{Varints, put_sint, put_varint};
+
+/// The point from which the first difference is taken.
+pub(crate) const ORIGIN: Point = Point {
+    lat_e7: 0,
+    lon_e7: 0,
+};
+
+/// Appends a list of points.
+pub(crate) fn put_points(out: &mut Vec<u8>, points: &[Point]) {
+    put_varint(out, points.len() as u64);
+    let mut last = ORIGIN;
+    for point in points {
+        put_sint(out, i64::from(point.lat_e7) - i64::from(last.lat_e7));
+        put_sint(out, i64::from(point.lon_e7) - i64::from(last.lon_e7));
+        last = *point;
+    }
+}
+
+/// Reads a list of points into `points`, whose memory is kept.
+pub(crate) fn read_points(
+    values: &mut Varints<'_>,
+    points: &mut Vec<Point>,
+) -> Result<(), FormatError> {
+    let (count, mut last) = (values.read()?, ORIGIN);
+    points.clear();
+    // A point takes two bytes or more.
+    points.reserve((values.rest().len() / 2).min(count as usize));
+    for _ in 0..count {
+        last = next_point(values, last)?;
+        points.push(last);
+    }
+    Ok(())
+}
+
+/// Reads the point that follows `last`.
+#[inline]
+pub(crate) fn next_point(values: &mut Varints<'_>, last: Point) -> Result<Point, FormatError> {
+    let lat = i64::from(last.lat_e7).wrapping_add(values.read_sint()?);
+    let lon = i64::from(last.lon_e7).wrapping_add(values.read_sint()?);
+    Ok(Point {
+        lat_e7: lat as i32,
+        lon_e7: lon as i32,
+    })
+}

@@ -1,0 +1,90 @@
+//! The metadata of an object in a row, which is sorted with others on disk.
+
+use super::element::Info;
+use crate::error::FormatError;
+use crate::pbf::InfoFields;
+use crate::pbf::wire::{Varints, put_sint, put_text, take_text};
+
+/// The metadata in a row.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RowInfo<'a> {
+    present: InfoFields,
+    pub version: Option<u32>,
+    /// Seconds since 1970.
+    pub timestamp: Option<i64>,
+    pub changeset: Option<i64>,
+    pub uid: Option<i32>,
+    pub user: Option<&'a [u8]>,
+}
+
+/// The attributes that an object has; `visible` stands for a deleted version.
+fn present(info: &Info<'_>) -> InfoFields {
+    let fields = [
+        (info.version.is_some(), InfoFields::VERSION),
+        (info.timestamp.is_some(), InfoFields::TIMESTAMP),
+        (info.changeset.is_some(), InfoFields::CHANGESET),
+        (info.uid.is_some(), InfoFields::UID),
+        (info.user.is_some(), InfoFields::USER),
+        (!info.visible, InfoFields::VISIBLE),
+    ];
+    let present = fields.iter().filter(|(is_present, _)| *is_present);
+    present.fold(InfoFields::NONE, |all, (_, field)| all.and(*field))
+}
+
+/// Appends the metadata of an object. Returns the attributes that it has.
+pub(crate) fn put_row_info(out: &mut Vec<u8>, info: &Info<'_>) -> InfoFields {
+    let present = present(info);
+    out.push(present.bits());
+    let numbers = [
+        info.version.map(i64::from),
+        info.timestamp,
+        info.changeset,
+        info.uid.map(i64::from),
+    ];
+    for number in numbers.into_iter().flatten() {
+        put_sint(out, number);
+    }
+    if let Some(user) = info.user {
+        put_text(out, user);
+    }
+    present
+}
+
+impl<'a> RowInfo<'a> {
+    /// Reads what [`put_row_info`] has written, and removes it from `row`.
+    pub(crate) fn take(row: &mut &'a [u8]) -> Result<Self, FormatError> {
+        const CUT_OFF: FormatError = FormatError::new("a row is cut off");
+        let (flags, rest) = row.split_first().ok_or(CUT_OFF)?;
+        let (present, mut values) = (InfoFields::from_bits(*flags), Varints::new(rest));
+        let mut number = |field| {
+            let is_present = present.contains(field);
+            is_present.then(|| values.read_sint()).transpose()
+        };
+        let mut info = Self {
+            present,
+            version: number(InfoFields::VERSION)?.map(|version| version as u32),
+            timestamp: number(InfoFields::TIMESTAMP)?,
+            changeset: number(InfoFields::CHANGESET)?,
+            uid: number(InfoFields::UID)?.map(|uid| uid as i32),
+            user: None,
+        };
+        *row = values.rest();
+        if present.contains(InfoFields::USER) {
+            info.user = Some(take_text(row)?);
+        }
+        Ok(info)
+    }
+
+    /// The metadata as that of an object. Fails if the name of the user is not UTF-8.
+    pub(crate) fn to_info(self) -> Result<Info<'a>, FormatError> {
+        let user = self.user.map(std::str::from_utf8).transpose();
+        Ok(Info {
+            version: self.version,
+            timestamp: self.timestamp,
+            changeset: self.changeset,
+            uid: self.uid,
+            user: user.map_err(|_| FormatError::new("a row has a name that is not UTF-8"))?,
+            visible: !self.present.contains(InfoFields::VISIBLE),
+        })
+    }
+}
