@@ -11,8 +11,7 @@ use crate::pbf::{Block, ElementView, Info, StringTable};
 pub(crate) struct BlockMatcher<'b> {
     filter: &'b ObjectFilter,
     strings: &'b StringTable<'b>,
-    /// For each string the index in `expressions`, plus one, of the list of expressions that accept the string as key;
-    /// 0 if no expression does.
+    /// For each string, the index of its list in `expressions`, plus one; 0 if no expression accepts the string as key.
     by_key: Vec<u32>,
     /// For each string that an expression accepts as key, the list of these expressions.
     expressions: Vec<Vec<&'b ObjectExpression>>,
@@ -41,8 +40,8 @@ impl<'b> BlockMatcher<'b> {
         !self.expressions.is_empty()
     }
 
-    /// Whether no object of the block can match: for each expression, the block has no string that matches the key, or
-    /// none that matches the value, or none that matches a further tag or the name of a user.
+    /// Whether no object of the block can match, by the strings of the block alone. An expression can match only if the
+    /// block has strings for its key, its value, its further tags and its name of a user.
     pub(crate) fn cannot_match(&self) -> bool {
         let has = |accepts: &dyn Fn(&str) -> bool| self.strings.iter().any(accepts);
         let has_user = |condition: &MetadataCondition| match condition {
@@ -64,8 +63,8 @@ impl<'b> BlockMatcher<'b> {
         !can_match
     }
 
-    /// Calls `take` with each object of `block`, in file order, and with whether at least one expression matches the
-    /// object. Fails if a tag refers to a string that the block does not have.
+    /// Calls `take` with each object of `block` in file order. The first argument tells whether at least one expression
+    /// matches the object. Fails if a tag refers to a string that the block does not have.
     pub(crate) fn for_each(
         &self,
         block: &Block<'_>,

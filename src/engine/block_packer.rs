@@ -23,7 +23,7 @@ const MAX_WAITING: usize = 64;
 /// The number of chunks that may wait in an output even if its share of [`MAX_WAITING`] is smaller.
 const MIN_WAITING: usize = 4;
 
-/// A block, and the range of its objects that go into one full block: a small block is cut where the full block ends.
+/// A small block, and the range of its objects that go into one full block. The rest goes into the next full block.
 type BlockSlice = (Arc<EncodedBlock>, Range<usize>);
 
 /// Objects to be encoded, and the channel for their frames.

@@ -23,8 +23,8 @@ pub(crate) enum Place {
     Behind,
 }
 
-/// Writes the changesets of the text that `file` was converted from, if they belong to `place` and the output has room
-/// for them.
+/// Writes the changesets of a text input to the output. `file` is the PBF that the text was converted to. Does nothing
+/// if the changesets do not belong to `place`, or if the format of the output has no changesets.
 pub(crate) fn put(
     file: &PbfFile,
     place: Place,
@@ -57,8 +57,9 @@ pub(crate) fn put(
     sink.add_text(&buffer.take())
 }
 
-/// Writes the changesets of the texts that `files` were converted from by id, if the output has room for them. If
-/// `once`, a changeset that occurs several times is written once, as it occurs last. All changesets are held in memory.
+/// Writes the changesets of several text inputs to the output, sorted by id. `files` are the PBFs that the texts were
+/// converted to. Does nothing if the format of the output has no changesets. If `once`, only the last one of several
+/// changesets with the same id is written. All changesets are held in memory.
 pub(crate) fn put_sorted(
     files: &[PbfFile],
     once: bool,
@@ -94,7 +95,7 @@ pub(crate) fn put_sorted(
     sink.add_text(&buffer.take())
 }
 
-/// Whether changesets can be written to an output: text other than OsmChange.
+/// Whether the format of an output has changesets: every text format but OsmChange.
 pub(crate) fn has_room(output: &OutputOptions) -> bool {
     room(output).is_some()
 }

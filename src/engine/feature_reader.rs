@@ -26,8 +26,8 @@ pub enum Form {
     Skip,
     /// A node as a point, a way as a line.
     Line,
-    /// A way whose last node is its first, or a relation with `type=multipolygon` or `type=boundary`, as polygons. Other
-    /// objects are left out.
+    /// A way whose last node is its first, or a relation with `type=multipolygon` or `type=boundary`, as polygons.
+    /// Other objects are left out.
     Area,
 }
 
@@ -63,7 +63,7 @@ pub enum Geometry {
     Area(Vec<AreaPolygon>),
 }
 
-/// The decision about an object, by its kind and tags.
+/// The function that decides about an object by its kind and tags.
 type Select = dyn Fn(ObjectKind, &[(&str, &str)]) -> Form + Send + Sync;
 
 /// Reads objects with their geometries from a file in any format. The locations of nodes are looked up, unless the ways
@@ -188,7 +188,7 @@ impl FeatureReader {
     }
 }
 
-/// Whether each object of a block is a relation that is wanted as an area.
+/// For each object of a block, whether it is a relation that is wanted as an area.
 fn areas_in(select: &Select, block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
     let mut wanted = Vec::new();
     block.try_for_each(|element| {
@@ -209,7 +209,7 @@ fn is_wanted_area(select: &Select, relation: &Relation<'_>) -> bool {
 /// Makes the features of a thread.
 struct Worker {
     select: Arc<Select>,
-    /// Nodes of member ways; kept for its memory.
+    /// A buffer for the nodes of member ways.
     nodes: Vec<AreaNode>,
     features: Vec<Feature>,
 }

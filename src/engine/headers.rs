@@ -26,8 +26,7 @@ pub enum HeaderOption {
     Feature(String, bool),
     /// Keeps the name of the program that wrote the input.
     KeepGenerator,
-    /// Keeps the input's value of a field other than the generator. Only [`InheritedFields`] other than all make a
-    /// difference.
+    /// Keeps the input's value of a field other than the generator. Has no effect with [`InheritedFields::All`].
     Keep(KeptField),
 }
 
@@ -70,9 +69,9 @@ pub enum InheritedFields {
     /// All fields.
     #[default]
     All,
-    /// The bounding box, and the features that readers need.
+    /// The bounding box and the features.
     BboxAndRequired,
-    /// The features that readers need.
+    /// The features, required and optional.
     Needed,
 }
 
@@ -148,7 +147,7 @@ pub struct HeaderOptions {
     pub generator: Option<String>,
     /// Other fields to set, in this order: if a field is set twice, the last value counts.
     pub set: Vec<HeaderOption>,
-    /// The fields of the input that the output has, too.
+    /// The fields that the output takes over from the input.
     pub inherited: InheritedFields,
     /// The bounding box: `Some(None)` for none; `None` for the box that the command determines.
     pub bbox: Option<Option<Bbox>>,
@@ -168,7 +167,7 @@ impl HeaderOptions {
         }
     }
 
-    /// Whether the user decides about the replication state: sets it, or does not want that of the input.
+    /// Whether the user decides about the replication state: the user sets it, or does not want the input's.
     pub(crate) fn sets_replication(&self) -> bool {
         self.inherited != InheritedFields::All
             || self.set.iter().any(|option| {
@@ -217,8 +216,9 @@ pub(crate) fn generator(given: Option<&str>) -> String {
 /// The header of an output with the objects of several inputs. A required feature of any input is required. Optional
 /// features and source are kept if all inputs agree; canonical order is declared only if there is a single input that
 /// declares it. If every input has a bounding box, the output has the box around all of them. The replication state is
-/// the oldest, because the output may lack later changes. A field of it that some input lacks is left out. If the
-/// inputs come from several servers, the URL and the sequence number are left out. Fails if there is no input.
+/// the oldest, because the output may lack later changes. A field of the replication state that some input lacks is
+/// left out. If the inputs come from several servers, the URL and the sequence number are left out. Fails if there is
+/// no input.
 pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     let (first, rest) = files
         .split_first()

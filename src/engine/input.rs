@@ -23,8 +23,8 @@ pub(crate) fn open(path: &Path, ctx: &Context) -> Result<PbfFile> {
     open_in(path, Compression::Lz4, ctx)
 }
 
-/// Opens an input for questions about the whole file, which the summary of its table of contents may answer. The table
-/// is read only if the file has no summary.
+/// Opens an input for a command that needs facts about the whole file. The summary of the table of contents has these
+/// facts; the table itself is read only if the file has no summary.
 pub(crate) fn open_for_summary(path: &Path, ctx: &Context) -> Result<PbfFile> {
     let (input, format) = open_any(path, ctx)?;
     match format {
@@ -39,8 +39,8 @@ pub(crate) fn open_to_copy(path: &Path, write: &WriteOptions, ctx: &Context) -> 
     open_in(path, write.compression, ctx)
 }
 
-/// As [`open_to_copy`], for a command that [writes changesets](super::changesets::put) itself where `output` has room
-/// for them.
+/// As [`open_to_copy`], for a command that [writes changesets](super::changesets::put). Warns that they are left out
+/// only if the format of `output` has no changesets.
 pub(crate) fn open_with_changesets(
     path: &Path,
     output: &OutputOptions,
@@ -73,9 +73,9 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
 }
 
 /// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with
-/// `compression`. A change file becomes a history file: its deletions are deleted versions. So does a text that is
-/// named as one, has deleted versions, or has several versions of an object. Changesets are left out without a note:
-/// [`PbfFile::changesets`] has their number.
+/// `compression`. A change file becomes a history file, in which its deletions are deleted versions. Another text
+/// becomes a history file if its name or the context says so, or if it has deleted versions or several versions of an
+/// object. Changesets are left out without a note: [`PbfFile::changesets`] has their number.
 pub(crate) fn to_pbf(
     input: Input,
     format: Option<TextFormat>,
@@ -136,8 +136,7 @@ fn converted(
 /// Returns a file with the objects of `file` in canonical order, and the plan of that file. If `file` is in order, it
 /// is returned itself. Otherwise its objects are sorted into a temporary file in the directory `scratch`, with the
 /// compression of `write`, and the user is informed. If the header declares canonical order, `file` is sorted only if
-/// an index contradicts the header. The order of the versions of an object that continues in another blob is not
-/// checked.
+/// an index contradicts the header. The order of versions of an object that are in different blobs is not checked.
 pub(crate) fn in_order(
     file: PbfFile,
     write: &WriteOptions,

@@ -41,8 +41,9 @@ use crate::io::SizeHint;
 use crate::runtime::Context;
 use std::path::Path;
 
-/// Opens a file in any format: PBF, OSM XML, OsmChange, OPL, o5m or o5c, compressed or not. What is not PBF is first
-/// converted to a temporary PBF file without a name; of a change file, deletions become deleted versions.
+/// Opens a file in any format: PBF, OSM XML, OsmChange, OPL, o5m or o5c, compressed or not. A file in another format
+/// than PBF is first converted to an unnamed temporary PBF file. The deletions of a change file become deleted
+/// versions.
 ///
 /// # Errors
 ///

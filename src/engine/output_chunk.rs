@@ -1,4 +1,4 @@
-//! Chunks of an output that threads decode and encode in another form.
+//! Chunks of an output that threads decode, in order to encode them in another form.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobDecoder;

@@ -103,8 +103,9 @@ impl OutputOptions {
 }
 
 impl Format {
-    /// The options with which workers encode blobs for an output in this format with the options `write`. Blobs that
-    /// the output decodes again, because it is text or changes the form of objects, are not compressed.
+    /// The options with which workers encode blobs for an output in this format. `write` are the options of the output.
+    /// Workers do not compress blobs if the output decodes them again, because it is text or changes the form of
+    /// objects.
     pub(crate) fn encoding(self, write: WriteOptions) -> WriteOptions {
         if self == Self::Pbf && !write.changes_objects() {
             write

@@ -155,8 +155,8 @@ struct Members {
     others: Vec<ObjectId>,
 }
 
-/// The members of the relations of a block: the nodes and ways of wanted relations, and the relations of those that
-/// `is_followed` selects.
+/// The members of relations of a block: the nodes and ways in relations that `is_wanted` selects, and the relations in
+/// relations that `is_followed` selects.
 fn members(
     block: &Block<'_>,
     is_wanted: impl Fn(i64) -> bool,
@@ -175,13 +175,15 @@ fn members(
 
 /// The number of levels of nested relations that are followed one by one. Hardly any relation has more.
 const LEVELS: usize = 4;
-/// A level of relations is read by itself if at most one in so many blobs of relations may have some of them.
+/// A level of relations is read by itself if at most one in this number of blobs with relations may have relations of
+/// the level.
 const PART_OF_BLOBS: usize = 8;
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`.
 ///
-/// If few blobs may have the wanted relations, these blobs are read, then those with the relations among the members,
-/// and so on. Otherwise, and for the levels after [`LEVELS`], all blobs of relations are read.
+/// If few blobs may have the wanted relations, only these blobs are read, then the blobs that may have the next level:
+/// the relations among the members. If many blobs may have the relations of a level, and after [`LEVELS`] levels, all
+/// blobs of relations are read.
 fn relations(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -226,7 +228,8 @@ fn relations(
 }
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`. Reads all blobs of
-/// relations, and some of them twice: it is known only after the first pass which relations are reached.
+/// relations. Blobs with relations that are reached only through others are read twice, because the first pass shows
+/// which these are.
 fn members_of_all(
     file: &PbfFile,
     plan: &BlobPlan,

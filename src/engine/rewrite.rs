@@ -32,9 +32,9 @@ pub(crate) struct Rewrite<'f> {
 }
 
 impl<'f> Rewrite<'f> {
-    /// Calls `rewrite` with each blob and an encoder, and passes the outcomes to the sink in the order
-    /// of the entries. The second value that `rewrite` returns is passed to `note`, in the same order. `init` creates
-    /// the scratch value of a worker.
+    /// Calls `rewrite` with each blob and an encoder, and passes the outcomes to the sink in the order of the entries.
+    /// The second value that `rewrite` returns is passed to `note` in the same order. `init` creates the scratch value
+    /// of a worker.
     pub(crate) fn run<S, T: Send>(
         self,
         sink: &mut Sink,

@@ -129,15 +129,15 @@ pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
         && one.kinds.single().is_some()
 }
 
-/// The blob that stays of several equal ones. Its place among the inputs decides about objects with the same key in
-/// other blobs.
+/// The choice of the blob that stays of several equal blobs. It matters if a further blob has objects with the same
+/// keys: the order of the inputs then decides which objects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EqualBlobs {
     KeepFirst,
     KeepLast,
 }
 
-/// Sorts blobs by first key, and removes blobs that are equal to their neighbours, so that one of them stays.
+/// Sorts blobs by first key. Of adjacent blobs that are equal, only one stays.
 pub(crate) fn without_equals(mut blobs: Vec<Source>, equal: EqualBlobs) -> Vec<Source> {
     blobs.sort_by_key(|source| source.entry.first_key());
     blobs.dedup_by(|later, kept| {

@@ -38,7 +38,7 @@ pub struct WriteSummary {
     pub blobs_rewritten: u64,
 }
 
-/// Writes one file from the outcomes of blobs, in any format.
+/// Writes one file, in any format, from the outcomes of blobs.
 pub(crate) struct Sink {
     output: SinkOutput,
     summary: WriteSummary,
@@ -72,7 +72,7 @@ impl Sink {
         )
     }
 
-    /// Begins a file in an open output: one of those that are written at the same time and share `encoders`.
+    /// Begins a file in an open output. All outputs that are written at the same time share `encoders`.
     pub(crate) fn in_output(
         output: OpenOutput,
         format: Format,

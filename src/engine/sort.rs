@@ -42,13 +42,14 @@ pub enum Dedupe {
     /// All duplicates are kept.
     #[default]
     KeepAll,
-    /// Of each object only the highest version is kept, once. If an input is a history file, all versions are kept,
+    /// Only the highest version of each object is kept, once. If an input is a history file, all versions are kept,
     /// each once.
     HighestVersion,
     /// All versions are kept, each once.
     EachVersion(EqualVersions),
-    /// The objects are changes, and the last change of each object is kept: the highest version, of equal versions the
-    /// latest time, of equal times, and if a time is missing, the last one in the order of the inputs.
+    /// The objects are changes, and the last change of each object is kept: the one with the highest version. Of
+    /// changes with equal versions, the one with the latest time is kept. If the times are equal or one is missing, the
+    /// last one in the order of the inputs is kept, unless [`LastChange::of_extracts`] is set.
     LastChange(LastChange),
 }
 
@@ -61,7 +62,7 @@ pub enum EqualVersions {
     First,
     /// The last one.
     Last,
-    /// The first one; but a deletion rather than an object that is not deleted.
+    /// The first deletion; the first object if none of them is a deletion.
     FirstOrDeletion,
 }
 
@@ -69,7 +70,7 @@ pub enum EqualVersions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LastChange {
     /// Whether the inputs are the changes of several extracts for the same period, so that their order has no meaning.
-    /// Of equal versions and times, an object that exists is then kept rather than a deletion, and a missing time
+    /// If versions and times are equal, an object that exists is then kept rather than a deletion. A missing time
     /// counts as the latest.
     pub of_extracts: bool,
     /// The rank of a change without a version.
@@ -215,8 +216,8 @@ enum Attempt {
     Unsorted(BlobPlan),
 }
 
-/// Copies blobs as long as they prove to be in order, so that a sorted file without an index is checked and copied in
-/// one pass. At the first blob that is out of order, the unfinished output, which has no name yet, is dropped.
+/// Copies blobs as long as they prove to be in order. A sorted file without an index is thus checked and copied in one
+/// pass. At the first blob that is out of order, the unfinished output is dropped; it has no name yet.
 fn copy_while_sorted(
     job: &SortJob,
     file: &PbfFile,

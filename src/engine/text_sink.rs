@@ -239,7 +239,7 @@ impl TextEncoders {
         documents.len() - 1
     }
 
-    /// Hands a part of an output to the threads. Meanwhile, writes chunks that are ready.
+    /// Hands a part of an output to the threads, and writes the chunks that are ready.
     fn encode(&self, index: usize, form: TextForm, part: OutputChunk) -> Result<()> {
         let mut queue = self.queue.borrow_mut();
         let queue = match &mut *queue {

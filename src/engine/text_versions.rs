@@ -1,5 +1,5 @@
-//! Finds several versions of an object that are not next to each other in a text. Adjacent versions are found while the
-//! text is read; others can only occur in a text that is not in order.
+//! Finds several versions of an object that are not adjacent in a text. They can occur only in a text that is not in
+//! order. Adjacent versions are found while the text is read.
 
 use super::scan::Scan;
 use crate::error::Result;

@@ -14,7 +14,7 @@ use crate::pbf::{
 /// The error for a block with more objects than its [`Selection`], which is a bug.
 const UNDECIDED: FormatError = FormatError::new("internal error: an object without a decision");
 
-/// The outcomes of a blob, each with the index of its output; and the return value of the selecting closure, if it was
+/// The outcomes of a blob, each with the index of its output. The option has the return value of `select`, if it was
 /// called.
 type Filtered<T> = (Vec<(u32, BlobOutcome)>, Option<T>);
 

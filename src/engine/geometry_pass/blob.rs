@@ -13,10 +13,11 @@ use crate::runtime::{ChunkSender, Context};
 
 /// The number of bytes after which a batch of ways ends.
 const BATCH: usize = 1 << 20;
-/// The number of nodes after which their locations are sent before the end of a blob. Blobs of real files have fewer.
+/// The number of nodes after which a batch of locations is sent, even before the end of the blob. Blobs of real files
+/// have fewer nodes.
 const NODES: usize = 200_000;
 
-/// The state of a thread.
+/// The state of a thread that visits blobs.
 pub(super) struct BlobVisit<V> {
     reader: BlobDecoder,
     visits: Visits,

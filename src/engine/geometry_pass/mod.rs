@@ -1,8 +1,8 @@
 //! A pass over the objects of a file with their geometries.
 //!
-//! Relations are read first, for the ids of their member ways. Nodes and ways are then read once, and relations a
-//! second time, when the nodes of their ways are known. Objects are visited in the order nodes, ways, relations, and of
-//! each kind in the order of the file. The locations of nodes are looked up unless ways have them.
+//! Relations are read first, for the ids of their member ways. Then nodes and ways are read once. Relations are read a
+//! second time when the nodes of their member ways are known. Nodes are visited before ways, and ways before relations;
+//! the objects of each kind are visited in file order. The locations of nodes are looked up unless ways have them.
 
 mod blob;
 
@@ -24,12 +24,12 @@ pub(crate) trait Visitor {
     /// A result, which the command's thread takes in the order of the file.
     type Found: Send + 'static;
 
-    /// Whether each object of a block is visited, in file order; `None` if all objects are.
+    /// For each object of a block, in file order, whether it is visited; `None` if all objects are.
     fn select(&self, _: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
         Ok(None)
     }
 
-    /// A way is visited only if it has one of these keys; `None` if ways need no key.
+    /// The keys of which a way must have at least one to be visited; `None` if all ways are visited.
     fn way_keys(&self) -> Option<&'static [&'static str]> {
         None
     }
@@ -132,7 +132,8 @@ pub(crate) fn on_earth(location: Location) -> Option<Point> {
 }
 
 impl<'a> GeometryPass<'a> {
-    /// A pass over a file. With `locations_in_ways`, ways have locations even if the header does not declare them.
+    /// Prepares a pass over a file. If `locations_in_ways`, the locations in ways are used even if the header does not
+    /// declare them.
     ///
     /// # Errors
     ///

@@ -18,8 +18,9 @@ pub(super) enum Choice {
 pub(super) type Candidate<'c, 'a> = (&'c RawElement<'a>, &'c BlockUnits);
 
 impl KeptVersions {
-    /// The object that is kept of `before`, the last one that was kept, and `object`, which follows it. Objects with
-    /// the same key and version come in the order of the inputs.
+    /// Chooses between `before`, the object that was kept last, and `object`, which follows it in canonical order.
+    /// Objects with different keys are both kept. Objects with the same key and version must come in the order of the
+    /// inputs.
     pub(super) fn choose(
         self,
         before: Candidate<'_, '_>,
@@ -49,7 +50,7 @@ impl KeptVersions {
         })
     }
 
-    /// The blob that is kept of two equal ones with another blob between them.
+    /// The blob that is kept of several equal blobs.
     pub(super) const fn equal_blobs(self) -> EqualBlobs {
         match self {
             Self::LastChange(_) | Self::EachVersion(EqualVersions::Last) => EqualBlobs::KeepLast,
@@ -59,7 +60,7 @@ impl KeptVersions {
 }
 
 impl LastChange {
-    /// Whether `object` takes the place of `before`, which comes before it.
+    /// Whether `object` is a later change than `before`, which precedes it, and replaces it.
     fn supersedes(
         self,
         object: Candidate<'_, '_>,

@@ -1,7 +1,8 @@
 //! The locations in the ways of several inputs that become one file of current data.
 //!
-//! The same node may be in two inputs in two versions, one of which is written. The ways of the other input then have
-//! the wrong location of that node. Only nodes whose location differs between inputs are remembered.
+//! Two inputs may have different versions of a node, of which one is written. The ways of the other input then have the
+//! wrong location of that node. Locations are held in memory only for nodes whose location differs between inputs, and
+//! for nodes that the input of a way has no location for.
 
 use super::kept::Choice;
 use super::merged::{BlockError, Merged, parse_all, units_of};
@@ -32,7 +33,8 @@ pub(super) enum WayLocations {
 /// The nodes whose location in a way may differ from that of the node in the output.
 #[derive(Debug, Default)]
 pub(super) struct MovedNodes {
-    /// Nodes that ways refer to, but whose location is not known from the input of the way.
+    /// Nodes of ways whose location in the way cannot be compared with that of a node: the way has none for the node,
+    /// or the input of the way omits nodes.
     wanted: IdSet,
     /// The locations in the output of the wanted nodes, and of those whose location differs between inputs.
     locations: FxHashMap<i64, Option<Location>>,
@@ -82,7 +84,7 @@ impl WayLocations {
             header.set_locations(None);
             return Ok(Self::Drop);
         }
-        // Inputs without ways do not count for declarations about ways.
+        // A feature about ways is declared if all inputs with ways declare it.
         for name in [feature::LOCATIONS, feature::ALL_NODES] {
             if with(true).all(|(file, _)| file.header.has(name)) {
                 header.set_optional(name, true);
@@ -97,7 +99,7 @@ impl WayLocations {
         Ok(Self::Agree(moved))
     }
 
-    /// Whether a blob that could be copied has to be decoded first.
+    /// Whether ways of a blob may get other locations, so that the blob has to be decoded and cannot simply be copied.
     pub(super) fn may_change(&self, entry: &BlobEntry) -> bool {
         entry.kinds.contains(ObjectKind::Way)
             && match self {
@@ -107,7 +109,8 @@ impl WayLocations {
             }
     }
 
-    /// The payload with the locations that the nodes of the output have; `None` if it stays as it is.
+    /// A payload in which ways have the locations that their nodes have in the output; `None` if the payload does not
+    /// change.
     pub(super) fn relocated(
         &self,
         entry: &BlobEntry,
@@ -134,8 +137,8 @@ impl WayLocations {
         Ok((relocated.ways > 0).then_some(out))
     }
 
-    /// Finds the nodes that move, where [`WayLocations::Agree`] needs them. Reads the nodes of all steps that may have
-    /// some.
+    /// Finds the [`MovedNodes`] of [`WayLocations::Agree`]; does nothing for the other variants. Reads the nodes of all
+    /// steps that may have moved nodes.
     pub(super) fn find_moved(
         &mut self,
         steps: &[MergeStep],
@@ -241,7 +244,8 @@ fn compare_nodes(
             found.push((id, location));
         }
     };
-    // The object that is kept so far, its location, and whether another version of it has another one.
+    // The object that is kept so far with the index of its source, its location, and whether another version of it has
+    // another location.
     let mut last = None;
     while let Some((index, object)) = merged.next()? {
         if object.key.0 != ObjectKind::Node {

@@ -20,7 +20,7 @@ pub(super) fn parse_all(payloads: &[Vec<u8>]) -> Result<Vec<Block<'_>>, BlockErr
     payloads.map(parse).collect()
 }
 
-/// Returns the units of a block by its index, which is that of its source.
+/// Returns a function from the index of a block, which is that of its source, to the units of the block.
 pub(super) fn units_of<'b>(blocks: &'b [Block<'_>]) -> impl Fn(usize) -> BlockUnits + 'b {
     |index| blocks[index].units
 }

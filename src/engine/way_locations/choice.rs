@@ -21,7 +21,8 @@ const BYTES_PER_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
 const A_REFERENCE: u64 = 8;
 /// The approximate number of blobs in the sample that the number of references is estimated from.
 const SAMPLED: usize = 24;
-/// The maximum number of bytes that the reserve of a range has in addition to a sixteenth of the range's share.
+/// The limit, in bytes, of the second part of the reserve of a range. The first part is a sixteenth of the range's
+/// share; the second is as large, up to this limit.
 const SLACK: u64 = 1 << 20;
 /// The number of open files allowed for anything but the temporary files of ranges.
 const OTHER_FILES: u64 = 64;
@@ -145,7 +146,8 @@ impl Memory {
         }
     }
 
-    /// Returns the choice of `form`. Fails if everything else and locations of `bytes` bytes exceed the maximum memory.
+    /// Returns the choice of a store in memory in the form `form`, whose locations take `bytes` bytes. Fails if these
+    /// and everything else exceed the maximum memory.
     fn check(&self, file: &PbfFile, bytes: u64, form: StoreForm) -> Result<Choice> {
         let needed = self.fixed + bytes;
         if needed > self.limit {
@@ -160,9 +162,8 @@ impl Memory {
         Ok(Choice::InMemory(form))
     }
 
-    /// Cuts the ids into as few ranges as the memory allows, and fails if no number of ranges fits. A number of ranges
-    /// that the user gave is not compared with the memory. The number of ranges is limited by the number of files that
-    /// may be open.
+    /// Cuts the ids into as few ranges as the maximum memory allows. Fails if no number of ranges fits. A number that
+    /// the user gave is not compared with the memory. The number of files that may be open limits the number of ranges.
     fn partitions(
         &self,
         file: &PbfFile,

@@ -45,7 +45,7 @@ impl IndexType {
     }
 }
 
-/// The choices of a look-up that the user may make.
+/// The user's options for looking up locations.
 #[derive(Debug, Clone)]
 pub(crate) struct LocateOptions {
     pub index_type: IndexType,
@@ -109,7 +109,7 @@ impl NodeParts {
     }
 }
 
-/// A look-up of the locations of all ways of a file, with the method that suits it.
+/// Looks up the locations of all ways of a file, with the method that the user or the memory determines.
 pub(crate) struct WayLocator<'f> {
     file: &'f PbfFile,
     plan: &'f BlobPlan,
@@ -159,8 +159,8 @@ impl<'f> WayLocator<'f> {
         }
     }
 
-    /// Reads the locations of all nodes. `read` gets the blobs of nodes in order, in one call or in several; it adds
-    /// all of their nodes to the store, and may do more with them.
+    /// Reads the locations of all nodes. `read` gets the blobs of nodes in order, in one call or in several. It must
+    /// add all of their nodes to the store, and may do more with them.
     pub(crate) fn locate(
         &self,
         read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
