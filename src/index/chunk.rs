@@ -29,7 +29,8 @@ pub(super) enum Slot<'a> {
     /// No memory: the chunk is empty or absent.
     #[default]
     Nowhere,
-    /// The list, and the part of the list that contains the offset if offsets are evenly distributed.
+    /// The list, and the part of it in which the offset is expected, on the assumption that offsets are evenly
+    /// distributed.
     Array(&'a [u16], &'a [u16]),
     /// The word of the bitmap that contains the bit of the offset.
     Word(&'a u64),
@@ -152,8 +153,8 @@ impl Chunk {
     }
 }
 
-/// The part of an ascending list that contains `offset` if offsets are evenly distributed. Returns the index at which
-/// this part starts, and the part.
+/// The part of an ascending list in which `offset` is expected, on the assumption that offsets are evenly distributed.
+/// Returns the index at which this part starts, and the part.
 #[inline]
 fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
     let guess = (list.len() * usize::from(offset)) >> CHUNK_BITS;

@@ -15,8 +15,8 @@ use super::values::Values;
 ///   there is a single number.
 #[derive(Debug, Default, Clone)]
 pub struct IdMap {
-    /// A filter for look-ups: most look-ups are of ids without a number that are not close to an id with a number. One
-    /// bit of this table answers such a look-up, and the table fits into the processor's cache.
+    /// A filter for look-ups, small enough for the processor's cache. Most look-ups are of ids that have no number and
+    /// are not close to an id with a number. One bit of this table answers such a look-up.
     taken: ChunkTable<Taken>,
     chunks: ChunkTable<Values>,
     len: u64,

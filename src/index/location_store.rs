@@ -373,9 +373,9 @@ impl LocationStore {
         location.copied().flatten()
     }
 
-    /// Appends the location of the node with each id to `locations`; `None` if the store does not have the node, or if the
-    /// node has no location. Ids are looked up in batches whose cache
-    /// misses overlap, which is several times as fast as single look-ups.
+    /// Appends the location of the node with each id to `locations`; `None` if the store does not have the node, or if
+    /// the node has no location. Ids are looked up in batches whose cache misses overlap, which is several times as
+    /// fast as single look-ups.
     pub fn get_all(&self, ids: &[i64], locations: &mut Vec<Option<Location>>) {
         const AT_A_TIME: usize = 64;
         const NONE: &Option<Location> = &None;

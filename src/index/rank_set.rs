@@ -15,8 +15,8 @@ pub struct RankSet {
 /// The ranks of the ids of a chunk.
 #[derive(Debug, Default, Clone)]
 struct Ranks {
-    /// The smallest rank in the chunk; if the chunk contains the id 0, one less than the smallest rank of the other
-    /// ids.
+    /// The smallest rank in the chunk. If the chunk contains the id 0, it is one less than the smallest rank of the
+    /// other ids.
     first: u64,
     /// The number of ids in a chunk of negative ids, in which ranks descend as ids ascend; `None` for other chunks.
     backwards: Option<u64>,

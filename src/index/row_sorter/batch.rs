@@ -20,8 +20,8 @@ struct Row {
 }
 
 impl RowBatch {
-    /// A batch with room for rows that take `memory` bytes, so that it does not grow by doubling. Room that is not used
-    /// takes no memory.
+    /// A batch with room for rows that take `memory` bytes, so that it does not grow by doubling. The operating system
+    /// allocates memory only for the room that is used.
     pub(super) fn with_room(memory: usize) -> Self {
         Self {
             bytes: Vec::with_capacity(memory),
@@ -76,8 +76,8 @@ impl RowBatch {
         self.rows = rows;
     }
 
-    /// Sorts the rows, keeps the first ones, and removes the others: keeps as many as take `memory` bytes, but one at
-    /// least.
+    /// Sorts the rows and keeps the first ones: as many as fit into `memory` bytes, but at least one. Removes the
+    /// others.
     pub(super) fn keep_first(&mut self, memory: usize) {
         self.sort();
         let mut len = 0;

@@ -10,9 +10,9 @@ const PAGE_BITS: u32 = 12;
 /// The meaning of the bits of a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyBits {
-    /// The number of low bits that are not counted: ranges end where the other bits change.
+    /// The number of low bits that counts leave out. A range ends only where the other bits change.
     pub uncounted: u32,
-    /// The number of bits below those of the group: a range has keys of one group.
+    /// The number of bits below the bits of the group. A range has keys of one group only.
     pub below_group: u32,
 }
 
@@ -37,12 +37,12 @@ impl WorkItem for KeyRange {
     }
 }
 
-/// The number of rows of each key, without the keys' lowest bits.
+/// The number of rows of each counted key, which is a key without its uncounted bits.
 #[derive(Debug)]
 pub(super) struct KeyCounts {
     bits: KeyBits,
     pages: BTreeMap<u64, Box<[u16; 1 << PAGE_BITS]>>,
-    /// The numbers of rows beyond [`u16::MAX`] of counted keys that have more.
+    /// For counted keys with more than [`u16::MAX`] rows, the number of rows in excess of that.
     beyond: BTreeMap<u64, u64>,
 }
 

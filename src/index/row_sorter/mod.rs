@@ -1,11 +1,11 @@
 //! Sorts rows of bytes by a key, in bounded memory.
 //!
 //! Threads add batches of rows. The thread whose batch completes a run sorts the rows of the run, cuts them into blocks
-//! and compresses these. Runs beyond the limit of memory go to temporary files, a file each; many short runs are merged
-//! into a long one, so that a block always holds many rows of the range that it is read for. Rows are then read in
-//! order, one range of keys at a time: a range reads the blocks of all runs that it meets. Ranges depend on the keys
-//! alone, so that neither the number of runs nor that of threads changes the order of rows or the place where ranges
-//! end.
+//! and compresses the blocks. Runs beyond the limit of memory go to temporary files, one file per run. Many short runs
+//! are merged into a long one, so that most rows of a block belong to the range for which the block is read. Rows are
+//! then read in order, one range of keys at a time, from the blocks of all runs that overlap the range. Ranges depend
+//! on the keys alone: neither the number of runs nor the number of threads changes the order of rows or the ends of
+//! ranges.
 
 mod batch;
 mod counts;
@@ -23,19 +23,20 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The number of runs in files that are merged into a run of the next level, which limits the open files of a level.
+/// The number of runs in files that are merged into a run of the next level. It limits the number of open files per
+/// level.
 const MERGED: usize = 64;
 
 /// The limits of a sort.
 #[derive(Debug, Clone)]
 pub(crate) struct RowLimits {
-    /// The number of bytes of rows in a run that is sorted.
+    /// The number of bytes of rows at which a run is complete and is sorted.
     pub run: usize,
     /// The maximum number of bytes of compressed runs in memory.
     pub memory: usize,
 }
 
-/// Rows that several threads add.
+/// Collects rows from several threads, and sorts them.
 #[derive(Debug)]
 pub(crate) struct RowSorter {
     limits: RowLimits,
@@ -56,7 +57,7 @@ struct State {
 }
 
 impl RowSorter {
-    /// A sort without rows. Runs beyond the limit go to unnamed files in `directory`.
+    /// A sorter without rows. Runs beyond the limit go to unnamed files in `directory`.
     pub(crate) fn new(limits: RowLimits, bits: KeyBits, directory: &Path) -> Self {
         Self {
             limits,
@@ -200,12 +201,13 @@ impl SortedRows {
         Ok(batch.shared())
     }
 
-    /// The rows of a range in parts. Memory depends on the length of a part, even if many rows have the same key.
+    /// The rows of a range in parts. Memory depends only on the length of a part, even if many rows have the same key.
     pub(crate) fn portions(&self, range: KeyRange) -> RowPortions<'_> {
         RowPortions::new(self, range)
     }
 
-    /// Passes the rows of each run with keys in a range to `take` in the order of keys, until it breaks.
+    /// Passes the rows with keys in a range to `take`, one run after another. The rows of a run come in the order of
+    /// keys, until `take` breaks; the next run follows then.
     fn for_each_until(
         &self,
         keys: &Range<u64>,

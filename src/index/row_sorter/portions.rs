@@ -4,13 +4,13 @@ use super::{BlockBuffer, KeyRange, RowBatch, SharedRows, SortedRows};
 use crate::error::Result;
 use std::ops::ControlFlow;
 
-/// The rows of a range that are not taken yet. Each part is found by one pass over these rows, which ends behind the
-/// part.
+/// The rows of a range that are not taken yet. Each part is found by one pass over the rest of the range. In each run,
+/// the pass ends after the keys of the part.
 pub(crate) struct RowPortions<'s> {
     sorted: &'s SortedRows,
     range: KeyRange,
     taken: u64,
-    /// The last row that was taken with its key, and the number of taken rows that equal it.
+    /// The key and the bytes of the last row that was taken, and the number of taken rows that equal it.
     last: Option<(u64, Vec<u8>, usize)>,
 }
 
@@ -29,7 +29,7 @@ impl<'s> RowPortions<'s> {
         self.range.rows - self.taken
     }
 
-    /// The next rows: as many as take `memory` bytes, but one at least. Up to twice as many are held meanwhile.
+    /// The next rows: as many as fit into `memory` bytes, but at least one. Up to twice as many are held meanwhile.
     pub(crate) fn next(&mut self, memory: usize) -> Result<SharedRows> {
         let (mut held, mut buffer) = (RowBatch::with_room(2 * memory), BlockBuffer::default());
         // The rows from this one on belong to later parts.

@@ -134,7 +134,7 @@ impl BlockBuffer {
     }
 }
 
-/// The difference between the keys of the next row and of the first, and the place of the next row.
+/// The key of the next row, relative to the key of the first row, and the range of the bytes of the next row.
 fn next_row(rows: &[u8], at: &mut usize) -> Result<(u64, Range<usize>), FormatError> {
     let key = read_varint(rows, at)?;
     let len = read_varint(rows, at)? as usize;
