@@ -72,8 +72,8 @@ impl BlobDecoder {
 
     /// The uncompressed payload of a blob, which is valid until the next call.
     ///
-    /// Fails if the payload contradicts the entry in content hash, or in kinds, number, id range or order of objects: a
-    /// plan made from the entry would be wrong.
+    /// Fails if the payload contradicts the entry: the content hash, or the kinds, number, id range or order of
+    /// objects. A plan made from the entry would be wrong.
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
         self.decompress(entry)
@@ -138,8 +138,8 @@ impl BlobDecoder {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// As [`decode`](Self::decode). `work` also gets the segments of the blob, so that those that do not change need
-    /// not be compressed again.
+    /// As [`decode`](Self::decode), but `work` also gets the segments of the blob. Segments that do not change need not
+    /// be compressed again.
     pub(crate) fn decode_in_segments<R>(
         &mut self,
         entry: &BlobEntry,
@@ -151,8 +151,8 @@ impl BlobDecoder {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// As [`decode`](Self::decode). `work` also gets the segments of a blob of nodes, each of which is a column, for
-    /// edits that leave most columns as they are.
+    /// As [`decode`](Self::decode), but `work` also gets the segments of a blob of nodes. Each segment is a column;
+    /// edits that leave most columns as they are can copy them.
     pub(crate) fn decode_in_columns<R>(
         &mut self,
         entry: &BlobEntry,

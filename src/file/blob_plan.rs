@@ -184,7 +184,7 @@ impl BlobPlan {
         let is_walk = |head: Result<FrameHead>| {
             head.is_ok_and(|head| matches!(item_of(head), PlanItem::Known(_)))
         };
-        // Where blobs are decoded, they are read anyway.
+        // Headers are not read ahead if blobs have to be decoded, because these are read as a whole.
         let reads_headers_only = file.frames().next().is_some_and(is_walk);
         let ahead = reads_headers_only
             .then(|| HeaderPrefetch::start(&file.input, file.data_start..file.data_end));
@@ -269,8 +269,8 @@ impl BlobPlan {
         Ok(())
     }
 
-    /// Whether the file is a history or change file that has several versions of an object, or deleted objects where
-    /// [`Context::disorder`] does not accept them as they come.
+    /// Whether the file is a history or change file with several versions of an object. Unless [`Context::disorder`] is
+    /// [`Disorder::Refuse`], a file with deleted objects is one, too.
     pub(crate) fn is_history(&self, file: &PbfFile, ctx: &Context) -> bool {
         let has_deleted = self.any(BlobFlags::DELETED);
         let is_accepted = ctx.disorder == Disorder::Refuse || !has_deleted;
@@ -278,8 +278,8 @@ impl BlobPlan {
             && !(is_accepted && self.has_each_object_once())
     }
 
-    /// The summary of a table of contents with these entries; `None` unless each blob has objects of one kind only, and
-    /// every fact about it is known. `flags` are those of the table.
+    /// The summary of a table of contents with these entries and `flags`. `None` unless each blob has objects of one
+    /// kind only, and all facts about each blob are known.
     pub fn summary(&self, flags: TocFlags) -> Option<TocSummary> {
         TocSummary::of(&self.entries, self.is_sorted(), flags)
     }

@@ -30,8 +30,8 @@ impl Place {
     }
 }
 
-/// Reads the blobs of a PBF file from a stream, one at a time, as they come. Nothing is read ahead, and nothing is kept:
-/// memory is that of one blob.
+/// Reads the blobs of a PBF file from a stream, one at a time, as they come. Nothing is read ahead, and nothing is
+/// kept: memory is that of one blob.
 ///
 /// Blobs are compressed until [`DataBlob::decode`], so that they can be passed to other threads.
 ///
@@ -173,7 +173,7 @@ pub struct DataBlob {
     /// The Blob message.
     body: Vec<u8>,
     place: Place,
-    /// The entry by which the blob was chosen, with which its contents are compared.
+    /// The entry by which the blob was chosen. The contents are compared with it.
     entry: Option<BlobEntry>,
 }
 
@@ -240,8 +240,8 @@ impl DataBlock {
         Block::parse(&self.payload).map_err(|error| self.place.error(error))
     }
 
-    /// All objects, in order. Their strings are borrowed from the block. To visit objects without copies of their lists,
-    /// use [`Block::try_for_each`].
+    /// All objects, in order. Their strings are borrowed from the block. To visit objects without copies of their
+    /// lists, use [`Block::try_for_each`].
     ///
     /// # Errors
     ///

@@ -60,8 +60,8 @@ impl ElementReader {
         Ok(Self::of_file(PbfFile::of_input(input, &ctx)?, ctx))
     }
 
-    /// Copies a stream to an unnamed temporary file, which is then read. [`BlobStream`](super::BlobStream) reads a stream
-    /// as it comes.
+    /// Copies a stream to an unnamed temporary file, which is then read. [`BlobStream`](super::BlobStream) reads a
+    /// stream as it comes.
     ///
     /// ```
     /// # let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/table-version-1.osm.pbf"))?;
@@ -106,8 +106,8 @@ impl ElementReader {
         }
     }
 
-    /// Restricts the reader to some objects. Blobs without them, according to an index, are not read: of a sorted file
-    /// with a table of contents, one blob is read for an id.
+    /// Restricts the reader to some objects. Blobs without these objects, according to an index, are not read. In a
+    /// sorted file with a table of contents, one blob is read for each id.
     ///
     /// ```no_run
     /// use pbfhogg::{ElementReader, ObjectId, ObjectKind};
@@ -139,10 +139,10 @@ impl ElementReader {
         &self.file.header
     }
 
-    /// The blobs that may contain selected objects, in file order. They are read when they are asked for, and compressed
-    /// until [`DataBlob::decode`].
+    /// The blobs that may contain selected objects, in file order. Each blob is read when the iterator reaches it, and
+    /// stays compressed until [`DataBlob::decode`].
     ///
-    /// All objects of a blob are there, selected or not.
+    /// A blob has all its objects, selected or not.
     ///
     /// # Errors
     ///
@@ -339,7 +339,7 @@ impl ElementReader {
         identity: impl Fn() -> T + Sync,
         reduce: impl Fn(T, T) -> T + Sync,
     ) -> Result<T> {
-        // The two are `None` only while `reduce` has their values.
+        // `total` and `part` are `None` only while `reduce` has their values.
         let mut total = Some(identity());
         self.pass().run_stream(
             self.entries(),
@@ -400,8 +400,8 @@ impl ElementReader {
         })
     }
 
-    /// Folds all objects as [`par_fold`](Self::par_fold) does, until `fold` fails. No blob is begun after that: those that
-    /// other threads are reading are the last.
+    /// Folds all objects as [`par_fold`](Self::par_fold) does, until `fold` fails. After that, threads finish the blobs
+    /// that they have begun, and begin no other.
     ///
     /// ```no_run
     /// use pbfhogg::ElementReader;
@@ -422,8 +422,8 @@ impl ElementReader {
     ///
     /// # Errors
     ///
-    /// As [`for_each`](Self::for_each), and an error of `fold`: the first that occurs, which need not be the first in the
-    /// file.
+    /// As [`for_each`](Self::for_each), and an error of `fold`: the first that occurs, which need not be the first in
+    /// the file.
     pub fn par_try_fold<S: Send, E: From<Error> + Send>(
         &self,
         init: impl Fn() -> S + Sync,

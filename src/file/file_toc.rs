@@ -31,8 +31,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Removes the entries of blobs that are parts of tables about another file. A program that knows only version 1
-    /// takes them for blobs without objects and copies them.
+    /// Removes the entries of blobs that are parts of tables about another file. A program that knows only tables of
+    /// version 1 copies such blobs, because it takes them for data blobs without objects.
     fn drop_copied_tocs(&mut self) -> Result<()> {
         let Some(mut toc) = self.toc.take() else {
             return Ok(());
@@ -51,7 +51,7 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Uses the table of contents at offset `start` of a file whose header announces `file_len` bytes.
+    /// Uses the table of contents at offset `start`. `file_len` is the length of the file according to its header.
     pub(super) fn use_toc_at(&mut self, start: u64, file_len: u64, ctx: &Context) -> Result<()> {
         if !self.has_length(file_len)? {
             return Ok(());
@@ -70,8 +70,7 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Whether the file has `file_len` bytes and ends with a table of contents from offset `start` on, as its last
-    /// bytes say.
+    /// Whether the file has `file_len` bytes, and its last bytes name `start` as the offset of the table of contents.
     pub(super) fn ends_with_toc_from(&self, start: u64, file_len: u64) -> Result<bool> {
         let mut tail = [0; TOC_TAIL_LEN];
         let offset = file_len.saturating_sub(TOC_TAIL_LEN as u64);
@@ -132,7 +131,7 @@ impl PbfFile {
                 self.reject_toc(&problem);
                 self.data_end = start;
             }
-            // The last table is that of another file: the offset in it is an offset in that other file.
+            // The last table belongs to another file, and so does the offset in it.
             Err(_) => return self.handle_missing_toc(),
         }
         Ok(())
@@ -222,8 +221,8 @@ impl PbfFile {
         self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
     }
 
-    /// Whether the file can have the spatial layout that its table declares: its ways have locations, and it is no
-    /// history.
+    /// Whether the file can have the spatial layout that its table declares. It must not be a history, and at least one
+    /// blob with ways must have locations or only ways without nodes.
     fn may_be_spatial(&self, toc: &Toc) -> bool {
         let ways = toc.entries.iter();
         let mut ways = ways
@@ -245,8 +244,8 @@ impl PbfFile {
         declares(feature::LOCATIONS) && !declares(feature::HISTORY)
     }
 
-    /// Uses `toc` if all of its entries are possible and the data that it describes ends at `start`, where the table
-    /// begins, or before a table of ids. Otherwise sets [`toc_problem`](PbfFile::toc_problem).
+    /// Uses `toc` if all of its entries are possible, and the data that it describes ends where the tables begin: at
+    /// `start`, or before it if there is a table of ids. Otherwise sets [`toc_problem`](PbfFile::toc_problem).
     fn take_toc(&mut self, toc: Toc, start: u64) {
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
         let fits = if toc.flags.id_table {

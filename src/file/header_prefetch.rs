@@ -1,8 +1,8 @@
 //! Reading the headers of frames into the page cache ahead of a walk over them.
 //!
-//! The position of a frame follows from the header before it, so a walk waits for the disk once per frame. Several
-//! threads that walk from other places of the file keep as many reads in flight. Their results are not used: the walk
-//! itself reads every header, then from the page cache.
+//! The position of a frame follows from the header before it, so that a walk waits for the disk once per frame. Here
+//! several threads walk over other parts of the file at the same time. Their results are not used: the walk itself
+//! reads every header again, then from the page cache.
 
 use super::header_walker::HeaderWalker;
 use crate::io::Input;

@@ -25,7 +25,7 @@ pub(crate) struct IdTable<'f> {
 }
 
 impl PbfFile {
-    /// Opens the table of ids. `None` if the file has none, or if it cannot be used, which is a warning.
+    /// Opens the table of ids; `None` if the file has none. Warns and returns `None` if the table cannot be used.
     pub(crate) fn usable_id_table(&self, ctx: &Context) -> Result<Option<IdTable<'_>>> {
         if self.id_table_is_damaged.get().is_some() {
             return Ok(None);
@@ -87,7 +87,7 @@ impl PbfFile {
         Ok(bytes)
     }
 
-    /// The content of `read`, or `None` if the table of ids is damaged. Warns at the first damage of the file.
+    /// The value of `read`; `None` if it is an error, because the table of ids is damaged. Warns once per file.
     fn usable<T>(&self, read: Result<T, FormatError>, ctx: &Context) -> Option<T> {
         let warn = |problem: &FormatError| {
             if self.id_table_is_damaged.set(()).is_ok() {
@@ -113,16 +113,16 @@ impl<'f> IdTable<'f> {
         self.directory.fingerprint
     }
 
-    /// The range of the file that has the table, if all of it can be read. `None` if a section is damaged, which is a
-    /// warning.
+    /// The range of the file that has the table, if all sections can be read. Warns and returns `None` if one is
+    /// damaged.
     pub(crate) fn sound_range(&self, ctx: &Context) -> Result<Option<Range<u64>>> {
         let read = self.read_all(ctx, |_, _| Ok(()))?;
         Ok(self.file.usable(read.map(|()| self.range.clone()), ctx))
     }
 
     /// The offsets, ascending, of the blobs that may have an object for which `is_met` is true. `is_met` gets a kind,
-    /// and the first and the last id of a range in canonical order. Reads those sections of the table that have such a
-    /// range. `None` if a section is damaged, which is a warning.
+    /// and the first and the last id of a range in canonical order. Reads only the sections of the table that have such
+    /// a range. Warns and returns `None` if a section is damaged.
     pub(crate) fn blobs(
         &self,
         is_met: impl Fn(ObjectKind, i64, i64) -> bool,

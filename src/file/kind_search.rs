@@ -9,10 +9,10 @@ use crate::runtime::Context;
 use std::ops::Range;
 
 impl BlobPlan {
-    /// The blobs of a file, for a command that asks for their kinds only. If the file has no index and its header
-    /// declares canonical order, the places where kinds change are searched: about 50 blobs of a planet are decoded,
-    /// and a blob between two others of one kind has a [kind alone](BlobEntry::has_kinds_only). A blob that then turns
-    /// out to have other objects is an error when it is decoded.
+    /// The blobs of a file, for a command that asks only for their kinds. If the file has no index and its header
+    /// declares canonical order, a binary search finds the blobs at which kinds change; it decodes about 50 blobs of a
+    /// planet. The entry of a blob between two blobs of one kind then has [only the kind](BlobEntry::has_kinds_only).
+    /// If that is wrong, decoding the blob fails.
     pub(crate) fn of_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {
         let is_sorted = file.header.has(feature::SORTED) && !file.header.has(feature::HISTORY);
         if !is_sorted || file.toc.is_some() {

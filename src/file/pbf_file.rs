@@ -23,8 +23,8 @@ pub struct PbfFile {
     pub header: HeaderBlock,
     /// The table of contents; `None` if the file has none, or none that fits the file.
     pub toc: Option<Toc>,
-    /// The summary of the table of contents in the header; `None` if there is none, or the table is not used. If the
-    /// file was opened for it, `toc` is `None`.
+    /// The summary of the table of contents, from the header; `None` if there is none, or if the table is not used. If
+    /// the file was opened for the summary alone, `toc` is `None`.
     pub(crate) summary: Option<Box<TocSummary>>,
     /// The reason why the file's table of contents is not used; `None` if the table is used or the file has none.
     pub toc_problem: Option<String>,
@@ -32,8 +32,8 @@ pub struct PbfFile {
     pub(crate) changesets: Option<Box<TextChangesets>>,
     /// Offset in bytes of the first data frame.
     pub data_start: u64,
-    /// Offset in bytes of the end of the last data frame. If the file was opened for the summary alone, the offset of
-    /// the table of contents; the length of the file if there is no table.
+    /// Offset in bytes of the end of the last data frame. It is the offset of the table of contents if the file was
+    /// opened for the summary alone, and the length of the file if there is no table.
     pub data_end: u64,
     /// The range of the file that has its table of ids; `None` if it has none, or if the table of contents was not
     /// read.
@@ -233,7 +233,8 @@ fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
 /// The number of bytes by which the format of a file is recognised.
 const START_LEN: usize = 1024;
 
-/// The name of the OSM format other than PBF that begins with some bytes, and the function of the library that reads it.
+/// The name of the OSM format other than PBF that begins with some bytes, and the function of the library that reads
+/// it.
 fn text_format(start: &[u8]) -> Option<(&'static str, &'static str)> {
     let start = &start[..start.len().min(START_LEN)];
     let has = |text: &[u8]| memchr::memmem::find(start, text).is_some();

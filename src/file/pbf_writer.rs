@@ -23,8 +23,8 @@ use std::ops::Range;
 pub struct WriteOptions {
     /// Compression of blobs that are encoded anew.
     pub compression: Compression,
-    /// Whether the user chose the compression. If so, a message reports copied blobs, which keep the compression that
-    /// they have.
+    /// Whether the user chose the compression. If so, a warning reports copied blobs, because they keep their
+    /// compression.
     pub is_compression_explicit: bool,
     /// Whether copied blobs with another compression are compressed again.
     pub recompress: bool,
@@ -66,8 +66,8 @@ impl WriteOptions {
         !self.without.is_empty() || self.way_locations == BlobLocations::Drop || !self.dense_nodes
     }
 
-    /// The options for an output whose header, as derived from the inputs, is `header`: decisions that depend on the
-    /// inputs are made.
+    /// The options with all decisions made that depend on the inputs. `header` is the header of the output, as derived
+    /// from the inputs.
     pub(crate) fn for_header(self, header: &HeaderBlock) -> Self {
         let (is_located, is_history) =
             (header.has(feature::LOCATIONS), header.has(feature::HISTORY));
@@ -351,7 +351,8 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Appends a blob of an input unchanged. Only the BlobHeader is encoded anew, if the options require another one.
+    /// Appends a blob of an input unchanged, but encodes its BlobHeader anew if the output needs one with an index, or
+    /// if the BlobHeader has more than the required fields.
     pub fn copy(&mut self, input: &Input, entry: &BlobEntry) -> Result<()> {
         self.ctx.stats.blobs_copied.add(1);
         self.written.blobs_copied += 1;
@@ -445,7 +446,7 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Appends a table of ids, which is a range of an input. All data blobs must have been written.
+    /// Appends a table of ids by copying the range `table` of an input. All data blobs must have been written.
     pub(crate) fn copy_id_table(&mut self, input: &Input, table: Range<u64>) -> Result<()> {
         let len = table.end - table.start;
         self.copy_range(input, table.start, len)?;
@@ -460,8 +461,8 @@ impl PbfWriter {
         self.header.set_required(feature, true);
     }
 
-    /// Completes the file: verifies copied blobs if that is required, appends the table of contents, overwrites the
-    /// header, flushes everything to disk, and gives the file its name.
+    /// Completes the file: verifies copied blobs if the options demand it, appends the table of contents, overwrites
+    /// the header, flushes everything to disk, and gives the file its name.
     pub fn finish(mut self) -> Result<Written> {
         self.flush_copies()?;
         self.verify_copies()?;
