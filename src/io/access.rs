@@ -55,13 +55,14 @@ mod attributes {
 
     /// The extended attribute that holds the access control list.
     const LIST: &CStr = c"system.posix_acl_access";
-    /// Names of attributes that the system keeps itself: they describe the content, not the access, or cannot be set.
+    /// Prefixes of the names of attributes that are not copied: they describe the content, not the access, or cannot be
+    /// set.
     const OF_SYSTEM: [&str; 4] = ["system.", "security.ima", "security.evm", "btrfs."];
 
-    /// The attributes that the new file does not have.
+    /// The attributes of the old file that could not be copied to the new one.
     #[derive(Debug, Default)]
     pub(super) struct Lost {
-        /// Whether the new file has an access control list.
+        /// Whether the access control list was copied.
         pub has_list: bool,
         names: Vec<String>,
     }
@@ -79,9 +80,9 @@ mod attributes {
         }
     }
 
-    /// Copies extended attributes and the access control list of the file at `path`. Returns the permissions of the
-    /// group, if they are not those of the old file's mode, and the attributes that are lost. `is_group_lost`: the new
-    /// file belongs to another group.
+    /// Copies extended attributes and the access control list of the file at `path`. `is_group_lost` tells whether the
+    /// new file belongs to another group. Returns the group permissions of the new file's mode, or `None` if they are
+    /// those of the old file's mode; and the attributes that are lost.
     pub(super) fn copy(path: &Path, file: &File, is_group_lost: bool) -> (Option<u32>, Lost) {
         let mut lost = Lost::default();
         for name in names(path) {

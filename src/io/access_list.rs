@@ -7,7 +7,7 @@ const ENTRY: usize = 8;
 
 /// The tag of the entry for the file's group.
 const GROUP_OBJ: u16 = 0x04;
-/// The tag of the entry that limits all but the owner and others.
+/// The tag of the mask, which limits the permissions of all but the owner and others.
 const MASK: u16 = 0x10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl AccessList {
         entry.map(|entry| entry.permissions)
     }
 
-    /// The limit of all permissions but those of the owner and of others; `None` if the list has none.
+    /// The mask, which limits all permissions but those of the owner and of others; `None` if the list has none.
     pub(super) fn mask(&self) -> Option<u32> {
         self.permissions(MASK).map(u32::from)
     }

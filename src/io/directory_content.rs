@@ -4,7 +4,7 @@ use super::staging::is_temporary;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Whether this program has written the open file of a directory, given its path in the directory.
+/// Whether this program has written a file. Gets the path of the file in its directory, and the open file.
 pub(crate) type IsOwn = fn(&Path, &File) -> bool;
 
 /// The maximum depth of directories that are searched; this program writes no deeper ones.
@@ -32,7 +32,7 @@ impl Content {
     }
 }
 
-/// Whether a directory has entries. The path of the first one that this program has not written is an error.
+/// Whether a directory has entries. The error is the path of the first entry that this program has not written.
 fn walk(
     root: &Path,
     below: &Path,

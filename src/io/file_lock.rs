@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// A lock on a file, until the last clone is dropped or the process ends. All runs that replace a file in place take
-/// it. A process that locks a file twice shares the lock.
+/// A lock on a file, until the last clone is dropped or the process ends. A run takes it for each file that it replaces
+/// in place. If a process locks a file twice, both share the lock.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,

@@ -41,11 +41,11 @@ struct OpenInput {
     identity: Option<FileIdentity>,
 }
 
-/// The inputs of this process that are open, and some that were.
+/// The inputs of this process that are open, and some that are closed already.
 static OPEN: Mutex<Vec<Weak<OpenInput>>> = Mutex::new(Vec::new());
 
-/// The identities that the file at `path`, which has no symbolic links in it, had when inputs that are still open
-/// opened it.
+/// The identities of the file at `path` at the times when the inputs that are still open opened it. `path` must have no
+/// symbolic links in it.
 pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
     let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     let inputs = open.iter().filter_map(Weak::upgrade);
@@ -231,7 +231,7 @@ impl Input {
         Ok(())
     }
 
-    /// The open file, for kernel copies. Of a file of a web server, it has the ranges that were read.
+    /// The open file, for kernel copies. For a file of a web server, it has only the ranges that were fetched.
     pub fn file(&self) -> &File {
         &self.0.file
     }

@@ -61,7 +61,8 @@ pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
     }
 }
 
-/// Removes the temporary files in a directory that no process uses, those of earlier versions among them.
+/// Removes the temporary files in a directory that no process uses, including those with the names that earlier
+/// versions of this program gave.
 pub(crate) fn remove_temporary(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;

@@ -11,11 +11,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// New files in a directory that may have others, among them one by which readers find the new ones: the list. They are
-/// removed again unless they are kept at the end.
+/// New files in a directory, which may have other files already. One of the new files is the list, by which readers
+/// find the others. The new files are removed again unless [`complete`](Self::complete) succeeds.
 ///
-/// A directory that does not exist is written as a directory of tables is. In one that exists, the list is replaced
-/// when all other files have their names.
+/// A directory that does not exist is written to a staging directory, which gets its name at the end. In a directory
+/// that exists, the list is replaced when all other files have their names.
 #[derive(Debug)]
 pub(crate) struct ListedDirectory {
     root: PathBuf,
@@ -27,7 +27,7 @@ pub(crate) struct ListedDirectory {
 }
 
 impl ListedDirectory {
-    /// Begins files in a directory, which is made if it does not exist.
+    /// Begins files in a directory. A directory that does not exist is created at the end.
     pub(crate) fn create_or_extend(root: &Path) -> Result<Self> {
         let real = real_path(root);
         staging::clear(&real, |directory| {
@@ -130,9 +130,9 @@ fn commit_all(files: Vec<StreamOutput>) -> Result<()> {
         .try_for_each(|file| file.commit().map(drop))
 }
 
-/// Removes the files that killed processes have left in a directory: those that `is_ours` selects by name and content,
-/// that no process holds, and that the list does not name. `listed` reads the name in the list, `None` if there is no
-/// list; if it fails, no file is removed.
+/// Removes the files that killed processes have left in a directory. These are the files that `is_ours` selects by name
+/// and content, that no process has locked, and that the list does not name. `listed` reads the name in the list,
+/// `None` if there is no list; if it fails, no file is removed.
 pub(crate) fn remove_unlisted(
     directory: &Path,
     is_ours: impl Fn(&str, &File) -> bool,

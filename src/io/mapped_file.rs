@@ -13,8 +13,8 @@ pub(crate) struct MappedFile {
 }
 
 impl MappedFile {
-    /// Maps a file. It must be one that nobody changes or cuts in place, such as a file that was given its name when it
-    /// was complete.
+    /// Maps a file. No program may change or cut the file in place. Files that get their name when they are complete
+    /// satisfy this.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot open", error);
         let file = File::open(path).map_err(failed)?;

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
-/// An output that is open and still empty. If it is opened before the input is read, an output that cannot be created
-/// fails early.
+/// An output that is open and still empty. Opening it before the input is read makes an output that cannot be created
+/// fail early.
 #[derive(Debug)]
 pub struct OpenOutput {
     pub(crate) output: Output,
@@ -41,7 +41,7 @@ impl OpenOutput {
         })
     }
 
-    /// Opens a new file at `place`, in a directory that has no name yet. Messages call the file `shown`.
+    /// Opens a new file that gets the path `place` and must not replace another file. Messages call the file `shown`.
     pub(super) fn hidden(place: PathBuf, shown: PathBuf) -> Result<Self> {
         let (pending, file) = begin_file(&shown, place)?;
         let target = OutputTarget::File {

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 /// A directory of new files, which get their names together. They are removed again unless they are kept at the end.
 ///
 /// The files are written to a hidden directory beside the target (`staging`), which gets the name of the target when
-/// all are there and on disk. It takes the place of an older directory in one step where the system can do that, and
-/// otherwise in two. A mount point, the working directory and a directory that cannot be renamed get the files one
-/// after another; the next run removes what a killed run has left.
+/// all are there and on disk. The hidden directory replaces an older directory in one step where the system can do
+/// that, and otherwise in two. In a mount point, in the working directory and in a directory that cannot be renamed,
+/// files are replaced one after another. The next run removes the files that a killed run has left.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
     /// The directory as the user calls it.
@@ -82,8 +82,8 @@ impl OutputDirectory {
     }
 }
 
-/// Fails if the directory `real`, which the user calls `root`, may not be written: it has files that may not be
-/// replaced. The content of `staged` does not count.
+/// Fails if the directory `real`, which the user calls `root`, has files that may not be replaced. The content of
+/// `staged` does not count.
 fn check_content(
     root: &Path,
     real: &Path,
@@ -105,19 +105,19 @@ fn check_content(
 }
 
 impl Staging {
-    /// Whether the directory is in `root`, and not beside it.
+    /// Whether the staging directory is in `root`, and not beside it.
     pub(super) fn is_within(&self, root: &Path) -> bool {
         self.path().parent() == Some(root)
     }
 
-    /// Makes a directory in it.
+    /// Creates a directory in the staging directory.
     pub(super) fn make(&mut self, name: &str) -> io::Result<()> {
         let path = self.path().join(name);
         self.add(path.clone());
         fs::create_dir(path)
     }
 
-    /// A name beside it for the directory that it replaces.
+    /// The path, beside the staging directory, to which the directory that it replaces is moved.
     pub(super) fn name_for_replaced(&self) -> PathBuf {
         let name = self
             .path()
@@ -128,7 +128,7 @@ impl Staging {
         self.path().with_file_name(format!("{name}{REPLACED}"))
     }
 
-    /// Moves everything in it to `root`, one after another. Until that is done, it has a mark for later runs.
+    /// Moves the entries of the staging directory to `root`, one after another. The [mark](Self::mark) stays.
     pub(super) fn move_to(&self, root: &Path) -> io::Result<()> {
         let names: io::Result<Vec<_>> = fs::read_dir(self.path())?
             .map(|entry| Ok(entry?.file_name()))
@@ -141,12 +141,13 @@ impl Staging {
         Ok(())
     }
 
-    /// Marks it as being moved file by file. The target is incomplete until the mark is removed.
+    /// Marks the staging directory for later runs: its files are being moved one by one, and the target is incomplete
+    /// until the mark is removed.
     pub(super) fn mark(&self) -> io::Result<()> {
         File::create(self.path().join(MOVING)).map(drop)
     }
 
-    /// Removes the mark and the directory, from which everything was moved.
+    /// Removes the mark and the staging directory, from which everything was moved.
     pub(super) fn end(&self) {
         let _ = fs::remove_file(self.path().join(MOVING));
         let _ = fs::remove_dir(self.path());

@@ -77,9 +77,10 @@ impl OutputTarget {
         }
     }
 
-    /// A writer, which gets the output as a stream while it is made, from another thread. It has got everything, and was
-    /// flushed, when the command returns. Takes one output. If the writer fails, the command fails with
-    /// [`Error::ClosedPipe`].
+    /// A writer, to which another thread writes the output as a stream while the command runs. When the command
+    /// returns, everything is written and the writer is flushed. A writer takes one output. If it fails, the command
+    /// fails: with [`Error::ClosedPipe`], or with the error of the writer if the command had passed on all data by
+    /// then.
     ///
     /// ```
     /// use pbfhogg::commands::{cat, synth};
@@ -130,8 +131,8 @@ impl OutputTarget {
         Ok(())
     }
 
-    /// The place of a file: its path without symbolic links, by which two names of one file are equal. `None` for
-    /// streams and temporary files.
+    /// The path of a file without symbolic links, which is the same for two names of one file. `None` for streams and
+    /// temporary files.
     fn place(&self) -> Option<PathBuf> {
         match self {
             Self::File { path, .. } if !self.is_stream() => Some(place_of(path)),
@@ -177,8 +178,8 @@ impl OutputTarget {
         )
     }
 
-    /// The directory for temporary files of the command: the directory of the output, whose file system must have room
-    /// for large files in any case; for a stream, the system's temporary directory.
+    /// The directory for temporary files of the command. It is the directory of the output, because its file system
+    /// must have room for large files in any case; for a stream, it is the system's temporary directory.
     pub fn scratch_directory(&self) -> PathBuf {
         match self {
             Self::File { path, .. } if !self.is_stream() => directory_of(path).to_owned(),

@@ -13,7 +13,7 @@ pub struct ScratchDirectory {
 }
 
 impl ScratchDirectory {
-    /// Creates a directory in `parent`, or in the directory for temporary files.
+    /// Creates a directory in `parent`; without it, in the system's directory for temporary files.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! Estimates of the size of an output, made before its first byte is written.
 
-/// Maximum divisor of a buffer size for outputs that are written at the same time.
+/// The maximum number by which the size of a buffer is divided if several outputs are written at the same time.
 const MAX_SHARES: u64 = 8;
 
 /// The estimated size of an output, and the number of its bytes that are copied from inputs.

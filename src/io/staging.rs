@@ -2,8 +2,8 @@
 //! names together.
 //!
 //! The name is `.NAME.pbfhogg-….tmp`, beside the directory NAME or, if that cannot be renamed, in it. A staging
-//! directory is locked as long as its process uses it: a later run with the same output removes those that are not,
-//! which killed processes have left. Where a file system has no locks on directories (NFS) they stay.
+//! directory is locked as long as its process uses it. A later run with the same output removes staging directories
+//! without a lock, which killed processes have left. Where a file system has no locks on directories (NFS), they stay.
 
 use super::output::check_directory;
 use super::temporary::directory_of;
@@ -16,9 +16,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The name of the file in a staging directory whose files are being moved out of it, one after another.
+/// The name of the mark: a file in a staging directory whose files are being moved to the target one by one.
 pub(super) const MOVING: &str = ".moving";
-/// The end of the name of a directory that is being replaced, and is removed afterwards.
+/// The end of the temporary name of a directory that is being replaced, and is removed afterwards.
 pub(super) const REPLACED: &str = "-replaced.tmp";
 
 /// A staging directory. It is removed with its files unless they are kept at the end.
@@ -93,7 +93,7 @@ impl Staging {
         &self.path
     }
 
-    /// Registers a file that was created in it.
+    /// Registers a file that was created in the staging directory.
     pub(super) fn add(&mut self, path: PathBuf) {
         unfinished::add(&path);
         self.created.push(path);
@@ -106,8 +106,8 @@ impl Drop for Staging {
     }
 }
 
-/// Whether a directory can be renamed: it is neither a mount point nor the working directory or above that, which would
-/// be another one for the shell that the process was started from.
+/// Whether a directory can be renamed: it is neither a mount point, nor the working directory or a parent of it. If the
+/// working directory were renamed, the shell that started the process would stay in the old directory.
 fn can_be_renamed(directory: &Path) -> bool {
     let current = std::env::current_dir().and_then(|current| current.canonicalize());
     let is_above = current.is_ok_and(|current| current.starts_with(directory));
@@ -138,7 +138,7 @@ pub(super) fn clear(root: &Path, remove: impl Fn(&Path)) {
         if !remnant.is_dir() {
             let _ = fs::remove_file(&remnant);
         } else if name.ends_with(REPLACED) && is_missing {
-            // The process was killed when it had taken the old directory away, and the new one was not in its place.
+            // The process was killed after it had moved the old directory away, and before the new one had its name.
             let _ = fs::rename(&remnant, root);
         } else {
             if remnant.join(MOVING).exists() {

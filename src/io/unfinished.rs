@@ -66,9 +66,10 @@ pub(super) fn add(name: &Path) {
     names().push(name.to_owned());
 }
 
-/// Runs `finish`, which gives an unfinished output its final name or fails. Unregisters `temporary`, the output's path
-/// until then, and, after a success, the paths `completed`, which are complete with this output. The list of paths is
-/// locked meanwhile, so that [`abandon_unfinished`] runs entirely before `finish` or entirely after it.
+/// Runs `finish`, which gives an unfinished output its final name or fails. Unregisters `temporary`, the path of the
+/// output until then. If `finish` succeeds, also unregisters the paths `completed`, which are complete together with
+/// this output. The list of paths is locked meanwhile, so that [`abandon_unfinished`] runs entirely before `finish` or
+/// entirely after it.
 pub(super) fn end<T, E>(
     temporary: Option<&Path>,
     completed: &[PathBuf],
@@ -88,7 +89,7 @@ pub(super) fn end_all(paths: &[PathBuf]) {
     names().retain(|noted| !paths.contains(noted));
 }
 
-/// Removes those of the files and empty directories that are still registered, the last first.
+/// Removes the files and empty directories among `paths` that are still registered, in reverse order.
 pub(super) fn abandon(paths: &[PathBuf]) {
     let mut names = names();
     for path in paths.iter().rev() {

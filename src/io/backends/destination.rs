@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum length of one kernel copy in bytes: writeback starts after each copy, so it must not be long.
+/// Maximum length of one kernel copy in bytes. Copies must be short, because writeback starts after each of them.
 const COPY_LEN: u64 = 16 << 20;
 /// The number of written bytes after which writeback of these bytes is started.
 pub(super) const WRITEBACK_LEN: u64 = 16 << 20;
@@ -122,9 +122,9 @@ impl Destination {
         self.file.set_len(len).map_err(|error| self.failed(error))
     }
 
-    /// Starts writeback after a chunk was written, if chunks are written in any order: a chunk that ends at a multiple
-    /// of [`WRITEBACK_LEN`] starts the writeback of the [`WRITEBACK_LEN`] bytes before its end. Earlier chunks that are
-    /// not written yet are left to the final `fsync`.
+    /// Starts writeback after a chunk was written, for backends that write chunks in any order. Only a chunk that ends
+    /// at a multiple of [`WRITEBACK_LEN`] starts writeback: that of the [`WRITEBACK_LEN`] bytes before its end. Chunks
+    /// in this range that are not written yet are left to the final `fsync`.
     pub(super) fn start_writeback_of_chunk(&self, from: u64, len: u64) {
         let end = from + len;
         if end.is_multiple_of(WRITEBACK_LEN) {
