@@ -64,8 +64,8 @@ impl Span {
 pub enum SameTime {
     /// Keeps the change that was read last.
     LastRead,
-    /// Prefers a modification to a creation, and a creation to a deletion, independent of the order of the files. This
-    /// is for the change files of several extracts for the same period.
+    /// Prefers a modification to a creation, and a creation to a deletion, whatever the order of the files. This is the
+    /// rule for change files of several extracts for the same period.
     Existing,
 }
 
@@ -172,7 +172,7 @@ impl ChangeSet {
         &self.states
     }
 
-    /// The document header of the text file; the headers combined, if several files were read into this set.
+    /// The document header of the text file. If several files were read into this set, their headers are combined.
     pub const fn document_header(&self) -> &DocumentHeader {
         &self.document_header
     }
@@ -393,8 +393,8 @@ impl Change {
         self.key.0
     }
 
-    /// The location that the change gives its node; `None` for other kinds, for a deletion, and for a location outside of
-    /// the world.
+    /// The location that the change gives its node; `None` for other kinds, for a deletion, and for a location outside
+    /// of the world.
     pub fn location(&self) -> Option<Location> {
         ChangeSet::location(self)
     }

@@ -26,7 +26,8 @@ pub(crate) struct DataState {
 }
 
 impl ChangeState {
-    /// The states of a change file, from its header or else from the state file beside it. `None` if neither has one.
+    /// The states of a change file, from its header or, if that has none, from the state file beside it. `None` if
+    /// neither has a state.
     pub(super) fn of(header: &DocumentHeader, sidecar: Option<Replication>) -> Option<Self> {
         let beside = sidecar.unwrap_or_default();
         let after = Replication {
@@ -63,7 +64,7 @@ impl ChangeState {
         }
     }
 
-    /// Whether data of a state includes the changes already.
+    /// Whether the data includes the changes already.
     fn is_in(&self, data: &DataState) -> bool {
         let is_in = |new: Option<i64>, old: Option<i64>| new.zip(old).is_some_and(|(n, o)| n <= o);
         let (new, old) = (&self.after, &data.state);
@@ -78,7 +79,7 @@ impl ChangeState {
             }
     }
 
-    /// Whether the server is that of the data. An unknown server matches any.
+    /// Whether the changes come from the server of the data. An unknown server matches any.
     fn is_of_server_of(&self, data: &DataState) -> bool {
         let urls = self.url.as_deref().zip(data.url.as_deref());
         urls.is_none_or(|(one, other)| is_same_server(one, other))

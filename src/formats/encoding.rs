@@ -12,8 +12,9 @@ const PROBE_LEN: u64 = 1024;
 /// The number of bytes that are decoded at a time.
 const INPUT_LEN: usize = 16 << 10;
 
-/// A reader of the decompressed text of an input, in UTF-8. Text in another encoding is converted, by its byte order
-/// mark or else by its XML declaration; reading then fails at invalid bytes. Other text is passed on unchecked.
+/// A reader of the decompressed text of an input, in UTF-8. The byte order mark or, without one, the XML declaration
+/// shows whether the text has another encoding and is converted. Reading converted text fails at invalid bytes; other
+/// text is passed on unchecked.
 pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
     let mut bytes = decompressed(input)?;
     let mut start = Vec::new();
@@ -76,7 +77,7 @@ fn coding(start: &[u8]) -> Result<Coding, String> {
         _ => {}
     }
     match Encoding::for_label(label.as_bytes()) {
-        // A declaration in single bytes is not UTF-16, whatever label it has.
+        // A declaration that can be read byte by byte is not in UTF-16, whatever label it has.
         Some(encoding) if [UTF_8, UTF_16LE, UTF_16BE].contains(&encoding) => Ok(Coding::Utf8),
         Some(encoding) if encoding != REPLACEMENT => {
             Ok(Coding::Other(encoding.new_decoder_without_bom_handling()))
@@ -109,7 +110,7 @@ impl Read for Failing {
     }
 }
 
-/// The state of a decoder behind the last part of the text.
+/// The state of a decoder after the last part of the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Reading,

@@ -15,7 +15,7 @@ pub(super) const O5M_MAGIC_LEN: usize = 7;
 pub enum TextFormat {
     /// OSM XML (`<osm>`): objects are children of the root element.
     Osm,
-    /// OsmChange XML (`<osmChange>`): objects are in sections named after the change to them.
+    /// OsmChange XML (`<osmChange>`): objects are in sections that tell the kind of change.
     OsmChange,
     /// OPL: each line is an object.
     Opl,
@@ -37,7 +37,7 @@ impl TextFormat {
         }
     }
 
-    /// The words for a file of this format in messages: `an OPL file`.
+    /// The name of a file of this format in messages, with its article: `an OPL file`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OsmChange => "an OsmChange file",
@@ -49,7 +49,7 @@ impl TextFormat {
         }
     }
 
-    /// Whether files of this format can be read only.
+    /// Whether files of this format can be read, but not written.
     pub(super) const fn is_read_only(self) -> bool {
         matches!(self, Self::O5m | Self::O5c)
     }

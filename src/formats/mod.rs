@@ -64,8 +64,8 @@ use change_set::NewestChanges;
 use std::path::Path;
 
 /// Reads change files (OsmChange or o5c) in the given order. Of several changes of an object, keeps the one with the
-/// highest version; of equal versions, the latest; of equal times, and if a time is missing, the last one read. A
-/// missing version counts as the highest.
+/// highest version. Of equal versions, it keeps the latest change; if times are equal or one is missing, the change
+/// that was read last. A missing version counts as the highest.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
     read_changes(paths, SameTime::LastRead, ctx)
 }
@@ -112,7 +112,7 @@ impl ChangeReader {
         Ok(())
     }
 
-    /// Returns the changes, one an object as [`read_changes`] does, with the given states.
+    /// Returns the changes with the given states. As with [`read_changes`], each object has at most one change.
     pub(crate) fn finish(self, states: Vec<ChangeState>, ctx: &Context) -> ChangeSet {
         let mut changes = self.changes.finish(ctx);
         changes.note_states(states);

@@ -9,8 +9,8 @@ const EIGHT_DIGITS: u64 = 100_000_000;
 /// The eight decimal digits of a number below 10^8, each a byte from 0 to 9. The first digit is in the lowest byte.
 #[inline(always)]
 const fn digits_of(number: u32) -> u64 {
-    // Halves of four digits, then pairs, then single digits, side by side in one word. A division by 100 or 10 is a
-    // multiplication and a shift, exact for numbers of this size.
+    // The number is split into halves of four digits, then into pairs, then into single digits, side by side in one
+    // word. A multiplication and a shift divide by 100 or by 10; they are exact for numbers of this size.
     let halves = (number / 10_000) as u64 | ((number % 10_000) as u64) << 32;
     let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let pairs = hundreds | (halves - 100 * hundreds) << 16;

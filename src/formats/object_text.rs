@@ -27,8 +27,8 @@ pub(crate) struct ObjectText {
 #[derive(Debug)]
 enum Buffer {
     Osm(XmlBuffer),
-    /// The elements of an OsmChange document, and the sections of the first and the last element. The buffer has
-    /// neither the start tag of the first section nor the end tag of the last.
+    /// The elements of an OsmChange document, and the sections of the first and the last element. The start tag of the
+    /// first section and the end tag of the last one are not in the buffer.
     OsmChange(XmlBuffer, Option<Sections>),
     Opl(OplText),
     Debug(DebugText),
@@ -53,7 +53,7 @@ pub(crate) struct ObjectChunk {
 }
 
 impl ObjectChunk {
-    /// Calls `take` with the chunk, or with pieces of it if it is longer than `most` bytes.
+    /// Calls `take` with the chunk; if it is longer than `most` bytes and can be cut, with pieces of it.
     pub(crate) fn in_pieces<E>(
         self,
         most: usize,

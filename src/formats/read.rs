@@ -28,7 +28,7 @@ impl TextChunk {
     }
 }
 
-/// A part of a file: text that a worker parses, or objects of a format that one thread has to read.
+/// A part of a file: text that a worker parses, or objects of a format that only one thread can read.
 enum Chunk {
     Text(TextChunk),
     Objects(Box<ChangeSet>),
@@ -138,7 +138,7 @@ pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet>
     }
 }
 
-/// Fails if an input is binary, or empty and not OPL, which may have no objects.
+/// Fails if an input is binary, or if it is empty. An OPL file may be empty: it has no objects then.
 fn check(input: &Input, format: TextFormat) -> Result<()> {
     let path = input.path();
     if input.is_empty() && format != TextFormat::Opl {

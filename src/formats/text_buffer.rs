@@ -72,9 +72,9 @@ impl TextBuffer {
         self.bytes.truncate(start + len);
     }
 
-    /// Appends the text of the metadata of an object. If it `is_same` as that of the last object, which is frequent,
-    /// the text is copied. Otherwise calls `put`, which appends the text and returns whether a copy of the text is
-    /// enough for the same metadata.
+    /// Appends the text of the metadata of an object. If `is_same`, the metadata equals that of the last object, which
+    /// is frequent, and the text is copied. Otherwise calls `put`, which appends the text and returns whether the text
+    /// may be copied for the next object with the same metadata.
     #[inline]
     pub(super) fn put_info(&mut self, is_same: bool, put: impl FnOnce(&mut Self) -> bool) {
         if is_same && !self.last_info.is_empty() {

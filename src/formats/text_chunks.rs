@@ -118,8 +118,8 @@ impl TextChunks {
         }
     }
 
-    /// Reads until [`MIN_BUFFERED`] bytes are pending, but at least half as many bytes as are pending already, and at
-    /// least 64 KiB. Returns `false` at the end of the file.
+    /// Reads until [`MIN_BUFFERED`] bytes are pending. Reads at least 64 KiB, and at least half as many bytes as are
+    /// pending already. Returns `false` at the end of the file.
     fn read_more(&mut self) -> Result<bool> {
         let wanted = MIN_BUFFERED.saturating_sub(self.pending.len());
         let wanted = wanted.max(self.pending.len() / 2).max(1 << 16);

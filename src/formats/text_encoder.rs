@@ -18,7 +18,8 @@ pub struct EncodedText {
 }
 
 impl EncodedText {
-    /// The chunk in pieces of at most `most` bytes; `None` if it is not longer, or if it has a checksum.
+    /// The chunk in pieces of at most `most` bytes. `None` if the chunk is not longer than that, or if it has a
+    /// checksum.
     pub(super) fn pieces(&self, most: usize) -> Option<impl Iterator<Item = Self> + '_> {
         let is_long = self.crc.is_none() && self.bytes.len() > most;
         is_long.then(|| {

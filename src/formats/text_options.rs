@@ -19,7 +19,7 @@ pub struct TextOptions {
     pub visibility: Option<Visibility>,
     /// Whether ways are written with the locations of their nodes. [`TextFormat::Debug`] has them if they are known.
     pub way_locations: WayLocations,
-    /// Whether the root element of OSM XML has the replication state of the header.
+    /// Whether the root element of OSM XML and OsmChange has the replication state of the header.
     pub replication: bool,
     /// The additions of [`TextFormat::Debug`] to the attributes.
     pub debug: DebugOptions,

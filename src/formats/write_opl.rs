@@ -145,7 +145,7 @@ const fn is_escaped(char: char) -> bool {
     )
 }
 
-/// Whether each byte is an ASCII character that is not escaped.
+/// For each byte, whether it is an ASCII character that is not escaped.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0u8;

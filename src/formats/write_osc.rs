@@ -38,7 +38,7 @@ impl OscText {
         })
     }
 
-    /// The text before the changes, with the attributes of a document header. Its boxes are left out.
+    /// The text before the changes, with the attributes of a document header, but without its bounding boxes.
     pub fn prologue_of(document_header: &DocumentHeader) -> String {
         document("osmChange", document_header).take()
     }

@@ -263,7 +263,7 @@ fn put_location(text: &mut TextBuffer, location: Option<Location>) {
     }
 }
 
-/// Whether each byte is in no special character.
+/// For each byte, whether it is not part of a special character.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0;

@@ -87,7 +87,7 @@ fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point
         for point in points {
             len += put_point_before_comma(&mut space[len..len + POINT_LEN], point);
         }
-        // The last comma goes.
+        // The last comma is cut off.
         len.saturating_sub(1)
     });
     text.push(']');
@@ -112,8 +112,8 @@ fn put_point_before_comma(space: &mut [u8], point: Point) -> usize {
     lon_len + lat_len + 4
 }
 
-/// A coordinate in degrees as JSON libraries write floating-point numbers, and its length, at most 14. It has a decimal
-/// point, or an exponent if it is below 1e-6.
+/// A coordinate in degrees, written as JSON libraries write floating-point numbers, and the length of the text, which
+/// is at most 14. The text has a decimal point or, below 1e-6, an exponent.
 #[inline(always)]
 fn degrees(value_e7: i32) -> ([u8; 16], usize) {
     let (text, len) = e7_text(value_e7);

@@ -62,8 +62,9 @@ impl Feature<'_> {
         }
     }
 
-    /// The letter and the number of an id that is unique among all features. Points and lines have `n` and `w` with the
-    /// id of the object. Areas have `a` with twice the id, plus one (minus one for negative ids) if made of a relation.
+    /// The letter and the number of an id that is unique among all features. Points have `n` and the id of the node,
+    /// lines `w` and the id of the way. Areas have `a` and twice the id of the object; if the object is a relation, one
+    /// is added (subtracted for negative ids).
     fn unique_id(&self) -> (char, i128) {
         match self.geometry {
             Geometry::Point(_) => ('n', self.id.into()),

@@ -23,7 +23,7 @@ pub enum FeatureFormat {
 }
 
 impl FeatureFormat {
-    /// The format with a name, which may be that of a file's extension.
+    /// The format with a given name, which may be the extension of a file name.
     pub fn of_name(name: &str) -> Option<Self> {
         Some(match name {
             "geojson" | "json" => Self::GeoJson,

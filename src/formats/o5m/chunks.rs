@@ -16,7 +16,7 @@ use std::path::PathBuf;
 const LONGEST: u64 = 8 << 20;
 /// The number of bytes that are read at a time.
 const READ: usize = 256 << 10;
-/// The estimated memory, in bytes, of the objects of a chunk, after which another begins.
+/// The estimated memory, in bytes, of the objects of a chunk at which the chunk ends.
 const CHUNK_MEMORY: u64 = 2 << 20;
 
 /// The types of datasets.
@@ -27,7 +27,7 @@ mod dataset {
     pub(super) const BOUNDS: u8 = 0xdb;
     pub(super) const TIMESTAMP: u8 = 0xdc;
     pub(super) const HEADER: u8 = 0xe0;
-    /// From this type on, a dataset is a byte alone.
+    /// Datasets of this type and of higher types consist of the byte of the type alone.
     pub(super) const FIRST_BARE: u8 = 0xf0;
     pub(super) const END: u8 = 0xfe;
     pub(super) const RESET: u8 = 0xff;

@@ -19,7 +19,8 @@ pub(super) struct State {
     last: Last,
 }
 
-/// The last numbers of delta encoding. All kinds of objects share one for ids; members have one for each kind.
+/// The last numbers of delta encoding. All kinds of objects share the number for ids. Members have a number for each
+/// kind.
 #[derive(Debug, Default)]
 struct Last {
     id: i64,
@@ -70,8 +71,8 @@ impl State {
         set.finish(&draft).map_err(|cause| Fault::new(0, cause))
     }
 
-    /// Reads version, time, changeset and user. Without a version the others are absent; without a time, changeset and
-    /// user are.
+    /// Reads version, time, changeset and user. If there is no version, the other fields are absent. If there is no
+    /// time, changeset and user are absent.
     fn info(
         &mut self,
         reader: &mut Reader<'_>,
@@ -192,7 +193,7 @@ impl State {
     }
 }
 
-/// Reads a list with a length prefix in bytes. Returns the offset of the list, and its bytes.
+/// Reads a list that is preceded by its length in bytes. Returns the offset of the list, and its bytes.
 fn list<'a>(reader: &mut Reader<'a>) -> Result<(usize, &'a [u8]), Fault> {
     let len = reader.unsigned()?;
     let start = reader.at();
@@ -217,7 +218,7 @@ fn text(bytes: &[u8], strings: &mut StringPool) -> Result<u32, String> {
     }
 }
 
-/// Parses the id of a user: a varint that is a whole string. An empty string is no user.
+/// Parses the id of a user. The string must consist of one varint; an empty string means that there is no user.
 fn parse_uid(bytes: &[u8]) -> Result<Option<i32>, String> {
     if bytes.is_empty() {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! The string table of o5m: the most recent strings and pairs of strings that were not references.
+//! The string table of o5m: the most recent strings and pairs of strings that were written in full, and not as
+//! references.
 
 use super::Fault;
 use super::varint::Reader;

@@ -15,7 +15,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// The number of rows at which a batch ends: few enough for its values to stay in a cache of the processor.
 const BATCH_ROWS: usize = 4096;
 
-/// The length of the tags of a row in bytes from which on they are counted first, to reserve the exact memory.
+/// If the tags of a row are longer than this number of bytes, they are counted first, to reserve the exact memory.
 const MANY_TAGS: usize = 64 << 10;
 
 /// The values of all columns for some rows, and facts about the rows.

@@ -90,13 +90,14 @@ impl ParquetFile {
         rows.close().map(|_| ())
     }
 
-    /// The cause of an error: that of the output, if there was one.
+    /// The cause of an error of the library: the error of the output, if there was one.
     fn cause(&mut self, error: parquet::errors::ParquetError) -> Error {
         let own = self.writer.inner_mut().error.take();
         own.unwrap_or_else(|| failed(error))
     }
 
-    /// Writes the end of the file, with metadata for the file. The file has its name only when it is committed.
+    /// Writes the end of the file, with the pair `metadata`. The file gets its name only when the returned output is
+    /// committed.
     pub(crate) fn finish(mut self, metadata: Option<(&str, String)>) -> Result<StreamOutput> {
         if let Some((key, value)) = metadata {
             let pair = KeyValue::new(key.to_owned(), value);

@@ -11,8 +11,8 @@ const AUTHOR: &[u8] = b"pbfhogg version ";
 /// The length in bytes of the end of a file that contains `created_by`. Only the orders of columns follow it.
 const TAIL: u64 = 1 << 16;
 
-/// Whether an open file is a part that this program has written, by its path in the directory and its footer. A file
-/// that cannot be read is none.
+/// Whether an open file is a part that this program has written, by its path in the directory and its footer. Returns
+/// `false` if the file cannot be read.
 pub(crate) fn is_part(path: &Path, file: &File) -> bool {
     is_name(path) && is_own(file).unwrap_or(false)
 }
