@@ -131,10 +131,10 @@ impl Eq for ScratchSummary {}
 
 /// Adds the coordinates of nodes to the ways of a file of current data.
 ///
-/// Reads one file, which may be unsorted, and writes one PBF file. Unless all nodes are kept, the relations are read
-/// first, for their members. Nodes in canonical order are then read once. If locations are in memory, ways are read
-/// once, and nodes in any other order up to three times. A join on disk reads ways twice; it reads nodes that are not
-/// in canonical order twice for each range of ids that their blob overlaps, and once more to write them. The temporary
+/// Reads one file, which may be unsorted, and writes one file. Unless all nodes are kept, the relations are read first,
+/// for their members. Nodes in canonical order are then read once. If locations are in memory, ways are read once, and
+/// nodes in any other order up to three times. A join on disk reads ways twice; it reads nodes that are not in
+/// canonical order twice for each range of ids that their blob overlaps, and once more to write them. The temporary
 /// files of a join take 5 to 7 bytes per reference.
 ///
 /// # Memory

@@ -103,8 +103,8 @@ pub struct LocationsSummary {
     /// The number of references of changed ways to nodes without a known location, and of references of other ways to
     /// nodes that lost their location.
     pub missing_references: u64,
-    /// The number of new or changed nodes that were left out, because they have no tags and are members of no relation,
-    /// and the base has no nodes of this sort.
+    /// The number of new or changed nodes that were left out. They have no tags and are members of no relation, and the
+    /// base has no such nodes either.
     pub nodes_left_out: u64,
     /// The number of nodes that became members of relations, but are neither in the base nor in the changes.
     pub members_missing: u64,
@@ -113,11 +113,12 @@ pub struct LocationsSummary {
 /// Applies change files to a file of current data.
 ///
 /// Reads the base, and all change files into memory: OsmChange XML, plain or compressed with gzip, bzip2 or zstd, and
-/// the state files beside them (`123.state.txt` beside `123.osc.gz`). Of the base and all changes, the highest version
-/// of an object wins; of equal versions, the latest timestamp. Writes one PBF file, whose header gets the replication
-/// state of the changes if they continue that of the base: they are of the same server, as far as it is known, and have
-/// the numbers that follow. Otherwise it keeps that of the base, with a warning. Blobs without a changed object are
-/// copied. A base that is not in canonical order is first sorted into a temporary file in the directory of the output.
+/// the state files beside them (`123.state.txt` beside `123.osc.gz`). The highest version of an object in the base and
+/// the changes is written; of equal versions, the one with the latest timestamp. Writes one file, whose header gets the
+/// replication state of the changes if they continue the state of the base: they come from the same server, as far as
+/// it is known, and their numbers follow. Otherwise the header keeps the state of the base, and there is a warning.
+/// Blobs without a changed object are copied. A base that is not in canonical order is first sorted into a temporary
+/// file in the directory of the output.
 ///
 /// # Memory
 ///
@@ -322,8 +323,8 @@ fn output_header(
 }
 
 /// Sets the replication state of a header to the state after `changes`. Changes that do not continue the state of the
-/// header leave it as it is, because the data still contains all that it says. Warns of such changes, unless the user
-/// sets the state.
+/// header leave it unchanged: the data still contains all changes up to that state. Warns of such changes, unless the
+/// user sets the state.
 fn carry_on(header: &mut HeaderBlock, changes: &[ChangeState], options: &Options, ctx: &Context) {
     let mut data = DataState {
         url: header.replication_url.clone(),

@@ -32,8 +32,8 @@ pub struct Options {
     /// Whether to check that ids are in canonical order and unique. In a history file, the versions of an object may
     /// follow each other in ascending order.
     pub ids: bool,
-    /// Whether the check is complete: duplicate ids are found anywhere in the file, not only side by side; all objects
-    /// are decoded; their strings must be UTF-8; and the header must declare the right features.
+    /// Whether the check is complete. Duplicate ids are then found anywhere in the file, not only in adjacent objects;
+    /// all objects are decoded; strings must be UTF-8; and the header must declare the right features.
     pub full: bool,
     /// Whether to check that nodes lie on earth.
     pub places: bool,
@@ -82,8 +82,8 @@ setters!(Options {
 /// Checks the ids, references and indexes of a file. A violation is not an error, but part of the summary.
 ///
 /// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other:
-/// a blob is read at most once for each kind that it contains. A check of indexes and [`Options::full`] read every blob
-/// once more. Writes nothing.
+/// a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more, and so
+/// does [`Options::full`], unless the ids of all kinds are checked. Writes nothing.
 ///
 /// # Memory
 ///
@@ -139,8 +139,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 impl Options {
-    /// Whether the contents are checked together with the ids of each kind, so that all blobs with objects are read
-    /// once.
+    /// Whether contents are checked in the passes that check the ids of each kind. No further pass over blobs with
+    /// objects is then needed.
     fn reads_all(&self) -> bool {
         self.full && self.ids && self.kinds == KindSet::ALL
     }
@@ -165,10 +165,10 @@ struct Check<'a> {
     ends: Vec<Option<Ends>>,
     /// The violations to list, by the index of the blob in the plan and their position in the blob.
     ids: BTreeMap<(usize, Position), IdViolation>,
-    /// The missing nodes and ways that are members of relations, so that each is counted once; indexed by kind.
+    /// The missing nodes and ways that are members of relations, indexed by kind. Each is counted once.
     missing_members: [IdSet; 2],
-    /// The blobs of the plan with relations that refer to relations, which are looked up when the ids of all relations
-    /// are known.
+    /// The indices in the plan of the blobs with relations that refer to relations. These references are looked up when
+    /// the ids of all relations are known.
     nested: Vec<usize>,
     /// The findings in contents, if these are checked with ids.
     contents: Option<ContentFindings>,
@@ -245,8 +245,8 @@ impl Check<'_> {
         }
     }
 
-    /// Checks all objects of one kind. The kinds that their references lead to, except relations, must have been
-    /// checked before.
+    /// Checks all objects of one kind. The kinds before it must have been checked, because references to nodes and ways
+    /// are looked up in their ids.
     fn kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
         let (file, plan) = (self.file, self.plan);
         let check = self.rules_of(kind);
@@ -363,7 +363,7 @@ impl Check<'_> {
         for dangling in found.dangling.into_iter().chain(more) {
             self.dangling(dangling);
         }
-        // Of relations, only those to relations are counted without listing them.
+        // In the findings about relations, only references to relations have a mere count.
         let kind = match in_kind {
             ObjectKind::Way => ObjectKind::Node,
             _ => ObjectKind::Relation,
@@ -374,7 +374,7 @@ impl Check<'_> {
         }
     }
 
-    /// The number of ids that occur again, or that are out of order.
+    /// The counter of the ids that occur again or, if not `are_duplicates`, of the ids that are out of order.
     fn violations(&mut self, are_duplicates: bool) -> &mut u64 {
         let counter = if are_duplicates {
             &mut self.summary.duplicates

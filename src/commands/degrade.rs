@@ -103,7 +103,7 @@ const DROPS: u64 = 3;
 
 /// Writes a valid but awkward version of a file. The same input and options give the same bytes.
 ///
-/// Reads one file, which may be unsorted or a history file, and decodes every blob. Writes one PBF file.
+/// Reads one file, which may be unsorted or a history file, and decodes every blob. Writes one file.
 ///
 /// # Memory
 ///

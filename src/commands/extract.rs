@@ -71,13 +71,14 @@ pub struct Options {
     pub max_memory: Option<u64>,
     /// The maximum number of regions per pass over the input; if `None`, only memory and open files limit it.
     pub max_regions_per_pass: Option<usize>,
-    /// Whether regions without any node are an error, so that nothing is written, rather than a warning.
+    /// Whether it is an error if no region of a pass contains a node; the pass then writes nothing. Otherwise there is
+    /// a warning for each region without objects.
     pub refuses_empty: bool,
 }
 
 impl Options {
-    /// Options with the given input and regions, and defaults otherwise. The strategy is complete-ways, and memory is
-    /// not limited.
+    /// Options with the given input and regions, and defaults otherwise. The strategy is complete-ways, and
+    /// `max_memory` is `None`.
     pub fn new(input: impl Into<PathBuf>, extracts: Vec<Extract>) -> Self {
         Self {
             input: input.into(),
@@ -126,11 +127,11 @@ pub struct Extracted {
 
 /// Writes the objects of each region to an output of its own.
 ///
-/// Reads one file, which may be unsorted or a history file, and writes one PBF file per region. A pass over the input
-/// finds the nodes in its regions, then their ways and relations, then the objects that the strategy adds. In the end
-/// it writes the outputs. A blob is not read if the index shows that it has no objects of the regions. If the memory
-/// does not suffice for all regions, the regions are distributed over several passes. A region without objects is not
-/// an error; it gets an empty file and a warning.
+/// Reads one file, which may be unsorted or a history file, and writes one file per region. A pass over the input finds
+/// the nodes in its regions, then their ways and relations, then the objects that the strategy adds. In the end it
+/// writes the outputs. A blob is not read if the index shows that it has no objects of the regions. If the memory does
+/// not suffice for all regions, the regions are distributed over several passes. A region without objects gets an empty
+/// file and a warning, unless [`Options::refuses_empty`] is set.
 ///
 /// # Memory
 ///
@@ -141,8 +142,8 @@ pub struct Extracted {
 /// - 2 bytes per id that the region keeps or, with several regions, 6 bytes per id that any of them keeps;
 /// - 3 MB per output, if there are several.
 ///
-/// The limit is [`Options::max_memory`] or, without it, three quarters of the memory of the machine, which the ids of a
-/// single region may exceed.
+/// The limit is [`Options::max_memory`] or, without it, three quarters of the memory of the machine. Without
+/// `max_memory`, the ids of a single region may exceed the limit.
 ///
 /// # Errors
 ///
@@ -230,7 +231,7 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
 /// The latitude of the north pole in 1e-7 degrees.
 const MAX_LAT_E7: i32 = 900_000_000;
 
-/// Warns about regions without objects. The warning tells if latitude and longitude of the region look swapped.
+/// Warns about regions without objects, and says so if latitude and longitude of a region look swapped.
 fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Context) {
     let boxes = plan.entries.iter().map(|entry| entry.bbox);
     let data = boxes.fold(Bbox::EMPTY, |all, bbox| all.union(&bbox));

@@ -97,8 +97,7 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 /// other blobs are copied. With [`Options::add_referenced`], earlier passes read the wanted relations, the relations
 /// among their members and so on (or all relations twice, if many blobs may have these), and the wanted ways. With
 /// [`Options::add_parents`], they read all ways, and all relations once for each level of relations of relations.
-/// Writes one PBF file, in the order of the input. An id that is not in the file is not an error, but part of the
-/// summary.
+/// Writes one file, in the order of the input. An id that is not in the file is not an error, but part of the summary.
 ///
 /// # Memory
 ///

@@ -61,7 +61,7 @@ pub struct Summary {
 ///
 /// Reads the sources of ids, then one file, which may be unsorted or a history file. One pass visits the blobs of
 /// relations, the blobs of ways if any given object is a node, and with [`Options::add_self`] the blobs whose id range
-/// contains a given id. Writes one PBF file, in the order of the input.
+/// contains a given id. Writes one file, in the order of the input.
 ///
 /// # Memory
 ///

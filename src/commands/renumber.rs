@@ -103,7 +103,7 @@ pub struct Summary {
 ///
 /// Reads one file, which may be unsorted or a history file. If the nodes are known to be in canonical order, and there
 /// is no map of earlier runs, nodes are read once, and so are ways in canonical order. Otherwise they are read twice,
-/// as relations always are: first for ids and references, then to be written. Writes one PBF file. With
+/// as relations always are: first for ids and references, then to be written. Writes one file. With
 /// [`Options::directory`], reads the map of ids of earlier runs first, and writes the map before the output gets its
 /// name.
 ///

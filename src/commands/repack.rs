@@ -78,7 +78,7 @@ pub struct Summary {
 
 /// Writes the same objects in the same order, in blobs of [`Options::objects_per_blob`] objects.
 ///
-/// Reads one file, which may be unsorted or a history file, and writes one PBF file. A blob is copied if it has the
+/// Reads one file, which may be unsorted or a history file, and writes one file. A blob is copied if it has the
 /// requested compression and can stay as it is between the other blobs of the output.
 ///
 /// With [`Layout::Hilbert`], writes the objects of each kind along a Hilbert curve instead. The input must be in
@@ -215,18 +215,18 @@ fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
 /// The position of a blob's objects in the blobs of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// The objects stay in their blob, because a blob of the output begins where it does, and because it is full or the
-    /// next object is of another kind.
+    /// The objects are a blob of the output by themselves: a blob begins with the first of them, and ends with the last
+    /// one, because it is full or the next object is of another kind.
     Fits,
-    /// The objects begin in a blob of the output after this number of other objects, and continue in the next blobs of
-    /// the output. `None` if the number is not known in advance.
+    /// The objects are written to new blobs. The first of them has this number of other objects before those of this
+    /// blob; `None` if the number is not known in advance.
     After(Option<usize>),
 }
 
 fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<RepackItem> {
     let mut items = Vec::with_capacity(plan.entries.len());
-    // The kind of the last objects, and the number of them in the blob of the output that is not full yet, if known.
-    // `None` if the last blob stays as it is.
+    // The kind of the last objects and, if known, their number in the blob of the output that is not full yet. `None`
+    // if the last blob is copied.
     let mut pending: Option<(ObjectKind, Option<usize>)> = None;
     let mut entries = plan
         .entries

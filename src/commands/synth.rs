@@ -79,7 +79,7 @@ const TOWNS_PER_ITEM: u64 = 8;
 
 /// Generates a data set and its change files.
 ///
-/// Reads nothing. Writes one PBF file, in canonical order, and after it the change files and their state files into a
+/// Reads nothing. Writes one file, in canonical order, and after it the change files and their state files into a
 /// directory, which is created if it does not exist. Existing change files are overwritten if the output is a file that
 /// may be overwritten.
 ///

@@ -89,7 +89,7 @@ pub struct Summary {
 /// Reads one file, which may be unsorted or a history file. One pass finds the matching objects, further passes find
 /// the objects that the matching objects refer to, directly or through other objects, and the last pass writes all of
 /// these objects. With [`Options::omit_referenced`], a single pass finds and writes the matching objects. Blobs whose
-/// strings match no expression need not be decompressed completely. Writes one PBF file, in the order of the input.
+/// strings match no expression need not be decompressed completely. Writes one file, in the order of the input.
 ///
 /// # Memory
 ///

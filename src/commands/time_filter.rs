@@ -114,9 +114,8 @@ struct Version {
 ///
 /// Reads one file, a history file or current data. A blob is decoded unless the statistics in its entry tell that all
 /// or none of its versions are wanted. A file that is not in canonical order is first sorted into a temporary file in
-/// the directory of the output. Writes one PBF file: current data for [`When::At`], a history file for
-/// [`When::Between`]. With [`Options::locations_on_ways`], the snapshot goes to a temporary file in the directory of
-/// the output first.
+/// the directory of the output. Writes one file: current data for [`When::At`], a history file for [`When::Between`].
+/// With [`Options::locations_on_ways`], the snapshot goes to a temporary file in the directory of the output first.
 ///
 /// # Memory
 ///

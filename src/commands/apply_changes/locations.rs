@@ -418,8 +418,8 @@ impl Replaced {
     }
 }
 
-/// The nodes whose changes are older than the base, in blobs of several kinds. In blobs of nodes alone, such changes
-/// are found when the blobs are written, which is before ways are written.
+/// Finds the nodes in blobs of several kinds whose changes are older than the base. In blobs of nodes alone, such
+/// changes are found when the blobs are written, before the ways.
 fn outdated_in_mixed_blobs(
     file: &PbfFile,
     plan: &BlobPlan,

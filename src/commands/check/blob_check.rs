@@ -29,12 +29,12 @@ pub(super) struct BlobFindings {
     pub violations: Vec<(Position, IdViolation)>,
     /// The number of further violations: ids out of order, and ids that occur again.
     pub more_violations: [u64; 2],
-    /// The first references to missing objects, at most [`KindCheck::max_listed`]. Of the references of relations to
-    /// the same node or way, only the first.
+    /// The first references to missing objects, at most [`KindCheck::max_listed`]. If several relations refer to the
+    /// same missing node or way, only the first reference is here.
     pub dangling: Vec<Dangling>,
-    /// The number of further references to missing objects, other than those to members that count once.
+    /// The number of further references to missing objects, without those in `more_members`.
     pub more_dangling: u64,
-    /// Further missing members. Each counts once.
+    /// Further missing nodes and ways that are members of relations. Each counts once.
     pub more_members: Members,
     /// Whether a relation refers to a relation.
     pub has_nested: bool,
@@ -42,7 +42,7 @@ pub(super) struct BlobFindings {
     pub outside: Vec<Outside>,
     /// The number of further nodes outside of the world.
     pub more_outside: u64,
-    /// The findings in the contents, in the first check that reads the blob.
+    /// The findings in the contents; `None` unless this is the first check that reads the blob.
     pub contents: Option<BlobContents>,
 }
 

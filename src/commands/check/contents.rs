@@ -68,8 +68,9 @@ pub(super) struct ContentRules {
 #[derive(Default)]
 pub(super) struct ContentFindings {
     contents: Contents,
-    /// The numbers of the first blobs with deleted versions, and with locations in ways.
+    /// The number of the first blob with deleted versions.
     deleted: Option<u32>,
+    /// The number of the first blob with locations in ways.
     located: Option<u32>,
     has_refs: bool,
     /// Whether the facts are incomplete, because a blob could not be decoded.
@@ -207,8 +208,8 @@ fn decode_and_check(
     }
 }
 
-/// The contradictions between the features that the header declares and the blobs, each with the number of a blob, or
-/// 0.
+/// The contradictions between the blobs and the features that the header declares, each with the number of a blob, or 0
+/// for the file as a whole.
 fn false_features(
     file: &PbfFile,
     plan: &BlobPlan,

@@ -1,7 +1,7 @@
 //! Compares the blobs of a file with its table of ids.
 //!
-//! The table lists blobs by ids, but the blobs are not in that order. Each pair of a range of ids and a blob is
-//! therefore hashed. The sum of the hashes of the table must equal the sum of those of the blobs.
+//! The table lists pairs of a range of ids and a blob in the order of ids, but blobs are read in another order. The sum
+//! of the hashes of pairs does not depend on the order: that of the table must equal that of the blobs.
 
 use crate::error::{FormatError, Result};
 use crate::file::PbfFile;
@@ -100,7 +100,7 @@ impl<'f> IdRanges<'f> {
     }
 }
 
-/// A hash of a range, which has a kind and a first id, and the number of a blob.
+/// The hash of a pair: a range of ids, given by its kind and its first id, and the number of a blob.
 fn hash_of_pair(kind: ObjectKind, first: u64, blob: u32) -> u64 {
     let pair = u128::from(first) << 64 | u128::from(kind.number()) << 32 | u128::from(blob);
     XxHash3_64::oneshot(&pair.to_le_bytes())

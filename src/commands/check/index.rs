@@ -32,7 +32,8 @@ pub struct IndexCheck {
     pub damaged: u64,
     /// The number of differences between blobs and the indexes that describe them.
     pub differences: u64,
-    /// The problems in file order, at most as many as [`Options::max_listed`](super::Options::max_listed).
+    /// The first problems, at most [`Options::max_listed`](super::Options::max_listed). Those of blobs are in file
+    /// order; those of the file as a whole come before or after them.
     pub listed: Vec<Finding>,
 }
 
@@ -72,7 +73,7 @@ struct BlobResult {
 enum Segments {
     None,
     Found,
-    /// The data ends as segments do, but they do not inflate independently.
+    /// The data ends like data with segments, but the segments cannot be inflated independently.
     Wrong,
 }
 
@@ -349,7 +350,7 @@ impl<'f> IndexComparison<'f> {
     }
 }
 
-/// Whether there are ways with nodes, and none has locations, according to the entries of decoded blobs.
+/// Whether the file has ways with nodes, but no way with locations, according to the entries of decoded blobs.
 fn lacks_locations(plan: &BlobPlan) -> bool {
     let has_nodes = |entry: &BlobEntry| {
         let references = entry.statistics.as_ref().map(|counts| counts.references);

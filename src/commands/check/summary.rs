@@ -46,7 +46,8 @@ pub struct Summary {
     /// The first nodes outside of the world, in file order, at most
     /// [`Options::max_listed`](super::Options::max_listed).
     pub listed_outside: Vec<Outside>,
-    /// The first faults in the contents, in file order, at most [`Options::max_listed`](super::Options::max_listed).
+    /// The first faults in the contents, at most [`Options::max_listed`](super::Options::max_listed): those of blobs in
+    /// file order, then contradictions to the header.
     pub listed_faults: Vec<Fault>,
 }
 

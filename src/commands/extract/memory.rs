@@ -18,7 +18,7 @@ const BYTES_PER_JOB: u64 = 16 << 20;
 const MAX_CACHE_BYTES: u64 = 96 << 20;
 /// Bytes per output if there are several: blocks that wait to be packed or encoded, and frames that wait to be written.
 const BYTES_PER_OUTPUT: u64 = 3_000_000;
-/// Bytes per blob: its entry in the plan, and in the copy of the plan by which the outputs are written.
+/// Bytes per blob: its entry in the plan, and in the copy of the plan that the writing pass has.
 const BYTES_PER_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
 /// Bytes per kept id: in a pass for one region, and in a pass for several.
 const BYTES_PER_ID: [u64; 2] = [2, 6];

@@ -32,18 +32,18 @@ pub(super) struct RegionMembers<'a> {
     /// Whether the index proves that no object occurs twice in the file, not even in several versions.
     each_once: bool,
     /// The blobs whose bounding box may meet a region, by their offset in the file. The value lists the regions that
-    /// contain the whole box; it is `None` if other regions may contain a part of the box.
+    /// contain the box as a whole. It is `None` if a region may contain only a part of the box.
     near: FxHashMap<u64, Option<Vec<u32>>>,
-    /// The places outside of the regions at which there are kept objects; `None` unless the file has a spatial layout.
+    /// The places of kept objects outside of the regions; `None` unless the file has a spatial layout.
     outside: Option<Outside>,
     /// Whether the bounding box of a blob that was never scanned counts as covering all its nodes. Deleted nodes, which
     /// only history files have, lie in no box.
     boxes_cover_all_nodes: bool,
-    /// Nodes in the regions; after `join` all nodes that are kept.
+    /// Nodes in the regions; after `join`, all nodes that are kept.
     nodes: IdMap,
     /// Nodes that regions keep although they lie outside: nodes of ways and members of relations.
     added_nodes: IdMap,
-    /// Ways with a node in a region; after `join` all ways that are kept.
+    /// Ways with a node in a region; after `join`, all ways that are kept.
     ways: IdMap,
     /// Ways that regions keep only as members of completed relations.
     added_ways: IdMap,
@@ -52,7 +52,8 @@ pub(super) struct RegionMembers<'a> {
     parents: IdSet,
     /// The memory budget of the ids.
     room: MemoryBudget,
-    /// The kept parts of blobs, cached from the phase that finds them until they are written, as far as memory allows.
+    /// The cache of the kept parts of blobs, from the phase that finds them until they are written, as far as memory
+    /// allows.
     held: PartialBlobCache,
 }
 
@@ -79,8 +80,8 @@ pub(super) struct Limits {
 }
 
 impl<'a> RegionMembers<'a> {
-    /// Finds the objects that each region keeps: in one pass over the nodes, one over the ways, one over the relations,
-    /// and a second one over some of the ways. Returns `None` if the ids take more than `limits.ids` bytes. Calls
+    /// Finds the objects that each region keeps, in one pass over the nodes, one over the ways, one over the relations,
+    /// and a second pass over some of the ways. Returns `None` if the ids take more than `limits.ids` bytes. Calls
     /// `after_nodes` once the nodes are found, and returns its error.
     pub(super) fn find(
         areas: &'a AreaIndex,
@@ -239,9 +240,9 @@ impl<'a> RegionMembers<'a> {
         has_box && !may_be_nowhere
     }
 
-    /// Finds the nodes of a block that lie in regions. Also returns the offset of the blob if its bounding box would
-    /// decide about them but does not contain all of them, because some are outside of the world or have no location.
-    /// Fails if a node on earth lies outside of the box in the index.
+    /// Finds the nodes of a block that lie in regions. Also returns the offset of the blob if its bounding box cannot
+    /// be relied on, although the entry suggests it: some nodes are outside of the world or have no location. Fails if
+    /// a node on earth lies outside of the box in the index.
     fn nodes_in_regions(
         &self,
         hold: bool,
@@ -301,9 +302,9 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// Finds the ways of a block with a node in a region. If `with_nodes`, also returns the nodes of these ways with
-    /// the regions that keep the way but do not contain the node, and the locations of the nodes of ways that have such
-    /// nodes.
+    /// Finds the ways of a block with a node in a region. If `with_nodes`, also returns the nodes of these ways that
+    /// lie outside of a region that keeps the way, each with these regions. In a file with a spatial layout, also
+    /// returns the locations of all nodes of the ways that have such nodes.
     fn ways_with_nodes(
         &self,
         entry: &BlobEntry,
@@ -351,7 +352,7 @@ impl<'a> RegionMembers<'a> {
         Ok((found, sort_and_merge(nodes, &mut algebra), locations))
     }
 
-    /// Whether `is_met` accepts each way of a block, by the index of the way; empty without a spatial layout.
+    /// For each way of a block, by its index, whether `is_met` accepts it. The list is empty without a spatial layout.
     fn accepted_ways(
         &self,
         block: &Block<'_>,

@@ -14,16 +14,16 @@ pub enum Strategy {
         /// Whether relations are kept at all.
         relations: bool,
     },
-    /// Keeps what [`CompleteWays`](Self::CompleteWays) does, and completes some of these relations: all their members
-    /// that are nodes or ways are kept, too, with all nodes of these ways.
+    /// Keeps the objects of [`CompleteWays`](Self::CompleteWays), and completes some of these relations: keeps all
+    /// their members that are nodes or ways, with all nodes of these ways.
     Smart {
         /// The types of relations that are completed.
         types: RelationTypes,
         /// Relations of other types are completed, too, if at least this percentage of their members, 1 to 100, are
         /// nodes in the region or ways with such a node.
         min_percent: Option<u32>,
-        /// The tags of the relations that are completed: at least one of the expressions must match a tag. If empty,
-        /// the tags do not matter.
+        /// A further condition for relations that are completed: at least one of these expressions must match a tag. If
+        /// the list is empty, there is no such condition.
         tags: Vec<ObjectExpression>,
     },
 }

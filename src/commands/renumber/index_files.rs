@@ -75,7 +75,7 @@ impl IndexFiles {
 
 /// Reads the maps of ids from a directory, one for each kind, and opens the files that will replace them. Without a
 /// directory, returns empty maps. Fails if the directory does not exist, if a file in it is damaged or may not be
-/// replaced, or if `start` differs from the first ids that it records.
+/// replaced, or if `start` differs from the first ids that the directory records.
 pub(super) fn read(
     directory: Option<&Path>,
     start: Option<[i64; 3]>,

@@ -51,8 +51,8 @@ const LEN_OF_AN_OBJECT: usize = 48;
 /// The divisor of the number of objects of a full blob that gives the minimum for a blob that ends at a gap in the
 /// data.
 const PARTS_AT_GAPS: usize = 16;
-/// The length beyond which a distance along the curve is a gap, in steps of 600 by 300 m at the equator. So many steps
-/// have the area of a square of 27 km.
+/// The distance along the curve, in steps, above which there is a gap. A step is a cell of 600 by 300 m at the equator.
+/// The cells of this many steps have the area of a square of 27 by 27 km.
 const GAP: u64 = 1 << 12;
 /// A shorter distance is a gap, too, if it exceeds this many steps, and the length of the curve between the first and
 /// the last object divided by [`GAPS_IN_A_BLOB`].

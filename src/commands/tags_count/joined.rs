@@ -11,7 +11,8 @@ pub(super) fn are_joined(expressions: &[ObjectExpression]) -> bool {
     expressions.iter().any(|one| !one.more_tags.is_empty())
 }
 
-/// Adds the tags of a block that an expression accepts, for the objects that have all tags of the expression.
+/// Counts the tags of a block. A tag counts if an expression accepts it, and if the object has all tags that this
+/// expression joins.
 pub(super) fn count(
     expressions: &[ObjectExpression],
     kinds: KindSet,

@@ -1,12 +1,12 @@
-//! Places outside of the regions with kept objects, for files with a spatial layout. Blobs without an object at such a
-//! place are not read.
+//! The places of kept objects outside of the regions, for files with a spatial layout. Blobs that neither meet a region
+//! nor have such a place are not read.
 
 use super::RegionMembers;
 use crate::error::FormatError;
 use crate::osm::{Bbox, Location};
 use crate::pbf::{BlobEntry, Block, stale_index};
 
-/// The places outside of the regions at which there are objects that regions keep.
+/// The places of kept objects that lie outside of the regions.
 #[derive(Debug, Default)]
 pub(super) struct Outside {
     /// The locations of the nodes of kept ways, sorted by latitude once all are known.
