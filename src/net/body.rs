@@ -23,7 +23,7 @@ pub(crate) trait Body {
     /// Removes all bytes.
     fn clear(&mut self) -> io::Result<()>;
 
-    /// Whether what has arrived is not the beginning of such a file, so that the rest is not worth reading.
+    /// Whether the bytes that have arrived cannot be the beginning of such a file, so that reading the rest is useless.
     fn is_hopeless(&self) -> bool {
         false
     }

@@ -64,7 +64,8 @@ pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h 
     headers.get(name)?.to_str().ok()
 }
 
-/// The part in `Content-Range: bytes 100-199/200`, and the length of the file; `None` for the length if it is not stated.
+/// The part in `Content-Range: bytes 100-199/200`, and the length of the file; `None` for the length if it is not
+/// stated.
 pub(super) fn content_range(headers: &HeaderMap) -> Option<(Range<u64>, Option<u64>)> {
     let text = text(headers, &CONTENT_RANGE)?;
     let (part, len) = text.trim().strip_prefix("bytes ")?.split_once('/')?;

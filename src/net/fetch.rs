@@ -37,8 +37,8 @@ impl<'t> Fetcher<'t> {
         }
     }
 
-    /// Sets the time that a connection may take beside that for its bytes, of which a thousand a second have to come. A
-    /// file may take five times as long, with all attempts.
+    /// Sets the time that a connection may take in addition to the time for its bytes, which must arrive at a thousand
+    /// bytes a second or more. All attempts for a file together may take five times as long.
     #[must_use]
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;

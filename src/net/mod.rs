@@ -1,7 +1,7 @@
 //! Files of servers: requests, attempts, transfers that go on where they broke off, and files of which parts are read.
 //!
-//! [`Transport`] is the one way to a file: [`WebFiles`] over HTTP, [`LocalFiles`] in directories. [`Fetcher`] gets whole
-//! files by it, `RemoteFile` the parts that are read. Both try again as `Attempts` says.
+//! A [`Transport`] gets files: [`WebFiles`] over HTTP, [`LocalFiles`] from directories. [`Fetcher`] gets whole files,
+//! and `RemoteFile` the parts of a file that are read. Both repeat failed attempts by the rules of `Attempts`.
 
 mod attempts;
 mod body;

@@ -1,7 +1,7 @@
-//! Files of web servers, of which only what is read is fetched.
+//! Files of web servers. Only the ranges that are read are fetched.
 //!
-//! A file without a name, as long as that of the server, holds the bytes that were fetched, at their offsets. It is
-//! sparse: it takes as much space as was fetched.
+//! An unnamed file, as long as the file of the server, holds the bytes that were fetched, at the same offsets. It is
+//! sparse: only the fetched bytes take disk space.
 
 use super::{Attempts, Credentials, Fault, Pace, WebFiles, client};
 use crate::error::{Error, Result};
@@ -65,8 +65,8 @@ struct Version {
 type Attempt<T> = std::result::Result<T, Fault>;
 
 impl RemoteFile {
-    /// Fetches the first `first` bytes of a file. Returns the file of the server, and the one that holds what was fetched.
-    /// A server that does not give parts sends all of it.
+    /// Fetches the first `first` bytes of a file. Returns the file of the server, and the unnamed file that holds the
+    /// fetched bytes. A server that does not support ranges sends the whole file.
     pub(crate) fn open(url: &Path, first: u64) -> Result<(Self, File)> {
         let seconds = std::env::var(TIME_VARIABLE)
             .ok()
@@ -109,8 +109,8 @@ impl RemoteFile {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fetches what is missing of a range to `file`. Several threads fetch at the same time, but none what another one
-    /// fetches.
+    /// Fetches the missing parts of a range to `file`. Several threads may fetch at the same time, but no thread
+    /// fetches bytes that another one is fetching.
     pub(crate) fn fetch(&self, range: Range<u64>, file: &File) -> Result<()> {
         let end = range.end.min(self.len());
         let range = range.start.min(end)..end;
@@ -291,8 +291,8 @@ impl Ranges {
         range.is_empty() || before.is_some_and(|(_, end)| *end >= range.end)
     }
 
-    /// The parts of a range that are missing. The last one is longer if it is short, as far as the bytes behind it are
-    /// missing, too. `len` is the length of the file.
+    /// The missing parts of a range. If the last part is short, it is extended beyond the range, as far as the bytes
+    /// there are missing, too. `len` is the length of the file.
     fn missing(&self, range: Range<u64>, len: u64) -> Vec<Range<u64>> {
         let (mut missing, mut at) = (Vec::new(), range.start);
         let before = self.0.range(..=range.start).next_back();

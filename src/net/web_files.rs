@@ -66,7 +66,8 @@ impl WebFiles {
     /// Gets files with some credentials. `read_time` is the time in which something has to come; a minute if `None`.
     pub fn new(credentials: Credentials, read_time: Option<Duration>) -> Self {
         let config = client::configured(read_time)
-            // Each redirect is looked at: what is secret goes to the server that it is for.
+            // Redirects are followed here, and not by the client, so that secrets go only to the server that they are
+            // for.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .build();
@@ -77,8 +78,8 @@ impl WebFiles {
         }
     }
 
-    /// Asks for a file, or a part of it, and follows redirects. Returns the answer, whatever its status, and the URL that
-    /// it comes from.
+    /// Asks for a file, or a part of it, and follows redirects. Returns the answer, whatever its status, and the URL
+    /// that it comes from.
     pub(super) fn ask(
         &self,
         url: &str,

@@ -64,7 +64,8 @@ impl Cache {
         keep(&path, bytes)
     }
 
-    /// Removes what killed runs left in a directory, when this run comes to it first.
+    /// Removes the files that killed runs have left in a directory, when this run uses the directory for the first
+    /// time.
     fn clear(&self, directory: &Path) {
         let mut cleared = self.cleared.lock().unwrap_or_else(PoisonError::into_inner);
         if cleared.insert(directory.to_owned()) {
@@ -73,11 +74,11 @@ impl Cache {
     }
 }
 
-/// The number of bytes at the start of a file that tell whether it may be one of a cache.
+/// The number of bytes at the start of a file that show whether it may be a file of a cache.
 const HEAD_LEN: u64 = 4096;
 
-/// Whether the start of a file may be that of a cache, complete or damaged: a text with the words of a state, or bytes
-/// of gzip. An empty file, and one of zeros, are what a crash of the machine leaves.
+/// Whether a file with these first bytes may be a file of a cache, complete or damaged: gzip data, or a text with the
+/// words of a state. Empty files and files of zeros may be, too: a crash of the machine leaves them.
 fn may_be_kept(name: &str, bytes: &[u8]) -> bool {
     let has = |words: &str| {
         bytes

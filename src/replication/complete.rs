@@ -10,7 +10,8 @@ const END_LEN: usize = 4096;
 /// The maximum number of bytes of the text of a change file. That of a day of the planet has two billion.
 const MAX_TEXT: u64 = 32 << 30;
 
-/// The number of bytes of the text in a gzip file that holds a complete change file. The error says what is wrong with it.
+/// Checks that a gzip file holds a complete change file. Returns the number of bytes of its decompressed text. The
+/// error says what is wrong with the file.
 pub(super) fn check_changes(bytes: impl BufRead) -> Result<u64, Fault> {
     let mut end = End::default();
     let mut text = gunzip(bytes).take(MAX_TEXT + 1);

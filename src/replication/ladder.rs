@@ -67,8 +67,8 @@ impl<'s> Ladder<'s> {
         state_of(server, newest, timestamp)
     }
 
-    /// The change files that lead from a state of the finest server to the newest, or to `end`. Servers with longer steps
-    /// come first, as far as they save downloads.
+    /// The change files that lead from a state of the finest server to the newest, or to `end`. Servers with longer
+    /// steps come first, as far as they save downloads.
     ///
     /// # Errors
     ///

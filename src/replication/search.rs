@@ -11,8 +11,8 @@ const NEIGHBOURS: i64 = 4;
 /// that the server has are newer.
 ///
 /// `newest` is the newest state, and `state_of` gets the state of a sequence number, `None` if the server has none. A
-/// server may have lost its oldest states; where it lost others, the result may be a state before them. About a dozen
-/// states are asked for: publishers are regular, so that a time says about which number to ask for.
+/// server may have lost its oldest states; if it lost others, the result may be a state before them. About a dozen
+/// states are requested: publishers are regular, so that a time gives an approximate number.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub fn state_at(
         halves = !halves;
         match existing(guess, &search.left, &mut state_of)? {
             Some(state) => search.narrow(state, target),
-            // What is wanted is above the guess, or was lost: then the state before it is as good.
+            // The wanted state is above the guess, or it was lost and the state before it is as good.
             None if search.lower.is_none() => search.left.start = guess + 1,
             None => search.left.end = guess,
         }

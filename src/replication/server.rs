@@ -32,7 +32,7 @@ pub struct Server<'s> {
 pub struct ChangeFile {
     /// The sequence number.
     pub sequence: i64,
-    /// The file, which has no name or is one of the cache.
+    /// The file: an unnamed one, or a file of the cache.
     pub file: File,
     /// The number of its bytes.
     pub len: u64,
@@ -120,8 +120,9 @@ impl<'s> Server<'s> {
         }
     }
 
-    /// The time of a sequence number. If the server has no state for it, that of the nearest number before it, as long as
-    /// that is near: a server may publish a change file before its state. `None` if there is none.
+    /// The time of a sequence number. A server may publish a change file before its state; if there is no state for the
+    /// number, the result is the time of the nearest number before it that has one and is near. `None` if there is
+    /// none.
     ///
     /// # Errors
     ///
@@ -163,8 +164,8 @@ impl<'s> Server<'s> {
             .1)
     }
 
-    /// A file, and the result of `check` for its bytes. A file that `check` refuses is fetched again after a pause: a server
-    /// may be writing it.
+    /// A file, and the result of `check` for its bytes. A file that `check` refuses is fetched again after a pause: a
+    /// server may be writing it.
     fn fetch_complete<B: Body, T>(
         &self,
         url: &str,
@@ -191,7 +192,8 @@ impl<'s> Server<'s> {
         }
     }
 
-    /// The change file of a sequence number; `None` if the server has none. It is kept in a temporary file in a directory.
+    /// The change file of a sequence number; `None` if the server has none. It is kept in a temporary file in a
+    /// directory.
     ///
     /// # Errors
     ///

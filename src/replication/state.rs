@@ -15,8 +15,8 @@ pub struct State {
 }
 
 impl State {
-    /// Reads a state file. `None` if it has no sequence number or no time, as a file that was cut short, and if the number
-    /// is larger than `LAST_SEQUENCE`.
+    /// Reads a state file. `None` if the sequence number or the time is missing, as in a file that was cut short, or if
+    /// the number is larger than `LAST_SEQUENCE`.
     pub fn parse(text: &str) -> Option<Self> {
         let (sequence, timestamp) = numbers(text);
         Some(Self {
@@ -32,8 +32,8 @@ impl State {
     }
 }
 
-/// The sequence number and the time in a state file, each `None` if it is not there or negative, as that of a writer
-/// without a state. State files are Java properties, which escape the colons in the time.
+/// The sequence number and the time in a state file. Each is `None` if it is missing, or if it is negative because its
+/// writer had no state. State files are Java properties, which escape the colons in the time.
 pub(crate) fn numbers(text: &str) -> (Option<i64>, Option<i64>) {
     let value = |key: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once('='));
@@ -45,7 +45,7 @@ pub(crate) fn numbers(text: &str) -> (Option<i64>, Option<i64>) {
     (known(sequence), known(timestamp))
 }
 
-/// A sequence number or a time, unless it is negative: some writers put -1 for what they do not know.
+/// A sequence number or a time; `None` if it is negative, because some writers put -1 for an unknown value.
 pub(crate) fn known(number: Option<i64>) -> Option<i64> {
     number.filter(|number| *number >= 0)
 }
