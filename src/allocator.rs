@@ -40,8 +40,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
 
 /// Lets large blocks go back to the system when they are freed.
 ///
-/// By default, glibc keeps up to 32 MiB of each heap once a block of that size has been freed, so that the memory of one
-/// phase of a command stays beside that of the next. Buffers that are used again and again are smaller.
+/// By default, glibc keeps up to 32 MiB of each heap once a block of that size has been freed, so that the memory of
+/// one phase of a command stays beside that of the next. Buffers that are used again and again are smaller.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn give_back_large_blocks() {
     const LARGE: libc::c_int = 4 << 20;

@@ -1,4 +1,5 @@
-//! The layers of the crate as its tests and benchmarks use them, behind the feature `unstable`. They change without notice.
+//! The layers of the crate as its tests and benchmarks use them, behind the feature `unstable`. They change without
+//! notice.
 
 /// Assembly of polygons.
 pub mod area {
@@ -24,7 +25,7 @@ pub mod index {
 pub mod io {
     pub use crate::io::*;
 }
-/// Files of servers.
+/// Files on web servers.
 pub mod net {
     pub use crate::net::*;
 }

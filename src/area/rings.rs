@@ -157,9 +157,9 @@ impl Rings {
         }
     }
 
-    /// The flags of the segments that remain without lone holes; `None` if there are none. A lone hole is an outer ring
-    /// of inner members alone: its own outer ring is missing. Of lone holes that may contain each other only the
-    /// outermost are left out, since the others may be holes once these are gone.
+    /// The flags of the segments that remain when lone holes are left out; `None` if there are no lone holes. A lone
+    /// hole is an outer ring that consists of inner members alone: its own outer ring is missing. If lone holes may
+    /// contain each other, only the outermost are left out, because the others may then be holes.
     pub(super) fn without_lone_holes(&self, segments: &Segments<'_>) -> Option<Vec<bool>> {
         let mut is_lone: Vec<bool> = self.rings.iter().map(|ring| ring.is_outer).collect();
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {

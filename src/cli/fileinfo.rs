@@ -169,8 +169,8 @@ impl Info<'_> {
         }
     }
 
-    /// The value of a key of --get: `None` for a header option that the file does not have and for boxes if it has
-    /// none, empty for other values that it does not have.
+    /// The value of a key of --get. If the file does not have the value, the result is `None` for header options and
+    /// boxes, and an empty text for other keys.
     fn value(&self, key: &str) -> Option<String> {
         let summary = self.summary;
         if let Some(name) = key.strip_prefix("header.option.") {

@@ -144,7 +144,7 @@ fn write_page(args: &Args, input: PathBuf, path: &Path, ctx: &Context) -> Result
     })
 }
 
-/// The message for a key that --get does not know; `None` for a known key, which merely has no value in this file.
+/// The message for a key that --get does not know; `None` for a known key that has no value in this file.
 fn unknown_key(summary: &Summary, key: &str) -> Option<String> {
     let mut keys = summary.keys();
     if keys.iter().any(|known| known == key) {

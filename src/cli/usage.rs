@@ -170,8 +170,8 @@ fn unknown_command(error: &clap::Error) -> String {
     }
 }
 
-/// The message for a mistake without a wording of its own: the first line of clap's message. Usage and tips, which
-/// follow there, are left out.
+/// The message for a mistake that has no wording of its own: the first line of clap's message, without the usage and
+/// the tips that follow it.
 fn other_mistake(error: &clap::Error, command: &str, argument: &str, help: &str) -> String {
     let rendered = error.to_string();
     let line = rendered.lines().next().unwrap_or_default();

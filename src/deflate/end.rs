@@ -24,15 +24,16 @@ pub(crate) struct DeflateEnd {
     pub bits: usize,
 }
 
-/// Entries of the tables. An entry has the number of bits that it skips, with extra bits, in its lowest six bits, then
-/// [`STOP`], then whether the next code is that of a distance, and the length of its code above [`CODE_SHIFT`].
+/// Entries of the tables. The lowest six bits of an entry are the number of bits that it skips, extra bits included.
+/// The flags [`STOP`] and [`DISTANCE`] follow. The bits from [`CODE_SHIFT`] on are the length of the code.
 mod entry {
     use super::{END_OF_BLOCK, INDEX_BITS, TABLE};
 
     /// Marks an entry for codes that are decoded bit by bit: the end of a block, and codes that are too long. Such an
     /// entry skips nothing and leads to its own table.
     pub const STOP: u16 = 1 << 6;
-    /// Leads to the table of distances. As an entry it skips nothing.
+    /// Marks an entry after which the next code is that of a distance. An entry that consists of this flag alone skips
+    /// nothing.
     pub const DISTANCE: u16 = 1 << 7;
     const SKIPPED: u16 = 63;
     const CODE_SHIFT: u32 = 8;
@@ -45,7 +46,7 @@ mod entry {
         (entry & SKIPPED) as u32
     }
 
-    /// The offset of the table for the next code. That of distances follows that of literals.
+    /// The offset of the table for the next code. The table of distances follows the table of literals.
     pub const fn next_table(entry: u16) -> usize {
         (entry & DISTANCE) as usize * (TABLE / DISTANCE as usize)
     }

@@ -61,7 +61,8 @@ impl<'i> Query<'i, '_> {
         Ok(chosen)
     }
 
-    /// The address of the smallest area that contains the query point: its own, or that of a node in it.
+    /// The address of the smallest area that contains the query point: the address of the area itself, or of a node in
+    /// it.
     fn inside(&self, nearest: Option<&Near<'i>>) -> Result<Option<Near<'i>>> {
         let area = match nearest {
             Some(nearest) if nearest.found.squared == 0.0 => self.smallest(Layer::Addresses)?,

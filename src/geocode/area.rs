@@ -341,8 +341,8 @@ impl<'c> Areas<'c> {
         }))
     }
 
-    /// The start of the record of a part's area if the part contains a point; `None` if it does not. The point must be
-    /// in the bounding box of the part.
+    /// The start of the record of the area to which a part belongs, if the part contains `place`; otherwise `None`.
+    /// `place` must be in the bounding box of the part.
     pub(crate) fn record_of(&self, part: u64, place: Point) -> Result<Option<u64>> {
         let head = self.head(part)?;
         let band = head.band(place.lat_e7);

@@ -1,8 +1,8 @@
 //! The file of an index: sections of bytes with a checksum for each block of 16 KiB.
 //!
 //! A file has [`MAGIC`], the sections, the checksums of all blocks, and a footer. The footer has the ranges of the
-//! sections and of the checksums, the checksum of the checksums, and its own. A block is verified when it is read for
-//! the first time: a large index opens at once, and no damaged byte is used.
+//! sections and of the checksums, a checksum of the checksums, and a checksum of itself. A block is verified when it is
+//! read for the first time: a large index opens at once, and no damaged byte is used.
 
 use crate::error::{Error, Result};
 use crate::io::{MappedFile, StreamOutput};

@@ -1,7 +1,7 @@
 //! House numbers of the nodes of interpolation ways.
 //!
-//! The row of an interpolation way has only the ids of its nodes. Addresses are written before interpolation ways:
-//! those of these nodes are kept, and complete the ways.
+//! The row of an interpolation way has only the ids of its nodes. Addresses are written before interpolation ways. The
+//! addresses of these nodes are kept in memory, and complete the ways.
 
 use super::item::{BROKEN, NUMBERS, RowItem, tag};
 use crate::error::FormatError;

@@ -22,8 +22,9 @@ struct LeafParts {
     /// The end of each item in `items`.
     ends: Vec<usize>,
     items: Vec<u8>,
-    /// The string numbers of the tags of the current item, and the same as varints.
+    /// The tags of the current item, as pairs of string numbers.
     tags: Vec<[u64; 2]>,
+    /// The same numbers as varints.
     encoded_tags: Vec<u8>,
 }
 

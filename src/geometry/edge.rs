@@ -25,7 +25,7 @@ pub struct HalfUnitBox {
     pub max: HalfUnitPoint,
 }
 
-/// A directed edge. [`add_ring`] gives it the direction in which its polygon lies on its left.
+/// A directed edge. [`add_ring`] directs edges so that the polygon lies on the left of each edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
     /// The start of the edge.

@@ -12,7 +12,7 @@ use crate::pbf::wire::Varints;
 
 /// The metadata of a node, which is read if it is needed.
 enum NodeInfo<'c, 'a> {
-    /// That of the dense node with this index.
+    /// The metadata of the dense node with this index.
     Dense(&'c mut InfoCursor<'a>, usize),
     Message(RawInfo),
 }

@@ -55,7 +55,8 @@ impl Search<'_> {
 
     fn find(&mut self, part: &[u8], old_start: usize) -> Option<usize> {
         let rest = self.payload.get(self.done..)?;
-        // Mostly nothing has been inserted or removed since the part before, or since the beginning.
+        // Mostly no bytes were inserted or removed between the last part that was found, or the beginning, and this
+        // part.
         let usual = old_start - self.old_done;
         let at = if rest.get(usual..).is_some_and(|rest| rest.starts_with(part)) {
             usual

@@ -270,7 +270,7 @@ impl Columns<'_> {
         let mut boxes = Boxes::new(self);
         let mut hashes = get(column::HASH, false);
         let mut statistics = StatisticsColumns::new(self);
-        // A length takes a byte at least, unless it is that of the frame before.
+        // A length takes at least one byte, unless it equals the length of the frame before.
         let mut entries = Vec::with_capacity(count.min(frame_lens.len()));
         let (mut end, mut number, mut last_id) = (data_start, 1u32, 0i64);
         for _ in 0..count {
