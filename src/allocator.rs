@@ -70,7 +70,7 @@ fn or_end(block: *mut u8, size: usize) -> *mut u8 {
 #[inline(never)]
 fn end(size: usize) -> ! {
     static IS_ENDING: AtomicBool = AtomicBool::new(false);
-    // Of several threads, one speaks.
+    // If several threads come here, only one writes the message.
     while IS_ENDING.swap(true, Ordering::SeqCst) {
         std::thread::sleep(std::time::Duration::from_secs(1));
     }

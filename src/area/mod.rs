@@ -1,4 +1,4 @@
-//! Assembles areas: the polygons that closed ways, and the member ways of multipolygon and boundary relations, bound.
+//! Assembles areas: the polygons inside closed ways, and inside the member ways of multipolygon and boundary relations.
 //!
 //! The inside of an area is defined by the even-odd rule over the segments of its ways. Roles are checked, and have no
 //! other effect. Coordinates and all arithmetic are integers: nothing is rounded.
@@ -208,8 +208,8 @@ pub enum OpenRings {
     /// They make the area invalid.
     #[default]
     Refuse,
-    /// Their segments are left out, and the closed rings remain: for relations that an extract has cut off. Outer rings
-    /// of inner members alone are left out, too, because their outer ring is missing.
+    /// Their segments are left out, and the closed rings remain. This is for relations that an extract has cut off.
+    /// Outer rings that consist of inner members alone are left out, too, because their own outer ring is missing.
     LeaveOut,
 }
 

@@ -62,7 +62,7 @@ fn is_convex(ring: &[Point]) -> bool {
     direction != 0 && turns <= 4
 }
 
-/// Whether no two segments of a ring share a point, except consecutive segments their corner.
+/// Whether no two segments of a ring share a point, except the corner between consecutive segments.
 fn is_simple(ring: &[Point]) -> bool {
     let count = ring.len() - 1;
     for (index, edge) in edges(ring).enumerate() {

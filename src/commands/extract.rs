@@ -131,7 +131,7 @@ pub struct Extracted {
 /// the nodes in its regions, then their ways and relations, then the objects that the strategy adds. In the end it
 /// writes the outputs. A blob is not read if the index shows that it has no objects of the regions. If the memory does
 /// not suffice for all regions, the regions are distributed over several passes. A region without objects gets an empty
-/// file and a warning, unless [`Options::refuses_empty`] is set.
+/// file and a warning.
 ///
 /// # Memory
 ///
@@ -152,6 +152,7 @@ pub struct Extracted {
 ///   any is written.
 /// - There is no region.
 /// - [`Options::max_memory`] is less than 24 MB, or the ids of a single region take more than it leaves for them.
+/// - [`Options::refuses_empty`] is set, and no region of a pass contains a node.
 ///
 /// # Examples
 ///

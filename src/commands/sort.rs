@@ -43,10 +43,10 @@ setters!(Options {
 
 /// Merges the inputs into one file in canonical order.
 ///
-/// Reads one file or several, each sorted or unsorted, which may be history files: the versions of an object are
-/// ordered by version. A single file is copied in one pass as long as the pass finds it in order. Otherwise a blob is
-/// copied if it is in order and its id range overlaps that of no other blob, and the other blobs are merged. Writes one
-/// PBF file. If blobs overlap widely, sorted runs are first written to a temporary file in the directory of the output.
+/// Reads one file or several, sorted or unsorted. They may be history files: the versions of an object are ordered by
+/// version. A single file is copied in one pass as long as the pass finds it in order. Otherwise a blob is copied if it
+/// is in order and its id range overlaps the range of no other blob; the other blobs are merged. Writes one file. If
+/// blobs overlap widely, sorted runs are first written to a temporary file in the directory of the output.
 ///
 /// # Memory
 ///

@@ -175,7 +175,7 @@ pub struct Applied {
 ///
 /// - The file has no replication state, and no server is given; or its data is older than [`Options::max_age`], and the
 ///   server has changes for it.
-/// - The server cannot be reached, refuses access, or has not what is needed.
+/// - The server cannot be reached, refuses access, or does not have the needed files.
 /// - Applying the changes fails ([details](apply_changes::run#errors)).
 pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Result<Summary> {
     let _lock = match options.goal {

@@ -1,9 +1,9 @@
 //! Leaves of the R-tree of a layer: up to 16 neighbouring objects with their tags.
 //!
 //! A leaf has a fixed-size head, the quantized boxes of its items, an offset table, the items, and a string table. A
-//! search compares boxes, and parses only the items that may be near enough. A tag is a pair of string numbers: first
-//! come those of [`KEYS`], then those of the leaf's strings. Tags with a key of [`KEYS`] come first, so that a lookup
-//! need not pass over names in all languages.
+//! search compares boxes, and parses only the items that may be near enough. A tag is a pair of string numbers. The
+//! lowest numbers stand for [`KEYS`], the others for the strings of the leaf. Tags with a key of [`KEYS`] precede the
+//! other tags of an item, so that a lookup need not pass over names in all languages.
 
 use super::child_queue::{ChildQueue, QUEUE_LEN};
 use super::item::{BROKEN, KEYS, Shape, head};

@@ -1,8 +1,8 @@
 //! The encoding of the lines of items.
 //!
-//! A line is the number of its points, the first point, and the other points. These are differences of two bytes a
-//! coordinate if all of them fit (neighbours less than 360 m apart), else absolute. The encoding is made for fast
-//! reading rather than for size.
+//! A line is the number of its points, the first point, and the other points. The other points are stored as
+//! differences of two bytes per coordinate if all differences fit (neighbours are less than 360 m apart), and otherwise
+//! as absolute coordinates. The encoding is made for fast reading rather than for size.
 
 use super::item::{BROKEN, Lines};
 use crate::error::FormatError;

@@ -74,8 +74,8 @@ pub struct Context {
     pub input_format: InputFormat,
     /// Whether the inputs in text formats are history files, whatever their content.
     pub input_is_history: bool,
-    /// The treatment of inputs that are not in canonical order, or that are history files, by commands for which
-    /// osmium needs other inputs.
+    /// The treatment of inputs that are not in canonical order, or that are history files. It concerns the commands for
+    /// which osmium needs ordered or current data.
     pub disorder: Disorder,
     /// The receiver of messages and progress.
     pub observer: Arc<dyn Observer>,
@@ -84,7 +84,7 @@ pub struct Context {
     pub(crate) cancellation: Cancellation,
 }
 
-/// Whether the caller wants the work to end. Clones share the answer.
+/// The flag by which the caller ends the work. Clones share the flag.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cancellation(Arc<AtomicBool>);
 

@@ -64,8 +64,8 @@ fn has_references(kinds: KindSet) -> bool {
     kinds.single().is_some_and(|kind| kind != ObjectKind::Node)
 }
 
-/// The number of objects with an attribute, as it is stored: 0 for all of `count`, 1 for none, and one more than the
-/// number without it otherwise.
+/// The stored form of the number of objects with an attribute: 0 if all `count` objects have it, 1 if none has it, and
+/// otherwise the number of objects without it, plus one.
 fn share(count: u32, with: u32) -> i64 {
     match with {
         _ if with == count => 0,
