@@ -67,7 +67,7 @@ pub struct Conventions {
     pub needs_history_names: bool,
     /// Whether `show` colours text that goes to a file or pipe.
     pub always_colors: bool,
-    /// Whether a change is a creation if its version is 1, rather than by the knowledge of the command.
+    /// Whether a change is a creation if its version is 1, rather than if the command knows that the object is new.
     pub creates_version_1: bool,
     /// Whether `tags-filter` treats the objects of a change file like all others.
     pub filters_changes_as_data: bool,

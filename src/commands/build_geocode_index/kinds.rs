@@ -210,7 +210,7 @@ pub(super) fn is_building(tags: Tags<'_, '_>) -> bool {
     tag(tags, "building").is_some_and(|building| building != "no")
 }
 
-/// Whether each object of a block is a relation whose area is wanted, in file order.
+/// For each object of a block, in file order, whether it is a relation whose area is wanted.
 pub(super) fn wanted_areas(block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
     let mut wanted = Vec::new();
     block.try_for_each(|element| {
