@@ -282,12 +282,14 @@ fn a_city_has_the_level_of_its_country() {
         nested(200, 51.0, "PT"),
         nested(300, 52.0, "TR"),
         nested(400, 53.0, "XX"),
+        nested(500, 54.0, "KR"),
     ]);
     for (lat, name) in [
         (50.0, "Eight"),
         (51.0, "Seven"),
         (52.0, "Six"),
         (53.0, "Eight"),
+        (54.0, "Six"),
     ] {
         let address = found.address(lat, 10.0);
         assert_eq!(address["city"], name, "{address}");

@@ -3,38 +3,65 @@
 /// The values of `admin_level` of municipalities by country, the best first.
 ///
 /// The source is the table "admin_level=* values for specific countries" in the wiki of OpenStreetMap:
-/// <https://wiki.openstreetmap.org/wiki/Tag:boundary%3Dadministrative>. Great Britain and Ireland have none: their
-/// boundaries are those of districts and parishes.
-const MUNICIPALITIES: [(&str, &[u8]); 29] = [
+/// <https://wiki.openstreetmap.org/wiki/Tag:boundary%3Dadministrative>, and the pages of the countries there. A country
+/// without levels has boundaries of districts, wards or parishes, but none of the towns that addresses name. Where two
+/// levels divide a city, the level of the whole city comes first.
+const MUNICIPALITIES: [(&str, &[u8]); 55] = [
     ("ad", &[7]),
+    ("al", &[7]),
+    ("ao", &[6]),
     ("at", &[8]),
-    ("au", &[6]),
+    ("au", &[9, 10]),
+    ("ba", &[6, 7]),
     ("be", &[8]),
     ("br", &[8]),
     ("ca", &[8]),
+    ("cd", &[6]),
     ("ch", &[8]),
+    ("cn", &[5]),
+    ("co", &[6]),
     ("cz", &[8]),
     ("de", &[8]),
     ("dk", &[7]),
+    ("ec", &[6]),
     ("es", &[8]),
     ("fi", &[8]),
     ("fr", &[8]),
     ("gb", &[]),
     ("id", &[5]),
     ("ie", &[]),
+    ("in", &[8]),
+    ("iq", &[]),
+    ("ir", &[8]),
     ("it", &[8]),
     ("jp", &[7]),
+    ("ke", &[]),
+    ("kh", &[]),
+    ("kr", &[6]),
     ("li", &[8]),
     ("lu", &[8]),
+    ("mm", &[]),
+    ("mx", &[8, 6]),
+    ("ng", &[]),
     ("nl", &[10, 8]),
     ("no", &[7]),
-    ("nz", &[6]),
+    ("nz", &[]),
+    ("ph", &[6]),
+    ("pk", &[]),
     ("pl", &[8, 7]),
     ("pt", &[7]),
-    ("ru", &[8, 6]),
+    ("rs", &[7, 8]),
+    ("ru", &[]),
     ("se", &[7]),
+    ("sk", &[9]),
+    ("th", &[7, 6]),
     ("tr", &[6]),
+    ("tw", &[]),
+    ("tz", &[]),
+    ("ug", &[]),
     ("us", &[8, 7]),
+    ("ve", &[]),
+    ("vn", &[]),
 ];
 
 /// The levels of municipalities in most countries.
@@ -42,10 +69,10 @@ const USUAL: &[u8] = &[8, 7];
 
 /// Countries whose addresses begin with the house number, as the Universal Postal Union describes them:
 /// <https://www.upu.int/en/Postal-Solutions/Programmes-Services/Addressing-Solutions>.
-const NUMBER_FIRST: [&str; 34] = [
-    "au", "bb", "bd", "bw", "ca", "dz", "eg", "fr", "gb", "gg", "gh", "hk", "ie", "il", "im", "in",
-    "je", "jm", "ke", "lk", "lu", "ma", "mc", "mt", "my", "ng", "nz", "ph", "sg", "th", "tn", "tt",
-    "us", "za",
+const NUMBER_FIRST: [&str; 46] = [
+    "au", "bb", "bd", "bw", "ca", "ci", "dz", "eg", "fr", "gb", "gg", "gh", "hk", "ht", "ie", "il",
+    "im", "in", "je", "jm", "ke", "kh", "lk", "lu", "ma", "mc", "mm", "mt", "mu", "my", "ng", "nz",
+    "ph", "pk", "sa", "sg", "sn", "th", "tn", "tt", "ug", "us", "vn", "za", "zm", "zw",
 ];
 
 /// The values of `admin_level` of municipalities in a country, the best first; `None` without a country.
