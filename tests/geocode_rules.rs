@@ -345,6 +345,9 @@ fn an_answer_has_every_part_of_an_address() {
         "n24 v1 Taddr:housenumber=5,addr:street=Rue%20%Haute,amenity=townhall,name=Mairie x2 y48",
         "n25 v1 Taddr:housenumber=5,addr:street=Weg x13 y52",
         "n26 v1 Taddr:housenumber=%20%,addr:street=Blank x20 y50",
+        "n27 v1 Taddr:housenumber=1,addr:street=Lane,addr:postcode=9,addr:city=X,addr:country=GB x21 y50",
+        "n28 v1 Taddr:housenumber=1,addr:street=Lane,addr:postcode=9,addr:city=X,addr:country=US,addr:state=MD x22 y50",
+        "n29 v1 Taddr:housenumber=1,addr:street=Lane,addr:postcode=9,addr:city=X,addr:country=IT,addr:state=MI x23 y50",
     ];
     let nodes = nodes.map(str::to_owned).to_vec();
     let found = answers(&[country, other, nodes]);
@@ -356,6 +359,9 @@ fn an_answer_has_every_part_of_an_address() {
         (48.0, 2.0, "5 Rue Haute, France"),
         (52.0, 13.0, "Weg 5, Land"),
         (50.0, 20.0, "nothing is known here"),
+        (50.0, 21.0, "1 Lane, X 9"),
+        (50.0, 22.0, "1 Lane, X, MD 9"),
+        (50.0, 23.0, "Lane 1, 9 X, MI"),
     ] {
         assert_eq!(found.line(lat, lon), line);
     }

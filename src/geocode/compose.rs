@@ -3,7 +3,7 @@
 use super::answer::{Address, NearObject, NearPlace, Nearest, Sources};
 use super::area::Area;
 use super::city::{city, guess, kind_of_name};
-use super::countries::is_number_first;
+use super::countries::{PostcodePlace, is_number_first, postcode_place};
 use super::item::text_tag;
 use super::options::QueryOptions;
 
@@ -254,6 +254,17 @@ pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
         None if is_number_first(address.country_code.as_deref()) => [number, street],
         None => [street, number],
     };
+    let Address {
+        postcode,
+        city,
+        state,
+        ..
+    } = *address;
+    let [city, state] = match postcode_place(address.country_code.as_deref()) {
+        PostcodePlace::BeforeCity => [[postcode, city], [state, None]],
+        PostcodePlace::AfterState if state.is_some() => [[city, None], [state, postcode]],
+        PostcodePlace::AfterCity | PostcodePlace::AfterState => [[city, postcode], [state, None]],
+    };
     // A part has at most two words. A part that equals the one before it is left out.
     let parts = [
         [address.house_name, None],
@@ -262,8 +273,8 @@ pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
         [number.filter(|_| block.is_some()), None],
         [address.unit.map(|_| "unit"), address.unit],
         [address.suburb, None],
-        [address.postcode, address.city],
-        [address.state, None],
+        city,
+        state,
         [address.country, None],
     ];
     let mut label = String::with_capacity(128);

@@ -75,6 +75,20 @@ const NUMBER_FIRST: [&str; 46] = [
     "ph", "pk", "sa", "sg", "sn", "th", "tn", "tt", "ug", "us", "vn", "za", "zm", "zw",
 ];
 
+/// Countries whose addresses have the postcode after the city, by the formats of Google's libaddressinput:
+/// <https://github.com/google/libaddressinput/wiki/AddressValidationMetadata>.
+const POSTCODE_AFTER_CITY: [&str; 48] = [
+    "af", "ai", "bd", "bh", "bm", "bn", "bt", "cr", "fk", "gb", "gg", "gi", "gs", "gu", "il", "im",
+    "in", "io", "je", "jo", "ke", "kh", "lb", "lk", "ls", "lv", "mm", "mt", "mv", "na", "ng", "np",
+    "nz", "pe", "pg", "ph", "pk", "pn", "pr", "sa", "sd", "sg", "sh", "sz", "tc", "vc", "vg", "za",
+];
+
+/// Countries whose addresses have the postcode after the state, by the same formats.
+const POSTCODE_AFTER_STATE: [&str; 29] = [
+    "au", "bb", "br", "ca", "cc", "co", "cu", "cx", "eg", "fm", "hm", "hn", "id", "ie", "iq", "mh",
+    "mn", "mp", "nf", "pw", "ru", "so", "th", "ua", "um", "us", "ve", "vi", "vn",
+];
+
 /// The values of `admin_level` of municipalities in a country, the best first; `None` without a country.
 pub(super) fn municipality_levels(country_code: Option<&str>) -> Option<&'static [u8]> {
     let code = country_code?;
@@ -90,4 +104,21 @@ pub(super) const fn usual_levels() -> &'static [u8] {
 /// Whether addresses of a country begin with the house number.
 pub(super) fn is_number_first(country_code: Option<&str>) -> bool {
     country_code.is_some_and(|code| NUMBER_FIRST.contains(&code))
+}
+
+/// The part of an address that the postcode belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PostcodePlace {
+    BeforeCity,
+    AfterCity,
+    AfterState,
+}
+
+/// The part of addresses of a country that the postcode belongs to.
+pub(super) fn postcode_place(country_code: Option<&str>) -> PostcodePlace {
+    match country_code {
+        Some(code) if POSTCODE_AFTER_CITY.contains(&code) => PostcodePlace::AfterCity,
+        Some(code) if POSTCODE_AFTER_STATE.contains(&code) => PostcodePlace::AfterState,
+        _ => PostcodePlace::BeforeCity,
+    }
 }
