@@ -79,7 +79,7 @@ fn member_of(part: &str) -> Option<&'static str> {
         "road" => "street",
         "place" | "neighbourhood" => "locality",
         "suburb" => "district",
-        "city" | "town" | "village" => "city",
+        "city" | "town" | "village" | "hamlet" | "isolated_dwelling" => "city",
         "county" => "county",
         "state" => "state",
         "postcode" => "postcode",

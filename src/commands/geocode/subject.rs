@@ -81,7 +81,7 @@ impl<'a> Subject<'a> {
             ));
         }
         if let Some(road) = answer.nearest.road.as_ref().filter(|_| is_street) {
-            let types = ["highway", "unclassified", "road"];
+            let types = ["highway", road.highway, "road"];
             let name = road.reference.unwrap_or_default();
             return Some(Self::object(&road.object, types, 26, name));
         }
@@ -186,7 +186,9 @@ impl Parts {
         };
         let city_key = match address.city_kind {
             Some("town") => "town",
-            Some("village" | "hamlet" | "isolated_dwelling") => "village",
+            Some("village") => "village",
+            Some("hamlet") => "hamlet",
+            Some("isolated_dwelling") => "isolated_dwelling",
             _ => "city",
         };
         let parts = [
