@@ -64,7 +64,10 @@ mod tests {
     use crate::for_tests::random::Random;
     use crate::pbf::wire::{put_packed_field, put_sint, put_varint};
 
-    fn visited(message: &[u8]) -> (Vec<(i64, i64, Option<u32>)>, Result<(), FormatError>) {
+    /// The id, the latitude and the version of a node.
+    type Seen = (i64, i64, Option<u32>);
+
+    fn visited(message: &[u8]) -> (Vec<Seen>, Result<(), FormatError>) {
         let dense = DenseNodes::parse(message).unwrap();
         let strings = StringTable::default();
         let mut seen = Vec::new();
