@@ -15,6 +15,7 @@ pub mod wire;
 
 pub(crate) use block::dense::Delta;
 pub use block::dense::DenseNodes;
+pub use block::dense_iter::DenseNodesIter;
 pub use block::element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
 pub(crate) use block::keys::{ElementKeys, VersionInfo};
 pub use block::outline::{BlockUnits, Group, Message, StringTable};

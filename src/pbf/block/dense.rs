@@ -253,39 +253,6 @@ pub(crate) struct RawNodes<'a> {
     visible: Varints<'a>,
 }
 
-/// The number of nodes whose columns are decoded at a time.
-pub(in crate::pbf) const PORTION: usize = 128;
-
-/// The decoded columns of some nodes. Those that are absent are 0.
-#[derive(Debug)]
-pub(in crate::pbf) struct Portion {
-    ids: [i64; PORTION],
-    lats: [i64; PORTION],
-    lons: [i64; PORTION],
-    versions: [i32; PORTION],
-    timestamps: [i64; PORTION],
-    changesets: [i64; PORTION],
-    uids: [i64; PORTION],
-    user_sids: [i64; PORTION],
-    has_users: bool,
-}
-
-impl Default for Portion {
-    fn default() -> Self {
-        Self {
-            ids: [0; PORTION],
-            lats: [0; PORTION],
-            lons: [0; PORTION],
-            versions: [0; PORTION],
-            timestamps: [0; PORTION],
-            changesets: [0; PORTION],
-            uids: [0; PORTION],
-            user_sids: [0; PORTION],
-            has_users: false,
-        }
-    }
-}
-
 /// The error for a delta-coded column with a value that does not fit 64 bits.
 pub(in crate::pbf) const OVERFLOW: FormatError =
     FormatError::new("DenseNodes: a delta-coded column overflows");
@@ -311,83 +278,9 @@ impl<'a> RawNodes<'a> {
         }))
     }
 
-    /// The number of nodes that are left.
-    pub(in crate::pbf) const fn len(&self) -> usize {
-        self.left
-    }
-
-    /// Decodes the columns of the next `count` nodes into `portion`. Returns `false`, with no node taken, if one of them
-    /// may be damaged.
-    pub(in crate::pbf) fn fill(&mut self, count: usize, portion: &mut Portion) -> bool {
-        let mut rest = self.clone();
-        let is_filled = rest.fill_columns(count, portion).is_ok();
-        // Sums that wrap around leave this range.
-        let is_in_range = |value: &i64| value.unsigned_abs() < 1 << 62;
-        let mut coordinates = portion.lats[..count].iter().chain(&portion.lons[..count]);
-        let is_good = is_filled && coordinates.all(is_in_range);
-        if is_good {
-            *self = rest;
-            self.left -= count;
-        }
-        is_good
-    }
-
-    fn fill_columns(&mut self, count: usize, portion: &mut Portion) -> Result<(), FormatError> {
-        self.ids.fill(&mut portion.ids[..count])?;
-        self.lats.fill(&mut portion.lats[..count])?;
-        self.lons.fill(&mut portion.lons[..count])?;
-        if !self.versions.is_done() {
-            for version in &mut portion.versions[..count] {
-                *version = self.versions.read()? as i32;
-            }
-        }
-        let infos = [
-            (&mut self.timestamps, &mut portion.timestamps),
-            (&mut self.changesets, &mut portion.changesets),
-            (&mut self.uids, &mut portion.uids),
-            (&mut self.user_sids, &mut portion.user_sids),
-        ];
-        portion.has_users = !infos[3].0.is_done();
-        for (column, values) in infos {
-            // An absent column stays 0.
-            if !column.is_done() {
-                column.fill(&mut values[..count])?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The node at an index of the portion that [`fill`](Self::fill) has filled. Nodes are asked for in order.
-    #[inline(always)]
-    pub(in crate::pbf) fn next_of(
-        &mut self,
-        portion: &Portion,
-        at: usize,
-    ) -> Result<RawNode<'a>, FormatError> {
-        let visible = if self.visible.is_done() {
-            None
-        } else {
-            Some(self.visible.read()? != 0)
-        };
-        let user_sid = if portion.has_users {
-            Some(string_id(portion.user_sids[at] as u64)?)
-        } else {
-            None
-        };
-        Ok(RawNode {
-            id: portion.ids[at],
-            lat: portion.lats[at],
-            lon: portion.lons[at],
-            keys_vals: next_tag_run(&mut self.keys_vals)?,
-            info: RawInfo {
-                version: i64::from(portion.versions[at]),
-                timestamp: portion.timestamps[at],
-                changeset: portion.changesets[at],
-                uid: portion.uids[at],
-                user_sid,
-                visible,
-            },
-        })
+    /// Skips the remaining nodes.
+    pub(in crate::pbf) fn end(&mut self) {
+        (self.left, self.keys_vals) = (0, Varints::new(&[]));
     }
 
     #[inline(always)]

@@ -505,9 +505,9 @@ impl Block<'_> {
         for message in self.messages() {
             match message {
                 BlockMessage::Dense(dense) => {
-                    dense.try_for_each(&self.strings, self.units, |node| {
-                        visit(Element::Node(node))
-                    })?;
+                    for node in dense.iter(&self.strings, self.units) {
+                        visit(Element::Node(node?))?;
+                    }
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let message = NodeMessage::parse(bytes)?;

@@ -2,7 +2,7 @@
 //!
 //! - `outline` splits a block into string table, units and groups; `parsed` has `Block`, whose messages
 //!   `message_list` finds; `messages` splits Node, Way, Relation and Info messages, and `dense` DenseNodes.
-//! - Objects: `element` (views with strings, for users of the library; `dense_visit` for dense nodes), `object` (objects
+//! - Objects: `element` (views with strings, for users of the library; `dense_iter` for dense nodes), `object` (objects
 //!   that do not depend on a block), `raw_element` (with the units and string ids of the block, for merges),
 //!   `element_view` and `keys` (single answers without decoding the rest), `node_locations` (locations only).
 //! - Checks: `contents` (everything in a block), `string_faults` (text that is not UTF-8), `limits` (sizes of objects).
@@ -10,7 +10,7 @@
 
 pub(super) mod contents;
 pub(super) mod dense;
-pub(super) mod dense_visit;
+pub(super) mod dense_iter;
 pub(super) mod element;
 pub(super) mod element_view;
 pub(super) mod keys;

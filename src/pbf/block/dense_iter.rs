@@ -1,0 +1,80 @@
+//! Dense nodes as views with strings.
+
+use super::dense::{DenseNodes, RawNode, RawNodes};
+use super::element::{Info, Node, Tags};
+use super::outline::{BlockUnits, StringTable};
+use crate::error::FormatError;
+use crate::pbf::wire::Varints;
+
+impl DenseNodes<'_> {
+    /// The nodes in order, with strings and nanodegrees. The iteration ends after an error.
+    pub fn iter<'b>(
+        &'b self,
+        strings: &'b StringTable<'b>,
+        units: BlockUnits,
+    ) -> DenseNodesIter<'b> {
+        DenseNodesIter {
+            nodes: self.raw_nodes(),
+            strings,
+            units,
+        }
+    }
+}
+
+/// Iterates over the nodes of a DenseNodes message, with strings and nanodegrees.
+#[derive(Debug, Clone)]
+pub struct DenseNodesIter<'b> {
+    nodes: RawNodes<'b>,
+    strings: &'b StringTable<'b>,
+    units: BlockUnits,
+}
+
+impl<'b> DenseNodesIter<'b> {
+    // Forced, like `next`: copying the node out of both takes 12 % of a visit.
+    #[inline(always)]
+    fn resolve(&self, raw: &RawNode<'b>) -> Result<Node<'b>, FormatError> {
+        let mut ids = Varints::new(raw.keys_vals);
+        while !ids.is_done() {
+            self.strings.check(ids.read()?)?;
+        }
+        Ok(Node {
+            id: raw.id,
+            nano_lat: self.units.nano_lat(raw.lat),
+            nano_lon: self.units.nano_lon(raw.lon),
+            tags: Tags::alternating(self.strings, raw.keys_vals),
+            info: Info::resolve(&raw.info, &self.units, self.strings)?,
+        })
+    }
+}
+
+impl<'b> Iterator for DenseNodesIter<'b> {
+    type Item = Result<Node<'b>, FormatError>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.nodes.next() {
+            Ok(raw) => raw.map(|raw| self.resolve(&raw)),
+            Err(error) => {
+                self.nodes.end();
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_ends_the_nodes() {
+        // One node, and the tags of two.
+        let message = b"\x0a\x01\x02\x42\x01\x02\x4a\x01\x02\x52\x02\x00\x00";
+        let dense = DenseNodes::parse(message).unwrap();
+        let strings = StringTable::default();
+        let mut nodes = dense.iter(&strings, BlockUnits::default());
+        assert_eq!(nodes.next().unwrap().unwrap().id, 1);
+        assert!(nodes.next().unwrap().is_err());
+        assert!(nodes.next().is_none());
+    }
+}
