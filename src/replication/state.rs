@@ -55,7 +55,7 @@ pub(crate) fn known(number: Option<i64>) -> Option<i64> {
 /// # Examples
 ///
 /// ```
-/// assert_eq!(pbfhogg::replication::path_of(4_711_042), "004/711/042");
+/// assert_eq!(pbfhogg::unstable::replication::path_of(4_711_042), "004/711/042");
 /// ```
 pub fn path_of(sequence: i64) -> String {
     let [thousands, ones] = [sequence / 1000, sequence % 1000];
