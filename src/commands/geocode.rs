@@ -32,7 +32,7 @@ mod subject;
 use crate::error::{Error, Result};
 use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
 use crate::geometry::Extent;
-use crate::osm::{Bbox, Edges, Location};
+use crate::osm::{Bbox, Location};
 use places::{Separator, TableForm};
 use rayon::prelude::*;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -130,14 +130,7 @@ pub fn at(options: &Options, place: Location) -> Result<(String, bool)> {
 /// Whether a place is outside of a box, but would be in it with latitude and longitude exchanged.
 fn is_exchanged(bbox: &Bbox, place: Location) -> bool {
     let (lat, lon) = (place.lat_e7(), place.lon_e7());
-    let Edges {
-        west,
-        south,
-        east,
-        north,
-    } = bbox.edges_e7();
-    let holds = |lat, lon| (south..=north).contains(&lat) && (west..=east).contains(&lon);
-    !bbox.is_empty() && !holds(lat, lon) && holds(lon, lat)
+    !bbox.is_empty() && !bbox.contains(lat, lon) && bbox.contains(lon, lat)
 }
 
 /// Appends an answer without the end of its line.
