@@ -235,7 +235,8 @@ fn a_file_cut_at_any_byte_is_refused_or_ends_between_two_blobs() {
             .iter()
             .map(|frame| frame.offset as usize)
             .collect();
-        for cut in 0..file.len() {
+        // In short runs every second byte.
+        for cut in (0..file.len()).step_by(if is_long() { 1 } else { 2 }) {
             std::fs::write(&trial.input, &file[..cut]).unwrap();
             for command in commands.by_ref().take(at_once) {
                 let (outcome, ran) = trial.run(command);

@@ -5,7 +5,7 @@ use crate::common::answers::{ask, ask_osmium, file_of, in_order, name_of};
 use crate::common::comparison::{small, small_files, versioned};
 use crate::common::oracle::{assert_same_opl, opl, opl_objects, opl_sorted, osmium, real_file};
 use crate::common::{
-    Kind, Object, decode, known, mixed_objects, node, relation, run_ok, small_world, way,
+    Kind, Object, decode, is_long, known, mixed_objects, node, relation, run_ok, small_world, way,
 };
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,8 @@ fn changes_of_real_files_make_the_new_file_of_the_old_one() {
     let dir = tempfile::tempdir().unwrap();
     let plain = round_trip(&a, &b, dir.path(), "ab.osc");
     let text = std::fs::read(&plain).unwrap();
-    for ending in ["gz", "bz2", "zst"] {
+    let endings = ["zst", "gz", "bz2"];
+    for &ending in &endings[..if is_long() { 3 } else { 1 }] {
         // The file name determines the compression; the contents are the same.
         let path = dir.path().join(format!("ab.osc.{ending}"));
         let found = ask(&[&"diff", &"--format", &"osc", &a, &b, &"-o", &path]);
@@ -52,7 +53,9 @@ fn changes_of_real_files_make_the_new_file_of_the_old_one() {
         assert!(unpacked == text, "{ending}");
     }
     round_trip(&b, &c, dir.path(), "bc.osc.gz");
-    round_trip(&a, &c, dir.path(), "ac.osc.bz2");
+    if is_long() {
+        round_trip(&a, &c, dir.path(), "ac.osc.bz2");
+    }
     let none = round_trip(&l, &l, dir.path(), "none.osc");
     if osmium() {
         assert_eq!(opl(&none), [""; 0]);

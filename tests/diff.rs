@@ -7,7 +7,7 @@ use crate::common::comparison::{
     small_files, status_of, versioned, without_common,
 };
 use crate::common::oracle::{assert_same_opl, osmium, real_file};
-use crate::common::{Object, decode, node, run_fail, run_ok};
+use crate::common::{Object, decode, is_long, node, run_fail, run_ok};
 
 #[test]
 fn real_files_differ_as_osmium_and_a_plain_comparison_say() {
@@ -15,7 +15,9 @@ fn real_files_differ_as_osmium_and_a_plain_comparison_say() {
     let files = names.map(|name| real_file(&format!("{name}.osm.pbf")));
     let [a, b, c, l] = files.map(|path| (decode::objects(&path), path));
     let has_osmium = osmium();
-    for ((old, old_path), (new, new_path)) in [(&a, &b), (&b, &c), (&a, &c), (&l, &l)] {
+    let pairs = [(&a, &b), (&l, &l), (&b, &c), (&a, &c)];
+    for ((old, old_path), (new, new_path)) in pairs.into_iter().take(if is_long() { 4 } else { 2 })
+    {
         let ours = ask(&[&"diff", &"--metadata", old_path, new_path]);
         let all = expected(old, new, &same_in_all);
         assert_eq!(ours.status, status_of(&all));

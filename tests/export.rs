@@ -215,10 +215,10 @@ fn features_have_the_bytes_that_osmium_writes() {
         for format in ["geojsonseq", "geojson", "text", "pg"] {
             // Formats and options do not depend on one another: short runs take few pairs.
             let is_all = is_long() || input.ends_with("export.opl");
-            let count = if is_all || format == "geojsonseq" {
-                4
-            } else {
-                1
+            let count = match format {
+                _ if is_all => 4,
+                "geojsonseq" => 2,
+                _ => 1,
             };
             for options in option_lists.iter().rev().take(count) {
                 let name = format!("{} {format} {options:?}", input.display());

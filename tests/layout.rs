@@ -115,7 +115,8 @@ fn regions(objects: &[Object], count: usize) -> Vec<String> {
 fn extracts_are_the_same_and_read_less() {
     let dir = tempfile::tempdir().unwrap();
     let count = if is_long() { 100 } else { 12 };
-    for name in ["malta.osm.pbf", "liechtenstein-c.osm.pbf"] {
+    let names = ["liechtenstein-c.osm.pbf", "malta.osm.pbf"];
+    for name in &names[..if is_long() { 2 } else { 1 }] {
         let [located, spatial] = layouts(name, dir.path());
         let [expected, found] =
             ["expected.osm.pbf", "found.osm.pbf"].map(|name| dir.path().join(name));
