@@ -221,21 +221,10 @@ impl PbfFile {
         self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
     }
 
-    /// Whether the file can have the spatial layout that its table declares. It must not be a history, and at least one
-    /// blob with ways must have locations or only ways without nodes.
+    /// Whether the file can have the spatial layout that its table declares: it is not a history, and ways have
+    /// locations.
     fn may_be_spatial(&self, toc: &Toc) -> bool {
-        let ways = toc.entries.iter();
-        let mut ways = ways
-            .filter(|entry| entry.kinds.contains(ObjectKind::Way))
-            .peekable();
-        // Ways without nodes have no locations.
-        let are_located = ways.peek().is_none()
-            || ways.any(|entry| {
-                let counts = entry.statistics.as_ref();
-                let is_empty = counts.is_some_and(|counts| counts.references == 0);
-                entry.flags.has(BlobFlags::LOCATIONS) || is_empty
-            });
-        self.may_declare_spatial() && are_located
+        self.may_declare_spatial() && toc.entries.iter().all(has_located_ways)
     }
 
     /// Whether the header allows a spatial layout.
@@ -270,6 +259,14 @@ impl PbfFile {
     }
 }
 
+/// Whether the ways of a blob may all have locations, according to its entry. Ways without nodes need none.
+fn has_located_ways(entry: &BlobEntry) -> bool {
+    let counts = entry.statistics.as_ref();
+    !entry.kinds.contains(ObjectKind::Way)
+        || entry.flags.has(BlobFlags::LOCATIONS)
+        || counts.is_some_and(|counts| counts.references == 0)
+}
+
 /// Whether a blob can have the properties that an entry states. A damaged table must not mislead plans or cause huge
 /// allocations.
 fn is_possible(entry: &BlobEntry) -> bool {
@@ -280,4 +277,57 @@ fn is_possible(entry: &BlobEntry) -> bool {
         && entry.first_key() <= entry.last_key()
         // Commands would skip a blob whose entry has no facts about its contents.
         && entry.is_indexed()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::file::{PbfFile, PbfWriter, WriteOptions};
+    use crate::io::{OutputTarget, SizeHint};
+    use crate::osm::Location;
+    use crate::pbf::{Compression, FrameEncoder, HeaderBlock, Object, ObjectBody, feature};
+    use crate::runtime::Context;
+
+    /// A way of two nodes with or without their locations, or a way without nodes.
+    fn way(id: i64, refs: &[i64], is_located: bool) -> Object<'_> {
+        let mut way = Object::way(id, refs, Vec::new());
+        if is_located && let ObjectBody::Way { locations, .. } = &mut way.body {
+            *locations = vec![Location::new(1, 2); refs.len()].into();
+        }
+        way
+    }
+
+    /// The problem of a table of contents that declares a spatial layout, of a file with these ways, one in each blob.
+    fn problem_of(ways: &[Object<'_>]) -> Option<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, ctx) = (directory.path().join("a.osm.pbf"), Context::default());
+        let mut header = HeaderBlock::default();
+        header.set_optional(feature::LOCATIONS, true);
+        let options = WriteOptions {
+            has_spatial_layout: true,
+            ..WriteOptions::default()
+        };
+        let target = OutputTarget::file(&path);
+        let mut writer =
+            PbfWriter::create(target, header, options, SizeHint::default(), &ctx).unwrap();
+        for way in ways {
+            let mut encoder = FrameEncoder::new(Compression::default(), false);
+            encoder.add(way).unwrap();
+            let frames = encoder.finish().unwrap();
+            frames.iter().for_each(|frame| writer.frame(frame).unwrap());
+        }
+        writer.finish().unwrap();
+        PbfFile::open(&path, &ctx).unwrap().toc_problem
+    }
+
+    #[test]
+    fn a_spatial_layout_needs_locations_in_each_blob_of_ways() {
+        let (located, empty) = (way(1, &[1, 2], true), way(2, &[], false));
+        let bare = way(3, &[1, 2], false);
+        assert_eq!(problem_of(&[located.clone(), empty.clone()]), None);
+        assert_eq!(problem_of(&[]), None);
+        for ways in [[located, bare.clone()], [empty, bare]] {
+            let problem = problem_of(&ways).unwrap();
+            assert!(problem.contains("locations in all ways"), "{problem}");
+        }
+    }
 }
