@@ -2,7 +2,8 @@
 //! by kind, and outputs to a writer.
 
 use crate::common::craft::{self, Shape};
-use crate::common::{decode, known, mixed_objects};
+use crate::common::{decode, known, mixed_objects, node};
+use pbfhogg::commands::extract::{self, Extract, parse_bbox};
 use pbfhogg::commands::{cat, sort, synth};
 use pbfhogg::read::BlobStream;
 use pbfhogg::{
@@ -237,6 +238,49 @@ fn a_writer_gets_the_output_and_its_failure_ends_the_command() {
             "{error}"
         );
     }
+}
+
+/// Cuts boxes out of a file, one in each pass. Fails if no box has a node. Returns the number of objects in each box.
+fn cut_one_by_one(input: &Path, boxes: [&str; 2]) -> Result<Vec<usize>, Error> {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |number: usize| directory.path().join(format!("{number}.osm.pbf"));
+    let region = |(number, shape): (usize, &&str)| {
+        Extract::new(parse_bbox(shape).unwrap(), OutputTarget::file(at(number)))
+    };
+    let regions = boxes.iter().enumerate().map(region).collect();
+    let options = extract::Options::new(input, regions).max_regions_per_pass(Some(1));
+    let cut = extract::run(&options.refuses_empty(true), &Context::default());
+    let count = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(count, if cut.is_ok() { 2 } else { 0 });
+    let cut = cut?;
+    assert_eq!(cut.passes, 2);
+    Ok((0..2)
+        .map(|number| decode::objects(&at(number)).len())
+        .collect())
+}
+
+#[test]
+fn an_extract_without_nodes_is_refused_before_any_pass_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("in.osm.pbf");
+    // All boxes of blobs meet those of the regions, and the only node there is in a blob that no sample has.
+    let blocks: Vec<_> = (0..200)
+        .map(|at| {
+            let edge = if at == 1 { 0 } else { 100_000_000 };
+            let nodes = [
+                node(2 * at + 1, -100_000_000, -100_000_000, &[]),
+                node(2 * at + 2, edge, edge, &[]),
+            ];
+            craft::block(&nodes, &Shape::USUAL)
+        })
+        .collect();
+    std::fs::write(&path, craft::plain_file(&blocks)).unwrap();
+    let (with, without) = ("-1,-1,1,1", "-3,-3,-2,-2");
+    for (boxes, counts) in [([with, without], [1, 0]), ([without, with], [0, 1])] {
+        assert_eq!(cut_one_by_one(&path, boxes).unwrap(), counts);
+    }
+    let error = cut_one_by_one(&path, [without, "2,2,3,3"]).unwrap_err();
+    assert!(error.to_string().contains("no node lies"), "{error}");
 }
 
 #[test]

@@ -71,8 +71,8 @@ pub struct Options {
     pub max_memory: Option<u64>,
     /// The maximum number of regions per pass over the input; if `None`, only memory and open files limit it.
     pub max_regions_per_pass: Option<usize>,
-    /// Whether it is an error if no region of a pass contains a node; the pass then writes nothing. Otherwise there is
-    /// a warning for each region without objects.
+    /// Whether it is an error if no region contains a node; nothing is written then. Otherwise there is a warning for
+    /// each region without objects.
     pub refuses_empty: bool,
 }
 
@@ -152,7 +152,7 @@ pub struct Extracted {
 ///   any is written.
 /// - There is no region.
 /// - [`Options::max_memory`] is less than 24 MB, or the ids of a single region take more than it leaves for them.
-/// - [`Options::refuses_empty`] is set, and no region of a pass contains a node.
+/// - [`Options::refuses_empty`] is set, and no region contains a node.
 ///
 /// # Examples
 ///
@@ -197,6 +197,9 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     let areas = areas_of(&options.extracts);
     let budget = Budget::estimate(options, &areas, file, &plan, ctx)?;
     budget.check(options)?;
+    if options.refuses_empty && budget.has_no_nodes() {
+        return Err(no_nodes(file));
+    }
     let mut passes = budget.passes();
     budget.report(&passes, ctx);
     let mut summary = Summary {
@@ -269,6 +272,11 @@ fn areas_of(extracts: &[Extract]) -> AreaIndex {
     AreaIndex::new(&shapes.collect::<Vec<_>>())
 }
 
+fn no_nodes(file: &PbfFile) -> Error {
+    let cause = "no node lies in the region: nothing is written";
+    Error::file(file.input.path(), cause)
+}
+
 fn opening_stopped() -> Error {
     Error::Internal("the thread that begins the outputs stopped".into())
 }
@@ -293,9 +301,9 @@ impl Pass<'_> {
         let Some(members) = members else {
             return Ok(None);
         };
-        if self.options.refuses_empty && members.has_no_nodes() {
-            let cause = "no node lies in the region: nothing is written";
-            return Err(Error::file(self.file.input.path(), cause));
+        if self.options.refuses_empty && self.options.extracts.len() == 1 && members.has_no_nodes()
+        {
+            return Err(no_nodes(self.file));
         }
         let targets = self.extracts.iter().zip(outputs);
         let targets = targets.map(|(extract, output)| self.target(extract, output, ctx));

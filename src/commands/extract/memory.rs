@@ -48,7 +48,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Estimates the number of nodes in each region from a sample of blobs. For a single region, nothing is read.
+    /// Estimates the number of nodes in each region from a sample of blobs, or from all blobs if
+    /// [`Options::refuses_empty`] is set and the sample has no node in a region. For a single region, nothing is read.
     pub(super) fn estimate(
         options: &Options,
         areas: &AreaIndex,
@@ -61,7 +62,7 @@ impl Budget {
             (system::max_open_files().saturating_sub(OTHER_FILES) / FILES_PER_OUTPUT).max(1);
         let most_files = usize::try_from(most_files).unwrap_or(usize::MAX);
         Ok(Self {
-            nodes: nodes_in(areas, regions, file, plan, ctx)?,
+            nodes: nodes_in(areas, options, file, plan, ctx)?,
             fixed: BASE_BYTES
                 + ctx.jobs as u64 * BYTES_PER_JOB
                 + plan.entries.len() as u64 * BYTES_PER_BLOB,
@@ -74,6 +75,11 @@ impl Budget {
                 .min(most_files)
                 .max(1),
         })
+    }
+
+    /// Whether it is known that none of several regions contains a node. Exact if [`Options::refuses_empty`] is set.
+    pub(super) fn has_no_nodes(&self) -> bool {
+        self.nodes.len() > 1 && self.nodes.iter().all(|&nodes| nodes == 0)
     }
 
     /// The maximum size of the cache of partial blobs, in bytes.
@@ -175,16 +181,17 @@ impl Budget {
     }
 }
 
-/// Estimates the number of nodes in each region from a sample of blobs; 0 for a single region.
+/// Estimates the number of nodes in each region from a sample of blobs; 0 for a single region. Counts all of them if
+/// the sample has none and [`Options::refuses_empty`] is set.
 fn nodes_in(
     areas: &AreaIndex,
-    regions: usize,
+    options: &Options,
     file: &PbfFile,
     plan: &BlobPlan,
     ctx: &Context,
 ) -> Result<Vec<u64>> {
-    let mut nodes = vec![0; regions];
-    if regions < 2 {
+    let mut nodes = vec![0; options.extracts.len()];
+    if nodes.len() < 2 {
         return Ok(nodes);
     }
     let touches = |bbox: &Bbox| {
@@ -200,10 +207,17 @@ fn nodes_in(
         .filter(|entry| is_asked(entry))
         .map(|entry| entry.offset)
         .collect();
+    let mut count = |offsets: &[u64], step: usize| {
+        count_nodes(areas, offsets, file, plan, ctx, |region, count| {
+            nodes[region as usize] += count * step as u64;
+        })?;
+        Ok(nodes.iter().all(|&nodes| nodes == 0))
+    };
     let step = asked.len().div_ceil(SAMPLE_BLOBS).max(1);
     let sampled: Vec<u64> = asked.iter().copied().step_by(step).collect();
-    count_nodes(areas, &sampled, file, plan, ctx, |region, count| {
-        nodes[region as usize] += count * step as u64;
-    })?;
+    let found_none = count(&sampled, step)?;
+    if options.refuses_empty && found_none && step > 1 {
+        count(&asked, 1)?;
+    }
     Ok(nodes)
 }
