@@ -116,6 +116,20 @@ fn arrows_between_layers_point_down() {
 }
 
 #[test]
+fn warnings_of_the_library_name_no_options() {
+    for (name, code) in sources() {
+        let calls = code.split(".warn(").skip(1);
+        for call in calls.filter(|_| !name.starts_with("cli/")) {
+            let text = call.split(");").next().unwrap();
+            let mut options = text.split("--").skip(1);
+            let named =
+                options.any(|rest| rest.starts_with(|first: char| first.is_ascii_lowercase()));
+            assert!(!named, "{name}: {text}");
+        }
+    }
+}
+
+#[test]
 fn files_have_at_most_600_lines() {
     let long = sources()
         .into_iter()

@@ -240,6 +240,34 @@ fn a_writer_gets_the_output_and_its_failure_ends_the_command() {
     }
 }
 
+/// Keeps the warnings of a command, each with its advice.
+#[derive(Default)]
+struct Warnings(Mutex<Vec<(String, String)>>);
+
+impl Observer for Warnings {
+    fn warn_with_advice(&self, message: &str, advice: &str) {
+        let warning = (message.to_owned(), advice.to_owned());
+        self.0.lock().unwrap().push(warning);
+    }
+}
+
+#[test]
+fn a_warning_has_its_advice_beside_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = world(directory.path(), 2_000);
+    let warnings = Arc::new(Warnings::default());
+    let ctx = Context::default().with_observer(warnings.clone());
+    let mut output = OutputOptions::file(directory.path().join("copy.osm.pbf"));
+    output.write.is_compression_explicit = true;
+    cat::run(&cat::Options::new(vec![path], output), &ctx).unwrap();
+    let warnings = warnings.0.lock().unwrap();
+    let [(message, advice)] = warnings.as_slice() else {
+        panic!("{warnings:?}");
+    };
+    assert!(message.ends_with("keep the compression that they had"));
+    assert!(advice.contains("--compression"), "{advice}");
+}
+
 /// Cuts boxes out of a file, one in each pass. Fails if no box has a node. Returns the number of objects in each box.
 fn cut_one_by_one(input: &Path, boxes: [&str; 2]) -> Result<Vec<usize>, Error> {
     let directory = tempfile::tempdir().unwrap();

@@ -156,6 +156,11 @@ impl Observer for Terminal {
         self.print(Level::Warnings, &format!("warning: {message}"));
     }
 
+    fn warn_with_advice(&self, message: &str, advice: &str) {
+        let mark = if advice.starts_with('(') { " " } else { "; " };
+        self.warn(&format!("{message}{mark}{advice}"));
+    }
+
     fn info(&self, message: &str) {
         self.print(Level::Notes, message);
     }

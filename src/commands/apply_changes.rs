@@ -181,11 +181,11 @@ pub(crate) fn apply(
         None => None,
     };
     if has_locations && locations.is_none() {
-        ctx.warn(format!(
-            "{}: the locations in ways are removed \
-             (--locations-on-ways keeps them up to date)",
-            options.base.display()
-        ));
+        let base = options.base.display();
+        ctx.warn_with_advice(
+            format!("{base}: the locations in ways are removed"),
+            "(--locations-on-ways keeps them up to date)",
+        );
     }
     let rules = Rules {
         drops_locations: has_locations && locations.is_none(),
@@ -353,11 +353,13 @@ fn carry_on(header: &mut HeaderBlock, changes: &[ChangeState], options: &Options
             .url
             .as_ref()
             .map_or(String::new(), |url| format!(" from {url}"));
-        ctx.warn(format!(
-            "{}: the header {kept}, not that of the change file with {change}{server}{more}, because {cause}; \
-             --output-header sets another one",
-            options.base.display()
-        ));
+        ctx.warn_with_advice(
+            format!(
+                "{}: the header {kept}, not that of the change file with {change}{server}{more}, because {cause}",
+                options.base.display()
+            ),
+            "--output-header sets another one",
+        );
     }
     header.replication_url = data.url;
     header.replication_sequence = data.state.sequence;

@@ -92,10 +92,13 @@ impl PbfFile {
         let warn = |problem: &FormatError| {
             if self.id_table_is_damaged.set(()).is_ok() {
                 let path = self.input.path().display();
-                ctx.warn(format!(
-                    "{path}: the table of ids cannot be read: {problem}; it is not used, and more blobs are searched \
-                     (`pbfhogg sort`, then `pbfhogg repack --layout hilbert`, make a new one)"
-                ));
+                ctx.warn_with_advice(
+                    format!(
+                        "{path}: the table of ids cannot be read: {problem}; it is not used, \
+                         and more blobs are searched"
+                    ),
+                    "(`pbfhogg sort`, then `pbfhogg repack --layout hilbert`, make a new one)",
+                );
             }
         };
         read.inspect_err(warn).ok()

@@ -485,11 +485,12 @@ impl PbfWriter {
         drop(self.backend);
         if self.options.is_compression_explicit && self.written.blobs_copied > 0 {
             let (path, copied) = (self.output.path().display(), self.written.blobs_copied);
-            self.ctx.warn(format!(
-                "{path}: {copied} of {} blobs were copied and keep the compression that they had; \
-                 `pbfhogg repack --compression` changes all of them",
+            let message = format!(
+                "{path}: {copied} of {} blobs were copied and keep the compression that they had",
                 self.written.blobs
-            ));
+            );
+            let advice = "`pbfhogg repack --compression` changes all of them";
+            self.ctx.warn_with_advice(message, advice);
         }
         self.output.commit()?;
         Ok(self.written)
@@ -535,11 +536,10 @@ impl PbfWriter {
             self.set_box_of_data();
         }
         let any = |flag| self.entries.iter().any(|entry| entry.flags.has(flag));
-        let (deleted, located) = (any(BlobFlags::DELETED), any(BlobFlags::LOCATIONS));
-        if deleted {
+        if any(BlobFlags::DELETED) {
             self.header.set_required(feature::HISTORY, true);
         }
-        if located {
+        if any(BlobFlags::LOCATIONS) {
             self.header.set_optional(feature::LOCATIONS, true);
         }
     }
@@ -548,18 +548,18 @@ impl PbfWriter {
     /// user is warned.
     fn set_box_of_data(&mut self) {
         let holds_nodes = |entry: &&BlobEntry| entry.kinds.contains(ObjectKind::Node);
-        let mut unknown = 0;
-        let mut around = Bbox::EMPTY;
+        let (mut unknown, mut around) = (0, Bbox::EMPTY);
         for entry in self.entries.iter().filter(holds_nodes) {
             unknown += u64::from(!entry.flags.has(BlobFlags::SCANNED));
             around = around.union(&entry.bbox);
         }
         if unknown > 0 {
-            self.ctx.warn(format!(
-                "{}: the box of the data is not known, because {unknown} blobs were copied unread: the header has \
-                 none (`cat --force` looks at all blobs)",
+            let advice = "(`cat --force` looks at all blobs)";
+            let message = format!(
+                "{}: the box of the data is not known, because {unknown} blobs were copied unread: the header has none",
                 self.output.path().display()
-            ));
+            );
+            self.ctx.warn_with_advice(message, advice);
         }
         let is_known = unknown == 0 && !around.is_empty();
         self.header.set_bbox(is_known.then_some(around));

@@ -170,6 +170,11 @@ impl Context {
         self.observer.warn(message.as_ref());
     }
 
+    /// Reports a problem with advice for users of the program; see [`Observer::warn_with_advice`].
+    pub(crate) fn warn_with_advice(&self, message: impl AsRef<str>, advice: &str) {
+        self.observer.warn_with_advice(message.as_ref(), advice);
+    }
+
     /// Reports a fact that may interest the user.
     pub fn info(&self, message: impl AsRef<str>) {
         self.observer.info(message.as_ref());

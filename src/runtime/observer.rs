@@ -6,6 +6,11 @@ pub trait Observer: Send + Sync {
     fn notice(&self, _line: &str) {}
     /// Receives a problem that does not stop the command.
     fn warn(&self, _message: &str) {}
+    /// Receives a problem, as [`warn`](Self::warn) does, and the way out for a user of the program, in terms of its
+    /// options. The advice is a further clause of the message, or a remark in parentheses. By default it is left out.
+    fn warn_with_advice(&self, message: &str, _advice: &str) {
+        self.warn(message);
+    }
     /// Receives a fact that may interest the user.
     fn info(&self, _message: &str) {}
     /// Receives a detail, for users who asked for details.

@@ -152,12 +152,12 @@ impl Memory {
         let needed = self.fixed + bytes;
         if needed > self.limit {
             let message = format!(
-                "locations take about {} of memory, and {} is available; \
-                 --index-type external gets by with less",
+                "locations take about {} of memory, and {} is available",
                 human_bytes(needed),
                 human_bytes(self.limit)
             );
-            return Err(Error::file(file.input.path(), message));
+            let error = Error::file(file.input.path(), message);
+            return Err(error.advise("--index-type external gets by with less"));
         }
         Ok(Choice::InMemory(form))
     }
@@ -226,12 +226,11 @@ fn check_space(
     match free {
         Some(free) if free < needed => {
             let cause = format!(
-                "the join takes about {} of temporary files, and {} are free; \
-                 --temp-dir names another directory",
+                "the join takes about {} of temporary files, and {} are free",
                 human_bytes(needed),
                 human_bytes(free)
             );
-            Err(Error::file(directory, cause))
+            Err(Error::file(directory, cause).advise("--temp-dir names another directory"))
         }
         _ => Ok(()),
     }
