@@ -362,7 +362,14 @@ fn words_that_scripts_for_osmium_use_are_accepted() {
         ["auto", "dense", "external", "sparse"]
     );
     let report = ask(&[&"fileinfo", &"--json", &"-e", &awkward]).stdout;
-    assert_eq!(ask(&[&"fileinfo", &"-ej", &awkward]).stdout, report);
+    for args in [&["-ej"][..], &["-j", "-e"], &["-e", "-j"]] {
+        let mut all: Vec<Arg> = vec![&"fileinfo"];
+        args.iter().for_each(|arg| all.push(arg));
+        all.push(&awkward);
+        assert_eq!(ask(&all).stdout, report);
+    }
+    let file = ask(&[&"fileinfo", &"--", &"-j"]);
+    assert!(file.stderr.contains("-j: cannot open"), "{}", file.stderr);
     let first = ask(&[&"inspect", &"--blocks=1", &awkward]).stdout;
     assert_eq!(
         ask(&[&"inspect", &"--blocks", &"1", &awkward]).stdout,

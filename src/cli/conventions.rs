@@ -74,8 +74,9 @@ pub struct Conventions {
     /// Whether `@version>1` in an expression is a key, and not a condition on the metadata, and `&` and `~` are
     /// characters like others.
     pub only_tag_expressions: bool,
-    /// Whether `--force` is accepted and ignored. Scripts use it to allow work on files without an index.
-    pub drops_force: bool,
+    /// Whether commands for which `--force` has no meaning accept and ignore it. Scripts use it to allow work on files
+    /// without an index, which every command does.
+    pub ignores_force: bool,
     /// The order of the corners of boxes.
     pub corners: CornerOrder,
     /// The header fields that a command takes over from its input.
@@ -111,7 +112,7 @@ const PBFHOGG: Conventions = Conventions {
     creates_version_1: false,
     filters_changes_as_data: false,
     only_tag_expressions: false,
-    drops_force: true,
+    ignores_force: true,
     corners: CornerOrder::Southwest,
     inherited: |_| InheritedFields::All,
 };
@@ -146,7 +147,7 @@ const OSMIUM: Conventions = Conventions {
     creates_version_1: true,
     filters_changes_as_data: true,
     only_tag_expressions: true,
-    drops_force: false,
+    ignores_force: false,
     corners: CornerOrder::Any,
     inherited: |command| match command {
         "apply-changes" | "derive-changes" | "extract" | "merge" | "merge-changes" => {
@@ -197,6 +198,22 @@ pub fn with_stdin(mut command: clap::Command) -> clap::Command {
     command
 }
 
+/// Adds `--force`, which is ignored, to each command that does not have it.
+pub fn with_force(command: clap::Command) -> clap::Command {
+    command.mut_subcommands(|command| {
+        let command = with_force(command);
+        let is_known = command.get_arguments().any(|arg| {
+            let mut aliases = arg.get_all_aliases().into_iter().flatten();
+            arg.get_long() == Some("force") || aliases.any(|alias| alias == "force")
+        });
+        if is_known {
+            return command;
+        }
+        let force = clap::Arg::new("force").long("force").hide(true);
+        command.arg(force.action(clap::ArgAction::Count))
+    })
+}
+
 /// Chooses the conventions by the command line. Returns the command line without a second name.
 pub fn choose(mut args: Vec<OsString>) -> Vec<OsString> {
     let program = args.first().map(Path::new);
@@ -225,5 +242,35 @@ mod tests {
     fn the_command_line_is_consistent_under_both_names() {
         super::super::Cli::command().debug_assert();
         with_stdin(super::super::Cli::command()).debug_assert();
+        with_force(super::super::Cli::command()).debug_assert();
+    }
+
+    #[test]
+    fn force_is_an_option_that_may_come_anywhere_after_the_command() {
+        for typed in [
+            "sort --force a.pbf",
+            "sort a.pbf --force --force",
+            "inspect tags --force a.pbf",
+            "cat --force a.pbf",
+        ] {
+            let words = || ["pbfhogg"].into_iter().chain(typed.split(' '));
+            let command = super::super::Cli::command();
+            let is_known = command.clone().try_get_matches_from(words()).is_ok();
+            assert_eq!(is_known, typed.starts_with("cat"), "{typed}");
+            let found = with_force(command).try_get_matches_from(words());
+            assert!(found.is_ok(), "{typed}: {found:?}");
+        }
+        // After `--` it is a file.
+        let words = ["pbfhogg", "sort", "--", "--force"];
+        let found = with_force(super::super::Cli::command()).get_matches_from(words);
+        let (_, found) = found.subcommand().unwrap();
+        assert_eq!(found.get_count("force"), 0);
+        assert_eq!(
+            found
+                .get_many::<std::path::PathBuf>("inputs")
+                .unwrap()
+                .len(),
+            1
+        );
     }
 }

@@ -14,11 +14,16 @@ use std::path::PathBuf;
 /// The layout, the keys of --get and the JSON are those of `osmium fileinfo`, for scripts. `pbfhogg inspect` shows more,
 /// and takes less time.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+// As in osmium, -j is --json here.
+#[command(
+    mut_arg("jobs", |arg| arg.short(None)),
+    mut_arg("json", |arg| arg.short('j')),
+    after_help = "Examples:
   pbfhogg fileinfo berlin.osm.pbf
   pbfhogg fileinfo -e berlin.osm.pbf
   pbfhogg fileinfo -e -g data.timestamp.last berlin.osm.pbf
-  pbfhogg fileinfo -j berlin.osm.pbf")]
+  pbfhogg fileinfo -j berlin.osm.pbf"
+)]
 pub struct Args {
     /// The file; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "show_variables")]

@@ -134,10 +134,13 @@ impl Answer {
 pub fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
     let args = conventions::choose(args);
-    let words = argv_compat::rewrite(args.into_iter(), Conventions::current().drops_force);
+    let words = argv_compat::rewrite(args.into_iter());
     let mut command = usage::with_groups(Cli::command());
     if Conventions::current().reads_stdin {
         command = conventions::with_stdin(command);
+    }
+    if Conventions::current().ignores_force {
+        command = conventions::with_force(command);
     }
     let parsed = command.try_get_matches_from(words);
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
