@@ -277,7 +277,7 @@ fn versions(facts: &Facts) -> Option<bool> {
 
 /// The value of a key of the data or the metadata; `None` for an unknown key.
 fn data_value(key: &str, facts: &Facts) -> Option<String> {
-    let (first, last) = facts.timestamps.unwrap_or_default();
+    let (first, last) = facts.timestamps().unwrap_or_default();
     Some(match key {
         "data.bbox" => boxed(&facts.bbox),
         "data.timestamp.first" => time(first),
@@ -303,8 +303,8 @@ fn data_value(key: &str, facts: &Facts) -> Option<String> {
             }
             ["metadata", which, name] => {
                 let fields = match *which {
-                    "all_objects" => facts.in_all,
-                    "some_objects" => facts.in_some,
+                    "all_objects" => facts.in_all(),
+                    "some_objects" => facts.in_some(),
                     _ => return None,
                 };
                 let has = fields
@@ -321,9 +321,10 @@ fn data_value(key: &str, facts: &Facts) -> Option<String> {
 
 /// The name, the plural, the number and the ids of each kind, changesets first.
 fn of_kinds(facts: &Facts) -> [(&'static str, &'static str, u64, IdRange); 4] {
+    let counts = facts.counts();
     let of = |kind: ObjectKind| {
         let index = kind as usize;
-        let (count, ids) = (facts.counts[index], facts.ids[index]);
+        let (count, ids) = (counts[index], facts.ids[index]);
         (kind.name(), kind.plural(), count, ids)
     };
     let [nodes, ways, relations] = ObjectKind::ALL.map(of);
@@ -338,7 +339,7 @@ fn of_kinds(facts: &Facts) -> [(&'static str, &'static str, u64, IdRange); 4] {
 
 fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
     let _ = writeln!(out, "Data:\n  Bounding box: {}", boxed(&facts.bbox));
-    if let Some((first, last)) = facts.timestamps {
+    if let Some((first, last)) = facts.timestamps() {
         let _ = writeln!(out, "  Timestamps:\n    First: {}", time(first));
         let _ = writeln!(out, "    Last: {}", time(last));
     }
@@ -376,8 +377,8 @@ fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
         out,
         "Metadata:\n  All objects have following metadata attributes: {}\n  \
          Some objects have following metadata attributes: {}",
-        metadata(&facts.in_all),
-        metadata(&facts.in_some)
+        metadata(&facts.in_all()),
+        metadata(&facts.in_some())
     );
 }
 
@@ -501,29 +502,8 @@ struct JsonBuffers {
 
 #[derive(Serialize)]
 struct JsonMetadata {
-    all_objects: JsonFields,
-    some_objects: JsonFields,
-}
-
-#[derive(Serialize)]
-struct JsonFields {
-    version: bool,
-    timestamp: bool,
-    changeset: bool,
-    user: bool,
-    uid: bool,
-}
-
-impl JsonFields {
-    const fn of(fields: &MetadataFields) -> Self {
-        Self {
-            version: fields.version,
-            timestamp: fields.timestamp,
-            changeset: fields.changeset,
-            user: fields.user,
-            uid: fields.uid,
-        }
-    }
+    all_objects: MetadataFields,
+    some_objects: MetadataFields,
 }
 
 impl JsonData {
@@ -531,7 +511,7 @@ impl JsonData {
         let buffers = buffers(facts);
         Self {
             bbox: (!facts.bbox.is_empty()).then_some(facts.bbox),
-            timestamp: facts.timestamps.map(|(first, last)| JsonTimes {
+            timestamp: facts.timestamps().map(|(first, last)| JsonTimes {
                 first: time(first),
                 last: time(last),
             }),
@@ -547,8 +527,8 @@ impl JsonData {
                 capacity: buffers * BUFFER,
             },
             metadata: JsonMetadata {
-                all_objects: JsonFields::of(&facts.in_all),
-                some_objects: JsonFields::of(&facts.in_some),
+                all_objects: facts.in_all(),
+                some_objects: facts.in_some(),
             },
         }
     }

@@ -436,7 +436,7 @@ fn report(
         id_table: contents.has_id_table,
         history: header.has(feature::HISTORY) || contents.has_deleted,
         locations_on_ways: header.has(feature::LOCATIONS) || contents.has_locations,
-        edge_ids: contents.tallies.map(|tally| tally.edges),
+        edge_ids: contents.tallies.map(|tally| tally.ids.0),
         extended: asked
             .extended
             .then(|| census.extended.statistics(contents.sorted == Some(false))),

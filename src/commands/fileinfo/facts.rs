@@ -2,35 +2,29 @@
 
 use crate::formats::{Changeset, add_changeset, add_object};
 use crate::osm::{Bbox, ObjectKind, TypeThenId};
-use crate::pbf::{Info, Object, ObjectBody};
+use crate::pbf::{Object, ObjectBody, ObjectCounts};
 use crc32fast::Hasher;
+use serde::Serialize;
 
 /// Facts about the objects of a file.
 #[derive(Debug, Clone)]
 pub struct Facts {
     /// The box around all nodes on earth; empty if there are none.
     pub bbox: Bbox,
-    /// The first and the last timestamp in seconds since 1970; `None` if there is no object. Objects without a
-    /// timestamp count as 1970, and the last timestamp is at least a second later.
-    pub timestamps: Option<(i64, i64)>,
     /// Whether the objects are in canonical order.
     pub is_ordered: bool,
     /// Whether an object directly follows another version of itself.
     pub has_versions: bool,
-    /// The number of objects by kind.
-    pub counts: [u64; 3],
     /// The number of changesets.
     pub changesets: u64,
     /// The ids by kind.
     pub ids: [IdRange; 3],
     /// The ids of changesets.
     pub changeset_ids: IdRange,
-    /// The metadata that all objects have.
-    pub in_all: MetadataFields,
-    /// The metadata that some objects have.
-    pub in_some: MetadataFields,
     /// The memory that osmium takes for the objects, in bytes.
     pub buffer_bytes: u64,
+    /// The counts of nodes, ways and relations.
+    by_kind: [ObjectCounts; 3],
     first: Option<TypeThenId>,
     last: Option<TypeThenId>,
     sum: Option<Hasher>,
@@ -41,7 +35,7 @@ pub struct Facts {
 pub struct IdRange(pub Option<(i64, i64)>);
 
 impl IdRange {
-    fn add(&mut self, id: i64) {
+    pub(in crate::commands) fn add(&mut self, id: i64) {
         let (min, max) = self.0.unwrap_or((id, id));
         self.0 = Some((min.min(id), max.max(id)));
     }
@@ -65,7 +59,7 @@ impl IdRange {
 }
 
 /// The metadata fields that objects have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MetadataFields {
     /// Version.
     pub version: bool,
@@ -73,30 +67,21 @@ pub struct MetadataFields {
     pub timestamp: bool,
     /// Changeset.
     pub changeset: bool,
-    /// Id of the user.
-    pub uid: bool,
     /// Name of the user.
     pub user: bool,
+    /// Id of the user.
+    pub uid: bool,
 }
 
 impl MetadataFields {
-    const fn all(value: bool) -> Self {
+    /// The fields for which `has` is true, given the number of objects with the field.
+    fn of(counts: &ObjectCounts, has: impl Fn(u64) -> bool) -> Self {
         Self {
-            version: value,
-            timestamp: value,
-            changeset: value,
-            uid: value,
-            user: value,
-        }
-    }
-
-    const fn of(info: &Info<'_>) -> Self {
-        Self {
-            version: info.version.is_some(),
-            timestamp: info.timestamp.is_some(),
-            changeset: info.changeset.is_some(),
-            uid: info.uid.is_some(),
-            user: info.user.is_some(),
+            version: has(counts.with_version),
+            timestamp: has(counts.with_timestamp),
+            changeset: has(counts.with_changeset),
+            uid: has(counts.with_uid),
+            user: has(counts.with_user),
         }
     }
 
@@ -110,16 +95,6 @@ impl MetadataFields {
             ("user", self.user),
         ]
     }
-
-    fn join(&self, other: &Self, join: impl Fn(bool, bool) -> bool) -> Self {
-        Self {
-            version: join(self.version, other.version),
-            timestamp: join(self.timestamp, other.timestamp),
-            changeset: join(self.changeset, other.changeset),
-            uid: join(self.uid, other.uid),
-            user: join(self.user, other.user),
-        }
-    }
 }
 
 impl Facts {
@@ -127,16 +102,13 @@ impl Facts {
     pub(super) fn new(with_checksum: bool) -> Self {
         Self {
             bbox: Bbox::EMPTY,
-            timestamps: None,
             is_ordered: true,
             has_versions: false,
-            counts: [0; 3],
             changesets: 0,
             ids: [IdRange(None); 3],
             changeset_ids: IdRange(None),
-            in_all: MetadataFields::all(true),
-            in_some: MetadataFields::all(false),
             buffer_bytes: 0,
+            by_kind: Default::default(),
             first: None,
             last: None,
             sum: with_checksum.then(Hasher::new),
@@ -148,24 +120,59 @@ impl Facts {
         self.sum.clone().map(Hasher::finalize)
     }
 
+    /// The number of objects by kind.
+    pub fn counts(&self) -> [u64; 3] {
+        self.by_kind.map(|counts| counts.objects)
+    }
+
     /// The number of objects and changesets.
     pub fn total(&self) -> u64 {
-        self.counts.iter().sum::<u64>() + self.changesets
+        self.counts().iter().sum::<u64>() + self.changesets
+    }
+
+    /// The first and the last timestamp in seconds since 1970; `None` if there is no object. Objects without a
+    /// timestamp count as 1970, and the last timestamp is at least a second later.
+    pub fn timestamps(&self) -> Option<(i64, i64)> {
+        let all = self.all();
+        let (first, last) = all.times.unwrap_or((0, 0));
+        let first = if all.with_timestamp < all.objects {
+            first.min(0)
+        } else {
+            first
+        };
+        (all.objects > 0).then_some((first, last.max(1)))
+    }
+
+    /// The metadata that all objects have.
+    pub fn in_all(&self) -> MetadataFields {
+        let all = self.all();
+        MetadataFields::of(&all, |count| count == all.objects)
+    }
+
+    /// The metadata that some objects have.
+    pub fn in_some(&self) -> MetadataFields {
+        MetadataFields::of(&self.all(), |count| count > 0)
+    }
+
+    /// The counts of all objects.
+    fn all(&self) -> ObjectCounts {
+        let mut all = ObjectCounts::default();
+        self.by_kind.iter().for_each(|counts| all.add(counts));
+        all
     }
 
     pub(super) fn add(&mut self, object: &Object<'_>) {
-        let (kind, info) = (object.kind(), &object.info);
-        let key = object.key();
+        let (kind, key) = (object.kind(), object.key());
         self.note_order(key);
         self.first = self.first.or(Some(key));
         self.last = Some(key);
-        self.counts[kind as usize] += 1;
+        let references = match &object.body {
+            ObjectBody::Node { .. } => 0,
+            ObjectBody::Way { refs, .. } => refs.len(),
+            ObjectBody::Relation { members } => members.len(),
+        };
+        self.by_kind[kind as usize].add_object(&object.info, [object.tags.len(), references]);
         self.ids[kind as usize].add(object.id);
-        let time = info.timestamp.unwrap_or(0);
-        self.note_times(time, time.max(1));
-        let fields = MetadataFields::of(info);
-        self.in_all = self.in_all.join(&fields, |all, has| all && has);
-        self.in_some = self.in_some.join(&fields, |some, has| some || has);
         if let ObjectBody::Node {
             location: Some(location),
         } = object.body
@@ -197,15 +204,10 @@ impl Facts {
         self.is_ordered &= next.is_ordered;
         self.has_versions |= next.has_versions;
         self.bbox = self.bbox.union(&next.bbox);
-        if let Some((first, last)) = next.timestamps {
-            self.note_times(first, last);
-        }
         for kind in ObjectKind::ALL {
-            self.counts[kind as usize] += next.counts[kind as usize];
+            self.by_kind[kind as usize].add(&next.by_kind[kind as usize]);
             self.ids[kind as usize].append(next.ids[kind as usize]);
         }
-        self.in_all = self.in_all.join(&next.in_all, |one, other| one && other);
-        self.in_some = self.in_some.join(&next.in_some, |one, other| one || other);
         self.buffer_bytes += next.buffer_bytes;
         if let (Some(sum), Some(more)) = (&mut self.sum, &next.sum) {
             sum.combine(more);
@@ -215,11 +217,6 @@ impl Facts {
     fn note_order(&mut self, next: TypeThenId) {
         self.is_ordered &= Some(next) >= self.last;
         self.has_versions |= Some(next) == self.last;
-    }
-
-    fn note_times(&mut self, first: i64, last: i64) {
-        let (min, max) = self.timestamps.unwrap_or((first, last));
-        self.timestamps = Some((min.min(first), max.max(last)));
     }
 }
 

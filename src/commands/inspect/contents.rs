@@ -2,6 +2,7 @@
 
 use super::blobs::{self, KindSummary};
 use super::id_spans::{IdSpans, known_span};
+use crate::commands::fileinfo::IdRange;
 use crate::error::Result;
 use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::osm::{Bbox, ObjectKind};
@@ -56,7 +57,7 @@ impl Contents {
             objects: kinds.iter().map(|kind| kind.objects).sum(),
             tallies: ObjectKind::ALL.map(|kind| Tally {
                 count: summary.kinds[kind as usize].counts.objects,
-                edges: spans[kind as usize],
+                ids: IdRange(spans[kind as usize]),
             }),
             kinds,
             bbox: summary.bbox,
@@ -98,14 +99,14 @@ impl Contents {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
     pub count: u64,
-    pub edges: Option<(i64, i64)>,
+    pub ids: IdRange,
 }
 
 impl Tally {
     fn add(&mut self, count: u64, (smallest, largest): (i64, i64)) {
         self.count += count;
-        let (min, max) = self.edges.unwrap_or((smallest, largest));
-        self.edges = Some((min.min(smallest), max.max(largest)));
+        self.ids.add(smallest);
+        self.ids.add(largest);
     }
 }
 

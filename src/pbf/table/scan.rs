@@ -119,7 +119,7 @@ impl Scan {
         self.strings.check(largest_string)?;
         let has_name = self.strings.is_name(info.user_sid.unwrap_or(0).into());
         let references = columns.refs.values + columns.members.values;
-        self.counts[kind as usize].add_object(&info, has_name, [columns.keys.values, references]);
+        self.counts[kind as usize].add_raw(&info, has_name, [columns.keys.values, references]);
         self.ids.add(kind, id.get()?, info.version);
         Ok(())
     }

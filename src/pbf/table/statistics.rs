@@ -3,6 +3,7 @@
 
 use crate::error::FormatError;
 use crate::pbf::block::dense::{DenseNodes, TagFacts};
+use crate::pbf::block::element::Info;
 use crate::pbf::block::messages::RawInfo;
 use crate::pbf::rewrite::InfoFields;
 use crate::pbf::wire::{Packed, Varints};
@@ -29,28 +30,38 @@ pub(crate) struct ObjectCounts {
 }
 
 impl ObjectCounts {
-    /// Adds an object with a message of its own.
-    pub(super) fn add_object(
-        &mut self,
-        info: &RawInfo,
-        has_name: bool,
-        [tags, references]: [usize; 2],
-    ) {
+    /// Adds an object with the given metadata, and the numbers of its tags and its references.
+    #[inline]
+    pub(crate) fn add_object(&mut self, info: &Info<'_>, [tags, references]: [usize; 2]) {
         self.objects += 1;
-        self.with_version += u64::from(info.version > 0);
-        self.with_changeset += u64::from(info.changeset > 0);
-        self.with_uid += u64::from(info.uid > 0);
-        self.with_user += u64::from(has_name);
-        self.deleted += u64::from(info.visible == Some(false));
-        if info.timestamp != 0 {
+        self.with_version += u64::from(info.version.is_some());
+        self.with_changeset += u64::from(info.changeset.is_some());
+        self.with_uid += u64::from(info.uid.is_some());
+        self.with_user += u64::from(info.user.is_some());
+        self.deleted += u64::from(!info.visible);
+        if let Some(time) = info.timestamp {
             self.with_timestamp += 1;
-            self.add_time(info.timestamp);
+            self.add_time(time);
         }
         let [tags, references] = [tags as u64, references as u64];
         self.tagged += u64::from(tags > 0);
         self.tags += tags;
         self.references += references;
         self.most_references = self.most_references.max(references);
+    }
+
+    /// Adds an object as [`add_object`](Self::add_object) does, with the metadata of its message. `has_name` is whether
+    /// there is a user name.
+    pub(super) fn add_raw(&mut self, info: &RawInfo, has_name: bool, sizes: [usize; 2]) {
+        let info = Info {
+            version: (info.version > 0).then_some(1),
+            timestamp: (info.timestamp != 0).then_some(info.timestamp),
+            changeset: (info.changeset > 0).then_some(info.changeset),
+            uid: (info.uid > 0).then_some(1),
+            user: has_name.then_some(""),
+            visible: info.visible != Some(false),
+        };
+        self.add_object(&info, sizes);
     }
 
     /// Adds the nodes of a DenseNodes message, which has `tags`. Their user names are not counted.
