@@ -198,14 +198,6 @@ fn collect(
     directory: &Path,
     ctx: &Context,
 ) -> Result<Collected> {
-    let visits = Visits {
-        nodes: true,
-        untagged_nodes: false,
-        node_info: false,
-        ways: true,
-        areas: true,
-        member_node_ids: false,
-    };
     let scratch = options.temp_dir.clone();
     let locate = LocateOptions {
         index_type: options.index_type,
@@ -218,7 +210,7 @@ fn collect(
         relations: Relations::default(),
         numbered: NumberedCells::new(),
     });
-    let pass = GeometryPass::open(file, visits, false, locate, ctx)?;
+    let pass = GeometryPass::open(file, Visits::TAGGED, false, locate, ctx)?;
     let of_threads = shared.clone();
     let (mut incomplete, mut interpolated) = (0, IdSet::default());
     let mut simplified = Vec::new();

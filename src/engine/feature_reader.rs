@@ -159,21 +159,13 @@ impl FeatureReader {
     ///
     /// The file cannot be read, is damaged or a history file; and the first error of `visit`.
     pub fn for_each(&self, mut visit: impl FnMut(Feature) -> Result<()>) -> Result<()> {
-        let visits = Visits {
-            nodes: true,
-            untagged_nodes: false,
-            node_info: false,
-            ways: true,
-            areas: true,
-            member_node_ids: false,
-        };
         let locate = LocateOptions {
             index_type: self.index_type,
             temp_dir: std::env::temp_dir(),
             max_memory: None,
             ranges: None,
         };
-        let pass = GeometryPass::open(&self.file, visits, false, locate, &self.ctx)?;
+        let pass = GeometryPass::open(&self.file, Visits::TAGGED, false, locate, &self.ctx)?;
         let select = self.select.clone();
         let init = move || Worker {
             select: select.clone(),

@@ -81,6 +81,18 @@ pub(crate) struct Visits {
     pub member_node_ids: bool,
 }
 
+impl Visits {
+    /// Nodes with tags, ways and areas, without metadata and ids of member nodes.
+    pub(crate) const TAGGED: Self = Self {
+        nodes: true,
+        untagged_nodes: false,
+        node_info: false,
+        ways: true,
+        areas: true,
+        member_node_ids: false,
+    };
+}
+
 /// The result of a thread.
 enum Found<T> {
     Visitor(T),
