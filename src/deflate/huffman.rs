@@ -134,17 +134,7 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Pseudo-random numbers.
-    fn noise(seed: u64) -> impl FnMut() -> u64 {
-        let mut state = seed | 1;
-        move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        }
-    }
+    use crate::for_tests::random::Random;
 
     #[test]
     fn codes_are_complete_and_as_short_as_possible() {
@@ -157,12 +147,15 @@ mod tests {
         assert_eq!(lengths(&[1, 1, 1, 1], 11), [2, 2, 2, 2]);
         assert_eq!(lengths(&[0, 7], 11), [1, 1]);
         assert_eq!(lengths(&[7, 0], 11), [1, 1]);
-        let mut next = noise(3);
+        let mut random = Random(3);
         for most in [7, 11] {
             for symbols in [2, 3, 19, 100] {
                 for _ in 0..50 {
                     let counts: Vec<u32> = (0..symbols)
-                        .map(|_| 1 + (next() % (1 << (next() % 30))) as u32 % 10_000_000)
+                        .map(|_| {
+                            let limit = 1u32 << random.below(30u32);
+                            1 + random.below(limit) % 10_000_000
+                        })
                         .collect();
                     let lens = lengths(&counts, most);
                     let sum: f64 = lens.iter().map(|len| 0.5f64.powi(i32::from(*len))).sum();

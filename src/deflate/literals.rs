@@ -360,17 +360,7 @@ impl BitWriter<'_> {
 mod tests {
     use super::*;
     use crate::deflate::end::EndFinder;
-
-    /// Pseudo-random numbers.
-    fn noise(seed: u64) -> impl FnMut() -> u64 {
-        let mut state = seed | 1;
-        move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        }
-    }
+    use crate::for_tests::random::Random;
 
     /// Encodes bytes, and inflates them again with two libraries. Returns the length in bits.
     fn round_trip(bytes: &[u8], encoder: &mut LiteralEncoder) -> Option<usize> {
@@ -398,11 +388,11 @@ mod tests {
     #[test]
     fn bytes_of_every_distribution_come_back() {
         let mut encoder = LiteralEncoder::default();
-        let mut next = noise(88_172_645_463_325_252);
+        let mut random = Random(88_172_645_463_325_252);
         for len in [1, 2, 4, 5, 6, 100, 1_001, 40_000] {
-            for symbols in [1, 2, 3, 16, 17, 100, 255, 256] {
+            for symbols in [1u32, 2, 3, 16, 17, 100, 255, 256] {
                 for skew in [1, 2, 5, 20] {
-                    let mut draw = || (0..skew).map(|_| next() % symbols).min().unwrap_or(0);
+                    let mut draw = || (0..skew).map(|_| random.below(symbols)).min().unwrap_or(0);
                     let bytes: Vec<u8> = (0..len).map(|_| draw() as u8).collect();
                     round_trip(&bytes, &mut encoder);
                 }
@@ -428,8 +418,8 @@ mod tests {
             assert!(bits < 8 * 120, "{bits}");
         }
         let mut out = vec![0; 20_000];
-        let mut next = noise(5);
-        let varied: Vec<u8> = (0..8_000).map(|_| next() as u8).collect();
+        let mut random = Random(5);
+        let varied: Vec<u8> = (0..8_000).map(|_| random.bits(8) as u8).collect();
         assert_eq!(encoder.encode_runs(&varied, &mut out), None);
         let mut constant = vec![9; 8_000];
         constant[100..110].copy_from_slice(&varied[..10]);
@@ -440,8 +430,8 @@ mod tests {
     #[test]
     fn sequences_that_repeat_are_left_to_matches() {
         let mut encoder = LiteralEncoder::default();
-        let mut next = noise(9);
-        let varied: Vec<u8> = (0..4_000).map(|_| (next() % 200) as u8).collect();
+        let mut random = Random(9);
+        let varied: Vec<u8> = (0..4_000).map(|_| random.below(200u8)).collect();
         let mut out = vec![0; 20_000];
         assert!(encoder.encode(&varied, &mut out).is_some());
         let repeated = varied[..300].repeat(20);
