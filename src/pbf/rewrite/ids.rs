@@ -94,7 +94,7 @@ fn replace(
     message: &[u8],
     numbers: &[u32],
     scratch: &mut Scratch,
-    mut put: impl FnMut(u32, &mut Scratch) -> Result<(), FormatError>,
+    mut put: impl FnMut(u32, &mut Scratch),
 ) -> Result<(), FormatError> {
     let mut seen = 0u64;
     let mut fields = Fields::new(message);
@@ -103,7 +103,7 @@ fn replace(
             scratch.message.extend_from_slice(field.raw);
         } else if seen >> field.number & 1 == 0 {
             seen |= 1 << field.number;
-            put(field.number, scratch)?;
+            put(field.number, scratch);
         }
     }
     Ok(())
@@ -124,7 +124,6 @@ fn patch_node(
     let id = new_id(new, ObjectKind::Node, id);
     replace(message, &[object::ID], scratch, |number, scratch| {
         put_sint_field(&mut scratch.message, number, id);
-        Ok(())
     })
 }
 
@@ -160,7 +159,6 @@ fn patch_dense(
     scratch.run = run;
     replace(message, &[dense_nodes::ID], scratch, |number, scratch| {
         put_bytes_field(&mut scratch.message, number, &scratch.run);
-        Ok(())
     })?;
     if !has_tags {
         put_no_tags(count, &mut scratch.message);
@@ -168,12 +166,23 @@ fn patch_dense(
     Ok(())
 }
 
-/// Appends `scratch.ids` to the message as a packed field of deltas.
-fn put_ids(number: u32, scratch: &mut Scratch) -> Result<(), FormatError> {
+/// Replaces the id of a way or relation, and its references in the field `references` by `scratch.ids`.
+fn replace_ids(
+    message: &[u8],
+    id: i64,
+    references: u32,
+    scratch: &mut Scratch,
+) -> Result<(), FormatError> {
     scratch.run.clear();
     put_deltas(&mut scratch.run, scratch.ids.iter().copied());
-    put_bytes_field(&mut scratch.message, number, &scratch.run);
-    Ok(())
+    let numbers = [object::ID, references];
+    replace(message, &numbers, scratch, |number, scratch| {
+        if number == object::ID {
+            put_varint_field(&mut scratch.message, number, id as u64);
+        } else {
+            put_bytes_field(&mut scratch.message, number, &scratch.run);
+        }
+    })
 }
 
 fn patch_way(
@@ -186,18 +195,7 @@ fn patch_way(
     scratch.ids.clear();
     new.nodes_of_way(&way.refs, &mut scratch.ids)?;
     let id = new_id(new, ObjectKind::Way, way.id);
-    replace(
-        message,
-        &[object::ID, way::REFS],
-        scratch,
-        |number, scratch| match number {
-            object::ID => {
-                put_varint_field(&mut scratch.message, number, id as u64);
-                Ok(())
-            }
-            _ => put_ids(number, scratch),
-        },
-    )
+    replace_ids(message, id, way::REFS, scratch)
 }
 
 fn patch_relation(
@@ -220,16 +218,5 @@ fn patch_relation(
     }
     let id = object_id(message, ObjectKind::Relation)?;
     let id = new_id(new, ObjectKind::Relation, id);
-    replace(
-        message,
-        &[object::ID, relation::MEMIDS],
-        scratch,
-        |number, scratch| match number {
-            object::ID => {
-                put_varint_field(&mut scratch.message, number, id as u64);
-                Ok(())
-            }
-            _ => put_ids(number, scratch),
-        },
-    )
+    replace_ids(message, id, relation::MEMIDS, scratch)
 }
