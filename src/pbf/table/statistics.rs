@@ -131,25 +131,13 @@ fn count_versions(column: &Packed<'_>) -> Result<u64, FormatError> {
     let bytes = column.as_bytes();
     // A version of one byte is not negative.
     if bytes.is_ascii() {
-        return Ok((bytes.len() - bytecount(bytes, 0)) as u64);
+        return Ok((bytes.len() - memchr::memchr_iter(0, bytes).count()) as u64);
     }
     let (mut versions, mut count) = (column.values(), 0);
     while !versions.is_done() {
         count += u64::from(versions.read()? as i32 > 0);
     }
     Ok(count)
-}
-
-/// The number of occurrences of `wanted`.
-fn bytecount(bytes: &[u8], wanted: u8) -> usize {
-    // Summing bytes in short chunks lets the compiler count sixteen or more at a time.
-    let chunks = bytes.chunks(255);
-    chunks
-        .map(|chunk| {
-            let count = chunk.iter().map(|&byte| u8::from(byte == wanted));
-            usize::from(count.sum::<u8>())
-        })
-        .sum()
 }
 
 /// The number of positive values in a delta-coded column.
