@@ -19,6 +19,12 @@ pub struct Bbox {
     pub max_lon_e7: i32,
 }
 
+impl Default for Bbox {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
 impl Bbox {
     /// The box that contains no point: the neutral element of [`Bbox::union`].
     pub const EMPTY: Self = Self {

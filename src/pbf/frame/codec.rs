@@ -110,6 +110,7 @@ fn libdeflate_level(level: u8) -> libdeflater::CompressionLvl {
 
 /// Decompresses blobs. Each worker has its own decompressor, because a decompressor owns the state of the compression
 /// libraries.
+#[derive(Default)]
 pub struct Decompressor {
     zlib: libdeflater::Decompressor,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
@@ -126,19 +127,6 @@ impl fmt::Debug for Decompressor {
         f.debug_struct("Decompressor")
             .field("payload_capacity", &self.payload.len())
             .finish()
-    }
-}
-
-impl Default for Decompressor {
-    fn default() -> Self {
-        Self {
-            zlib: libdeflater::Decompressor::new(),
-            zstd: None,
-            stream: None,
-            payload: Vec::new(),
-            segments: Vec::new(),
-            inflater: None,
-        }
     }
 }
 

@@ -52,7 +52,7 @@ impl BlobFlags {
 }
 
 /// The facts about one data blob that are known without decoding it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlobEntry {
     /// The offset of the frame in the file, in bytes.
     pub offset: u64,
@@ -82,26 +82,6 @@ pub struct BlobEntry {
     pub flags: BlobFlags,
     /// Statistics of the objects; `None` if they are not known, as for a blob of several kinds.
     pub statistics: Option<ObjectStatistics>,
-}
-
-impl Default for BlobEntry {
-    fn default() -> Self {
-        Self {
-            offset: 0,
-            min_id: 0,
-            max_id: 0,
-            hash: 0,
-            bbox: Bbox::EMPTY,
-            frame_len: 0,
-            payload_len: 0,
-            count: 0,
-            number: 0,
-            header_len: 0,
-            kinds: KindSet::EMPTY,
-            flags: BlobFlags::default(),
-            statistics: None,
-        }
-    }
 }
 
 impl BlobEntry {

@@ -322,20 +322,11 @@ impl Columns {
 }
 
 /// The bounding box of the nodes that lie within 90 degrees of latitude and 180 degrees of longitude.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Bounds {
     pub(in crate::pbf) bbox: Bbox,
     /// Whether a node lies outside of the world, or has no location.
     pub(super) leaves_out: bool,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self {
-            bbox: Bbox::EMPTY,
-            leaves_out: false,
-        }
-    }
 }
 
 impl Bounds {

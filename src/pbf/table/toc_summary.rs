@@ -14,8 +14,9 @@ const VERSION: u8 = 1;
 /// The largest number of blobs in [`TocSummary::sample`].
 pub const SAMPLE_BLOBS: usize = 16;
 
-/// The facts about a whole file that the entries of its table of contents add up to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The facts about a whole file that the entries of its table of contents add up to. By default those of a file without
+/// blobs, whose order is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TocSummary {
     /// The blobs and objects of each kind.
     pub(crate) kinds: [KindTotals; 3],
@@ -56,23 +57,6 @@ pub(crate) struct KindTotals {
 pub(crate) fn sample_indices(blobs: usize, most: usize) -> impl Iterator<Item = usize> {
     let step = blobs.div_ceil(most).max(1);
     (0..blobs).step_by(step)
-}
-
-impl Default for TocSummary {
-    /// The summary of a file without blobs, whose order is not known.
-    fn default() -> Self {
-        Self {
-            kinds: Default::default(),
-            bbox: Bbox::EMPTY,
-            sorted: None,
-            has_deleted: false,
-            has_locations: false,
-            is_spatial: false,
-            has_id_table: false,
-            further_versions: 0,
-            sample: Vec::new(),
-        }
-    }
 }
 
 impl TocSummary {
