@@ -1,7 +1,7 @@
 //! Finds the table of contents of a file that is being opened, compares the table with the file, and rejects a table
 //! that does not fit.
 
-use super::pbf_file::{PbfFile, blob_header_bytes};
+use super::pbf_file::PbfFile;
 use crate::error::{Error, ErrorKind, FormatError, Result};
 use crate::io::FIRST_READ;
 use crate::osm::ObjectKind;
@@ -152,14 +152,12 @@ impl PbfFile {
         while at < self.input.len() {
             let mut probe = [0; 96];
             let found = self.input.read_at(&mut probe, at)?;
-            let probe = &probe[..found];
-            let Ok(header) = blob_header_bytes(probe) else {
+            let Ok((header, blob)) = BlobHeader::split(&probe[..found]) else {
                 return Ok(false);
             };
-            let end = FRAME_PREFIX_LEN + header.len();
             match BlobHeader::parse(header) {
-                Ok(parsed) if parsed.kind == BlobKind::Data && may_be_table_blob(&probe[end..]) => {
-                    at += end as u64 + u64::from(parsed.blob_len);
+                Ok(parsed) if parsed.kind == BlobKind::Data && may_be_table_blob(blob) => {
+                    at += (FRAME_PREFIX_LEN + header.len()) as u64 + u64::from(parsed.blob_len);
                 }
                 _ => return Ok(false),
             }

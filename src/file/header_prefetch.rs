@@ -101,10 +101,9 @@ fn find_frame(input: &Input, from: u64) -> Option<u64> {
 fn frame_end(input: &Input, offset: u64) -> Option<u64> {
     let mut head = [0; 96];
     let found = input.read_at(&mut head, offset).ok()?;
-    let (prefix, rest) = head[..found].split_first_chunk::<FRAME_PREFIX_LEN>()?;
-    let len = BlobHeader::len_from_prefix(*prefix).ok()? as usize;
-    let header = BlobHeader::parse(rest.get(..len)?).ok()?;
-    let end = offset + (FRAME_PREFIX_LEN + len) as u64 + u64::from(header.blob_len);
+    let (message, _) = BlobHeader::split(&head[..found]).ok()?;
+    let header = BlobHeader::parse(message).ok()?;
+    let end = offset + (FRAME_PREFIX_LEN + message.len()) as u64 + u64::from(header.blob_len);
     (header.kind == BlobKind::Data && end <= input.len()).then_some(end)
 }
 

@@ -176,20 +176,6 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The BlobHeader message of the frame at the start of `frame`. The bytes of the blob after the message need not be
-/// there.
-pub(super) fn blob_header_bytes(frame: &[u8]) -> Result<&[u8], FormatError> {
-    let prefix = frame
-        .first_chunk::<FRAME_PREFIX_LEN>()
-        .ok_or(FormatError::truncated(
-            "the file ends within the length of a frame",
-        ))?;
-    let len = BlobHeader::len_from_prefix(*prefix)? as usize;
-    frame
-        .get(FRAME_PREFIX_LEN..FRAME_PREFIX_LEN + len)
-        .ok_or(FormatError::truncated("the file ends within a BlobHeader"))
-}
-
 /// Whether a file that begins with `start` may begin with a frame: the first of the four bytes of a frame's length is
 /// 0, since a BlobHeader is shorter than 16 MiB.
 fn is_like_pbf(start: &[u8]) -> bool {
@@ -287,18 +273,18 @@ pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
 }
 
 fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
-    let header_bytes = blob_header_bytes(frame)?;
-    let header = BlobHeader::parse(header_bytes)?;
+    let (message, _) = BlobHeader::split(frame)?;
+    let header = BlobHeader::parse(message)?;
     if header.kind != BlobKind::Header {
         return Err(FormatError::new("the first blob is not an OSMHeader"));
     }
-    Ok(FRAME_PREFIX_LEN + header_bytes.len() + header.blob_len as usize)
+    Ok(FRAME_PREFIX_LEN + message.len() + header.blob_len as usize)
 }
 
 /// The HeaderBlock message of the header blob in `frame`.
 fn header_payload(frame: &[u8]) -> Result<Vec<u8>, FormatError> {
-    let start = FRAME_PREFIX_LEN + blob_header_bytes(frame)?.len();
-    let blob = Blob::parse(&frame[start..])?;
+    let (_, blob) = BlobHeader::split(frame)?;
+    let blob = Blob::parse(blob)?;
     let mut decompressor = Decompressor::default();
     Ok(decompressor.payload(&blob)?.to_vec())
 }

@@ -57,6 +57,19 @@ impl<'a> BlobHeader<'a> {
         Ok(len)
     }
 
+    /// The BlobHeader message of the frame at the start of `frame`, and the bytes behind the message. The frame need not
+    /// be complete.
+    pub fn split(frame: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), FormatError> {
+        let (prefix, rest) =
+            frame
+                .split_first_chunk::<FRAME_PREFIX_LEN>()
+                .ok_or(FormatError::truncated(
+                    "the file ends within the length of a frame",
+                ))?;
+        rest.split_at_checked(Self::len_from_prefix(*prefix)? as usize)
+            .ok_or(FormatError::truncated("the file ends within a BlobHeader"))
+    }
+
     /// Reads a BlobHeader. Fails if it has no `type` or no `datasize`, or if the Blob would be too long.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let (mut kind, mut indexdata, mut blob_len) = (None, None, None);

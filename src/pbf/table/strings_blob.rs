@@ -4,9 +4,7 @@
 use crate::deflate::stored::{CHECKSUM_LEN, zlib_stored};
 use crate::error::FormatError;
 use crate::pbf::block::outline::StringTable;
-use crate::pbf::frame::blob::{
-    Blob, BlobHeader, BlobKind, Encoding, FRAME_PREFIX_LEN, encode_frame,
-};
+use crate::pbf::frame::blob::{Blob, BlobHeader, BlobKind, Encoding, encode_frame};
 use crate::pbf::frame::codec::Decompressor;
 use crate::pbf::wire::schema::{primitive_block, string_table};
 use crate::pbf::wire::{Fields, put_bytes_field, put_bytes_head, varint_len};
@@ -71,9 +69,7 @@ pub(super) fn read_strings<T>(
 
 /// The Blob message of the first frame, and the bytes after this frame. `None` if it is incomplete or not a data frame.
 pub(super) fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
-    let prefix = frames.first_chunk::<FRAME_PREFIX_LEN>()?;
-    let len = BlobHeader::len_from_prefix(*prefix).ok()? as usize;
-    let (header, rest) = frames.get(FRAME_PREFIX_LEN..)?.split_at_checked(len)?;
+    let (header, rest) = BlobHeader::split(frames).ok()?;
     let header = BlobHeader::parse(header).ok()?;
     if header.kind != BlobKind::Data {
         return None;
