@@ -2,10 +2,10 @@
 
 use super::show;
 use crate::Observer;
-use crate::runtime::human_bytes;
+use crate::runtime::{human_bytes, lock};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// The time after the start of a command before which no bar is shown.
@@ -60,7 +60,7 @@ impl Terminal {
     }
 
     fn job(&self) -> MutexGuard<'_, Job> {
-        self.job.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.job)
     }
 
     /// Prints a message of the given level as a line, above the bar if there is one.

@@ -21,12 +21,12 @@ use crate::index::{IdSet, LocationStore, NodeBatch};
 use crate::io::OpenOutput;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, WayNodes, feature, locate_ways};
-use crate::runtime::Context;
+use crate::runtime::{Context, lock, unlocked};
 use nodes::select_nodes;
 use serde::Serialize;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The options of `add-locations-to-ways`.
 #[derive(Debug, Clone)]
@@ -196,8 +196,7 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
     let (kept, scratch_bytes) = job.write(&locator, output)?;
     let tally = job.tally;
     let references = tally.references.into_inner();
-    let missing = tally.missing.into_inner();
-    let missing = missing.unwrap_or_else(PoisonError::into_inner);
+    let missing = unlocked(tally.missing);
     Ok(Summary {
         kept,
         index_type: locator.index_type(),
@@ -416,10 +415,6 @@ impl<'f> Job<'f> {
         }
         Ok(())
     }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn finish(writer: FilteredWriter<'_>) -> Result<WriteSummary> {

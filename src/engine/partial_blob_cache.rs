@@ -3,9 +3,10 @@
 
 use crate::error::FormatError;
 use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, put_kept_block};
+use crate::runtime::lock;
 use rustc_hash::FxHashMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// The minimum ratio of all objects of a cached blob to its kept objects.
 const MIN_RATIO: usize = 4;
@@ -57,7 +58,7 @@ impl PartialBlobCache {
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         match self.left.fetch_update(set, fetch, take) {
             Ok(_) => {
-                let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut blobs = lock(&self.blobs);
                 blobs.insert(entry.offset, (*entry, cut));
             }
             // The cache is full. With 0 bytes left, further blobs are not even cut.
@@ -69,14 +70,12 @@ impl PartialBlobCache {
     /// Removes the blobs for which `is_complete` returns false, because further objects of these blobs turned out to be
     /// kept.
     pub(crate) fn retain(&mut self, is_complete: impl Fn(&BlobEntry) -> bool) {
-        let blobs = self.blobs.get_mut();
-        let blobs = blobs.unwrap_or_else(PoisonError::into_inner);
-        blobs.retain(|_, (entry, _)| is_complete(entry));
+        lock(&self.blobs).retain(|_, (entry, _)| is_complete(entry));
     }
 
     /// Removes the payload of a blob from the cache and returns it.
     pub(crate) fn take(&self, entry: &BlobEntry) -> Option<Vec<u8>> {
-        let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut blobs = lock(&self.blobs);
         blobs.remove(&entry.offset).map(|(_, payload)| payload)
     }
 }

@@ -5,10 +5,10 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::osm::{Bbox, KindSet, ObjectId, ObjectKind, TypeThenId, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, Block, Element, HeaderBlock, decode_blob_index};
-use crate::runtime::Context;
+use crate::runtime::{Context, lock, unlocked};
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Reads the objects of a PBF file of any compression and order, with or without an index.
 ///
@@ -301,13 +301,12 @@ impl ElementReader {
     /// As [`for_each`](Self::for_each).
     pub fn for_each_pipelined(&self, mut visit: impl FnMut(Element<'_>)) -> Result<()> {
         let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
-        let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
         // Payloads are several times as long as their frames.
         self.pass().holding(4).run_stream(
             self.entries(),
             || (),
             |reader, (), entry| {
-                let mut payload = lock().pop().unwrap_or_default();
+                let mut payload = lock(&spare).pop().unwrap_or_default();
                 payload.clear();
                 payload.extend_from_slice(reader.payload(&entry)?);
                 Ok((entry, payload))
@@ -317,7 +316,7 @@ impl ElementReader {
                     visit(element);
                     None::<()>
                 });
-                lock().push(payload);
+                lock(&spare).push(payload);
                 let error = |source| {
                     let number = u64::from(entry.number);
                     self.file.input.blob_error(number, entry.offset, source)
@@ -431,29 +430,27 @@ impl ElementReader {
     ) -> Result<Vec<S>, E> {
         let states: Mutex<Vec<S>> = Mutex::default();
         let stopped: Mutex<Option<E>> = Mutex::new(None);
-        let lock = || states.lock().unwrap_or_else(PoisonError::into_inner);
-        let stop = || stopped.lock().unwrap_or_else(PoisonError::into_inner);
-        let entries = self.entries().take_while(|_| stop().is_none());
+        let entries = self.entries().take_while(|_| lock(&stopped).is_none());
         self.pass().run_stream(
             entries,
             || (),
             |reader, (), entry| {
-                let idle = lock().pop();
+                let idle = lock(&states).pop();
                 let mut state = idle.unwrap_or_else(&init);
                 let failed = reader.decode(&entry, |payload| {
                     self.visit(payload, &mut |element| fold(&mut state, element).err())
                 });
-                lock().push(state);
+                lock(&states).push(state);
                 if let Some(error) = failed? {
-                    stop().get_or_insert(error);
+                    lock(&stopped).get_or_insert(error);
                 }
                 Ok(())
             },
             |()| Ok(()),
         )?;
-        match stopped.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match unlocked(stopped) {
             Some(error) => Err(error),
-            None => Ok(states.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            None => Ok(unlocked(states)),
         }
     }
 

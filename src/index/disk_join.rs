@@ -11,13 +11,13 @@ use super::location_store::LocationStore;
 use crate::error::{Error, FormatError, Result};
 use crate::osm::{Location, id_rank};
 use crate::pbf::wire::{Varints, put_sint, put_varint, zigzag_encode};
-use crate::runtime::{Context, parallel_classify_phase};
+use crate::runtime::{Context, lock, parallel_classify_phase};
 use crate::system;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// Bytes buffered before each write to a temporary file.
 const BUFFER_LEN: usize = 256 << 10;
@@ -63,10 +63,6 @@ impl ReadLists {
         }
         self.end
     }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A list of ids, split by range: for each range, the ids of the list in that range, delta-encoded.
@@ -492,10 +488,7 @@ impl Scratch {
 
     /// The number of bytes whose disk space is not freed.
     fn left(&self) -> u64 {
-        let freed_bytes = self
-            .freed_bytes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let freed_bytes = lock(&self.freed_bytes);
         self.len() - *freed_bytes
     }
 
@@ -503,10 +496,7 @@ impl Scratch {
     /// Returns the number of bytes freed.
     fn release(&self, lists: usize) -> u64 {
         let end = self.span(&(0..lists)).end;
-        let mut freed_bytes = self
-            .freed_bytes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut freed_bytes = lock(&self.freed_bytes);
         let more = end.saturating_sub(*freed_bytes);
         if more < MIN_PUNCH_LEN {
             return 0;

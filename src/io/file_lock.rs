@@ -1,10 +1,11 @@
 //! Locks on files that are replaced, so that two runs do not replace the same file.
 
 use crate::error::{Error, Result};
+use crate::runtime::lock;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// A lock on a file, until the last clone is dropped or the process ends. A run takes it for each file that it replaces
 /// in place. If a process locks a file twice, both share the lock.
@@ -28,7 +29,7 @@ impl FileLock {
     /// - [`Error::Io`]: the file cannot be opened, or its file system has no locks.
     pub(crate) fn of(path: &Path) -> Result<Arc<Self>> {
         let failed = |error| Error::io(path, "cannot open", error);
-        let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = lock(&LOCKS);
         locks.retain(|lock| lock.strong_count() > 0);
         for _ in 0..ATTEMPTS {
             let file = open_to_lock(path).map_err(failed)?;

@@ -7,12 +7,12 @@ use super::file_identity::FileIdentity;
 use crate::error::{Error, FormatError, Result};
 #[cfg(feature = "update")]
 use crate::net::RemoteFile;
-use crate::runtime::{Context, IoMode};
+use crate::runtime::{Context, IoMode, lock};
 use crate::system;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// A file that is read at any offset. Standard input and other streams are first copied to a temporary file. The path
 /// of a file of a web server is its URL; the ranges that are read are fetched to a temporary file. Clones share the
@@ -47,7 +47,7 @@ static OPEN: Mutex<Vec<Weak<OpenInput>>> = Mutex::new(Vec::new());
 /// The identities of the file at `path` at the times when the inputs that are still open opened it. `path` must have no
 /// symbolic links in it.
 pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
-    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let open = lock(&OPEN);
     let inputs = open.iter().filter_map(Weak::upgrade);
     let inputs = inputs.filter(|input| input.path.canonicalize().is_ok_and(|real| real == path));
     inputs.filter_map(|input| input.identity).collect()
@@ -55,7 +55,7 @@ pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
 
 /// Registers an open input for [`identities_at`].
 fn register(input: &Arc<OpenInput>) {
-    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut open = lock(&OPEN);
     if open.len() == open.capacity() {
         open.retain(|input| input.strong_count() > 0);
     }

@@ -6,13 +6,13 @@ use super::temporary::{self, directory_of};
 use super::writer_target::WriterPipe;
 use super::{access, unfinished};
 use crate::error::{Error, Result};
-use crate::runtime::{Cancellation, Context};
+use crate::runtime::{Cancellation, Context, lock};
 use crate::system::{self, Call};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
 /// An output that is open and still empty. Opening it before the input is read makes an output that cannot be created
@@ -272,7 +272,7 @@ impl Claim {
     /// Fails if another unfinished output of this process has the same place.
     fn on(path: &Path) -> Result<Self> {
         let place = place_of(path);
-        let mut places = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = lock(&UNFINISHED);
         if places.contains(&place) {
             return Err(Error::file(path, "two outputs have this file"));
         }
@@ -283,7 +283,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let mut places = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = lock(&UNFINISHED);
         places.retain(|place| *place != self.0);
     }
 }

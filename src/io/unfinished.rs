@@ -1,9 +1,10 @@
 //! The paths of unfinished outputs that have a name on disk, and of temporary directories, so that an interrupted
 //! process can remove them.
 
+use crate::runtime::lock;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 static NAMES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -14,17 +15,17 @@ static TREES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static TOGETHER: Mutex<()> = Mutex::new(());
 
 fn trees() -> MutexGuard<'static, Vec<PathBuf>> {
-    TREES.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&TREES)
 }
 
 fn names() -> MutexGuard<'static, Vec<PathBuf>> {
-    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&NAMES)
 }
 
 /// Removes all unfinished outputs that have a name on disk. Any later attempt to finish an output, in any thread,
 /// blocks forever: call this only in a process that is about to exit.
 pub fn abandon_unfinished() {
-    let together = TOGETHER.lock().unwrap_or_else(PoisonError::into_inner);
+    let together = lock(&TOGETHER);
     let names = names();
     // A directory comes before what it holds.
     for name in names.iter().rev() {
@@ -47,7 +48,7 @@ pub fn abandon_unfinished() {
 
 /// Runs `finish`, which gives several outputs their names. [`abandon_unfinished`] runs before it or after it.
 pub(super) fn together<T>(finish: impl FnOnce() -> T) -> T {
-    let _together = TOGETHER.lock().unwrap_or_else(PoisonError::into_inner);
+    let _together = lock(&TOGETHER);
     finish()
 }
 

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A [`Write`] of the caller, which one output takes.
 #[derive(Clone)]
@@ -36,6 +36,7 @@ pub(super) const NAME: &str = "the writer";
 #[cfg(unix)]
 mod pipe {
     use super::*;
+    use crate::runtime::lock;
     use std::net::Shutdown;
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
@@ -54,11 +55,7 @@ mod pipe {
         /// Starts to copy. Returns the file to write to.
         pub(in crate::io) fn open(target: &WriterTarget) -> Result<(Self, File)> {
             let failed = |error| Error::io(Path::new(NAME), "cannot open", error);
-            let writer = target
-                .0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take();
+            let writer = lock(&target.0).take();
             let mut writer = writer.ok_or_else(|| {
                 let cause =
                     "an output has been written to it before: each needs a target of its own";

@@ -5,6 +5,7 @@
 
 use super::{Attempts, Credentials, Fault, Pace, WebFiles, client};
 use crate::error::{Error, Result};
+use crate::runtime::lock;
 use crate::system;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -106,7 +107,7 @@ impl RemoteFile {
     }
 
     fn lock(&self) -> MutexGuard<'_, Parts> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.parts)
     }
 
     /// Fetches the missing parts of a range to `file`. Several threads may fetch at the same time, but no thread

@@ -2,11 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::io::{keep, open_kept, remove_temporary};
+use crate::runtime::lock;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A directory in which the files of one server are kept, so that none is fetched twice.
 #[derive(Debug, Clone)]
@@ -67,7 +68,7 @@ impl Cache {
     /// Removes the files that killed runs have left in a directory, when this run uses the directory for the first
     /// time.
     fn clear(&self, directory: &Path) {
-        let mut cleared = self.cleared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cleared = lock(&self.cleared);
         if cleared.insert(directory.to_owned()) {
             remove_temporary(directory);
         }

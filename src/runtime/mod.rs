@@ -3,6 +3,7 @@
 mod chunk_queue;
 mod context;
 mod job_queue;
+mod lock;
 mod observer;
 mod parallel_sort;
 mod pass;
@@ -17,6 +18,7 @@ pub(crate) use chunk_queue::{ChunkQueue, ChunkSender};
 pub(crate) use context::Cancellation;
 pub use context::{Context, Disorder, InputFormat, IoMode};
 pub(crate) use job_queue::JobQueue;
+pub(crate) use lock::{lock, unlocked};
 pub use observer::{NoObserver, Observer, human_bytes};
 pub(crate) use parallel_sort::sort_by;
 pub(crate) use pass::{Pass, WorkItem};

@@ -1,10 +1,11 @@
 //! The statistics of a run: the times of its phases, and counters. They can be serialised as JSON.
 
+use super::lock::lock;
 use super::observer::Observer;
 use crate::system::{cpu_time, peak_memory};
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// A count that several threads may add to at the same time.
@@ -104,7 +105,7 @@ impl Stats {
     }
 
     fn phases(&self) -> MutexGuard<'_, Vec<PhaseTimes>> {
-        self.phases.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.phases)
     }
 
     /// A snapshot of the counters, and of the phases that have ended.

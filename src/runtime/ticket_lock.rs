@@ -1,5 +1,6 @@
 //! A lock that workers get in the order of their items, for a small part of the work of a parallel phase.
 
+use super::lock::lock;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A value that workers change one after the other, in the order of their items.
@@ -50,7 +51,7 @@ impl<T> TicketLock<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -7,13 +7,14 @@ use crate::cli::progress::{Level, Terminal};
 use crate::cli::{Answer, complain, print, show};
 use crate::formats::{TextCompression, TextOutput};
 use crate::io::OutputTarget;
+use crate::runtime::lock;
 use crate::{Context, IoMode, StatsReport};
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Args};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The options that every command has.
 #[derive(Debug, Args)]
@@ -70,7 +71,7 @@ pub fn open_stats(matches: &ArgMatches) -> Result<()> {
         let may_replace = overwrite.is_some_and(|overwrite| *overwrite) || is_stats(path);
         let target = text_target(path, may_replace);
         let file = TextOutput::compressed(target, TextCompression::None, &Context::default())?;
-        *STATS.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+        *lock(&STATS) = Some(file);
     }
     open_stats(matches)
 }
@@ -89,7 +90,7 @@ fn is_stats(path: &Path) -> bool {
 
 /// Removes the file for --stats, if the run has not written it.
 pub fn abandon_stats() {
-    drop(STATS.lock().unwrap_or_else(PoisonError::into_inner).take());
+    drop(lock(&STATS).take());
 }
 
 impl RunArgs {
@@ -166,7 +167,7 @@ impl RunArgs {
                 Ok(Stdout::Taken)
             }
             (false, _) => {
-                let mut file = STATS.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut file = lock(&STATS);
                 if let Some(mut file) = file.take() {
                     file.write(&json)?;
                     file.finish()?;

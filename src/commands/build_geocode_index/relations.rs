@@ -8,8 +8,9 @@ use crate::error::FormatError;
 use crate::geocode::{CENTRE, LABEL, is_same_name, tag, text_tag};
 use crate::osm::ObjectKind;
 use crate::pbf::{Block, Element, Relation};
+use crate::runtime::lock;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 /// The street of the houses of a relation.
 #[derive(Debug, Default)]
@@ -37,10 +38,6 @@ pub(super) struct Relations {
     gathered: OnceLock<Gathered>,
     /// The kind and the name of the places that are labels or centres, by the id of the node.
     places: Mutex<FxHashMap<i64, (&'static str, String)>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The key of the index for a member of a boundary that names it; `None` for other roles.

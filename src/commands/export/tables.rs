@@ -9,8 +9,8 @@ use crate::formats::parquet::{
 use crate::index::{KeyBits, KeyRange, RowBatch, RowLimits, RowSorter, SortedRows};
 use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
 use crate::pbf::InfoFields;
-use crate::runtime::{ChunkQueue, ChunkSender, Context};
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::runtime::{ChunkQueue, ChunkSender, Context, lock, unlocked};
+use std::sync::{Arc, Mutex};
 
 /// The approximate number of rows of a row group.
 const GROUP_ROWS: usize = 100_000;
@@ -48,7 +48,7 @@ impl TableRows {
     /// Adds rows, and the metadata fields that some of their objects have. May block while rows are sorted.
     pub(super) fn add(&self, rows: RowBatch, info: InfoFields) {
         {
-            let mut all = self.info.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = lock(&self.info);
             *all = all.and(info);
         }
         self.sorter.add(rows);
@@ -106,9 +106,7 @@ impl TableSink {
             "rows are sorted: {} in temporary files",
             crate::runtime::human_bytes(sorted.scratch_len())
         ));
-        let info = info.into_inner();
-        let info = info.unwrap_or_else(PoisonError::into_inner);
-        let table = Arc::new(FeatureTable::new(&options, info)?);
+        let table = Arc::new(FeatureTable::new(&options, unlocked(info))?);
         let mut writer = TableWriter::begin(self.output, &table)?;
         let ranges = sorted.ranges(GROUP_ROWS as u64);
         let phase = ctx.phase("tables", ranges.iter().map(|range| range.rows).sum());

@@ -1,11 +1,12 @@
 //! Reads from and writes to a client. Writes fail if the client accepts nothing for some time.
 
+use crate::runtime::lock;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -26,7 +27,7 @@ impl SendState {
         if !self.is_unsent.load(Ordering::Relaxed) {
             return Poll::Ready(());
         }
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         *waiting = Some(context.waker().clone());
         Poll::Pending
     }
@@ -48,7 +49,7 @@ impl SendState {
 
     fn set_sent(&self) {
         if self.is_unsent.swap(false, Ordering::Relaxed) {
-            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut waiting = lock(&self.waiting);
             if let Some(waker) = waiting.take() {
                 waker.wake();
             }

@@ -4,14 +4,15 @@
 use super::TagCount;
 use crate::error::{Error, Result};
 use crate::osm::StringPool;
+use crate::runtime::{lock, unlocked};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 64;
 /// The estimated memory of a count besides the text of its name, in bytes: an entry in the spans and one in the lookup
@@ -56,10 +57,6 @@ impl Shard {
     fn take(&mut self) -> Self {
         std::mem::take(self)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl CountTable {
@@ -118,10 +115,7 @@ impl CountTable {
     pub(super) fn finish(self, kept: impl Fn(u64) -> bool) -> Result<(Vec<TagCount>, u64)> {
         let directory = std::env::temp_dir();
         let failed = |error| failed(&directory, error);
-        let runs = self
-            .runs
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let runs = unlocked(self.runs);
         let mut runs: Vec<BufReader<File>> = runs.into_iter().map(BufReader::new).collect();
         for run in &mut runs {
             run.rewind().map_err(failed)?;
@@ -140,7 +134,7 @@ impl CountTable {
             heads.push(read_record(run).map_err(failed)?);
         }
         for (number, shard) in self.shards.into_iter().enumerate() {
-            let shard = shard.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let shard = unlocked(shard);
             if runs.is_empty() {
                 (0..)
                     .zip(&shard.counts)

@@ -16,12 +16,13 @@ pub(crate) use batch::{RowBatch, SharedRows};
 pub(crate) use counts::{KeyBits, KeyRange};
 
 use crate::error::{Error, Result};
+use crate::runtime::{lock, unlocked};
 use counts::KeyCounts;
 use portions::RowPortions;
 use run::{BlockBuffer, Run, RunBuilder, merge};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// The number of runs in files that are merged into a run of the next level. It limits the number of open files per
 /// level.
@@ -79,7 +80,7 @@ impl RowSorter {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Adds rows. If they complete a run, sorts it, which takes a while. [`check`](Self::check) and
@@ -158,8 +159,7 @@ impl RowSorter {
         let pending = std::mem::take(&mut self.lock().pending);
         self.add_run(pending)?;
         self.check()?;
-        let state = self.state.into_inner();
-        let state = state.unwrap_or_else(PoisonError::into_inner);
+        let state = unlocked(self.state);
         match state.busy {
             0 => Ok(state.rows),
             _ => Err(Error::Internal("a thread that sorts stopped".into())),

@@ -4,12 +4,13 @@ use super::aligned::{ALIGNMENT, AlignedBuffer};
 use super::chunked::{Chunk, Executor, Job, Segment};
 use super::destination::Destination;
 use crate::error::{Error, Result};
+use crate::runtime::lock;
 use crate::system;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// The number of threads of a pool. Two are enough because writes wait for the disk, not for a core. See
@@ -78,11 +79,7 @@ impl Pool {
 
     /// Fails with the error of a failed job, on the first call after the failure.
     fn failure(&self) -> Result<()> {
-        let mut failure = self
-            .shared
-            .failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut failure = lock(&self.shared.failure);
         match failure.take() {
             Some((_, error)) => Err(error),
             None => Ok(()),
@@ -159,7 +156,7 @@ impl Shared {
 
     /// Records the error of the job at `offset` of the output.
     fn fail(&self, offset: u64, error: Error) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = lock(&self.failure);
         if failure.as_ref().is_none_or(|(first, _)| offset < *first) {
             *failure = Some((offset, error));
         }
