@@ -104,15 +104,16 @@ fn select_parents(
     add_self: bool,
 ) -> Result<(), FormatError> {
     let nodes = wanted.of(ObjectKind::Node);
-    block.for_each_object(|object| {
-        let is_self = add_self && wanted.contains(object.kind, object.id()?);
+    let mut objects = block.walk();
+    while let Some(kind) = objects.next()? {
+        let is_self = add_self && wanted.contains(kind, objects.id()?);
         let refers = is_self
-            || match object.kind {
+            || match kind {
                 ObjectKind::Node => false,
-                ObjectKind::Way => !nodes.is_empty() && object.any_ref(|id| nodes.contains(id))?,
-                ObjectKind::Relation => object.any_member(|kind, id| wanted.contains(kind, id))?,
+                ObjectKind::Way => !nodes.is_empty() && objects.any_ref(|id| nodes.contains(id))?,
+                ObjectKind::Relation => objects.any_member(|kind, id| wanted.contains(kind, id))?,
             };
         selection.push(Selected::whole_if(refers));
-        Ok(())
-    })
+    }
+    Ok(())
 }

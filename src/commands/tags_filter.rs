@@ -177,7 +177,7 @@ impl Filter {
     fn for_each(
         &self,
         block: &Block<'_>,
-        mut take: impl FnMut(bool, &crate::pbf::ElementView<'_>) -> Result<(), FormatError>,
+        mut take: impl FnMut(bool, &crate::pbf::BlockWalk<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         let matcher = BlockMatcher::new(&self.objects, &block.strings);
         matcher.for_each(block, |matches, object| {
@@ -285,7 +285,7 @@ impl Filter {
                     let (mut ids, mut refs) = (Vec::new(), Vec::new());
                     self.for_each(block, |kept, object| {
                         if kept {
-                            let (kind, id) = (object.kind, object.id()?);
+                            let (kind, id) = (object.kind(), object.id()?);
                             ids.push(ObjectId { kind, id });
                             if kind == ObjectKind::Way {
                                 object.any_ref(|id| {

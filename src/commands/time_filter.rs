@@ -270,22 +270,22 @@ fn select_versions(
 /// The versions in a block, in file order.
 struct Versions<'b> {
     block: &'b Block<'b>,
-    keys: crate::pbf::ElementKeys<'b>,
+    objects: crate::pbf::BlockWalk<'b>,
 }
 
 impl<'b> Versions<'b> {
     fn new(block: &'b Block<'b>) -> Self {
         Self {
             block,
-            keys: block.keys(),
+            objects: block.walk(),
         }
     }
 
     fn next(&mut self) -> Result<Option<Version>, FormatError> {
-        let Some(key) = self.keys.next()? else {
+        let Some(key) = self.objects.next_key()? else {
             return Ok(None);
         };
-        let age = self.keys.version_info()?;
+        let age = self.objects.version_info()?;
         Ok(Some(Version {
             key,
             time: self.block.units.seconds(age.timestamp),

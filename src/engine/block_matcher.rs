@@ -5,7 +5,7 @@ use crate::error::FormatError;
 use crate::osm::{
     MetadataCondition, MetadataNumber, ObjectExpression, ObjectFilter, ObjectKind, TagPattern,
 };
-use crate::pbf::{Block, ElementView, Info, StringTable};
+use crate::pbf::{Block, BlockUnits, BlockWalk, Info, StringTable, TagIds};
 
 /// An [`ObjectFilter`], prepared for the strings of one block.
 pub(crate) struct BlockMatcher<'b> {
@@ -68,47 +68,54 @@ impl<'b> BlockMatcher<'b> {
     pub(crate) fn for_each(
         &self,
         block: &Block<'_>,
-        mut take: impl FnMut(bool, &ElementView<'_>) -> Result<(), FormatError>,
+        mut take: impl FnMut(bool, &BlockWalk<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        if !self.filter.needs_metadata() {
-            return block.for_each_object(|object| {
-                let matches = self.matches(&object, || Ok(Info::EMPTY))?;
-                take(matches, &object)
-            });
-        }
-        let mut objects = block.cursor();
-        while let Some(object) = objects.next()? {
-            let info = || Info::resolve(&object.info()?, &block.units, self.strings);
-            let view = object.view();
-            take(self.matches(&view, info)?, &view)?;
+        let mut objects = block.walk();
+        while objects.next()?.is_some() {
+            let matches = self.matches(&mut objects, &block.units)?;
+            take(matches, &objects)?;
         }
         Ok(())
     }
 
-    /// Whether at least one expression matches the object, whose metadata is that of `info`.
-    fn matches<'i>(
-        &self,
-        object: &ElementView<'_>,
-        info: impl Fn() -> Result<Info<'i>, FormatError>,
-    ) -> Result<bool, FormatError> {
+    /// Whether at least one expression matches the object that `object` has reached.
+    fn matches(&self, object: &mut BlockWalk<'_>, units: &BlockUnits) -> Result<bool, FormatError> {
+        let tags = object.tags()?;
         for expression in self.filter.without_tag() {
-            if self.applies_to(expression, object)? && holds(expression, &info()?) {
+            if self.applies_to(expression, object, tags)?
+                && self.holds(expression, object, units)?
+            {
                 return Ok(true);
             }
         }
         if self.expressions.is_empty() {
             return Ok(false);
         }
-        object.any_tag(|key, value| self.tag_matches(object, key, value, &info))
+        tags.any(|key, value| self.tag_matches(object, tags, key, value, units))
+    }
+
+    /// Whether the metadata of the object meets the conditions of an expression.
+    fn holds(
+        &self,
+        expression: &ObjectExpression,
+        object: &mut BlockWalk<'_>,
+        units: &BlockUnits,
+    ) -> Result<bool, FormatError> {
+        if expression.metadata.is_empty() {
+            return Ok(true);
+        }
+        let info = Info::resolve(&object.info()?, units, self.strings)?;
+        Ok(holds(expression, &info))
     }
 
     #[inline]
-    fn tag_matches<'i>(
+    fn tag_matches(
         &self,
-        object: &ElementView<'_>,
+        object: &mut BlockWalk<'_>,
+        tags: TagIds<'_>,
         key: u64,
         value: u64,
-        info: impl Fn() -> Result<Info<'i>, FormatError>,
+        units: &BlockUnits,
     ) -> Result<bool, FormatError> {
         let number = match self.by_key.get(key as usize) {
             Some(0) => return Ok(false),
@@ -118,10 +125,9 @@ impl<'b> BlockMatcher<'b> {
         let value = self.strings.get(value)?;
         for expression in &self.expressions[number - 1] {
             if expression.matches_value(value)
-                && self.applies_to(expression, object)?
-                && (expression.more_tags.is_empty()
-                    || self.has_all(&expression.more_tags, object)?)
-                && (expression.metadata.is_empty() || holds(expression, &info()?))
+                && self.applies_to(expression, object, tags)?
+                && (expression.more_tags.is_empty() || self.has_all(&expression.more_tags, tags)?)
+                && self.holds(expression, object, units)?
             {
                 return Ok(true);
             }
@@ -129,16 +135,12 @@ impl<'b> BlockMatcher<'b> {
         Ok(false)
     }
 
-    /// Whether the object has a tag for each of the patterns.
-    fn has_all(
-        &self,
-        patterns: &[TagPattern],
-        object: &ElementView<'_>,
-    ) -> Result<bool, FormatError> {
+    /// Whether there is a tag for each of the patterns.
+    fn has_all(&self, patterns: &[TagPattern], tags: TagIds<'_>) -> Result<bool, FormatError> {
         for pattern in patterns {
             let matches =
                 |key, value| Ok(pattern.matches(self.strings.get(key)?, self.strings.get(value)?));
-            if !object.any_tag(matches)? {
+            if !tags.any(matches)? {
                 return Ok(false);
             }
         }
@@ -148,17 +150,18 @@ impl<'b> BlockMatcher<'b> {
     fn applies_to(
         &self,
         expression: &ObjectExpression,
-        object: &ElementView<'_>,
+        object: &BlockWalk<'_>,
+        tags: TagIds<'_>,
     ) -> Result<bool, FormatError> {
-        if expression.kinds.contains(object.kind) {
+        if expression.kinds.contains(object.kind()) {
             return Ok(true);
         }
-        match object.kind {
+        match object.kind() {
             _ if !expression.areas => Ok(false),
             ObjectKind::Node => Ok(false),
             ObjectKind::Way => object.is_closed(4),
             ObjectKind::Relation => {
-                object.any_tag(|key, value| {
+                tags.any(|key, value| {
                     let value = self.strings.get(value)?;
                     Ok(self.strings.get(key)? == "type"
                         && matches!(value, "multipolygon" | "boundary"))

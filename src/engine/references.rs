@@ -6,7 +6,7 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::{IdSet, IdSets};
 use crate::osm::{ObjectId, ObjectKind};
-use crate::pbf::{BlobEntry, Block, ElementView};
+use crate::pbf::{BlobEntry, Block, BlockWalk};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
@@ -69,11 +69,8 @@ pub(crate) fn referring(
         Scan::bare("find ways of nodes", file, plan, ctx).run(
             |entry| entry.kinds.contains(ObjectKind::Way),
             |_, block| {
-                parents(block, |object| {
-                    Ok(
-                        object.kind == ObjectKind::Way
-                            && object.any_ref(|id| nodes.contains(id))?,
-                    )
+                parents(block, ObjectKind::Way, |way| {
+                    way.any_ref(|id| nodes.contains(id))
                 })
             },
             |ways| found.extend(ways),
@@ -86,8 +83,8 @@ pub(crate) fn referring(
         Scan::bare("find relations", file, plan, ctx).run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
-                parents(block, |object| {
-                    Ok(object.kind == ObjectKind::Relation && object.any_member(is_member)?)
+                parents(block, ObjectKind::Relation, |relation| {
+                    relation.any_member(is_member)
                 })
             },
             |ids| relations.extend(ids),
@@ -100,21 +97,19 @@ pub(crate) fn referring(
     }
 }
 
-/// The ids of the objects of a block that `is_parent` selects.
+/// The ids of the objects of one kind in a block that `is_parent` selects.
 fn parents(
     block: &Block<'_>,
-    is_parent: impl Fn(&ElementView<'_>) -> Result<bool, FormatError>,
+    kind: ObjectKind,
+    is_parent: impl Fn(&BlockWalk<'_>) -> Result<bool, FormatError>,
 ) -> Result<Vec<ObjectId>, FormatError> {
-    let mut found = Vec::new();
-    block.for_each_object(|object| {
-        if is_parent(&object)? {
-            found.push(ObjectId {
-                kind: object.kind,
-                id: object.id()?,
-            });
+    let (mut objects, mut found) = (block.walk(), Vec::new());
+    while let Some(next) = objects.next()? {
+        if next == kind && is_parent(&objects)? {
+            let id = objects.id()?;
+            found.push(ObjectId { kind, id });
         }
-        Ok(())
-    })?;
+    }
     Ok(found)
 }
 

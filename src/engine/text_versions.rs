@@ -40,10 +40,10 @@ pub(super) fn has_versions_apart(file: &PbfFile, ctx: &Context) -> Result<bool> 
     Scan::bare("compare versions", file, &plan, ctx).run(
         |_| true,
         |_, block| {
-            let (mut keys, mut found) = (block.keys(), Vec::new());
-            while let Some(key) = keys.next()? {
+            let (mut objects, mut found) = (block.walk(), Vec::new());
+            while let Some(key) = objects.next_key()? {
                 if repeated[key.0 as usize].contains(id_from_rank(key.1))
-                    && let Some(version) = keys.version_info()?.version_number()
+                    && let Some(version) = objects.version_info()?.version_number()
                 {
                     found.push((key, version));
                 }

@@ -13,16 +13,17 @@ mod segments;
 mod table;
 pub mod wire;
 
-pub(crate) use block::dense::Delta;
+pub(crate) use block::delta::Delta;
 pub use block::dense::DenseNodes;
 pub use block::dense_iter::DenseNodesIter;
 pub use block::element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
-pub(crate) use block::keys::{ElementKeys, VersionInfo};
+pub(crate) use block::messages::{TagIds, VersionInfo};
 pub use block::outline::{BlockUnits, Group, Message, StringTable};
 pub use block::parsed::Block;
 pub(crate) use block::parsed::PART_LEN;
 pub(crate) use block::raw_element::{RawElement, RawElements};
 pub(crate) use block::row_info::{RowInfo, put_row_info};
+pub(crate) use block::walk::BlockWalk;
 pub(crate) use encode::builder::{BlockBuilder, EncodedBlock};
 pub use encode::encoder::{BlockEncoder, TARGET_ELEMENTS, TARGET_PAYLOAD};
 pub use encode::intern::{Interner, SourceStrings};
@@ -45,7 +46,6 @@ pub use table::id_table::{
 pub(crate) use table::verify::{stale_index, verify_entry};
 
 pub(crate) use block::contents::ContentFacts;
-pub(crate) use block::element_view::ElementView;
 pub use block::list::List;
 pub use block::object::{Object, ObjectBody};
 pub(crate) use block::string_faults::{ContentFault, check_strings, content_faults};

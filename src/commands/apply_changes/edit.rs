@@ -402,9 +402,9 @@ impl Edit<'_> {
             return Ok(script);
         }
         let mut changes = changes.iter().peekable();
-        let mut keys = block.keys();
+        let mut objects = block.walk();
         let mut last: Option<TypeThenId> = None;
-        while let Some(key) = keys.next()? {
+        while let Some(key) = objects.next_key()? {
             check_order(last, key)?;
             last = Some(key);
             while let Some(change) = changes.next_if(|change| change.key < key) {
@@ -414,7 +414,7 @@ impl Edit<'_> {
                 None => script.stay(is_omitted(key, &no_longer_needed)),
                 Some(change) => {
                     let is_omitted = is_omitted(key, &no_longer_needed);
-                    script.present(change, keys.version_info()?, &block.units, is_omitted);
+                    script.present(change, objects.version_info()?, &block.units, is_omitted);
                 }
             }
         }

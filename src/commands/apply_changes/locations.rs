@@ -459,8 +459,8 @@ fn for_each_changed(
     };
     let range = changes.range(first, last);
     let mut changes = &changes.changes()[range];
-    let mut keys = block.keys();
-    while let Some(key) = keys.next()? {
+    let mut objects = block.walk();
+    while let Some(key) = objects.next_key()? {
         while let [change, rest @ ..] = changes
             && change.key < key
         {
@@ -469,7 +469,7 @@ fn for_each_changed(
         match changes {
             [] => break,
             [change, ..] if change.key == key => {
-                let age = keys.version_info()?;
+                let age = objects.version_info()?;
                 let seconds = block.units.seconds(age.timestamp);
                 let timestamp = (age.timestamp != 0).then_some(seconds);
                 visit(change, change.replaces(age.version_number(), timestamp));

@@ -227,11 +227,11 @@ impl KindCheck {
     fn keys(&self, block: &Block<'_>, blob: u32) -> Result<BlobFindings, FormatError> {
         let mut found = BlobFindings::default();
         let order = self.order;
-        let mut keys = block.keys();
+        let mut objects = block.walk();
         let mut last: Option<(TypeThenId, i64)> = None;
-        while let Some(key) = keys.next()? {
+        while let Some(key) = objects.next_key()? {
             let version = if order.history {
-                keys.version_info()?.version
+                objects.version_info()?.version
             } else {
                 0
             };

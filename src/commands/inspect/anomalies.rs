@@ -68,10 +68,9 @@ pub(super) fn note_object(
         ObjectKind::Relation => {
             let mut refers_to_itself = false;
             let mut members = 0;
-            object.view().any_member(|member_kind, member| {
+            object.for_each_member(|member_kind, member| {
                 members += 1;
                 refers_to_itself |= (member_kind, member) == (ObjectKind::Relation, id);
-                false
             })?;
             if members == 0 && !is_deleted {
                 found("relations without members");

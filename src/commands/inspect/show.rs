@@ -97,10 +97,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         |entry| entry.kinds.is_empty() || search.may_find_in(entry),
         |_, block| {
             let mut is_here = false;
-            block.for_each_object(|object| {
-                is_here |= wanted.contains(object.kind, object.id()?);
-                Ok(())
-            })?;
+            block.for_each_id(|kind, id| is_here |= wanted.contains(kind, id))?;
             if is_here {
                 shown_objects(block.payload(), &wanted)
             } else {

@@ -22,15 +22,15 @@ pub(super) fn count(
     let strings = &block.strings;
     let mut counts: FxHashMap<(&str, Option<&str>), u64> = FxHashMap::default();
     let mut tags = Vec::new();
-    block.for_each_object(|object| {
-        if !kinds.contains(object.kind) {
-            return Ok(());
+    let mut objects = block.walk();
+    while let Some(kind) = objects.next()? {
+        if !kinds.contains(kind) {
+            continue;
         }
         tags.clear();
-        object.any_tag(|key, value| {
-            tags.push((key, value));
-            Ok(false)
-        })?;
+        objects
+            .tags()?
+            .for_each(|key, value| tags.push((key, value)))?;
         let named = tags
             .iter()
             .map(|(key, value)| Ok((strings.get(*key)?, strings.get(*value)?)))
@@ -39,7 +39,7 @@ pub(super) fn count(
             |pattern: &TagPattern| named.iter().any(|(key, value)| pattern.matches(key, value));
         let holding: Vec<&ObjectExpression> = expressions
             .iter()
-            .filter(|one| one.kinds.contains(object.kind) && patterns(one).all(has))
+            .filter(|one| one.kinds.contains(kind) && patterns(one).all(has))
             .collect();
         for (key, value) in named.iter().copied() {
             let wanted = |has_value: bool| {
@@ -53,8 +53,7 @@ pub(super) fn count(
                 *counts.entry((key, None)).or_default() += 1;
             }
         }
-        Ok(())
-    })?;
+    }
     for ((key, value), count) in counts {
         table.add(key, value, count);
     }

@@ -71,9 +71,9 @@ struct Order {
 impl Order {
     fn of(block: &Block<'_>) -> Result<Self, FormatError> {
         let mut order = Self::default();
-        let mut keys = block.keys();
-        while let Some(key) = keys.next()? {
-            let place = (key, keys.version_info()?.version);
+        let mut objects = block.walk();
+        while let Some(key) = objects.next_key()? {
+            let place = (key, objects.version_info()?.version);
             order.add(&Self {
                 ends: Some((place, place)),
                 ..Self::default()

@@ -1,6 +1,7 @@
 //! Checks the contents of a block column by column, without creating views of its objects.
 
-use super::dense::{Delta, DenseNodes, check_tags};
+use super::delta::Delta;
+use super::dense::{DenseNodes, check_tags};
 use super::element::Tags;
 use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, string_id};

@@ -1,5 +1,6 @@
 //! DenseNodes: many nodes, column by column, delta coded (osmformat.proto).
 
+use super::delta::Delta;
 use super::messages::{RawInfo, string_id};
 use crate::error::FormatError;
 use crate::pbf::wire::schema::{dense_nodes, info};
@@ -109,10 +110,14 @@ impl<'a> DenseNodes<'a> {
 
     /// A cursor for the metadata of selected nodes, in ascending order.
     pub(in crate::pbf) fn infos(&self) -> InfoCursor<'_> {
-        InfoCursor {
-            nodes: self.raw_nodes(),
-            next: 0,
-        }
+        InfoCursor::new(self.raw_nodes())
+    }
+
+    /// As [`infos`](Self::infos), but without changesets and users, which are not read.
+    pub(super) fn versions(&self) -> InfoCursor<'_> {
+        let mut nodes = self.raw_nodes();
+        (nodes.changesets, nodes.uids, nodes.user_sids) = (Delta::NONE, Delta::NONE, Delta::NONE);
+        InfoCursor::new(nodes)
     }
 
     /// The nodes in order, with the block's string ids and units.
@@ -130,99 +135,6 @@ impl<'a> DenseNodes<'a> {
             user_sids: Delta::new(&self.info.user_sids),
             visible: self.info.visible.values(),
         }
-    }
-}
-
-/// The number of values of a column that are decoded at a time.
-pub(super) const STRIDE: usize = 256;
-
-/// Reads the values of a delta-coded column.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Delta<'a> {
-    deltas: Varints<'a>,
-    last: i64,
-}
-
-impl<'a> Delta<'a> {
-    pub(crate) fn new(column: &'a Packed<'_>) -> Self {
-        Self {
-            deltas: column.values(),
-            last: 0,
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn read(&mut self) -> Result<i64, FormatError> {
-        // Wraps around: the delta between ids at opposite ends of their range does not fit 64 bits otherwise.
-        self.last = self.last.wrapping_add(self.deltas.read_sint()?);
-        Ok(self.last)
-    }
-
-    /// Reads the next value, a coordinate. Fails if the sum overflows.
-    #[inline(always)]
-    fn read_coordinate(&mut self) -> Result<i64, FormatError> {
-        let sum = self.last.checked_add(self.deltas.read_sint()?);
-        self.last = sum.ok_or(OVERFLOW)?;
-        Ok(self.last)
-    }
-
-    /// Fails if the column is not made of whole varints, or if a sum overflows.
-    pub(super) fn check_coordinates(mut self) -> Result<(), FormatError> {
-        while !self.is_done() {
-            self.read_coordinate()?;
-        }
-        Ok(())
-    }
-
-    /// Fills `values` with the next values. Sums wrap around; the end of the column is an error.
-    #[inline]
-    pub(crate) fn fill(&mut self, values: &mut [i64]) -> Result<(), FormatError> {
-        self.last = self.deltas.fill_sums(values, self.last)?;
-        Ok(())
-    }
-
-    /// Appends all remaining values to `values`.
-    #[inline]
-    pub(crate) fn push_all(mut self, values: &mut Vec<i64>) -> Result<(), FormatError> {
-        while !self.is_done() {
-            values.push(self.read()?);
-        }
-        Ok(())
-    }
-
-    /// Appends the next values to `values`, at most `most`.
-    #[inline]
-    pub(crate) fn push_some(
-        &mut self,
-        most: usize,
-        values: &mut Vec<i64>,
-    ) -> Result<(), FormatError> {
-        for _ in 0..most {
-            if self.is_done() {
-                break;
-            }
-            values.push(self.read()?);
-        }
-        Ok(())
-    }
-
-    /// Skips `count` values. Does nothing for an absent column.
-    fn skip(&mut self, count: usize) -> Result<(), FormatError> {
-        if !self.is_done() {
-            self.last = self.last.wrapping_add(self.deltas.sum_sints(count)?);
-        }
-        Ok(())
-    }
-
-    /// Whether every value was read.
-    pub(crate) const fn is_done(&self) -> bool {
-        self.deltas.is_done()
-    }
-
-    /// The next value; 0 if none is left, as in an absent column.
-    #[inline(always)]
-    pub(crate) fn read_or_zero(&mut self) -> Result<i64, FormatError> {
-        if self.is_done() { Ok(0) } else { self.read() }
     }
 }
 
@@ -252,10 +164,6 @@ pub(crate) struct RawNodes<'a> {
     user_sids: Delta<'a>,
     visible: Varints<'a>,
 }
-
-/// The error for a delta-coded column with a value that does not fit 64 bits.
-pub(in crate::pbf) const OVERFLOW: FormatError =
-    FormatError::new("DenseNodes: a delta-coded column overflows");
 
 impl<'a> RawNodes<'a> {
     // Forced, so that the caller builds the large value in place.
@@ -317,13 +225,33 @@ pub(in crate::pbf) struct InfoCursor<'a> {
     nodes: RawNodes<'a>,
     /// The index of the next node.
     next: usize,
+    /// The metadata of the node before it.
+    last: RawInfo,
 }
 
-impl InfoCursor<'_> {
-    /// The metadata of the node at `index`, which must be larger than that of the last call.
+impl<'a> InfoCursor<'a> {
+    fn new(nodes: RawNodes<'a>) -> Self {
+        Self {
+            nodes,
+            next: 0,
+            last: RawInfo::default(),
+        }
+    }
+
+    /// The metadata of the node at `index`, which must not be smaller than that of the last call.
     pub(in crate::pbf) fn at(&mut self, index: usize) -> Result<RawInfo, FormatError> {
-        let skipped = index.saturating_sub(self.next);
-        self.next = index + 1;
+        if index >= self.next {
+            if index > self.next {
+                self.skip(index - self.next)?;
+            }
+            self.next = index + 1;
+            self.last = self.nodes.info()?;
+        }
+        Ok(self.last)
+    }
+
+    /// Skips the metadata of the next nodes.
+    fn skip(&mut self, skipped: usize) -> Result<(), FormatError> {
         let nodes = &mut self.nodes;
         for column in [&mut nodes.versions, &mut nodes.visible] {
             if !column.is_done() {
@@ -338,7 +266,7 @@ impl InfoCursor<'_> {
         ] {
             column.skip(skipped)?;
         }
-        nodes.info()
+        Ok(())
     }
 }
 

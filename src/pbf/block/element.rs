@@ -1,6 +1,6 @@
 //! Nodes, ways and relations as views that borrow from a block. An object is checked before its view is handed out.
 
-use super::dense::Delta;
+use super::delta::Delta;
 use super::limits::check_parts;
 use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version_number};

@@ -2,12 +2,13 @@
 //!
 //! Commands that edit blocks on the wire use these messages. The modules `element` and `object` interpret their values.
 
+use super::delta::Delta;
 use super::limits::check_parts;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
-use crate::pbf::wire::Packed;
 use crate::pbf::wire::schema::{info, node, object, relation, way};
 use crate::pbf::wire::{Fields, put_packed_field, put_sint_field, put_varint, put_varint_field};
+use crate::pbf::wire::{Packed, Varints};
 
 /// Metadata as a block stores it: `timestamp` is in the units of the block, `user_sid` is a string id of the block.
 /// Attributes that the message does not have are 0 or `None`.
@@ -56,6 +57,15 @@ impl RawInfo {
         }
     }
 
+    /// Version, time and deletion.
+    pub(crate) fn version_info(&self) -> VersionInfo {
+        VersionInfo {
+            version: self.version,
+            timestamp: self.timestamp,
+            is_deleted: self.visible == Some(false),
+        }
+    }
+
     /// Appends the Info message: nothing if there is no metadata, otherwise all five attributes, because some readers
     /// expect all or none. `visible` is added if it is known.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
@@ -81,6 +91,79 @@ impl RawInfo {
 /// A stored version as a version number; `None` if it is not positive or does not fit 32 bits.
 pub(crate) fn version_number(stored: i64) -> Option<u32> {
     u32::try_from(stored).ok().filter(|&version| version > 0)
+}
+
+/// The version and the time of an object as its block stores them, 0 if missing, and whether the object is a deleted
+/// version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct VersionInfo {
+    pub version: i64,
+    pub timestamp: i64,
+    pub is_deleted: bool,
+}
+
+impl VersionInfo {
+    /// The version number; `None` if the object has none.
+    pub(crate) fn version_number(self) -> Option<u32> {
+        version_number(self.version)
+    }
+}
+
+/// The tags of one object: the string ids of keys and values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TagIds<'a> {
+    /// The tags of a dense node: keys and values alternate, without the closing 0.
+    Dense(&'a [u8]),
+    /// The Node, Way or Relation message that contains the tags.
+    Message(&'a [u8]),
+}
+
+impl TagIds<'_> {
+    /// Whether `test` returns `true` for the string ids of the key and the value of any tag. Tags after such a tag are
+    /// not decoded. Fails if `test` does.
+    #[inline]
+    pub(crate) fn any(
+        self,
+        mut test: impl FnMut(u64, u64) -> Result<bool, FormatError>,
+    ) -> Result<bool, FormatError> {
+        match self {
+            TagIds::Dense(keys_vals) => {
+                let mut run = Varints::new(keys_vals);
+                while !run.is_done() {
+                    if test(run.read()?, run.read()?)? {
+                        return Ok(true);
+                    }
+                }
+            }
+            TagIds::Message(message) => {
+                let (mut keys, mut values) = (Packed::default(), Packed::default());
+                let mut fields = Fields::new(message);
+                while let Some(field) = fields.next()? {
+                    match field.number {
+                        object::KEYS => keys.add(&field)?,
+                        object::VALS => values.add(&field)?,
+                        _ => {}
+                    }
+                }
+                let (mut keys, mut values) = (keys.values(), values.values());
+                while !keys.is_done() {
+                    if test(keys.read()?, values.read()?)? {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Calls `visit` with the string ids of the key and the value of each tag.
+    pub(crate) fn for_each(self, mut visit: impl FnMut(u64, u64)) -> Result<(), FormatError> {
+        let visited = self.any(|key, value| {
+            visit(key, value);
+            Ok(false)
+        });
+        visited.map(drop)
+    }
 }
 
 /// A string id. Fails if `value` does not fit 32 bits.
@@ -233,6 +316,17 @@ impl<'a> WayRefs<'a> {
     pub(crate) fn check_size(&self) -> Result<(), FormatError> {
         check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
+
+    /// Whether `test` returns `true` for any ref. Refs after such a ref are not decoded.
+    pub(super) fn any(&self, mut test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
+        let mut refs = Delta::new(&self.refs);
+        while !refs.is_done() {
+            if test(refs.read()?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// A Relation message.
@@ -301,6 +395,24 @@ impl<'a> RelationMessage<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether `test` returns `true` for the kind and the id of any member. Fails if the columns of members differ in
+    /// length, or if a kind is unknown.
+    pub(super) fn any_member(
+        &self,
+        mut test: impl FnMut(ObjectKind, i64) -> bool,
+    ) -> Result<bool, FormatError> {
+        self.check(usize::MAX)?;
+        let (mut ids, mut kinds) = (Delta::new(&self.member_ids), self.member_kinds.values());
+        while !ids.is_done() {
+            let kind = ObjectKind::from_number(kinds.read()?)
+                .ok_or(FormatError::new("a member of unknown kind"))?;
+            if test(kind, ids.read()?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

@@ -1,19 +1,19 @@
 //! Blocks of objects (PrimitiveBlock), and the forms in which their objects are read.
 //!
 //! - `outline` splits a block into string table, units and groups; `parsed` has `Block`, whose messages
-//!   `message_list` finds; `messages` splits Node, Way, Relation and Info messages, and `dense` DenseNodes.
+//!   `message_list` finds; `messages` splits Node, Way, Relation and Info messages, `dense`
+//!   DenseNodes, and `delta` their columns.
 //! - Objects: `element` (views with strings, for users of the library; `dense_iter` for dense nodes), `object` (objects
-//!   that do not depend on a block), `raw_element` (with the units and string ids of the block, for merges),
-//!   `element_view` and `keys` (single answers without decoding the rest), `node_locations` (locations only).
+//!   that do not depend on a block), `raw_element` (with the units and string ids of the block, for merges).
+//! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`.
 //! - Checks: `contents` (everything in a block), `string_faults` (text that is not UTF-8), `limits` (sizes of objects).
 //! - `list` has lists that are borrowed or owned.
 
 pub(super) mod contents;
+pub(super) mod delta;
 pub(super) mod dense;
 pub(super) mod dense_iter;
 pub(super) mod element;
-pub(super) mod element_view;
-pub(super) mod keys;
 pub(super) mod limits;
 pub(super) mod list;
 pub(super) mod message_list;
@@ -25,3 +25,4 @@ pub(super) mod parsed;
 pub(super) mod raw_element;
 pub(super) mod row_info;
 pub(super) mod string_faults;
+pub(super) mod walk;

@@ -1,6 +1,7 @@
 //! The locations that a block stores for its nodes and in its ways.
 
-use super::dense::{Delta, DenseNodes, InfoCursor, STRIDE, next_tag_run};
+use super::delta::{Delta, STRIDE};
+use super::dense::{DenseNodes, InfoCursor, next_tag_run};
 use super::element::{Info, Tags};
 use super::limits::check_parts;
 use super::message_list::BlockMessage;

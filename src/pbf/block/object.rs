@@ -1,7 +1,7 @@
 //! Objects that do not depend on a block: they have strings instead of string ids, and locations instead of coordinates
 //! in the units of a block. Encoders take such objects.
 
-use super::dense::Delta;
+use super::delta::Delta;
 use super::element::{Element, Info, Member};
 use super::limits::check_parts;
 use super::list::List;

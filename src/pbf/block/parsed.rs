@@ -1,6 +1,6 @@
 //! A parsed block: its strings, its units, and its messages with the columns of dense nodes.
 
-use super::dense::Delta;
+use super::delta::Delta;
 use super::message_list::{BlockMessage, MessageList, Messages};
 use super::messages::{ObjectOutline, RelationMessage, WayRefs};
 use super::outline::{BlockOutline, BlockUnits, Group, StringTable};
@@ -176,14 +176,10 @@ impl<'a> Block<'a> {
         for message in self.messages() {
             if let BlockMessage::Single(ObjectKind::Relation, bytes) = message {
                 let relation = RelationMessage::parse(bytes)?;
-                relation.check(usize::MAX)?;
-                let mut ids = Delta::new(&relation.member_ids);
-                let mut kinds = relation.member_kinds.values();
-                while !ids.is_done() {
-                    let kind = ObjectKind::from_number(kinds.read()?)
-                        .ok_or(FormatError::new("a member of unknown kind"))?;
-                    visit(relation.id, kind, ids.read()?);
-                }
+                relation.any_member(|kind, id| {
+                    visit(relation.id, kind, id);
+                    false
+                })?;
             }
         }
         Ok(())

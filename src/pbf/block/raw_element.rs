@@ -1,10 +1,10 @@
 //! The elements of a block as the block stores them, for merging and patching.
 
 use super::dense::{RawNode, RawNodes};
-use super::element_view::ElementView;
-use super::keys::VersionInfo;
 use super::message_list::{BlockMessage, Messages};
-use super::messages::{NodeMessage, ObjectOutline, RawInfo, WayMessage, object_id};
+use super::messages::{
+    NodeMessage, ObjectOutline, RawInfo, RelationMessage, VersionInfo, WayMessage, object_id,
+};
 use super::outline::{BlockUnits, exact_quotient};
 use super::parsed::Block;
 use crate::error::FormatError;
@@ -61,12 +61,7 @@ impl<'a> RawElement<'a> {
 
     /// Version, time and deletion, the time in the block's units.
     pub(crate) fn version_info(&self) -> Result<VersionInfo, FormatError> {
-        let info = self.info()?;
-        Ok(VersionInfo {
-            version: info.version,
-            timestamp: info.timestamp,
-            is_deleted: info.visible == Some(false),
-        })
+        Ok(self.info()?.version_info())
     }
 
     /// Latitude and longitude of a node in the block's units; `None` for ways and relations.
@@ -130,12 +125,18 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// The object as an [`ElementView`], which has the tags even after [`without_tags`](Self::without_tags).
-    pub(crate) const fn view(&self) -> ElementView<'a> {
-        match self.form {
-            RawForm::Dense(node) => ElementView::dense(node.id, node.keys_vals),
-            RawForm::Message(message) => ElementView::message(self.key.0, message),
+    /// Calls `visit` with the kind and the id of each member of a relation. Does nothing for nodes and ways.
+    pub(crate) fn for_each_member(
+        &self,
+        mut visit: impl FnMut(ObjectKind, i64),
+    ) -> Result<(), FormatError> {
+        if let (RawForm::Message(message), ObjectKind::Relation) = (&self.form, self.key.0) {
+            RelationMessage::parse(message)?.any_member(|kind, id| {
+                visit(kind, id);
+                false
+            })?;
         }
+        Ok(())
     }
 
     /// The object without its tags: encoders omit them.

@@ -2,7 +2,8 @@
 
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
-use crate::pbf::block::dense::{Delta, put_no_tags};
+use crate::pbf::block::delta::Delta;
+use crate::pbf::block::dense::put_no_tags;
 use crate::pbf::block::messages::{RelationMessage, WayRefs, object_id};
 use crate::pbf::block::object::put_deltas;
 use crate::pbf::wire::schema::{

@@ -2,7 +2,7 @@
 
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::block::dense::Delta;
+use crate::pbf::block::delta::Delta;
 use crate::pbf::block::messages::WayRefs;
 use crate::pbf::block::object::raw_location;
 use crate::pbf::block::outline::BlockUnits;

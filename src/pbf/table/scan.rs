@@ -5,7 +5,8 @@ use super::id_facts::IdFacts;
 use super::statistics::{ObjectCounts, ObjectStatistics};
 use crate::error::FormatError;
 use crate::osm::{Bbox, ObjectKind, ceil_e7, floor_e7};
-use crate::pbf::block::dense::{DenseNodes, OVERFLOW, check_tags};
+use crate::pbf::block::delta::OVERFLOW;
+use crate::pbf::block::dense::{DenseNodes, check_tags};
 use crate::pbf::block::messages::{NodeMessage, OnlyId, RawInfo};
 use crate::pbf::block::outline::{
     BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range,

@@ -5,7 +5,7 @@ use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::error::{FormatError, Result};
 use crate::index::{EMPTY_SET, IdMap, IdSet, SetAlgebra, SetNumber};
 use crate::osm::{Bbox, ObjectExpression, ObjectKind};
-use crate::pbf::{BlobEntry, Block, ElementView};
+use crate::pbf::{BlobEntry, Block, BlockWalk, TagIds};
 use rustc_hash::FxHashMap;
 
 impl RegionMembers<'_> {
@@ -83,10 +83,11 @@ impl RegionMembers<'_> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let types = Types::new(strategy, block);
         let (mut kept, mut index) = (Vec::new(), 0u32);
-        block.for_each_object(|object| {
+        let mut object = block.walk();
+        while let Some(kind) = object.next()? {
             index += 1;
-            if object.kind != ObjectKind::Relation {
-                return Ok(());
+            if kind != ObjectKind::Relation {
+                continue;
             }
             let (id, mut direct, mut members) = (object.id()?, EMPTY_SET, 0u64);
             object.any_member(|kind, member| {
@@ -100,14 +101,15 @@ impl RegionMembers<'_> {
                 false
             })?;
             if direct == EMPTY_SET {
-                return Ok(());
+                continue;
             }
+            let tag_ids = object.tags()?;
             found.direct.push((id, direct));
             kept.push(index - 1);
             let completed = match strategy {
-                Strategy::Smart { tags, .. } if !types.has_any_of(tags, &object)? => EMPTY_SET,
+                Strategy::Smart { tags, .. } if !types.has_any_of(tags, tag_ids)? => EMPTY_SET,
                 Strategy::Smart { min_percent, .. } => {
-                    if types.has(&object)? {
+                    if types.has(tag_ids)? {
                         direct
                     } else {
                         self.mostly_kept(&object, direct, members, *min_percent)?
@@ -126,8 +128,7 @@ impl RegionMembers<'_> {
                     false
                 })?;
             }
-            Ok(())
-        })?;
+        }
         self.held
             .add(entry, block, kept.len(), || keep_indices(&kept, index))?;
         Ok(found)
@@ -146,7 +147,7 @@ impl RegionMembers<'_> {
     /// [`set_of_member`](RegionMembers::set_of_member) counts them. Empty without `min_percent`.
     fn mostly_kept(
         &self,
-        relation: &ElementView<'_>,
+        relation: &BlockWalk<'_>,
         direct: SetNumber,
         members: u64,
         min_percent: Option<u32>,
@@ -201,13 +202,13 @@ impl<'b> Types<'b> {
         Self { types, block }
     }
 
-    /// Whether one of the expressions matches a tag of a relation, or there are none.
+    /// Whether one of the expressions matches a tag of a relation, or there are no expressions.
     fn has_any_of(
         &self,
-        tags: &[ObjectExpression],
-        relation: &ElementView<'_>,
+        expressions: &[ObjectExpression],
+        tags: TagIds<'_>,
     ) -> Result<bool, FormatError> {
-        if tags.is_empty() {
+        if expressions.is_empty() {
             return Ok(true);
         }
         let matches = |expression: &ObjectExpression, key: &str, value: &str| {
@@ -216,21 +217,21 @@ impl<'b> Types<'b> {
                 && tag.is_some_and(|tag| tag.key.matches(key) && tag.matches_value(value))
         };
         let strings = &self.block.strings;
-        relation.any_tag(|key, value| {
+        tags.any(|key, value| {
             let (key, value) = (strings.get(key)?, strings.get(value)?);
-            Ok(tags.iter().any(|one| matches(one, key, value)))
+            Ok(expressions.iter().any(|one| matches(one, key, value)))
         })
     }
 
     /// Whether the tag `type` of a relation is one of those that are completed.
-    fn has(&self, relation: &ElementView<'_>) -> Result<bool, FormatError> {
+    fn has(&self, tags: TagIds<'_>) -> Result<bool, FormatError> {
         let wanted = match self.types {
             None => return Ok(false),
             Some(RelationTypes::Any) => return Ok(true),
             Some(RelationTypes::Of(wanted)) => wanted,
         };
         let strings = &self.block.strings;
-        relation.any_tag(|key, value| {
+        tags.any(|key, value| {
             let value = strings.get(value)?;
             Ok(strings.get(key)? == "type" && wanted.iter().any(|wanted| wanted == value))
         })

@@ -1,0 +1,107 @@
+//! Delta-coded columns: each value is stored as its difference from the value before.
+
+use crate::error::FormatError;
+use crate::pbf::wire::{Packed, Varints};
+
+/// The error for a delta-coded column with a value that does not fit 64 bits.
+pub(in crate::pbf) const OVERFLOW: FormatError =
+    FormatError::new("DenseNodes: a delta-coded column overflows");
+
+/// The number of values of a column that are decoded at a time.
+pub(super) const STRIDE: usize = 256;
+
+/// Reads the values of a delta-coded column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delta<'a> {
+    deltas: Varints<'a>,
+    last: i64,
+}
+
+impl<'a> Delta<'a> {
+    /// The values of an absent column.
+    pub(super) const NONE: Self = Self {
+        deltas: Varints::new(&[]),
+        last: 0,
+    };
+
+    pub(crate) fn new(column: &'a Packed<'_>) -> Self {
+        Self {
+            deltas: column.values(),
+            last: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn read(&mut self) -> Result<i64, FormatError> {
+        // Wraps around: the delta between ids at opposite ends of their range does not fit 64 bits otherwise.
+        self.last = self.last.wrapping_add(self.deltas.read_sint()?);
+        Ok(self.last)
+    }
+
+    /// Reads the next value, a coordinate. Fails if the sum overflows.
+    #[inline(always)]
+    pub(super) fn read_coordinate(&mut self) -> Result<i64, FormatError> {
+        let sum = self.last.checked_add(self.deltas.read_sint()?);
+        self.last = sum.ok_or(OVERFLOW)?;
+        Ok(self.last)
+    }
+
+    /// Fails if the column is not made of whole varints, or if a sum overflows.
+    pub(super) fn check_coordinates(mut self) -> Result<(), FormatError> {
+        while !self.is_done() {
+            self.read_coordinate()?;
+        }
+        Ok(())
+    }
+
+    /// Fills `values` with the next values. Sums wrap around; the end of the column is an error.
+    #[inline]
+    pub(crate) fn fill(&mut self, values: &mut [i64]) -> Result<(), FormatError> {
+        self.last = self.deltas.fill_sums(values, self.last)?;
+        Ok(())
+    }
+
+    /// Appends all remaining values to `values`.
+    #[inline]
+    pub(crate) fn push_all(mut self, values: &mut Vec<i64>) -> Result<(), FormatError> {
+        while !self.is_done() {
+            values.push(self.read()?);
+        }
+        Ok(())
+    }
+
+    /// Appends the next values to `values`, at most `most`.
+    #[inline]
+    pub(crate) fn push_some(
+        &mut self,
+        most: usize,
+        values: &mut Vec<i64>,
+    ) -> Result<(), FormatError> {
+        for _ in 0..most {
+            if self.is_done() {
+                break;
+            }
+            values.push(self.read()?);
+        }
+        Ok(())
+    }
+
+    /// Skips `count` values. Does nothing for an absent column.
+    pub(super) fn skip(&mut self, count: usize) -> Result<(), FormatError> {
+        if !self.is_done() {
+            self.last = self.last.wrapping_add(self.deltas.sum_sints(count)?);
+        }
+        Ok(())
+    }
+
+    /// Whether every value was read.
+    pub(crate) const fn is_done(&self) -> bool {
+        self.deltas.is_done()
+    }
+
+    /// The next value; 0 if none is left, as in an absent column.
+    #[inline(always)]
+    pub(crate) fn read_or_zero(&mut self) -> Result<i64, FormatError> {
+        if self.is_done() { Ok(0) } else { self.read() }
+    }
+}

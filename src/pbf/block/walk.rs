@@ -1,0 +1,386 @@
+//! Walking over the objects of a block without decoding them, and over their ids and tags alone.
+
+use super::delta::{Delta, STRIDE};
+use super::dense::{DenseNodes, InfoCursor, next_tag_run};
+use super::message_list::{BlockMessage, Messages};
+use super::messages::{
+    ObjectOutline, RawInfo, RelationMessage, TagIds, VersionInfo, WayRefs, object_id,
+};
+use super::parsed::Block;
+use crate::error::FormatError;
+use crate::osm::{ObjectKind, TypeThenId, id_rank};
+use crate::pbf::wire::Varints;
+
+/// Walks over the objects of a [`Block`] in file order. Of the object that [`next`](Self::next) reached last, each
+/// method decodes only the fields that its answer needs.
+#[derive(Debug)]
+pub(crate) struct BlockWalk<'a> {
+    messages: Messages<'a>,
+    current: Current<'a>,
+}
+
+/// The object that was reached last.
+#[derive(Debug)]
+enum Current<'a> {
+    Dense(DenseWalk<'a>),
+    /// The message of a single object; an empty one before the first object.
+    Single(ObjectKind, &'a [u8]),
+}
+
+/// Walks over dense nodes. The columns of tags and metadata are read up to the current node on request.
+#[derive(Debug)]
+struct DenseWalk<'a> {
+    nodes: &'a DenseNodes<'a>,
+    ids: Delta<'a>,
+    /// The id of the current node.
+    id: i64,
+    /// The number of ids read so far.
+    read: usize,
+    tags: Varints<'a>,
+    /// The number of nodes whose tags were read so far, and the tags of the last of them.
+    tags_read: usize,
+    last_tags: &'a [u8],
+    versions: Option<InfoCursor<'a>>,
+    infos: Option<InfoCursor<'a>>,
+}
+
+impl Block<'_> {
+    /// Walks over the objects in file order.
+    pub(crate) fn walk(&self) -> BlockWalk<'_> {
+        BlockWalk {
+            messages: self.messages(),
+            current: Current::Single(ObjectKind::Node, &[]),
+        }
+    }
+
+    /// Calls `visit` with the kind and the id of each object, in file order.
+    pub(crate) fn for_each_id(
+        &self,
+        mut visit: impl FnMut(ObjectKind, i64),
+    ) -> Result<(), FormatError> {
+        for message in self.messages() {
+            match message {
+                BlockMessage::Single(kind, message) => visit(kind, object_id(message, kind)?),
+                BlockMessage::Dense(dense) => {
+                    let mut deltas = Delta::new(&dense.ids);
+                    let (mut ids, mut left) = ([0; STRIDE], dense.len());
+                    while left > 0 {
+                        let ids = &mut ids[..left.min(STRIDE)];
+                        deltas.fill(ids)?;
+                        ids.iter().for_each(|id| visit(ObjectKind::Node, *id));
+                        left -= ids.len();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with the string ids of the key and the value of each tag of the objects of one kind.
+    pub(crate) fn for_each_tag(
+        &self,
+        kind: ObjectKind,
+        mut visit: impl FnMut(u64, u64),
+    ) -> Result<(), FormatError> {
+        for message in self.messages() {
+            match message {
+                BlockMessage::Single(found, bytes) if found == kind => {
+                    TagIds::Message(bytes).for_each(&mut visit)?;
+                }
+                BlockMessage::Dense(dense) if kind == ObjectKind::Node => {
+                    let mut ids = dense.keys_vals.values();
+                    while !ids.is_done() {
+                        match ids.read()? {
+                            0 => {}
+                            key => visit(key, ids.read()?),
+                        }
+                    }
+                }
+                BlockMessage::Single(..) | BlockMessage::Dense(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> BlockWalk<'a> {
+    /// Moves to the next object and returns its kind; `None` after the last one.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<ObjectKind>, FormatError> {
+        if let Current::Dense(nodes) = &mut self.current
+            && nodes.next()?
+        {
+            return Ok(Some(ObjectKind::Node));
+        }
+        match self.messages.next() {
+            None => return Ok(None),
+            Some(BlockMessage::Single(kind, message)) => {
+                self.current = Current::Single(kind, message);
+                Ok(Some(kind))
+            }
+            Some(BlockMessage::Dense(dense)) => {
+                let mut nodes = DenseWalk::new(dense);
+                nodes.next()?;
+                self.current = Current::Dense(nodes);
+                Ok(Some(ObjectKind::Node))
+            }
+        }
+    }
+
+    /// Moves to the next object and returns its key; `None` after the last one.
+    #[inline]
+    pub(crate) fn next_key(&mut self) -> Result<Option<TypeThenId>, FormatError> {
+        match self.next()? {
+            Some(kind) => Ok(Some((kind, id_rank(self.id()?)))),
+            None => Ok(None),
+        }
+    }
+
+    /// The kind of the object.
+    pub(crate) const fn kind(&self) -> ObjectKind {
+        match self.current {
+            Current::Dense(_) => ObjectKind::Node,
+            Current::Single(kind, _) => kind,
+        }
+    }
+
+    /// The id of the object. Fails if the message has none.
+    #[inline]
+    pub(crate) fn id(&self) -> Result<i64, FormatError> {
+        match &self.current {
+            Current::Dense(nodes) => Ok(nodes.id),
+            Current::Single(kind, message) => object_id(message, *kind),
+        }
+    }
+
+    /// The tags of the object.
+    #[inline]
+    pub(crate) fn tags(&mut self) -> Result<TagIds<'a>, FormatError> {
+        match &mut self.current {
+            Current::Dense(nodes) => nodes.tags(),
+            Current::Single(_, message) => Ok(TagIds::Message(message)),
+        }
+    }
+
+    /// The version, the time and the deletion of the object, the time in the units of the block.
+    pub(crate) fn version_info(&mut self) -> Result<VersionInfo, FormatError> {
+        let info = match &mut self.current {
+            Current::Dense(nodes) => nodes.version_info()?,
+            Current::Single(_, message) => RawInfo::parse(ObjectOutline::parse(message)?.info)?,
+        };
+        Ok(info.version_info())
+    }
+
+    /// The metadata of the object, in the units of the block.
+    pub(crate) fn info(&mut self) -> Result<RawInfo, FormatError> {
+        match &mut self.current {
+            Current::Dense(nodes) => nodes.info(),
+            Current::Single(_, message) => RawInfo::parse(ObjectOutline::parse(message)?.info),
+        }
+    }
+
+    /// Whether `test` returns `true` for the id of any node of the object, which must be a way.
+    pub(crate) fn any_ref(&self, test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
+        WayRefs::parse(self.message())?.any(test)
+    }
+
+    /// Whether the object, which must be a way, ends at the node where it begins and has at least `least` nodes.
+    pub(crate) fn is_closed(&self, least: usize) -> Result<bool, FormatError> {
+        let (mut first, mut last, mut count) = (None, None, 0);
+        self.any_ref(|id| {
+            first.get_or_insert(id);
+            last = Some(id);
+            count += 1;
+            false
+        })?;
+        Ok(count >= least && first == last)
+    }
+
+    /// Whether `test` returns `true` for the kind and the id of any member of the object, which must be a relation.
+    pub(crate) fn any_member(
+        &self,
+        test: impl FnMut(ObjectKind, i64) -> bool,
+    ) -> Result<bool, FormatError> {
+        RelationMessage::parse(self.message())?.any_member(test)
+    }
+
+    /// The message of the object; an empty one for a dense node.
+    const fn message(&self) -> &'a [u8] {
+        match self.current {
+            Current::Dense(_) => &[],
+            Current::Single(_, message) => message,
+        }
+    }
+}
+
+impl<'a> DenseWalk<'a> {
+    fn new(nodes: &'a DenseNodes<'a>) -> Self {
+        Self {
+            nodes,
+            ids: Delta::new(&nodes.ids),
+            id: 0,
+            read: 0,
+            tags: nodes.keys_vals.values(),
+            tags_read: 0,
+            last_tags: &[],
+            versions: None,
+            infos: None,
+        }
+    }
+
+    /// Moves to the next node. Returns `false` after the last one.
+    #[inline(always)]
+    fn next(&mut self) -> Result<bool, FormatError> {
+        let has_next = self.read < self.nodes.len();
+        if has_next {
+            self.read += 1;
+            self.id = self.ids.read()?;
+        }
+        Ok(has_next)
+    }
+
+    #[inline]
+    fn tags(&mut self) -> Result<TagIds<'a>, FormatError> {
+        while self.tags_read < self.read {
+            self.last_tags = next_tag_run(&mut self.tags)?;
+            self.tags_read += 1;
+        }
+        Ok(TagIds::Dense(self.last_tags))
+    }
+
+    /// The metadata, of which only version, time and visibility are read.
+    #[inline]
+    fn version_info(&mut self) -> Result<RawInfo, FormatError> {
+        let versions = self.versions.get_or_insert_with(|| self.nodes.versions());
+        versions.at(self.read - 1)
+    }
+
+    #[inline]
+    fn info(&mut self) -> Result<RawInfo, FormatError> {
+        let infos = self.infos.get_or_insert_with(|| self.nodes.infos());
+        infos.at(self.read - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::osm::Location;
+    use crate::pbf::encode::builder::BlockBuilder;
+    use crate::pbf::{Element, Info, Object};
+
+    fn payload(has_plain_nodes: bool) -> Vec<u8> {
+        let mut builder = BlockBuilder::default();
+        if has_plain_nodes {
+            builder.write_plain_nodes();
+        }
+        let tags = [("highway", "bus_stop"), ("name", "Zoo")];
+        for id in 1..40 {
+            let info = Info {
+                version: Some(id as u32 % 5 + 1),
+                timestamp: Some(1_700_000_000 + id * id),
+                changeset: Some(id * 100),
+                uid: Some(id as i32 % 3 + 1),
+                user: Some(["Ann", "Ben", "Cem"][id as usize % 3]),
+                visible: id % 7 != 0,
+            };
+            let place = Location::new(id as i32 * 1000, id as i32 * -70);
+            let node = Object::node(id * 3, place, tags[..id as usize % 3].to_vec());
+            builder.add(&node.with_info(info)).unwrap();
+        }
+        builder.end_block();
+        builder.take_blocks().remove(0).payload
+    }
+
+    /// The tags of the object that was reached, as strings.
+    fn tags_of(walk: &mut BlockWalk<'_>, block: &Block<'_>) -> Vec<[String; 2]> {
+        let (mut tags, ids) = (Vec::new(), walk.tags().unwrap());
+        let string = |id| block.strings.get(id).unwrap().to_owned();
+        ids.for_each(|key, value| tags.push([string(key), string(value)]))
+            .unwrap();
+        tags
+    }
+
+    #[test]
+    fn a_walk_gives_what_views_give_whichever_objects_are_asked() {
+        for has_plain_nodes in [false, true] {
+            let payload = payload(has_plain_nodes);
+            let block = Block::parse(&payload).unwrap();
+            let mut expected = Vec::new();
+            let visited = block.try_for_each(|element| {
+                let Element::Node(node) = element else {
+                    panic!("not a node");
+                };
+                let tags: Vec<_> = node
+                    .tags()
+                    .map(|(key, value)| [key, value].map(str::to_owned))
+                    .collect();
+                let info = node.info();
+                let user = info.user.unwrap().to_owned();
+                expected.push((
+                    node.id(),
+                    tags,
+                    (info.version, info.timestamp, info.visible),
+                    user,
+                ));
+                Ok::<_, FormatError>(())
+            });
+            visited.unwrap();
+            for step in 1..=expected.len() {
+                let (mut walk, mut index) = (block.walk(), 0);
+                while let Some(key) = walk.next_key().unwrap() {
+                    let (id, tags, version, user) = &expected[index];
+                    assert_eq!(key, (ObjectKind::Node, id_rank(*id)));
+                    for _ in 0..2 {
+                        if index % step == 0 {
+                            assert_eq!(tags_of(&mut walk, &block), *tags);
+                        }
+                        if index % step == step / 2 {
+                            let found = walk.version_info().unwrap();
+                            let found = (
+                                found.version_number(),
+                                Some(found.timestamp),
+                                !found.is_deleted,
+                            );
+                            assert_eq!(found, *version);
+                        }
+                        if index % step == step / 3 {
+                            let info = walk.info().unwrap();
+                            let info = Info::resolve(&info, &block.units, &block.strings).unwrap();
+                            assert_eq!(info.user, Some(user.as_str()));
+                            assert_eq!((info.version, info.timestamp, info.visible), *version);
+                        }
+                    }
+                    index += 1;
+                }
+                assert_eq!(index, expected.len());
+            }
+        }
+    }
+
+    #[test]
+    fn members_and_refs_are_found_until_one_is_wanted() {
+        let mut builder = BlockBuilder::default();
+        for refs in [vec![1, 2, 3, 1], vec![4, 5], vec![]] {
+            builder.add(&Object::way(7, refs, vec![])).unwrap();
+        }
+        builder.end_block();
+        let payload = builder.take_blocks().remove(0).payload;
+        let block = Block::parse_bare(&payload).unwrap();
+        let (mut walk, mut found) = (block.walk(), Vec::new());
+        while walk.next().unwrap().is_some() {
+            let mut read = Vec::new();
+            let has_two = walk.any_ref(|id| {
+                read.push(id);
+                id == 2
+            });
+            found.push((has_two.unwrap(), read, walk.is_closed(4).unwrap()));
+        }
+        let expected = [
+            (true, vec![1, 2], true),
+            (false, vec![4, 5], false),
+            (false, vec![], false),
+        ];
+        assert_eq!(found, expected);
+    }
+}
