@@ -3,10 +3,9 @@
 use super::delta::Delta;
 use super::dense::{DenseNodes, check_tags};
 use super::element::Tags;
-use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, string_id};
 use super::outline::StringTable;
-use super::parsed::Block;
+use super::parsed::{Block, BlockMessage};
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{are_short_varints, check_varints};
@@ -29,7 +28,8 @@ impl Block<'_> {
     /// quarter of the time.
     pub(super) fn check_contents(&self) -> Result<ContentFacts, FormatError> {
         let (strings, mut facts) = (&self.strings, ContentFacts::default());
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             let is_visible = match message {
                 BlockMessage::Dense(dense) => dense.check_contents(strings)?,
                 BlockMessage::Single(ObjectKind::Node, bytes) => {

@@ -2,10 +2,9 @@
 
 use super::delta::Delta;
 use super::limits::check_parts;
-use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, version_number};
 use super::outline::{BlockUnits, StringTable};
-use super::parsed::Block;
+use super::parsed::{Block, BlockMessage};
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind, truncated_e7};
 use crate::pbf::wire::zigzag_decode;
@@ -502,7 +501,8 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(Element<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             match message {
                 BlockMessage::Dense(dense) => {
                     for node in dense.iter(&self.strings, self.units) {

@@ -46,6 +46,11 @@ impl RawInfo {
         message.map_or(Ok(Self::default()), Self::parse)
     }
 
+    /// The metadata in a Node, Way or Relation message; the default if the object has none.
+    pub(super) fn of_object(message: &[u8]) -> Result<Self, FormatError> {
+        Self::parse(ObjectOutline::parse(message)?.info)
+    }
+
     /// The version in an Info message; 0 if there is none. If the version is the first field, the other fields are not
     /// read.
     pub(crate) fn version_in(message: &[u8]) -> Result<i64, FormatError> {

@@ -1,8 +1,8 @@
 //! Blocks of objects (PrimitiveBlock), and the forms in which their objects are read.
 //!
-//! - `outline` splits a block into string table, units and groups; `parsed` has `Block`, whose messages
-//!   `message_list` finds; `messages` splits Node, Way, Relation and Info messages, `dense`
-//!   DenseNodes, and `delta` their columns.
+//! - `outline` splits a block into string table, units and groups; `parsed` has `Block`, which checks the messages of
+//!   the groups and walks over them; `messages` splits Node, Way, Relation and Info messages, `dense` DenseNodes, and
+//!   `delta` reads their columns.
 //! - Objects: `element` (views with strings, for users of the library; `dense_iter` for dense nodes), `object` (objects
 //!   that do not depend on a block), `raw_element` (with the units and string ids of the block, for merges).
 //! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`.
@@ -16,7 +16,6 @@ pub(super) mod dense_iter;
 pub(super) mod element;
 pub(super) mod limits;
 pub(super) mod list;
-pub(super) mod message_list;
 pub(super) mod messages;
 pub(super) mod node_locations;
 pub(super) mod object;

@@ -4,9 +4,8 @@ use super::delta::{Delta, STRIDE};
 use super::dense::{DenseNodes, InfoCursor, next_tag_run};
 use super::element::{Info, Tags};
 use super::limits::check_parts;
-use super::message_list::BlockMessage;
 use super::messages::{NodeMessage, RawInfo, WayMessage};
-use super::parsed::Block;
+use super::parsed::{Block, BlockMessage};
 use crate::error::FormatError;
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::wire::Varints;
@@ -120,7 +119,8 @@ impl Block<'_> {
         mut visit: impl FnMut(usize, &[i64], Option<&[Option<Location>]>),
     ) -> Result<(), FormatError> {
         let (mut ids, mut locations, mut number) = (Vec::new(), Vec::new(), 0);
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             let BlockMessage::Single(ObjectKind::Way, bytes) = message else {
                 continue;
             };
@@ -191,7 +191,8 @@ impl Block<'_> {
             NodeInfo<'_, '_>,
         ) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             match message {
                 BlockMessage::Dense(dense) => self.walk_dense::<TAGS>(dense, &mut visit)?,
                 BlockMessage::Single(ObjectKind::Node, bytes) => {

@@ -3,8 +3,8 @@
 
 use crate::error::FormatError;
 use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind};
-use crate::pbf::wire::Fields;
 use crate::pbf::wire::schema::{primitive_block, primitive_group, string_table};
+use crate::pbf::wire::{Field, Fields};
 
 /// The strings of one block. Index 0 is the delimiter between the tags of dense nodes, an empty string.
 #[derive(Debug, Clone, Default)]
@@ -198,7 +198,19 @@ pub enum Message<'a> {
     Other,
 }
 
-impl Message<'_> {
+impl<'a> Message<'a> {
+    /// The message in a field of a PrimitiveGroup.
+    #[inline]
+    pub(super) fn of(field: &Field<'a>) -> Result<Self, FormatError> {
+        Ok(match field.number {
+            primitive_group::NODES => Self::Node(field.bytes()?),
+            primitive_group::DENSE => Self::Dense(field.bytes()?),
+            primitive_group::WAYS => Self::Way(field.bytes()?),
+            primitive_group::RELATIONS => Self::Relation(field.bytes()?),
+            _ => Self::Other,
+        })
+    }
+
     /// The kind of the objects in the message; `None` for [`Other`](Self::Other).
     pub const fn kind(&self) -> Option<ObjectKind> {
         match self {
@@ -225,15 +237,29 @@ impl<'a> Group<'a> {
             .next()
             .map_err(|error| error.within("PrimitiveGroup"))?
         {
-            visit(match field.number {
-                primitive_group::NODES => Message::Node(field.bytes()?),
-                primitive_group::DENSE => Message::Dense(field.bytes()?),
-                primitive_group::WAYS => Message::Way(field.bytes()?),
-                primitive_group::RELATIONS => Message::Relation(field.bytes()?),
-                _ => Message::Other,
-            })?;
+            visit(Message::of(&field)?)?;
         }
         Ok(())
+    }
+
+    /// The group in parts: consecutive messages that have at most `most` bytes together, or a single message.
+    pub(super) fn parts(self, most: usize) -> impl Iterator<Item = Result<Self, FormatError>> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let (mut fields, mut len) = (Fields::new(rest), 0);
+            loop {
+                match fields.next() {
+                    Err(error) => return Some(Err(error)),
+                    Ok(Some(field)) if len == 0 || len + field.raw.len() <= most => {
+                        len += field.raw.len();
+                    }
+                    Ok(_) => break,
+                }
+            }
+            let (part, others) = rest.split_at(len);
+            rest = others;
+            (!part.is_empty()).then_some(Ok(Self(part)))
+        })
     }
 }
 

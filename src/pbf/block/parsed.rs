@@ -1,11 +1,12 @@
-//! A parsed block: its strings, its units, and its messages with the columns of dense nodes.
+//! A parsed block: its strings, its units, and the messages of its groups with the columns of dense nodes.
 
 use super::delta::Delta;
-use super::message_list::{BlockMessage, MessageList, Messages};
+use super::dense::DenseNodes;
 use super::messages::{ObjectOutline, RelationMessage, WayRefs};
-use super::outline::{BlockOutline, BlockUnits, Group, StringTable};
+use super::outline::{BlockOutline, BlockUnits, Group, Message, StringTable};
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
+use crate::pbf::wire::Fields;
 
 /// The payload length in bytes above which a block is processed in parts by passes that hold the references of its
 /// ways. Blocks of real files are shorter.
@@ -14,32 +15,78 @@ pub(crate) const PART_LEN: usize = 4 << 20;
 /// A parsed PrimitiveBlock: its messages are found, and the columns of each DenseNodes message have the same length.
 /// Objects are decoded on access.
 ///
-/// A block borrows its payload. Parsing it takes 16 bytes of memory for each string, and eight for each way, relation
-/// and plain node.
+/// A block borrows its payload. Parsing it takes 16 bytes of memory for each string.
 #[derive(Debug)]
 pub struct Block<'a> {
     pub(crate) strings: StringTable<'a>,
     pub(crate) units: BlockUnits,
     payload: &'a [u8],
     pub(in crate::pbf) string_table: &'a [u8],
-    messages: MessageList<'a>,
+    groups: Vec<Group<'a>>,
+    /// The DenseNodes messages that have nodes, each with its encoded form.
+    dense: Vec<(&'a [u8], DenseNodes<'a>)>,
+    /// The number of nodes, ways and relations.
+    counts: [usize; 3],
 }
+
+/// The maximum number of DenseNodes messages that have nodes. Each takes about 300 bytes of memory. Writers create one
+/// per block.
+const MAX_DENSE: usize = 1 << 18;
 
 impl<'a> Block<'a> {
     /// Finds the messages and leaves the string table empty, for passes that need ids and references only.
     pub(crate) fn parse_bare(payload: &'a [u8]) -> Result<Self, FormatError> {
         let outline = BlockOutline::parse(payload)?;
-        let mut messages = MessageList::new(payload)?;
-        for group in &outline.groups {
-            messages.add(group)?;
-        }
-        Ok(Self {
+        let mut block = Self {
             strings: StringTable::default(),
             units: outline.units,
             payload,
             string_table: outline.string_table,
-            messages,
-        })
+            groups: Vec::new(),
+            dense: Vec::new(),
+            counts: [0; 3],
+        };
+        block.set_groups(outline.groups)?;
+        Ok(block)
+    }
+
+    /// Finds the messages of some groups, which become those of the block.
+    fn set_groups(&mut self, groups: Vec<Group<'a>>) -> Result<(), FormatError> {
+        for group in &groups {
+            group.try_for_each(|message| {
+                let (kind, bytes) = match message {
+                    Message::Dense(bytes) => return self.add_dense(bytes),
+                    Message::Node(bytes) => (ObjectKind::Node, bytes),
+                    Message::Way(bytes) => (ObjectKind::Way, bytes),
+                    Message::Relation(bytes) => (ObjectKind::Relation, bytes),
+                    Message::Other => return Ok(()),
+                };
+                self.counts[kind as usize] += 1;
+                if bytes.is_empty() {
+                    return Err(FormatError::new("object without id"));
+                }
+                Ok(())
+            })?;
+        }
+        self.groups = groups;
+        Ok(())
+    }
+
+    fn add_dense(&mut self, bytes: &'a [u8]) -> Result<(), FormatError> {
+        let dense = DenseNodes::parse(bytes)?;
+        if dense.is_empty() {
+            // Fails if the message has tags although it has no nodes.
+            return dense.raw_nodes().next().map(drop);
+        }
+        if self.dense.len() == MAX_DENSE {
+            return Err(FormatError::new(
+                "a block has more than 262,144 DenseNodes messages, which would take too much memory; \
+                 write the file anew with another program, such as `osmium cat`",
+            ));
+        }
+        self.counts[ObjectKind::Node as usize] += dense.len();
+        self.dense.push((bytes, dense));
+        Ok(())
     }
 
     /// The block with other strings.
@@ -79,15 +126,24 @@ impl<'a> Block<'a> {
     where
         'a: 'b,
     {
-        let mut messages = MessageList::new(group)?;
-        messages.add(&Group(group))?;
-        Ok(Block {
+        self.with_groups(vec![Group(group)])
+    }
+
+    fn with_groups<'b>(&self, groups: Vec<Group<'b>>) -> Result<Block<'b>, FormatError>
+    where
+        'a: 'b,
+    {
+        let mut block = Block {
             strings: self.strings.clone(),
             units: self.units,
             payload: self.payload,
             string_table: self.string_table,
-            messages,
-        })
+            groups: Vec::new(),
+            dense: Vec::new(),
+            counts: [0; 3],
+        };
+        block.set_groups(groups)?;
+        Ok(block)
     }
 
     /// Calls `visit` with the block or, if its payload is longer than [`PART_LEN`], with consecutive parts of the
@@ -99,15 +155,17 @@ impl<'a> Block<'a> {
         if self.payload.len() <= PART_LEN {
             return visit(self);
         }
-        self.messages.parts(PART_LEN).try_for_each(|messages| {
-            visit(&Block {
-                strings: self.strings.clone(),
-                units: self.units,
-                payload: self.payload,
-                string_table: self.string_table,
-                messages,
-            })
-        })
+        let (mut part, mut len) = (Vec::new(), 0);
+        for group in self.groups.iter().flat_map(|group| group.parts(PART_LEN)) {
+            let group = group?;
+            if len + group.0.len() > PART_LEN && len > 0 {
+                visit(&self.with_groups(std::mem::take(&mut part))?)?;
+                len = 0;
+            }
+            len += group.0.len();
+            part.push(group);
+        }
+        visit(&self.with_groups(part)?)
     }
 
     /// Appends the node references of all ways to `refs`. Appends to `ways` the id of each way and the length of `refs`
@@ -127,7 +185,8 @@ impl<'a> Block<'a> {
         refs: &mut Vec<i64>,
         ways: &mut Vec<(i64, usize)>,
     ) -> Result<(), FormatError> {
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
                 let way = WayRefs::parse(bytes)?;
                 if !is_wanted(way.id) {
@@ -149,7 +208,8 @@ impl<'a> Block<'a> {
         mut visit: impl FnMut(&[i64], &[(i64, usize)]),
     ) -> Result<(), FormatError> {
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
                 let way = WayRefs::parse(bytes)?;
                 let mut values = Delta::new(&way.refs);
@@ -173,7 +233,8 @@ impl<'a> Block<'a> {
         &self,
         mut visit: impl FnMut(i64, ObjectKind, i64),
     ) -> Result<(), FormatError> {
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             if let BlockMessage::Single(ObjectKind::Relation, bytes) = message {
                 let relation = RelationMessage::parse(bytes)?;
                 relation.any_member(|kind, id| {
@@ -187,7 +248,8 @@ impl<'a> Block<'a> {
 
     /// Fails if a relation has more members or tags than are held in an expanded form.
     pub(crate) fn check_relation_sizes(&self) -> Result<(), FormatError> {
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             if let BlockMessage::Single(ObjectKind::Relation, bytes) = message {
                 RelationMessage::parse(bytes)?.check_size()?;
             }
@@ -197,13 +259,14 @@ impl<'a> Block<'a> {
 
     /// Whether the block has objects of a kind.
     pub(crate) fn has(&self, kind: ObjectKind) -> bool {
-        self.messages().any(|message| message.kind() == kind)
+        self.counts[kind as usize] > 0
     }
 
     /// The number of ways that carry the coordinates of their nodes.
     pub(crate) fn count_located_ways(&self) -> Result<u64, FormatError> {
         let mut count = 0;
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
                 count += u64::from(ObjectOutline::parse(bytes)?.has_locations);
             }
@@ -213,17 +276,67 @@ impl<'a> Block<'a> {
 
     /// The kind and the number of the objects; `None` if the block has no objects or objects of several kinds.
     pub(crate) fn single_kind(&self) -> Option<(ObjectKind, usize)> {
-        let kind = self.messages().next()?.kind();
-        let counts = self.messages().map(|message| match message {
-            BlockMessage::Dense(dense) => dense.len(),
-            BlockMessage::Single(..) => 1,
-        });
-        let count = counts.sum();
-        let is_single = self.messages().all(|message| message.kind() == kind);
-        is_single.then_some((kind, count))
+        let mut kinds = ObjectKind::ALL.into_iter().filter(|kind| self.has(*kind));
+        match (kinds.next(), kinds.next()) {
+            (Some(kind), None) => Some((kind, self.counts[kind as usize])),
+            _ => None,
+        }
     }
 
     pub(in crate::pbf) fn messages(&self) -> Messages<'_> {
-        self.messages.iter()
+        Messages {
+            groups: self.groups.iter(),
+            fields: Fields::new(&[]),
+            dense: &self.dense,
+        }
+    }
+}
+
+/// One message of a block's groups.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::pbf) enum BlockMessage<'a> {
+    /// A DenseNodes message with at least one node.
+    Dense(&'a DenseNodes<'a>),
+    /// The message of a single object, undecoded.
+    Single(ObjectKind, &'a [u8]),
+}
+
+/// Walks over the messages of a block.
+#[derive(Debug, Clone)]
+pub(in crate::pbf) struct Messages<'a> {
+    groups: std::slice::Iter<'a, Group<'a>>,
+    /// The messages of the current group that were not reached yet.
+    fields: Fields<'a>,
+    /// The DenseNodes messages that were not reached yet.
+    dense: &'a [(&'a [u8], DenseNodes<'a>)],
+}
+
+impl<'a> Messages<'a> {
+    /// The next message; `None` after the last one. DenseNodes messages without nodes are skipped.
+    #[inline]
+    pub(in crate::pbf) fn next(&mut self) -> Result<Option<BlockMessage<'a>>, FormatError> {
+        loop {
+            let Some(field) = self.fields.next()? else {
+                match self.groups.next() {
+                    None => return Ok(None),
+                    Some(group) => self.fields = Fields::new(group.0),
+                }
+                continue;
+            };
+            let (kind, bytes) = match Message::of(&field)? {
+                Message::Dense(bytes) => match self.dense {
+                    [(message, nodes), rest @ ..] if std::ptr::eq(*message, bytes) => {
+                        self.dense = rest;
+                        return Ok(Some(BlockMessage::Dense(nodes)));
+                    }
+                    _ => continue,
+                },
+                Message::Node(bytes) => (ObjectKind::Node, bytes),
+                Message::Way(bytes) => (ObjectKind::Way, bytes),
+                Message::Relation(bytes) => (ObjectKind::Relation, bytes),
+                Message::Other => continue,
+            };
+            return Ok(Some(BlockMessage::Single(kind, bytes)));
+        }
     }
 }

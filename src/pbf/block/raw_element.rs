@@ -1,12 +1,11 @@
 //! The elements of a block as the block stores them, for merging and patching.
 
 use super::dense::{RawNode, RawNodes};
-use super::message_list::{BlockMessage, Messages};
 use super::messages::{
     NodeMessage, ObjectOutline, RawInfo, RelationMessage, VersionInfo, WayMessage, object_id,
 };
 use super::outline::{BlockUnits, exact_quotient};
-use super::parsed::Block;
+use super::parsed::{Block, BlockMessage, Messages};
 use crate::error::FormatError;
 use crate::osm::{ObjectKind, TypeThenId, id_rank, is_exact_e7};
 
@@ -55,7 +54,7 @@ impl<'a> RawElement<'a> {
     pub(crate) fn info(&self) -> Result<RawInfo, FormatError> {
         match &self.form {
             RawForm::Dense(node) => Ok(node.info),
-            RawForm::Message(message) => RawInfo::parse(ObjectOutline::parse(message)?.info),
+            RawForm::Message(message) => RawInfo::of_object(message),
         }
     }
 
@@ -200,7 +199,7 @@ impl<'a> RawElements<'a> {
                 }
                 self.dense = None;
             }
-            match self.messages.next() {
+            match self.messages.next()? {
                 None => return Ok(None),
                 Some(BlockMessage::Dense(dense)) => self.dense = Some(dense.raw_nodes()),
                 Some(BlockMessage::Single(kind, message)) => {

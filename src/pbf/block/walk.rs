@@ -2,11 +2,8 @@
 
 use super::delta::{Delta, STRIDE};
 use super::dense::{DenseNodes, InfoCursor, next_tag_run};
-use super::message_list::{BlockMessage, Messages};
-use super::messages::{
-    ObjectOutline, RawInfo, RelationMessage, TagIds, VersionInfo, WayRefs, object_id,
-};
-use super::parsed::Block;
+use super::messages::{RawInfo, RelationMessage, TagIds, VersionInfo, WayRefs, object_id};
+use super::parsed::{Block, BlockMessage, Messages};
 use crate::error::FormatError;
 use crate::osm::{ObjectKind, TypeThenId, id_rank};
 use crate::pbf::wire::Varints;
@@ -58,7 +55,8 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(ObjectKind, i64),
     ) -> Result<(), FormatError> {
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             match message {
                 BlockMessage::Single(kind, message) => visit(kind, object_id(message, kind)?),
                 BlockMessage::Dense(dense) => {
@@ -82,7 +80,8 @@ impl Block<'_> {
         kind: ObjectKind,
         mut visit: impl FnMut(u64, u64),
     ) -> Result<(), FormatError> {
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             match message {
                 BlockMessage::Single(found, bytes) if found == kind => {
                     TagIds::Message(bytes).for_each(&mut visit)?;
@@ -112,8 +111,8 @@ impl<'a> BlockWalk<'a> {
         {
             return Ok(Some(ObjectKind::Node));
         }
-        match self.messages.next() {
-            None => return Ok(None),
+        match self.messages.next()? {
+            None => Ok(None),
             Some(BlockMessage::Single(kind, message)) => {
                 self.current = Current::Single(kind, message);
                 Ok(Some(kind))
@@ -166,7 +165,7 @@ impl<'a> BlockWalk<'a> {
     pub(crate) fn version_info(&mut self) -> Result<VersionInfo, FormatError> {
         let info = match &mut self.current {
             Current::Dense(nodes) => nodes.version_info()?,
-            Current::Single(_, message) => RawInfo::parse(ObjectOutline::parse(message)?.info)?,
+            Current::Single(_, message) => RawInfo::of_object(message)?,
         };
         Ok(info.version_info())
     }
@@ -175,7 +174,7 @@ impl<'a> BlockWalk<'a> {
     pub(crate) fn info(&mut self) -> Result<RawInfo, FormatError> {
         match &mut self.current {
             Current::Dense(nodes) => nodes.info(),
-            Current::Single(_, message) => RawInfo::parse(ObjectOutline::parse(message)?.info),
+            Current::Single(_, message) => RawInfo::of_object(message),
         }
     }
 

@@ -8,10 +8,10 @@ use super::id_facts::IdFacts;
 use super::scan::{Bounds, scan_payload};
 use crate::error::FormatError;
 use crate::osm::{ObjectKind, floor_e7};
-use crate::pbf::block::message_list::BlockMessage;
 use crate::pbf::block::messages::{NodeMessage, object_id};
 use crate::pbf::block::outline::{BlockOutline, Message};
 use crate::pbf::block::parsed::Block;
+use crate::pbf::block::parsed::BlockMessage;
 use crate::pbf::wire::Fields;
 use crate::pbf::wire::Packed;
 use crate::pbf::wire::schema::dense_nodes;
@@ -108,7 +108,8 @@ impl Block<'_> {
 impl Block<'_> {
     fn bounds(&self) -> Result<Bounds, FormatError> {
         let mut bounds = Bounds::default();
-        for message in self.messages() {
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
             match message {
                 BlockMessage::Dense(dense) => bounds.dense(dense, &self.units)?,
                 BlockMessage::Single(ObjectKind::Node, message) => {
