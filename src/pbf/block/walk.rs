@@ -37,8 +37,8 @@ struct DenseWalk<'a> {
     /// The number of nodes whose tags were read so far, and the tags of the last of them.
     tags_read: usize,
     last_tags: &'a [u8],
-    versions: Option<InfoCursor<'a>>,
-    infos: Option<InfoCursor<'a>>,
+    versions: Option<Box<InfoCursor<'a>>>,
+    infos: Option<Box<InfoCursor<'a>>>,
 }
 
 impl Block<'_> {
@@ -250,13 +250,15 @@ impl<'a> DenseWalk<'a> {
     /// The metadata, of which only version, time and visibility are read.
     #[inline]
     fn version_info(&mut self) -> Result<RawInfo, FormatError> {
-        let versions = self.versions.get_or_insert_with(|| self.nodes.versions());
+        let nodes = self.nodes;
+        let versions = (self.versions).get_or_insert_with(|| Box::new(nodes.versions()));
         versions.at(self.read - 1)
     }
 
     #[inline]
     fn info(&mut self) -> Result<RawInfo, FormatError> {
-        let infos = self.infos.get_or_insert_with(|| self.nodes.infos());
+        let nodes = self.nodes;
+        let infos = (self.infos).get_or_insert_with(|| Box::new(nodes.infos()));
         infos.at(self.read - 1)
     }
 }
