@@ -308,6 +308,34 @@ fn a_city_has_the_level_of_its_country() {
 }
 
 #[test]
+fn a_ward_is_no_city_where_the_levels_of_cities_are_known() {
+    let at = |lat: f64| [lat, 10.0];
+    let nested = |id: i64, lat: f64, code: &str, level: u8| {
+        let country = format!("admin_level=2,name=Land,ISO3166-1={code}");
+        let ward = format!("admin_level={level},name=Ward");
+        [
+            boundary(id, at(lat), 0.4, &country),
+            boundary(id + 10, at(lat), 0.1, &ward),
+        ]
+        .concat()
+    };
+    let found = answers(&[
+        nested(100, 50.0, "GB", 10),
+        nested(200, 51.0, "KE", 8),
+        nested(300, 52.0, "XX", 10),
+        nested(400, 53.0, "PT", 8),
+        nested(500, 54.0, "PT", 7),
+        boundary(600, at(55.0), 0.1, "admin_level=10,name=Ward"),
+    ]);
+    for lat in [50.0, 51.0, 53.0] {
+        assert!(found.address(lat, 10.0)["city"].is_null(), "{lat}");
+    }
+    for lat in [52.0, 54.0, 55.0] {
+        assert_eq!(found.address(lat, 10.0)["city"], "Ward", "{lat}");
+    }
+}
+
+#[test]
 fn languages_hold_for_the_street_and_the_city_of_a_number() {
     let found = Answers::of(&[
         "n1 v1 T x24.0 y60",

@@ -1,7 +1,7 @@
 //! Finding the city, town or village among the areas that contain a query point.
 
 use super::area::Area;
-use super::countries::{municipality_levels, usual_levels};
+use super::countries::{has_own_levels, municipality_levels, usual_levels};
 
 /// Values of `place` of settlements.
 const SETTLEMENTS: [&str; 3] = ["city", "town", "village"];
@@ -104,8 +104,15 @@ pub(super) fn city<'a, 'i>(
     Some((found.area, found.kind().unwrap_or("city")))
 }
 
-/// The boundary to use as city where neither boundaries nor place nodes give one.
-pub(super) fn guess<'a, 'i>(areas: &'a [Area<'i>]) -> Option<&'a Area<'i>> {
+/// The boundary to use as city where neither boundaries nor place nodes give one. In a country whose levels of
+/// municipalities are known, any other boundary is a ward, a parish or a district.
+pub(super) fn guess<'a, 'i>(
+    areas: &'a [Area<'i>],
+    country_code: Option<&str>,
+) -> Option<&'a Area<'i>> {
+    if has_own_levels(country_code) {
+        return None;
+    }
     let boundaries: Vec<Roles<'a, 'i>> = areas.iter().filter_map(Roles::of).collect();
     let at = |level: u8| {
         let mut boundaries = boundaries.iter();

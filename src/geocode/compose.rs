@@ -116,7 +116,7 @@ impl<'i> Parts<'i> {
     /// Sets a boundary of a usual level as city, unless there is a city.
     pub(super) fn guess_city(&mut self, areas: &[Area<'i>], options: &QueryOptions) {
         if self.city.is_none()
-            && let Some(area) = guess(areas)
+            && let Some(area) = guess(areas, self.country_code.as_deref())
         {
             self.city = options.area_name(area).map(|name| (name, area.object()));
             self.city_kind = self.city.map(|_| "city");

@@ -96,6 +96,12 @@ pub(super) fn municipality_levels(country_code: Option<&str>) -> Option<&'static
     Some(known.map_or(USUAL, |(_, levels)| levels))
 }
 
+/// Whether the levels of municipalities in a country are known.
+pub(super) fn has_own_levels(country_code: Option<&str>) -> bool {
+    let mut countries = MUNICIPALITIES.iter();
+    country_code.is_some_and(|code| countries.any(|(country, _)| *country == code))
+}
+
 /// The levels of municipalities where the country is not known.
 pub(super) const fn usual_levels() -> &'static [u8] {
     USUAL
