@@ -6,18 +6,20 @@ use crate::geometry::point_of_text;
 use crate::osm::Location;
 use std::collections::HashMap;
 
-/// Parameters of other geocoders that are not supported, each with the only value that is accepted.
-const REFUSED: [(&str, &str); 9] = [
-    ("namedetails", "0"),
-    ("extratags", "0"),
-    ("entrances", "0"),
-    ("polygon_geojson", "0"),
-    ("polygon_kml", "0"),
-    ("polygon_svg", "0"),
-    ("polygon_text", "0"),
-    ("layer", "address"),
-    ("json_callback", ""),
+/// Parameters of other geocoders that ask for more than an address. They are refused unless they are off.
+const REFUSED: [&str; 8] = [
+    "namedetails",
+    "extratags",
+    "entrances",
+    "debug",
+    "polygon_geojson",
+    "polygon_kml",
+    "polygon_svg",
+    "polygon_text",
 ];
+/// Parameters of other geocoders that are refused with any value. A callback would let pages of other origins use the
+/// answers, whatever the service allows.
+const CALLBACKS: [&str; 2] = ["json_callback", "callback"];
 
 /// The parameters of a request.
 pub(super) type Parameters = HashMap<String, String>;
@@ -62,6 +64,52 @@ pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> Que
     }
 }
 
+/// The value of a parameter that is on or off; `None` if it is neither.
+fn is_on(value: &str) -> Option<bool> {
+    match value {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// Refuses a list of layers that the service does not have.
+fn check_layers(list: &str) -> Result<(), String> {
+    let mut layers = list.split(',').map(str::trim);
+    if let Some(other) = layers.find(|layer| !matches!(*layer, "address" | "poi")) {
+        return Err(format!(
+            "parameter 'layer' has the unknown layer '{other}': the layers are address and poi"
+        ));
+    }
+    if list.split(',').any(|layer| layer.trim() == "address") {
+        Ok(())
+    } else {
+        Err("parameter 'layer' must have the layer address".to_owned())
+    }
+}
+
+/// Refuses parameters that ask for more than the service answers.
+fn check_refused(parameters: &Parameters) -> Result<(), String> {
+    let given = |name: &str| {
+        let value = parameters.get(name).map(String::as_str);
+        value.filter(|value| !value.is_empty())
+    };
+    let is_asked = |name: &&&str| given(name).is_some_and(|value| is_on(value) != Some(false));
+    if let Some(name) = REFUSED.iter().find(is_asked) {
+        return Err(format!(
+            "parameter '{name}' is not supported: the only value is 0"
+        ));
+    }
+    if let Some(name) = CALLBACKS.iter().find(|name| given(name).is_some()) {
+        return Err(format!("parameter '{name}' is not supported: leave it out"));
+    }
+    let threshold = given("polygon_threshold").map(str::parse::<f64>);
+    if threshold.is_some_and(|threshold| threshold != Ok(0.0)) {
+        return Err("parameter 'polygon_threshold' is not supported: the only value is 0".into());
+    }
+    given("layer").map_or(Ok(()), check_layers)
+}
+
 /// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
@@ -104,20 +152,13 @@ impl ReverseOptions {
             }
         };
         let has_address = match get("addressdetails") {
-            None | Some("" | "1") => true,
-            Some("0") => false,
-            Some(_) => return Err("parameter 'addressdetails' must be 0 or 1".to_owned()),
+            None | Some("") => true,
+            Some(value) => {
+                let has_address = is_on(value);
+                has_address.ok_or_else(|| "parameter 'addressdetails' must be 0 or 1".to_owned())?
+            }
         };
-        let refused = REFUSED
-            .iter()
-            .find(|(name, no)| get(name).is_some_and(|value| !value.is_empty() && value != *no));
-        if let Some((name, no)) = refused {
-            let hint = match *no {
-                "" => "leave it out".to_owned(),
-                no => format!("the only value is {no}"),
-            };
-            return Err(format!("parameter '{name}' is not supported: {hint}"));
-        }
+        check_refused(parameters)?;
         Ok(Self {
             format,
             zoom,
