@@ -35,6 +35,7 @@ mod force;
 mod formats;
 mod geocode;
 mod geocode_index;
+mod geocode_reverse;
 mod geocode_rules;
 mod geocode_service;
 mod geocode_service_load;

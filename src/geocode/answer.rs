@@ -17,6 +17,8 @@ pub struct Answer<'i> {
     pub address: Address<'i>,
     /// The objects that the parts of the address come from.
     pub sources: Sources,
+    /// The street of the address; `None` unless the query resolves names.
+    pub street: Option<NearStreet<'i>>,
     /// The nearest objects.
     pub nearest: Nearest<'i>,
     /// The administrative areas that contain the location, the lowest `admin_level` first.
@@ -153,6 +155,10 @@ pub struct NearStreet<'i> {
     pub object: NearObject,
     /// The name.
     pub name: &'i str,
+    /// The value of `highway`; `None` for a square without one.
+    pub highway: Option<&'i str>,
+    /// The reference, such as `B 3`.
+    pub reference: Option<&'i str>,
 }
 
 /// A road without a name.
@@ -193,6 +199,8 @@ pub struct NamedArea<'i> {
     pub admin_level: Option<u8>,
     /// The name.
     pub name: &'i str,
+    /// The ISO 3166-2 code, such as `DE-BW`.
+    pub code: Option<&'i str>,
     /// The kind of area: `administrative`.
     pub kind: &'static str,
 }

@@ -171,6 +171,8 @@ pub(crate) struct Area<'c> {
     pub level: Option<u8>,
     /// Whether the area has `boundary=administrative`.
     pub is_administrative: bool,
+    /// The ISO 3166-2 code.
+    pub code: Option<&'c str>,
     /// The bounding box of the part that contains the query point.
     pub extent: Extent,
     /// The tags with a key of [`KEYS`].
@@ -192,6 +194,7 @@ impl<'c> Area<'c> {
             id,
             level: None,
             is_administrative: false,
+            code: None,
             extent,
             known: AreaTags { bytes: known },
             names: AreaTags { bytes: names },
@@ -204,6 +207,9 @@ impl<'c> Area<'c> {
                     area.level = level.parse().ok();
                 }
                 b"boundary" => area.is_administrative = value == b"administrative",
+                b"ISO3166-2" => {
+                    area.code = Some(std::str::from_utf8(value).map_err(|_| BROKEN_AREA)?);
+                }
                 _ => {}
             }
         }
@@ -242,6 +248,15 @@ impl<'c> Area<'c> {
             }
         }
         values
+    }
+
+    /// All names, in no language, in all languages and alternative ones.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'c str> {
+        let tags = self.known.chain(self.names);
+        tags.filter_map(|(key, name)| {
+            let is_name = key.windows(4).any(|part| part == b"name");
+            std::str::from_utf8(name).ok().filter(|_| is_name)
+        })
     }
 
     /// The name in a language.

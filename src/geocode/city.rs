@@ -130,3 +130,20 @@ pub(super) fn kind_of_name(areas: &[Area<'_>], name: &str) -> Option<&'static st
     let kind = |area| Roles::of(area).and_then(|roles| roles.kind());
     with_name.filter_map(kind).next()
 }
+
+/// The boundary of the settlement that `is_named` accepts, and its kind: one whose tags or label say that it is a
+/// settlement, or one at a level of municipalities in the country.
+pub(super) fn city_named<'a, 'i>(
+    areas: &'a [Area<'i>],
+    country_code: Option<&str>,
+    is_named: impl Fn(&Area<'i>) -> bool,
+) -> Option<(&'a Area<'i>, &'static str)> {
+    let levels = municipality_levels(country_code).unwrap_or(usual_levels());
+    let named = areas.iter().rev().filter(|area| is_named(area));
+    let mut boundaries = named.filter_map(Roles::of);
+    let found = boundaries.find(|area| {
+        let is_municipality = levels.contains(&area.level) && !area.is_other;
+        area.own.or(area.label).is_some() || is_municipality
+    })?;
+    Some((found.area, found.kind().unwrap_or("city")))
+}

@@ -19,9 +19,9 @@ pub(super) struct Parts<'i> {
     pub street: Part<'i>,
     place: Part<'i>,
     postcode: Part<'i>,
-    suburb: Part<'i>,
+    pub suburb: Part<'i>,
     pub city: Part<'i>,
-    city_kind: Option<&'i str>,
+    pub city_kind: Option<&'i str>,
     county: Part<'i>,
     state: Part<'i>,
     state_code: Option<&'i str>,
@@ -40,12 +40,31 @@ struct OfHouse<'i> {
     neighbourhood: Option<&'i str>,
 }
 
-/// The country among areas, and its code in lower case.
-pub(super) fn country_of<'a, 'i>(areas: &'a [Area<'i>]) -> Option<(&'a Area<'i>, Option<String>)> {
+/// The country among areas.
+fn country_of<'a, 'i>(areas: &'a [Area<'i>]) -> Option<&'a Area<'i>> {
     let mut areas = areas.iter();
-    let country = areas.find(|area| area.is_administrative && area.level == Some(2))?;
-    let code = country.tag("ISO3166-1").or(country.tag("ISO3166-1:alpha2"));
-    Some((country, code.map(str::to_lowercase)))
+    areas.find(|area| area.is_administrative && area.level == Some(2))
+}
+
+/// The code of the country in an ISO 3166-2 code: `DE` in `DE-BW`.
+fn country_in(code: &str) -> Option<&str> {
+    let (country, part) = code.split_once('-')?;
+    let is_country = country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_uppercase());
+    (is_country && part.starts_with(|first: char| first.is_ascii_alphanumeric())).then_some(country)
+}
+
+/// The code of the country around a query point in lower case: that of the country or, without one, the first half of
+/// the code of a part of it.
+pub(super) fn country_code_of(areas: &[Area<'_>]) -> Option<String> {
+    let of_country = country_of(areas).and_then(|country| {
+        let code = country.tag("ISO3166-1");
+        code.or(country.tag("ISO3166-1:alpha2"))
+    });
+    let of_part = || {
+        let mut parts = areas.iter().filter(|area| area.is_administrative);
+        parts.find_map(|area| area.code.and_then(country_in))
+    };
+    of_country.or_else(of_part).map(str::to_lowercase)
 }
 
 /// The postcode of the area with the highest `admin_level` that has one.
@@ -142,15 +161,16 @@ impl<'i> Parts<'i> {
             })
         };
         let (country, state) = (country_of(areas), at_level([4, 3]));
-        if let Some((country, code)) = country {
-            self.country = named(country);
-            self.country_code = code.or(self.country_code.take());
-        }
+        self.country = country.and_then(named);
+        self.country_code = country_code_of(areas).or(self.country_code.take());
         self.state = state.and_then(named).or(self.state.take());
-        self.state_code = state.and_then(|area| area.tag("ISO3166-2"));
+        self.state_code = state.and_then(|area| area.code);
         let mut municipality = None;
         match self.city {
-            Some((name, _)) => self.city_kind = Some(kind_of_name(areas, name).unwrap_or("city")),
+            Some((name, _)) => {
+                let known = self.city_kind.or_else(|| kind_of_name(areas, name));
+                self.city_kind = Some(known.unwrap_or("city"));
+            }
             None => {
                 let in_boundary = city(areas, self.country_code.as_deref());
                 municipality = in_boundary.map(|(area, _)| area);

@@ -1,6 +1,9 @@
-//! Names of streets and cities of an address in the languages of the query.
+//! The streets and cities that an address names: their names in the languages of the query, and their objects.
 
+use super::answer::NearObject;
 use super::area::Area;
+use super::city::city_named;
+use super::compose::{Parts, country_code_of};
 use super::folding::{StreetNames, is_same_name};
 use super::item::text_tag;
 use super::layout::Layer;
@@ -9,6 +12,16 @@ use crate::error::Result;
 
 /// The radius in metres of the search for the city that an address names.
 const CITY_RADIUS: f64 = 15_000.0;
+/// The radius in metres of the search for a smaller place that an address names.
+const PART_RADIUS: f64 = 4_000.0;
+/// Values of `place` of cities, and of smaller settlements that an address may name as its city.
+const CITIES: [&str; 3] = ["city", "town", "village"];
+const HAMLETS: [&str; 2] = ["hamlet", "isolated_dwelling"];
+/// Values of `place` of parts of cities.
+const SUBURBS: [&str; 4] = ["suburb", "quarter", "neighbourhood", "borough"];
+
+/// A place that an address names: its name in the best language, its object, and its kind.
+type NamedPlace<'i> = (&'i str, NearObject, &'i str);
 
 impl<'i> Query<'i, '_> {
     /// The name of a street that an address has as `written`, in the best language. `street` is the nearest street.
@@ -53,6 +66,112 @@ impl<'i> Query<'i, '_> {
             .unwrap_or(written))
     }
 
+    /// Replaces the street, the part of the city and the city of an address by the objects with these names, and removes
+    /// names without an object. Returns the street: the one that the address names, or else the nearest.
+    pub(super) fn resolve(
+        &self,
+        parts: &mut Parts<'i>,
+        street: Option<(&Near<'i>, &StreetNames<'i>)>,
+        areas: &[Area<'i>],
+    ) -> Result<Option<Near<'i>>> {
+        let named = match parts.street.take() {
+            Some((written, _)) => self.street_named(written, street)?,
+            None => None,
+        };
+        if let Some((written, _)) = parts.suburb.take() {
+            let suburb = self.suburb_named(written, areas)?;
+            parts.suburb = suburb.map(|(name, object, _)| (name, object));
+        }
+        if let Some((written, _)) = parts.city.take()
+            && let Some((name, object, kind)) = self.city_named(written, areas)?
+        {
+            parts.city = Some((name, object));
+            parts.city_kind = Some(kind);
+        }
+        let street = named.or_else(|| street.map(|(nearest, _)| nearest.clone()));
+        parts.street = street.as_ref().and_then(|street| {
+            let name = self.options.name(&street.tags)?;
+            Some((name, street.object()))
+        });
+        Ok(street)
+    }
+
+    /// The nearest street with a name that is a spelling of `written`.
+    fn street_named(
+        &self,
+        written: &'i str,
+        street: Option<(&Near<'i>, &StreetNames<'i>)>,
+    ) -> Result<Option<Near<'i>>> {
+        if let Some((street, names)) = street
+            && names.has(written)
+        {
+            return Ok(Some(street.clone()));
+        }
+        let radius = self.index.manifest().coarse_search_radius;
+        let names = StreetNames::of(&[("name", written)]);
+        self.near(Layer::Streets, radius, |item| {
+            Ok(has_name(&item.tags()?, &names))
+        })
+    }
+
+    /// The city that an address names: a boundary around the query point, an area that is such a place, or the nearest
+    /// node.
+    fn city_named(&self, written: &'i str, areas: &[Area<'i>]) -> Result<Option<NamedPlace<'i>>> {
+        let names = StreetNames::of(&[("name", written)]);
+        let is_named = |area: &Area<'i>| area.names().any(|name| names.has(name));
+        let code = country_code_of(areas);
+        if let Some((area, kind)) = city_named(areas, code.as_deref(), is_named) {
+            let name = self.options.area_name(area);
+            return Ok(name.map(|name| (name, area.object(), kind)));
+        }
+        for (kinds, radius) in [(&CITIES[..], CITY_RADIUS), (&HAMLETS[..], PART_RADIUS)] {
+            if let Some(found) = self.place_named(written, kinds, radius, areas)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The part of a city that an address names: an area around the query point, or the nearest node.
+    fn suburb_named(&self, written: &'i str, areas: &[Area<'i>]) -> Result<Option<NamedPlace<'i>>> {
+        let names = StreetNames::of(&[("name", written)]);
+        let is_part = |area: &&Area<'i>| area.is_administrative && area.level > Some(8);
+        let mut parts = areas.iter().rev().filter(is_part);
+        if let Some(area) = parts.find(|area| area.names().any(|name| names.has(name)))
+            && let Some(name) = self.options.area_name(area)
+        {
+            return Ok(Some((name, area.object(), "suburb")));
+        }
+        self.place_named(written, &SUBURBS, PART_RADIUS, areas)
+    }
+
+    /// The place of one of some kinds with a name that is a spelling of `written`: an area around the query point, or
+    /// the nearest node.
+    fn place_named(
+        &self,
+        written: &'i str,
+        kinds: &[&str],
+        radius: f64,
+        areas: &[Area<'i>],
+    ) -> Result<Option<NamedPlace<'i>>> {
+        let names = StreetNames::of(&[("name", written)]);
+        let is_kind = |kind: Option<&str>| kind.is_some_and(|kind| kinds.contains(&kind));
+        let mut around = areas.iter().rev();
+        let area = around
+            .find(|area| is_kind(area.tag("place")) && area.names().any(|name| names.has(name)));
+        if let Some(area) = area {
+            let name = self.options.area_name(area).zip(area.tag("place"));
+            return Ok(name.map(|(name, kind)| (name, area.object(), kind)));
+        }
+        let node = self.near(Layer::Places, radius, |item| {
+            Ok(is_kind(item.tag("place")?) && has_name(&item.tags()?, &names))
+        })?;
+        Ok(node.and_then(|node| {
+            let name = self.options.name(&node.tags)?;
+            Some((name, node.object(), text_tag(&node.tags, "place")?))
+        }))
+    }
+
     /// The name, in the best language, of the nearest object whose `name` is a spelling of `written`.
     fn name_of(&self, layer: Layer, radius: f64, written: &'i str) -> Result<Option<&'i str>> {
         let names = StreetNames::of(&[("name", written)]);
@@ -61,4 +180,10 @@ impl<'i> Query<'i, '_> {
         })?;
         Ok(found.and_then(|found| self.options.name_in_language(&found.tags)))
     }
+}
+
+/// Whether a name in tags is one of some names.
+fn has_name<'i>(tags: &[(&'i str, &'i str)], names: &StreetNames<'i>) -> bool {
+    let mut of = tags.iter().filter(|(key, _)| key.contains("name"));
+    of.any(|(_, name)| names.has(name))
 }

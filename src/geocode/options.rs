@@ -10,6 +10,10 @@ pub struct QueryOptions {
     pub languages: Vec<String>,
     /// Whether objects in the answer have bounding boxes.
     pub has_boxes: bool,
+    /// Whether street, part of the city and city are objects of their own. Otherwise the object of a part that an
+    /// address names is that with the address. A name without an object near is replaced by that of the nearest
+    /// street or of the area around the location.
+    pub resolves_names: bool,
 }
 
 impl QueryOptions {

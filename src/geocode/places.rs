@@ -3,6 +3,7 @@
 use super::answer::NearPlace;
 use super::area::Area;
 use super::city::city;
+use super::compose::country_code_of;
 use super::folding::is_same_name;
 use super::index::Hit;
 use super::item::tag;
@@ -78,7 +79,7 @@ impl<'i> Query<'i, '_> {
             let mut areas = areas.iter();
             areas.any(|other| (other.kind, other.id) == (area.kind, area.id))
         };
-        let code = self.country_code(areas);
+        let code = country_code_of(areas);
         let name = tag(&near.tags, "name").unwrap_or_default();
         let has_name = |area: &&Area<'_>| {
             area.is_administrative && area.tag("name").is_some_and(|of| is_same_name(of, name))

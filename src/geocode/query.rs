@@ -5,7 +5,7 @@ use super::answer::{
     Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearRoad, NearStreet, Nearest,
 };
 use super::area::Area;
-use super::compose::{Parts, country_of, label};
+use super::compose::{Parts, label};
 use super::folding::StreetNames;
 use super::index::{GeocodeIndex, Hit};
 use super::item::{tag, text_tag};
@@ -137,7 +137,7 @@ impl<'i> Query<'i, '_> {
         let named_street = street.as_ref().zip(names.as_ref());
         let chosen = self.address_here(usable.as_ref(), named_street, interpolation.as_ref())?;
         let object = chosen.as_ref().map(|chosen| chosen.near.answering());
-        let mut parts = self.compose(chosen, named_street, &areas)?;
+        let (mut parts, own_street) = self.compose(chosen, named_street, &areas)?;
         parts.add_areas(&areas, self.options);
         let nearest_place = match parts.city {
             Some(_) => None,
@@ -178,6 +178,7 @@ impl<'i> Query<'i, '_> {
             object,
             address,
             sources,
+            street: own_street.and_then(|street| self.near_street(&street)),
             nearest,
             areas: named.collect(),
         })
@@ -197,12 +198,7 @@ impl<'i> Query<'i, '_> {
     /// The nearest street and the nearest road.
     fn nearest_streets(&self, street: Option<Near<'i>>, road: Option<Near<'i>>) -> Nearest<'i> {
         Nearest {
-            street: street.and_then(|near| {
-                Some(NearStreet {
-                    object: near.object(),
-                    name: self.options.name(&near.tags)?,
-                })
-            }),
+            street: street.and_then(|near| self.near_street(&near)),
             road: road.and_then(|near| {
                 Some(NearRoad {
                     object: near.object(),
@@ -212,6 +208,24 @@ impl<'i> Query<'i, '_> {
             }),
             ..Nearest::default()
         }
+    }
+
+    fn near_street(&self, near: &Near<'i>) -> Option<NearStreet<'i>> {
+        let [mut name, mut highway, mut reference] = [None; 3];
+        for (key, value) in &near.tags {
+            match *key {
+                "name" => name = Some(*value),
+                "highway" => highway = Some(*value),
+                "ref" => reference = Some(*value),
+                _ => {}
+            }
+        }
+        Some(NearStreet {
+            object: near.object(),
+            name: self.options.name_in_language(&near.tags).or(name)?,
+            highway,
+            reference,
+        })
     }
 
     /// The nearest object of a layer that `accepts` accepts, within `radius` metres.
@@ -226,13 +240,13 @@ impl<'i> Query<'i, '_> {
         found.map(near).transpose()
     }
 
-    /// Composes the part of the address that does not come from areas.
+    /// Composes the part of the address that does not come from areas. Returns the street, too, if names are resolved.
     fn compose(
         &self,
         chosen: Option<Chosen<'i>>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
         areas: &[Area<'i>],
-    ) -> Result<Parts<'i>> {
+    ) -> Result<(Parts<'i>, Option<Near<'i>>)> {
         let manifest = self.index.manifest();
         let mut parts = Parts::default();
         // A house number without a street gets the nearest street only within the smaller radius.
@@ -242,6 +256,13 @@ impl<'i> Query<'i, '_> {
         };
         if let Some(Chosen { near, number }) = chosen {
             parts.add_address(number, &near.tags, near.object());
+        }
+        if self.options.resolves_names {
+            let own = self.resolve(&mut parts, street, areas)?;
+            if let Some(own) = &own {
+                parts.add_postcode(text_tag(&own.tags, "postal_code"), own.object());
+            }
+            return Ok((parts, own));
         }
         if let Some((written, _)) = &mut parts.street {
             *written = self.street_name(written, street)?;
@@ -260,17 +281,12 @@ impl<'i> Query<'i, '_> {
         {
             parts.add_postcode(text_tag(&near.tags, "postal_code"), near.object());
         }
-        Ok(parts)
+        Ok((parts, None))
     }
 
     /// The areas that contain the query point, the lowest `admin_level` first.
     fn areas(&self) -> Result<Vec<Area<'i>>> {
         self.areas_around(self.place)
-    }
-
-    /// The code of the country among the areas.
-    pub(super) fn country_code(&self, areas: &[Area<'i>]) -> Option<String> {
-        country_of(areas).and_then(|(_, code)| code)
     }
 
     /// The areas that contain a point, the lowest `admin_level` first.
@@ -291,6 +307,7 @@ impl<'i> Query<'i, '_> {
             extent: area.extent,
             admin_level: area.level,
             name,
+            code: area.code,
             kind: "administrative",
         })
     }

@@ -31,7 +31,7 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> String {
 }
 
 fn properties(subject: &Subject<'_>, answer: &Answer<'_>, has_address: bool) -> Map<String, Value> {
-    let parts = Parts::of(&answer.address, subject.rank);
+    let parts = Parts::of(answer, subject.rank);
     let mut members = Map::new();
     let mut put = |key: &str, value: Value| members.insert(key.to_owned(), value);
     put("place_id", subject.place_id().into());

@@ -1,7 +1,7 @@
 //! Answers to `/reverse` as JSON and GeoJSON.
 
 use super::reverse::{Format, ReverseOptions};
-use super::subject::{LICENCE, Parts, Subject, degrees};
+use super::subject::{LICENCE, Parts, Subject};
 use crate::error::{Error, Result};
 use crate::geocode::Answer;
 use serde::Serialize;
@@ -63,7 +63,7 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> Result<S
     let Some(subject) = Subject::of(answer, options.zoom) else {
         return Ok(json!({"error": "Unable to geocode"}).to_string());
     };
-    let parts = Parts::of(&answer.address, subject.rank);
+    let parts = Parts::of(answer, subject.rank);
     let ([lat, lon], format) = (subject.middle(), options.format);
     let is_feature = format == Format::GeoJson;
     let place = Place {
@@ -82,7 +82,7 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> Result<S
         name: subject.name,
         display_name: parts.display_name(),
         address: options.has_address.then_some(parts),
-        boundingbox: (!is_feature).then(|| subject.bounding_box().map(|edge| edge.to_string())),
+        boundingbox: (!is_feature).then(|| subject.bounding_box()),
     };
     if !is_feature {
         return text(&place);
@@ -93,7 +93,7 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> Result<S
         features: [Feature {
             sort: "Feature",
             properties: place,
-            bbox: subject.edges.map(degrees).into_array(),
+            bbox: subject.bbox().into_array(),
             geometry: json!({"type": "Point", "coordinates": [lon, lat]}),
         }],
     })

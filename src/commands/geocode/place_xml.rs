@@ -25,16 +25,20 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions, query: &str
 }
 
 fn put_place(out: &mut String, subject: &Subject<'_>, answer: &Answer<'_>, has_address: bool) {
-    let parts = Parts::of(&answer.address, subject.rank);
+    let parts = Parts::of(answer, subject.rank);
     let ([lat, lon], rank) = (subject.middle(), subject.rank);
-    let edges = subject.bounding_box().map(|edge| edge.to_string());
+    let edges = subject.bounding_box();
+    let reference = subject
+        .reference
+        .map(|text| format!(" ref=\"{}\"", escape(text)));
     let _ = write!(
         out,
-        "<result place_id=\"{}\" osm_type=\"{}\" osm_id=\"{}\" place_rank=\"{rank}\" \
+        "<result place_id=\"{}\" osm_type=\"{}\" osm_id=\"{}\"{} place_rank=\"{rank}\" \
          address_rank=\"{rank}\" lat=\"{lat}\" lon=\"{lon}\" boundingbox=\"{}\">{}</result>",
         subject.place_id(),
         subject.kind.name(),
         subject.id,
+        reference.unwrap_or_default(),
         edges.join(","),
         escape(parts.display_name()),
     );

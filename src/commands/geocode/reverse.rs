@@ -1,7 +1,8 @@
 //! The parameters of `/reverse`, which other geocoders have, too.
 
-use super::subject::ADDRESS_ZOOM;
-use crate::geocode::QueryOptions;
+use super::subject::{ADDRESS_ZOOM, has_house};
+use crate::error::Result;
+use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
 use crate::geometry::point_of_text;
 use crate::osm::Location;
 use std::collections::HashMap;
@@ -61,6 +62,7 @@ pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> Que
     QueryOptions {
         languages,
         has_boxes: true,
+        resolves_names: false,
     }
 }
 
@@ -165,4 +167,24 @@ impl ReverseOptions {
             has_address,
         })
     }
+}
+
+/// The answer to a query. Unless the answer is a house, its parts are objects of their own.
+pub(super) fn answer_of<'i>(
+    index: &'i GeocodeIndex,
+    place: Location,
+    query: QueryOptions,
+    zoom: u8,
+) -> Result<Answer<'i>> {
+    if zoom >= ADDRESS_ZOOM {
+        let answer = index.reverse(place, &query)?;
+        if has_house(&answer) {
+            return Ok(answer);
+        }
+    }
+    let query = QueryOptions {
+        resolves_names: true,
+        ..query
+    };
+    index.reverse(place, &query)
 }

@@ -4,7 +4,7 @@ use super::answer_body::AnswerBody;
 use super::client_io::SendState;
 use super::map_text::MapText;
 use super::refusal::Refusal;
-use super::reverse::{Format, Parameters, ReverseOptions, languages_of, place_of};
+use super::reverse::{Format, Parameters, ReverseOptions, answer_of, languages_of, place_of};
 use super::subject::degrees;
 use super::{geocode_json, place_json, place_xml};
 use crate::error::{Error, Result};
@@ -196,7 +196,7 @@ impl Service {
             "/reverse" | "/reverse.php" => {
                 let options = ReverseOptions::of(&parameters)?;
                 let languages = languages_of(&parameters, language);
-                let answer = index.reverse(place_of(&parameters)?, &languages)?;
+                let answer = answer_of(&index, place_of(&parameters)?, languages, options.zoom)?;
                 match options.format {
                     Format::Xml => {
                         let text = place_xml::response(&answer, options, query);

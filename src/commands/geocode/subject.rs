@@ -1,8 +1,10 @@
 //! The object that answers a request and its address, with the names that clients of geocoders know.
 
-use crate::geocode::{Address, Answer, NamedArea, NearObject};
+use crate::geocode::{Answer, NamedArea, NearObject};
 use crate::osm::{Edges, ObjectKind};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 /// The licence of the answers.
 pub(super) const LICENCE: &str =
@@ -16,76 +18,99 @@ const STREET_ZOOM: u8 = 16;
 pub(super) struct Subject<'a> {
     pub kind: ObjectKind,
     pub id: i64,
-    /// The edges of the box in 1e-7 degree.
-    pub edges: Edges<i32>,
+    /// The edges of the object in 1e-7 degree.
+    edges: Edges<i32>,
+    /// The distance of the box from the object in 1e-7 degree.
+    margin: i32,
     pub category: &'a str,
     pub sort: &'a str,
     pub address_type: &'a str,
     /// The rank: 30 for a house, 26 street, 20 suburb, 16 city, 12 county, 8 state, 4 country.
     pub rank: u8,
     pub name: &'a str,
+    /// The value of `ref` of a street.
+    pub reference: Option<&'a str>,
+}
+
+/// Whether the address of an answer has a house: a number, or what replaces it.
+pub(super) fn has_house(answer: &Answer<'_>) -> bool {
+    let address = &answer.address;
+    address.house_number.is_some() || address.house_name.is_some() || address.block_number.is_some()
+}
+
+/// The distance of the box of a node from the node in 1e-7 degree, by the type of the node. A client that shows the box
+/// shows the surroundings: 5 m for a house, and a city for the node of a city.
+fn node_margin(address_type: &str) -> i32 {
+    match address_type {
+        "city" => 1_600_000,
+        "town" => 400_000,
+        "village" | "suburb" => 200_000,
+        "hamlet" | "isolated_dwelling" | "quarter" | "neighbourhood" | "borough" => 100_000,
+        _ => 500,
+    }
 }
 
 impl<'a> Subject<'a> {
     fn object(object: &NearObject, types: [&'a str; 3], rank: u8, name: &'a str) -> Self {
         let [category, sort, address_type] = types;
         // The queries of the service ask for boxes.
+        let edges = object.extent.map(|extent| extent.edges());
         Self {
             kind: object.kind,
             id: object.id,
-            edges: object
-                .extent
-                .map(|extent| extent.edges())
-                .unwrap_or_default(),
+            edges: edges.unwrap_or_default(),
+            margin: match object.kind {
+                ObjectKind::Node => node_margin(address_type),
+                _ => 0,
+            },
             category,
             sort,
             address_type,
             rank,
             name,
+            reference: None,
         }
     }
 
     /// Selects the object of an answer for a value of `zoom`.
     pub(super) fn of(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
-        let (address, sources) = (&answer.address, &answer.sources);
-        let house = sources.house_number.filter(|_| zoom >= ADDRESS_ZOOM);
-        let named = sources.house_number.is_some() || address.house_name.is_some();
-        let answering = answer.object.filter(|_| zoom >= ADDRESS_ZOOM && named);
-        if let Some(answering) = answering {
-            let name = answering.name.or(address.house_name).unwrap_or_default();
-            let types = match answering.class {
-                Some((key, value)) => [key, value, key],
-                None => ["place", "house", "place"],
+        let house = || Self::house(answer).filter(|_| zoom >= ADDRESS_ZOOM);
+        let street = || Self::street(answer).filter(|_| zoom >= STREET_ZOOM);
+        let larger = || Self::larger(answer, zoom);
+        house().or_else(street).or_else(larger)
+    }
+
+    /// The object with the address.
+    fn house(answer: &'a Answer<'_>) -> Option<Self> {
+        let answering = answer.object.as_ref().filter(|_| has_house(answer))?;
+        let name = answering.name.or(answer.address.house_name);
+        let types = match answering.class {
+            Some((key, value)) => [key, value, key],
+            None => ["place", "house", "place"],
+        };
+        let name = name.unwrap_or_default();
+        Some(Self::object(&answering.object, types, 30, name))
+    }
+
+    /// The street or, without any, the nearest road.
+    fn street(answer: &'a Answer<'_>) -> Option<Self> {
+        if let Some(street) = &answer.street {
+            let types = match street.highway {
+                Some(highway) => ["highway", highway, "road"],
+                None => ["place", "square", "road"],
             };
-            return Some(Self::object(&answering.object, types, 30, name));
+            return Some(Self {
+                reference: street.reference,
+                ..Self::object(&street.object, types, 26, street.name)
+            });
         }
-        if let Some(house) = house {
-            return Some(Self::object(&house, ["place", "house", "place"], 30, ""));
-        }
-        let is_street = zoom >= STREET_ZOOM;
-        if let Some(street) = answer
-            .nearest
-            .street
-            .as_ref()
-            .filter(|street| is_street && address.street.is_none_or(|name| name == street.name))
-        {
-            let types = ["highway", "residential", "road"];
-            return Some(Self::object(&street.object, types, 26, street.name));
-        }
-        if let Some((name, source)) = address.street.zip(sources.street).filter(|_| is_street) {
-            return Some(Self::object(
-                &source,
-                ["highway", "residential", "road"],
-                26,
-                name,
-            ));
-        }
-        if let Some(road) = answer.nearest.road.as_ref().filter(|_| is_street) {
-            let types = ["highway", road.highway, "road"];
-            let name = road.reference.unwrap_or_default();
-            return Some(Self::object(&road.object, types, 26, name));
-        }
-        Self::larger(answer, zoom)
+        let road = answer.nearest.road.as_ref()?;
+        let types = ["highway", road.highway, "road"];
+        let name = road.reference.unwrap_or_default();
+        Some(Self {
+            reference: road.reference,
+            ..Self::object(&road.object, types, 26, name)
+        })
     }
 
     /// The finest part of the address above the street that a value of `zoom` allows.
@@ -103,6 +128,11 @@ impl<'a> Subject<'a> {
             .into_iter()
             .find_map(|(least_zoom, kind, rank, name, source)| {
                 let (name, source) = name.zip(source).filter(|_| zoom >= least_zoom)?;
+                // The address of a house may be the only source of a part, which the house is not.
+                let house = answer.object.as_ref().map(|answering| answering.object);
+                if house.is_some_and(|house| (house.kind, house.id) == (source.kind, source.id)) {
+                    return None;
+                }
                 let mut areas = answer.areas.iter();
                 let is_area =
                     areas.any(|area| (area.object_kind, area.id) == (source.kind, source.id));
@@ -155,43 +185,88 @@ impl Subject<'_> {
         self.id.wrapping_mul(4).wrapping_add(self.kind as i64)
     }
 
-    /// The latitude and the longitude of the middle of the box, in degrees.
+    /// The latitude and the longitude of the middle of the object, in degrees.
     pub(super) fn middle(&self) -> [f64; 2] {
-        let [south, north, west, east] = self.bounding_box();
-        let middle = [f64::midpoint(south, north), f64::midpoint(west, east)];
-        middle.map(|degrees| (degrees * 1e7).round() / 1e7)
-    }
-
-    /// The box: south, north, west, east in degrees.
-    pub(super) fn bounding_box(&self) -> [f64; 4] {
         let Edges {
             west,
             south,
             east,
             north,
         } = self.edges.map(degrees);
-        [south, north, west, east]
+        let middle = [f64::midpoint(south, north), f64::midpoint(west, east)];
+        middle.map(|degrees| (degrees * 1e7).round() / 1e7)
+    }
+
+    /// The box in degrees, on the earth.
+    pub(super) fn bbox(&self) -> Edges<f64> {
+        let (half_turn, pole) = (1_800_000_000, 900_000_000);
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = self.edges;
+        let edges = Edges {
+            west: west.saturating_sub(self.margin).max(west.min(-half_turn)),
+            south: south.saturating_sub(self.margin).max(-pole),
+            east: east.saturating_add(self.margin).min(east.max(half_turn)),
+            north: north.saturating_add(self.margin).min(pole),
+        };
+        edges.map(degrees)
+    }
+
+    /// The box as text: south, north, west, east in degrees.
+    pub(super) fn bounding_box(&self) -> [String; 4] {
+        let Edges {
+            west,
+            south,
+            east,
+            north,
+        } = self.bbox();
+        [south, north, west, east].map(|edge| edge.to_string())
     }
 }
 
+/// A part of an address: its key, and its text.
+type Part = (Cow<'static, str>, String);
+
 /// The parts of an address with the names that clients know, the finest first.
-pub(super) struct Parts(Vec<(&'static str, String)>);
+pub(super) struct Parts(Vec<Part>);
+
+/// The start of the keys of ISO 3166-2 codes. The level of the area follows.
+const CODE_KEY: &str = "ISO3166-2-lvl";
+
+/// The key of the city in an address.
+fn city_key(kind: Option<&str>) -> &'static str {
+    match kind {
+        Some("town") => "town",
+        Some("village") => "village",
+        Some("hamlet") => "hamlet",
+        Some("isolated_dwelling") => "isolated_dwelling",
+        _ => "city",
+    }
+}
+
+/// The codes of the areas of some levels around the place of an answer.
+fn codes(answer: &Answer<'_>, levels: RangeInclusive<u8>) -> impl Iterator<Item = Part> {
+    let areas = answer.areas.iter().rev();
+    areas.filter_map(move |area| {
+        let level = area.admin_level.filter(|level| levels.contains(level))?;
+        let key = format!("{CODE_KEY}{level}");
+        Some((key.into(), area.code?.to_owned()))
+    })
+}
 
 impl Parts {
-    /// The parts that are not finer than a subject with the given rank.
-    pub(super) fn of(address: &Address<'_>, rank: u8) -> Self {
-        let part = |key, least: u8, text: Option<&str>| {
+    /// The parts of the address of an answer that are not finer than a subject with the given rank.
+    pub(super) fn of(answer: &Answer<'_>, rank: u8) -> Self {
+        let address = &answer.address;
+        let part = |key: &'static str, least: u8, text: Option<&str>| {
             let text = text.filter(|_| rank >= least)?;
-            Some((key, text.to_owned()))
+            Some((Cow::Borrowed(key), text.to_owned()))
         };
-        let city_key = match address.city_kind {
-            Some("town") => "town",
-            Some("village") => "village",
-            Some("hamlet") => "hamlet",
-            Some("isolated_dwelling") => "isolated_dwelling",
-            _ => "city",
-        };
-        let parts = [
+        let codes = |least: u8, levels| codes(answer, levels).filter(move |_| rank >= least);
+        let fine = [
             part("house_name", 30, address.house_name),
             part("house_number", 30, address.house_number.as_deref()),
             part("unit", 30, address.unit),
@@ -200,33 +275,41 @@ impl Parts {
             part("place", 26, address.place),
             part("neighbourhood", 26, address.neighbourhood),
             part("suburb", 20, address.suburb),
-            part(city_key, 16, address.city),
-            part("county", 12, address.county),
-            part("state", 8, address.state),
-            part("ISO3166-2-lvl4", 8, address.state_code),
+            part(city_key(address.city_kind), 16, address.city),
+        ];
+        let last = [
             part("postcode", 16, address.postcode),
             part("country", 4, address.country),
             part("country_code", 4, address.country_code.as_deref()),
         ];
-        Self(parts.into_iter().flatten().collect())
+        let parts = fine.into_iter().flatten();
+        let parts = parts.chain(codes(16, 7..=u8::MAX));
+        let parts = parts.chain(part("county", 12, address.county));
+        let parts = parts.chain(codes(12, 5..=6));
+        let parts = parts.chain(part("state", 8, address.state));
+        let parts = parts.chain(codes(8, 3..=4));
+        let mut parts: Vec<Part> = parts.chain(last.into_iter().flatten()).collect();
+        // Areas of one level may overlap.
+        parts.dedup_by(|later, earlier| later.0 == earlier.0);
+        Self(parts)
     }
 
     /// The names and the texts of the parts.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.0.iter().map(|(key, text)| (*key, text.as_str()))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, text)| (&**key, text.as_str()))
     }
 
     /// The text of all parts in a line, without codes.
     pub(super) fn display_name(&self) -> String {
-        let is_shown = |key: &str| !matches!(key, "ISO3166-2-lvl4" | "country_code");
-        let shown = self.0.iter().filter(|(key, _)| is_shown(key));
-        let texts: Vec<&str> = shown.map(|(_, text)| text.as_str()).collect();
+        let is_shown = |key: &str| !key.starts_with(CODE_KEY) && key != "country_code";
+        let shown = self.iter().filter(|(key, _)| is_shown(key));
+        let texts: Vec<&str> = shown.map(|(_, text)| text).collect();
         texts.join(", ")
     }
 }
 
 impl Serialize for Parts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, text)| (key, text)))
+        serializer.collect_map(self.iter())
     }
 }
