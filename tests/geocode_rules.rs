@@ -114,6 +114,59 @@ fn a_node_in_an_area_answers_if_the_number_is_the_same_or_the_area_has_none() {
 }
 
 #[test]
+fn a_node_in_the_nearest_area_has_the_number_or_the_street_that_the_area_lacks() {
+    let named = square(1, [49.0, 8.0], 0.0002, "addr:housename=Hall,addr:street=S");
+    let in_named = one("n10 v1 Taddr:housenumber=6,addr:street=S x8.0 y49.0");
+    let placed = square(
+        21,
+        [49.1, 8.0],
+        0.0002,
+        "addr:housenumber=4,addr:place=Parish",
+    );
+    let in_placed = one("n30 v1 Taddr:housenumber=4,addr:street=S x8.0 y49.1");
+    let other = square(
+        41,
+        [49.2, 8.0],
+        0.0002,
+        "addr:housenumber=4,addr:place=Parish",
+    );
+    let in_other = one("n50 v1 Taddr:housenumber=5,addr:street=S x8.0 y49.2");
+    let alone = square(61, [49.3, 8.0], 0.0002, "addr:housename=Hall,addr:street=S");
+    let beside = one("n70 v1 Taddr:housenumber=6,addr:street=S x8.0 y49.3005");
+    let parts = [
+        named, in_named, placed, in_placed, other, in_other, alone, beside,
+    ];
+    let found = answers(&parts);
+    assert_eq!(found.line(49.00022, 8.0), "S 6");
+    assert_eq!(found.line(49.10022, 8.0), "S 4");
+    // A node with another number, and one that is not in the area, are other houses.
+    assert_eq!(found.line(49.20022, 8.0), "Parish 4");
+    assert_eq!(found.line(49.30022, 8.0), "Hall, S");
+}
+
+#[test]
+fn a_house_within_six_metres_is_not_that_of_a_side_street_or_between_numbers() {
+    let found = Answers::of(&[
+        "n1 v1 T x10.0 y50",
+        "n2 v1 T x10.004 y50",
+        // 5.6 m and 11 m to the north of the street.
+        "n3 v1 Taddr:housenumber=7,addr:street=Main x10.002 y50.00005",
+        "n4 v1 Taddr:housenumber=8,addr:street=Main x10.003 y50.0001",
+        "n5 v1 Taddr:housenumber=1,addr:street=Long x10.0 y51",
+        "n6 v1 Taddr:housenumber=9,addr:street=Long x10.01 y51",
+        "n7 v1 Taddr:housenumber=40,addr:street=Long x10.005 y51.00005",
+        "w1 v1 Thighway=residential,name=Side Nn1,n2",
+        "w2 v1 Taddr:interpolation=odd,addr:street=Long Nn5,n6",
+    ]);
+    assert_eq!(found.line(50.00002, 10.002), "Main 7");
+    // On the street, and farther from the house, the nearer street says where the place is.
+    assert_eq!(found.line(50.000005, 10.002), "Side");
+    assert_eq!(found.line(50.00002, 10.003), "Side");
+    assert_eq!(found.line(51.00001, 10.005), "Long 40");
+    assert_eq!(found.line(51.00001, 10.0048), "Long 5");
+}
+
+#[test]
 fn an_entrance_with_a_number_is_that_of_its_building() {
     let building = [
         "n11 v1 T x10.0018 y40.0002",

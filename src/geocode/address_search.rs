@@ -14,6 +14,11 @@ use crate::osm::ObjectKind;
 
 /// The distance in metres within which one of several numbered nodes in an area is preferred to the area.
 const BESIDE: f64 = 5.0;
+/// The distance in metres within which a place is at a house, whose number is better than any that is nearer by another
+/// rule.
+const AT_HOUSE: f64 = 6.0;
+/// The distance in metres within which a place is on a street.
+const ON_STREET: f64 = 1.0;
 
 /// The keys, besides the street, that an address takes from the area or the interpolation way that it belongs to.
 const SHARED: [&str; 10] = [
@@ -134,6 +139,24 @@ impl<'i> Query<'i, '_> {
         })
     }
 
+    /// The nearest node in an area beside the query point that has what the address of the area lacks: a number, or the
+    /// street of the same number.
+    fn node_of(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
+        let has_number = has_text(&area.found.item, &NUMBERS);
+        let has_number = has_number.map_err(|error| self.index.damaged(&error))?;
+        if area.found.item.shape != Shape::Area || has_number && area.street().is_some() {
+            return Ok(None);
+        }
+        let node = self.node_in(&area.found.item, None)?;
+        let is_more = |node: &Near<'i>| {
+            !has_number || node.street().is_some() && is_same_address(&node.tags, &area.tags)
+        };
+        Ok(node.filter(is_more).map(|mut node| {
+            node.add_shared(&area.tags);
+            node
+        }))
+    }
+
     /// The nearest address that no nearer street contradicts, or the interpolated one if its way is nearer.
     fn beside(
         &self,
@@ -144,12 +167,16 @@ impl<'i> Query<'i, '_> {
         let radius = self.index.manifest().search_radius;
         let is_near = |near: &&Near<'i>| near.distance_m() <= radius;
         // A nearer street with another name contradicts an address.
-        let contradicts = |near: &Near<'i>| {
+        let is_of_other = |near: &Near<'i>| {
             street.is_some_and(|(street, names)| {
                 let is_other = || near.street().is_some_and(|name| !names.has(name));
                 street.found.squared < near.found.squared && is_other()
             })
         };
+        let is_at = |near: &Near<'i>| near.distance_m() <= AT_HOUSE;
+        let is_on_street = || street.is_some_and(|(street, _)| street.distance_m() <= ON_STREET);
+        // At the corner of two streets, a house is that of the farther one.
+        let contradicts = |near: &Near<'i>| is_of_other(near) && (is_on_street() || !is_at(near));
         let near = match address.filter(is_near) {
             Some(near) if contradicts(near) => self.near(Layer::Addresses, radius, |item| {
                 let is_of = |name| street.is_some_and(|(_, names)| names.has(name));
@@ -157,11 +184,21 @@ impl<'i> Query<'i, '_> {
             })?,
             near => near.cloned(),
         };
+        let near = match near {
+            Some(near) => {
+                let node = self.node_of(&near)?;
+                let node = node.filter(|node| is_near(&node) && !contradicts(node));
+                Some(node.unwrap_or(near))
+            }
+            None => None,
+        };
         let between = interpolation.filter(is_near).filter(|between| {
-            let is_nearer = near
-                .as_ref()
-                .is_none_or(|near| between.found.squared < near.found.squared);
-            is_nearer && !contradicts(between)
+            // A number that is there is better than one between others.
+            let is_nearer = near.as_ref().is_none_or(|near| {
+                between.found.squared < near.found.squared
+                    && !(is_at(near) && house_number(&near.tags).is_some())
+            });
+            is_nearer && !is_of_other(between)
         });
         Ok(match between {
             Some(between) => Some(Chosen {
