@@ -160,10 +160,27 @@ fn a_house_within_six_metres_is_not_that_of_a_side_street_or_between_numbers() {
     ]);
     assert_eq!(found.line(50.00002, 10.002), "Main 7");
     // On the street, and farther from the house, the nearer street says where the place is.
-    assert_eq!(found.line(50.000005, 10.002), "Side");
+    assert_eq!(found.line(50.000002, 10.002), "Side");
     assert_eq!(found.line(50.00002, 10.003), "Side");
     assert_eq!(found.line(51.00001, 10.005), "Long 40");
     assert_eq!(found.line(51.00001, 10.0048), "Long 5");
+}
+
+#[test]
+fn the_street_of_an_interpolation_way_is_contradicted_as_any_other() {
+    let found = Answers::of(&[
+        "n1 v1 Taddr:housenumber=1 x10.0 y50",
+        "n2 v1 Taddr:housenumber=9 x10.01 y50",
+        "n3 v1 T x10.0 y49.9999",
+        "n4 v1 T x10.01 y49.9999",
+        "n5 v1 T x9.9998 y50.001",
+        "n6 v1 T x9.9998 y49.999",
+        "w1 v1 Taddr:interpolation=odd,addr:street=Long Nn1,n2",
+        "w2 v1 Thighway=residential,name=Long Nn3,n4",
+        "w3 v1 Thighway=residential,name=Side Nn5,n6",
+    ]);
+    assert_eq!(found.line(50.0003, 9.9998), "Side");
+    assert_eq!(found.line(49.99995, 10.0), "Long 1");
 }
 
 #[test]
@@ -230,9 +247,14 @@ fn another_spelling_of_a_street_is_no_other_street() {
         "n4 v1 T x10.0 y41",
         "n5 v1 T x10.004 y41",
         "n6 v1 Taddr:housenumber=8,addr:street=Main%20%Road x10.002 y41.0001",
+        "n7 v1 T x10.0 y42",
+        "n8 v1 T x10.004 y42",
+        "n9 v1 Taddr:housenumber=9,addr:street=Lys%20%Road x10.002 y42.0001",
         "w1 v1 Thighway=residential,name=Main%20%Street Nn1,n2",
         "w2 v1 Thighway=residential,name=Main%20%Street Nn4,n5",
+        "w3 v1 Thighway=residential,name=Triq%20%il-Lys,int_name=Lys%20%Road Nn7,n8",
     ]);
+    assert_eq!(found.line(42.00003, 10.002), "Lys Road 9");
     assert_eq!(found.line(40.00003, 10.002), "Main Street 7");
     assert_eq!(found.line(41.00003, 10.002), "Main Street");
 }

@@ -34,6 +34,7 @@ mod extract_regions;
 mod force;
 mod formats;
 mod geocode;
+mod geocode_accuracy;
 mod geocode_index;
 mod geocode_reverse;
 mod geocode_rules;

@@ -18,7 +18,7 @@ const BESIDE: f64 = 5.0;
 /// rule.
 const AT_HOUSE: f64 = 6.0;
 /// The distance in metres within which a place is on a street.
-const ON_STREET: f64 = 1.0;
+const ON_STREET: f64 = 0.5;
 
 /// The keys, besides the street, that an address takes from the area or the interpolation way that it belongs to.
 const SHARED: [&str; 10] = [
@@ -56,14 +56,10 @@ impl<'i> Query<'i, '_> {
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
         interpolation: Option<&Near<'i>>,
     ) -> Result<Option<Chosen<'i>>> {
-        let mut chosen = match self.inside(address)? {
-            Some(near) => Some(Chosen::of(near)),
-            None => self.beside(address, street, interpolation)?,
-        };
-        if let Some(chosen) = &mut chosen {
-            self.complete(&mut chosen.near)?;
+        match self.inside(address)? {
+            Some(near) => Ok(Some(Chosen::of(self.completed(near)?))),
+            None => self.beside(address, street, interpolation),
         }
-        Ok(chosen)
     }
 
     /// The address of the smallest area that contains the query point: the address of the area itself, or of a node in
@@ -151,10 +147,11 @@ impl<'i> Query<'i, '_> {
         let is_more = |node: &Near<'i>| {
             !has_number || node.street().is_some() && is_same_address(&node.tags, &area.tags)
         };
-        Ok(node.filter(is_more).map(|mut node| {
+        let node = node.filter(is_more).map(|mut node| {
             node.add_shared(&area.tags);
-            node
-        }))
+            self.completed(node)
+        });
+        node.transpose()
     }
 
     /// The nearest address that no nearer street contradicts, or the interpolated one if its way is nearer.
@@ -177,21 +174,21 @@ impl<'i> Query<'i, '_> {
         let is_on_street = || street.is_some_and(|(street, _)| street.distance_m() <= ON_STREET);
         // At the corner of two streets, a house is that of the farther one.
         let contradicts = |near: &Near<'i>| is_of_other(near) && (is_on_street() || !is_at(near));
-        let near = match address.filter(is_near) {
-            Some(near) if contradicts(near) => self.near(Layer::Addresses, radius, |item| {
+        let near = address.filter(is_near).cloned();
+        let near = near.map(|near| self.completed(near)).transpose()?;
+        let near = match near {
+            Some(near) if contradicts(&near) => self.near(Layer::Addresses, radius, |item| {
                 let is_of = |name| street.is_some_and(|(_, names)| names.has(name));
                 Ok(item.tag("addr:street")?.is_some_and(is_of) && item_is_address(item)?)
             })?,
-            near => near.cloned(),
+            near => near,
         };
-        let near = match near {
-            Some(near) => {
-                let node = self.node_of(&near)?;
-                let node = node.filter(|node| is_near(&node) && !contradicts(node));
-                Some(node.unwrap_or(near))
-            }
+        let node = match &near {
+            Some(near) => self.node_of(near)?,
             None => None,
         };
+        let node = node.filter(|node| is_near(&node) && !contradicts(node));
+        let near = node.or(near);
         let between = interpolation.filter(is_near).filter(|between| {
             // A number that is there is better than one between others.
             let is_nearer = near.as_ref().is_none_or(|near| {
@@ -203,7 +200,7 @@ impl<'i> Query<'i, '_> {
         Ok(match between {
             Some(between) => Some(Chosen {
                 number: self.number_at(between)?,
-                near: between.clone(),
+                near: self.completed(between.clone())?,
             }),
             None => near.map(Chosen::of),
         })
@@ -217,12 +214,16 @@ impl<'i> Query<'i, '_> {
         Ok(interpolated(line, &near.tags, near.found.place))
     }
 
-    /// Adds the street to an address without one: the street of its relation, or that of the interpolation way that has
-    /// the node.
-    fn complete(&self, near: &mut Near<'i>) -> Result<()> {
-        if near.street().is_some() {
-            return Ok(());
+    /// An address with a street: its own, that of its relation, or that of the interpolation way that has the node.
+    fn completed(&self, mut near: Near<'i>) -> Result<Near<'i>> {
+        if near.street().is_none() {
+            self.complete(&mut near)?;
         }
+        Ok(near)
+    }
+
+    /// Adds the street to an address without one.
+    fn complete(&self, near: &mut Near<'i>) -> Result<()> {
         let radius = self.index.manifest().coarse_search_radius;
         if let Some(way) = tag(&near.tags, STREET).and_then(|way| way.parse::<i64>().ok()) {
             let street = self.near(Layer::Streets, radius, |item| {

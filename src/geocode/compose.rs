@@ -132,6 +132,12 @@ impl<'i> Parts<'i> {
         }
     }
 
+    /// Sets the kind of a city, unless it is known.
+    fn set_city_kind(&mut self, areas: &[Area<'i>], name: &str) {
+        let known = self.city_kind.or_else(|| kind_of_name(areas, name));
+        self.city_kind = Some(known.unwrap_or("city"));
+    }
+
     /// Sets a boundary of a usual level as city, unless there is a city.
     pub(super) fn guess_city(&mut self, areas: &[Area<'i>], options: &QueryOptions) {
         if self.city.is_none()
@@ -167,10 +173,7 @@ impl<'i> Parts<'i> {
         self.state_code = state.and_then(|area| area.code);
         let mut municipality = None;
         match self.city {
-            Some((name, _)) => {
-                let known = self.city_kind.or_else(|| kind_of_name(areas, name));
-                self.city_kind = Some(known.unwrap_or("city"));
-            }
+            Some((name, _)) => self.set_city_kind(areas, name),
             None => {
                 let in_boundary = city(areas, self.country_code.as_deref());
                 municipality = in_boundary.map(|(area, _)| area);

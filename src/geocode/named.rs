@@ -66,14 +66,18 @@ impl<'i> Query<'i, '_> {
             .unwrap_or(written))
     }
 
-    /// Replaces the street, the part of the city and the city of an address by the objects with these names, and removes
-    /// names without an object. Returns the street: the one that the address names, or else the nearest.
+    /// If the query resolves names, replaces the street, the part of the city and the city of an address by the objects
+    /// with these names, and removes names without an object. Returns the street: the one that the address names, or
+    /// else the nearest.
     pub(super) fn resolve(
         &self,
         parts: &mut Parts<'i>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
         areas: &[Area<'i>],
     ) -> Result<Option<Near<'i>>> {
+        if !self.options.resolves_names {
+            return Ok(None);
+        }
         let named = match parts.street.take() {
             Some((written, _)) => self.street_named(written, street)?,
             None => None,
@@ -89,10 +93,11 @@ impl<'i> Query<'i, '_> {
             parts.city_kind = Some(kind);
         }
         let street = named.or_else(|| street.map(|(nearest, _)| nearest.clone()));
-        parts.street = street.as_ref().and_then(|street| {
-            let name = self.options.name(&street.tags)?;
-            Some((name, street.object()))
-        });
+        if let Some(street) = &street {
+            let name = self.options.name(&street.tags);
+            parts.street = name.map(|name| (name, street.object()));
+            parts.add_postcode(text_tag(&street.tags, "postal_code"), street.object());
+        }
         Ok(street)
     }
 

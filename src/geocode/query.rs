@@ -137,7 +137,8 @@ impl<'i> Query<'i, '_> {
         let named_street = street.as_ref().zip(names.as_ref());
         let chosen = self.address_here(usable.as_ref(), named_street, interpolation.as_ref())?;
         let object = chosen.as_ref().map(|chosen| chosen.near.answering());
-        let (mut parts, own_street) = self.compose(chosen, named_street, &areas)?;
+        let mut parts = self.compose(chosen, named_street, &areas)?;
+        let own_street = self.resolve(&mut parts, named_street, &areas)?;
         parts.add_areas(&areas, self.options);
         let nearest_place = match parts.city {
             Some(_) => None,
@@ -240,13 +241,14 @@ impl<'i> Query<'i, '_> {
         found.map(near).transpose()
     }
 
-    /// Composes the part of the address that does not come from areas. Returns the street, too, if names are resolved.
+    /// Composes the part of the address that does not come from areas. If names are resolved, it has the names that the
+    /// address has.
     fn compose(
         &self,
         chosen: Option<Chosen<'i>>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
         areas: &[Area<'i>],
-    ) -> Result<(Parts<'i>, Option<Near<'i>>)> {
+    ) -> Result<Parts<'i>> {
         let manifest = self.index.manifest();
         let mut parts = Parts::default();
         // A house number without a street gets the nearest street only within the smaller radius.
@@ -258,11 +260,7 @@ impl<'i> Query<'i, '_> {
             parts.add_address(number, &near.tags, near.object());
         }
         if self.options.resolves_names {
-            let own = self.resolve(&mut parts, street, areas)?;
-            if let Some(own) = &own {
-                parts.add_postcode(text_tag(&own.tags, "postal_code"), own.object());
-            }
-            return Ok((parts, own));
+            return Ok(parts);
         }
         if let Some((written, _)) = &mut parts.street {
             *written = self.street_name(written, street)?;
@@ -281,7 +279,7 @@ impl<'i> Query<'i, '_> {
         {
             parts.add_postcode(text_tag(&near.tags, "postal_code"), near.object());
         }
-        Ok((parts, None))
+        Ok(parts)
     }
 
     /// The areas that contain the query point, the lowest `admin_level` first.

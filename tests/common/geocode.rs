@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The mean radius of the earth in metres.
-const RADIUS: f64 = 6_371_008.8;
+pub const RADIUS: f64 = 6_371_008.8;
 
 /// Degrees: latitude and longitude.
 pub type Degrees = [f64; 2];
@@ -225,7 +225,7 @@ fn on_sphere([lat, lon]: Degrees) -> [f64; 3] {
 
 /// The metres to the east and to the north of a place: by the formula of the middle latitude, and near the poles on the
 /// plane that touches the earth there.
-fn on_plane(place: Degrees, other: Degrees) -> [f64; 2] {
+pub fn on_plane(place: Degrees, other: Degrees) -> [f64; 2] {
     if place[0].abs() < 85.0 {
         let middle = f64::midpoint(place[0], other[0]).to_radians();
         let around = (other[1] - place[1] + 540.0).rem_euclid(360.0) - 180.0;
@@ -269,7 +269,7 @@ pub fn distance(place: Degrees, thing: &Thing) -> f64 {
 }
 
 /// The part of a segment before the point of it that is nearest to the origin.
-fn along([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
+pub fn along([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
     let (dx, dy) = (bx - ax, by - ay);
     let length = dx * dx + dy * dy;
     if length > 0.0 {

@@ -1,5 +1,6 @@
 //! Code that tests share: an independent decoder and encoder, oracles, and functions that run the program.
 
+pub mod accuracy;
 pub mod answers;
 pub mod areas;
 pub mod awkward;

@@ -113,8 +113,18 @@ pub(super) const WAY_KEYS: &[&str] = &[
 pub(super) type TagList<'a> = Vec<(&'a str, &'a str)>;
 type Tags<'t, 'a> = &'t [(&'a str, &'a str)];
 
+/// The keys of names, besides those in languages.
+const NAMES: [&str; 6] = [
+    "name",
+    "alt_name",
+    "official_name",
+    "short_name",
+    "int_name",
+    "loc_name",
+];
+
 fn is_name(key: &str) -> bool {
-    matches!(key, "name" | "alt_name" | "official_name" | "short_name") || key.starts_with("name:")
+    NAMES.contains(&key) || key.starts_with("name:")
 }
 
 fn has_name(tags: Tags<'_, '_>) -> bool {
