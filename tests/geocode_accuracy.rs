@@ -152,7 +152,7 @@ fn is_street(thing: &&Thing) -> bool {
 }
 
 /// Some of many things, evenly.
-fn some<'t>(things: Vec<&'t Thing>) -> impl Iterator<Item = &'t Thing> {
+fn some(things: Vec<&Thing>) -> impl Iterator<Item = &Thing> {
     let step = things
         .len()
         .div_ceil(most().min(things.len()).max(1))

@@ -155,9 +155,15 @@ fn a_house_within_six_metres_is_not_that_of_a_side_street_or_between_numbers() {
         "n5 v1 Taddr:housenumber=1,addr:street=Long x10.0 y51",
         "n6 v1 Taddr:housenumber=9,addr:street=Long x10.01 y51",
         "n7 v1 Taddr:housenumber=40,addr:street=Long x10.005 y51.00005",
-        "w1 v1 Thighway=residential,name=Side Nn1,n2",
+        "n8 v1 Taddr:housenumber=9,addr:street=Main x10.00104 y50.00004",
+        "n9 v1 T x10.001 y50",
+        "n10 v1 T x10.001 y50.01",
+        "w1 v1 Thighway=residential,name=Side Nn1,n9,n2",
         "w2 v1 Taddr:interpolation=odd,addr:street=Long Nn5,n6",
+        "w3 v1 Thighway=residential,name=Main Nn9,n10",
     ]);
+    // Where the streets meet, the place is on both.
+    assert_eq!(found.line(50.0, 10.001), "Main 9");
     assert_eq!(found.line(50.00002, 10.002), "Main 7");
     // On the street, and farther from the house, the nearer street says where the place is.
     assert_eq!(found.line(50.000002, 10.002), "Side");

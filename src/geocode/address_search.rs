@@ -8,7 +8,7 @@ use super::layout::Layer;
 use super::leaf::LeafItem;
 use super::local_projection::LocalProjection;
 use super::query::{Chosen, Near, Query};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
 
@@ -173,11 +173,16 @@ impl<'i> Query<'i, '_> {
         let is_at = |near: &Near<'i>| near.distance_m() <= AT_HOUSE;
         let is_on_street = || street.is_some_and(|(street, _)| street.distance_m() <= ON_STREET);
         // At the corner of two streets, a house is that of the farther one.
-        let contradicts = |near: &Near<'i>| is_of_other(near) && (is_on_street() || !is_at(near));
+        let contradicts = |near: &Near<'i>| match near.street() {
+            Some(own) if is_of_other(near) && is_at(near) => {
+                Ok(is_on_street() && !self.is_on(own, ON_STREET)?)
+            }
+            _ => Ok::<bool, Error>(is_of_other(near)),
+        };
         let near = address.filter(is_near).cloned();
         let near = near.map(|near| self.completed(near)).transpose()?;
         let near = match near {
-            Some(near) if contradicts(&near) => self.near(Layer::Addresses, radius, |item| {
+            Some(near) if contradicts(&near)? => self.near(Layer::Addresses, radius, |item| {
                 let is_of = |name| street.is_some_and(|(_, names)| names.has(name));
                 Ok(item.tag("addr:street")?.is_some_and(is_of) && item_is_address(item)?)
             })?,
@@ -187,8 +192,10 @@ impl<'i> Query<'i, '_> {
             Some(near) => self.node_of(near)?,
             None => None,
         };
-        let node = node.filter(|node| is_near(&node) && !contradicts(node));
-        let near = node.or(near);
+        let near = match node {
+            Some(node) if is_near(&&node) && !contradicts(&node)? => Some(node),
+            _ => near,
+        };
         let between = interpolation.filter(is_near).filter(|between| {
             // A number that is there is better than one between others.
             let is_nearer = near.as_ref().is_none_or(|near| {

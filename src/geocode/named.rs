@@ -119,6 +119,15 @@ impl<'i> Query<'i, '_> {
         })
     }
 
+    /// Whether a street with a name that is a spelling of `written` is within `radius` metres.
+    pub(super) fn is_on(&self, written: &'i str, radius: f64) -> Result<bool> {
+        let names = StreetNames::of(&[("name", written)]);
+        let street = self.near(Layer::Streets, radius, |item| {
+            Ok(has_name(&item.tags()?, &names))
+        })?;
+        Ok(street.is_some())
+    }
+
     /// The city that an address names: a boundary around the query point, an area that is such a place, or the nearest
     /// node.
     fn city_named(&self, written: &'i str, areas: &[Area<'i>]) -> Result<Option<NamedPlace<'i>>> {
