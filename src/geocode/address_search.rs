@@ -138,9 +138,12 @@ impl<'i> Query<'i, '_> {
     /// The nearest node in an area beside the query point that has what the address of the area lacks: a number, or the
     /// street of the same number.
     fn node_of(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
-        let has_number = has_text(&area.found.item, &NUMBERS);
-        let has_number = has_number.map_err(|error| self.index.damaged(&error))?;
-        if area.found.item.shape != Shape::Area || has_number && area.street().is_some() {
+        if area.found.item.shape != Shape::Area {
+            return Ok(None);
+        }
+        let mut numbers = NUMBERS.iter();
+        let has_number = numbers.any(|key| text_tag(&area.tags, key).is_some());
+        if has_number && area.street().is_some() {
             return Ok(None);
         }
         let node = self.node_in(&area.found.item, None)?;
