@@ -14,6 +14,10 @@ use crate::pbf::wire::Varints;
 pub(crate) struct BlockWalk<'a> {
     messages: Messages<'a>,
     current: Current<'a>,
+    /// The metadata of the current dense nodes, read up to the last node that was asked for it. Not a part of
+    /// [`DenseWalk`], so that nothing has to be dropped when the walk moves from one message to the next.
+    versions: Option<Box<InfoCursor<'a>>>,
+    infos: Option<Box<InfoCursor<'a>>>,
 }
 
 /// The object that was reached last.
@@ -24,7 +28,7 @@ enum Current<'a> {
     Single(ObjectKind, &'a [u8]),
 }
 
-/// Walks over dense nodes. The columns of tags and metadata are read up to the current node on request.
+/// Walks over dense nodes. The column of tags is read up to the current node on request.
 #[derive(Debug)]
 struct DenseWalk<'a> {
     nodes: &'a DenseNodes<'a>,
@@ -37,8 +41,6 @@ struct DenseWalk<'a> {
     /// The number of nodes whose tags were read so far, and the tags of the last of them.
     tags_read: usize,
     last_tags: &'a [u8],
-    versions: Option<Box<InfoCursor<'a>>>,
-    infos: Option<Box<InfoCursor<'a>>>,
 }
 
 impl Block<'_> {
@@ -47,6 +49,8 @@ impl Block<'_> {
         BlockWalk {
             messages: self.messages(),
             current: Current::Single(ObjectKind::Node, &[]),
+            versions: None,
+            infos: None,
         }
     }
 
@@ -121,6 +125,7 @@ impl<'a> BlockWalk<'a> {
                 let mut nodes = DenseWalk::new(dense);
                 nodes.next()?;
                 self.current = Current::Dense(nodes);
+                (self.versions, self.infos) = (None, None);
                 Ok(Some(ObjectKind::Node))
             }
         }
@@ -163,8 +168,12 @@ impl<'a> BlockWalk<'a> {
 
     /// The version, the time and the deletion of the object, the time in the units of the block.
     pub(crate) fn version_info(&mut self) -> Result<VersionInfo, FormatError> {
-        let info = match &mut self.current {
-            Current::Dense(nodes) => nodes.version_info()?,
+        let info = match &self.current {
+            Current::Dense(nodes) => {
+                let versions =
+                    (self.versions).get_or_insert_with(|| Box::new(nodes.nodes.versions()));
+                versions.at(nodes.read - 1)?
+            }
             Current::Single(_, message) => RawInfo::of_object(message)?,
         };
         Ok(info.version_info())
@@ -172,8 +181,11 @@ impl<'a> BlockWalk<'a> {
 
     /// The metadata of the object, in the units of the block.
     pub(crate) fn info(&mut self) -> Result<RawInfo, FormatError> {
-        match &mut self.current {
-            Current::Dense(nodes) => nodes.info(),
+        match &self.current {
+            Current::Dense(nodes) => {
+                let infos = (self.infos).get_or_insert_with(|| Box::new(nodes.nodes.infos()));
+                infos.at(nodes.read - 1)
+            }
             Current::Single(_, message) => RawInfo::of_object(message),
         }
     }
@@ -222,8 +234,6 @@ impl<'a> DenseWalk<'a> {
             tags: nodes.keys_vals.values(),
             tags_read: 0,
             last_tags: &[],
-            versions: None,
-            infos: None,
         }
     }
 
@@ -245,21 +255,6 @@ impl<'a> DenseWalk<'a> {
             self.tags_read += 1;
         }
         Ok(TagIds::Dense(self.last_tags))
-    }
-
-    /// The metadata, of which only version, time and visibility are read.
-    #[inline]
-    fn version_info(&mut self) -> Result<RawInfo, FormatError> {
-        let nodes = self.nodes;
-        let versions = (self.versions).get_or_insert_with(|| Box::new(nodes.versions()));
-        versions.at(self.read - 1)
-    }
-
-    #[inline]
-    fn info(&mut self) -> Result<RawInfo, FormatError> {
-        let nodes = self.nodes;
-        let infos = (self.infos).get_or_insert_with(|| Box::new(nodes.infos()));
-        infos.at(self.read - 1)
     }
 }
 
