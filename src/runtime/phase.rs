@@ -40,8 +40,9 @@ where
             queue.deliver(index, done);
         }
     };
+    let stop = || queue.stop();
     scope(|scope| {
-        let _workers = Workers::start(scope, jobs, worker, &queue)?;
+        let _workers = Workers::start(scope, jobs, &worker, &stop)?;
         while let Some((held, result)) = queue.next_result() {
             merge(result?)?;
             queue.release(held);
@@ -63,22 +64,24 @@ fn internal(panic: &(dyn Any + Send)) -> Error {
 
 /// The threads of a phase. Dropping this value stops the queue and joins the threads, however the phase ends. The scope
 /// alone would wait until the closures of the threads return, not until the threads end.
-struct Workers<'scope, 'q, I, R> {
+///
+/// It has no type parameters, so that the code that starts threads is compiled once and not for every phase.
+struct Workers<'scope, 'q> {
     threads: Vec<ScopedJoinHandle<'scope, ()>>,
-    queue: &'q Queue<I, R>,
+    stop: &'q dyn Fn(),
 }
 
-impl<'scope, 'q, I, R> Workers<'scope, 'q, I, R> {
+impl<'scope, 'q> Workers<'scope, 'q> {
     /// Starts `jobs` threads, or fewer if the system refuses more. Fails if not even one can be started.
     fn start(
         scope: &'scope Scope<'scope, '_>,
         jobs: usize,
-        worker: impl Fn() + Copy + Send + 'scope,
-        queue: &'q Queue<I, R>,
+        worker: &'scope (dyn Fn() + Sync),
+        stop: &'q dyn Fn(),
     ) -> Result<Self> {
         let mut workers = Self {
             threads: Vec::new(),
-            queue,
+            stop,
         };
         for _ in 0..jobs.max(1) {
             match spawn_in(scope, worker) {
@@ -95,9 +98,9 @@ impl<'scope, 'q, I, R> Workers<'scope, 'q, I, R> {
     }
 }
 
-impl<I, R> Drop for Workers<'_, '_, I, R> {
+impl Drop for Workers<'_, '_> {
     fn drop(&mut self) {
-        self.queue.stop();
+        (self.stop)();
         for thread in self.threads.drain(..) {
             // Panics of `work` were caught and became errors already.
             let _ = thread.join();
