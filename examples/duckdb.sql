@@ -1,7 +1,7 @@
 -- Questions to the features and tables of a file, for DuckDB 1.2 or later. No extension is needed.
 --
 --   pbfhogg export malta.osm.pbf -o malta.parquet
---   pbfhogg export malta.osm.pbf --partition geometry -o malta-features
+--   pbfhogg export malta.osm.pbf --partition geometry_type -o malta-features
 --   pbfhogg export malta.osm.pbf --raw -o malta-tables
 --   duckdb < duckdb.sql
 --
@@ -16,7 +16,7 @@ GROUP BY amenity ORDER BY features DESC, amenity LIMIT 5;
 
 -- Buildings by town, as far as they have an address.
 SELECT tags['addr:city'] AS town, count(*) AS buildings
-FROM 'malta-features/geometry=polygon/*.parquet'
+FROM 'malta-features/geometry_type=polygon/*.parquet'
 WHERE tags['building'] IS NOT NULL AND town IS NOT NULL
 GROUP BY town ORDER BY buildings DESC, town LIMIT 5;
 

@@ -1,6 +1,6 @@
 """Questions to the features of a file, for Apache Sedona on Spark: locally, or on a cluster.
 
-    pbfhogg export malta.osm.pbf --partition geometry -o malta-features
+    pbfhogg export malta.osm.pbf --partition geometry_type -o malta-features
     spark-submit --packages org.apache.sedona:sedona-spark-shaded-3.5_2.12:1.7.1,org.datasyslab:geotools-wrapper:1.7.1-28.5 \
         sedona.py malta-features
 
@@ -22,10 +22,9 @@ spark = (
     .getOrCreate()
 )
 spark.sparkContext.setLogLevel("ERROR")
-# The name of a partition, geometry=point, is that of a column; the parts are read one by one.
+features = spark.read.format("geoparquet").load(sys.argv[1])
 for part in ("point", "linestring", "polygon"):
-    features = spark.read.format("geoparquet").load(f"{sys.argv[1]}/geometry={part}")
-    features.createOrReplaceTempView(part)
+    features.where(features.geometry_type == part).createOrReplaceTempView(part)
 
 print("Length of roads by class, in kilometres:")
 spark.sql(

@@ -409,7 +409,7 @@ fn partitions_are_directories_by_the_type_of_the_geometry() {
         ("linestring", "LineString"),
         ("polygon", "MultiPolygon"),
     ] {
-        let part = parts.join(format!("geometry={name}/part-0000.parquet"));
+        let part = parts.join(format!("geometry_type={name}/part-0000.parquet"));
         let reader = open(&part);
         assert_eq!(
             geo(&reader)["columns"]["geometry"]["geometry_types"],
@@ -556,16 +556,29 @@ fn other_programs_read_the_features_that_osmium_exports() {
             assert!(done.unwrap().success());
             args.push(theirs);
         }
-        let done = Command::new(&script).args(&args).output().unwrap();
-        let has_readers = done.status.code() != Some(2);
-        if !available(
-            has_readers,
-            "the Parquet readers of Python cannot be installed",
-        ) {
-            return;
+        // The same table as a directory of partitions, which programs open by its root.
+        let partition = [
+            "-c",
+            config.to_str().unwrap(),
+            "--partition",
+            "geometry_type",
+        ];
+        let root = at(&format!("{name}.parts"));
+        let parts = export(&at("in.osm.pbf"), &root, &partition);
+        assert_eq!(parts["features"], summary["features"]);
+        for table in [args[0].clone(), root] {
+            args[0] = table;
+            let done = Command::new(&script).args(&args).output().unwrap();
+            let has_readers = done.status.code() != Some(2);
+            if !available(
+                has_readers,
+                "the Parquet readers of Python cannot be installed",
+            ) {
+                return;
+            }
+            let stderr = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success(), "{name}: {stderr}");
+            println!("{name}:\n{}", String::from_utf8_lossy(&done.stdout));
         }
-        let stderr = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{name}: {stderr}");
-        println!("{name}:\n{}", String::from_utf8_lossy(&done.stdout));
     }
 }

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
   pbfhogg export berlin.osm.pbf -u type_id -a timestamp,version -f geojsonseq | tippecanoe -o berlin.mbtiles
   pbfhogg export berlin.osm.pbf --geometry-types polygon -a type,id -o areas.pg
   pbfhogg export berlin.osm.pbf -o berlin.parquet --column highway,building
-  pbfhogg export berlin.osm.pbf --partition geometry -o berlin-features
+  pbfhogg export berlin.osm.pbf --partition geometry_type -o berlin-features
   pbfhogg export berlin.osm.pbf --raw -o berlin-tables
   pbfhogg export berlin.osm.pbf -e -o berlin.geojson 2> errors.txt
   pbfhogg export -C > export.json

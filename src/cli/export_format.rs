@@ -7,7 +7,11 @@ use crate::formats::{
     PageCompression, TagColumn, TextCompression, UniqueId,
 };
 use anyhow::{Result, anyhow, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::path::Path;
+
+/// The partition key that is the type of the geometry.
+const PARTITION_KEY: &str = "geometry_type";
 
 /// The form of the features.
 #[derive(Debug, clap::Args)]
@@ -31,7 +35,7 @@ pub struct FormatArgs {
     )]
     output_format: Option<String>,
     /// GeoParquet: write a directory with a part for each type of geometry, and files of at most 500 MB
-    #[arg(long, value_name = "BY", value_parser = ["geometry"], help_heading = "GeoParquet")]
+    #[arg(long, value_name = "BY", value_parser = partition_keys(), help_heading = "GeoParquet")]
     partition: Option<String>,
     /// Parquet: write the objects themselves, without geometries, as tables of nodes, ways and relations in a directory
     #[arg(long, conflicts_with = "partition", help_heading = "GeoParquet")]
@@ -112,7 +116,9 @@ impl FormatArgs {
                 "bbox",
                 "geometry",
             ];
-            if own.contains(&key.as_str()) || options.tag_columns.contains(key) {
+            // Readers take the key of the partitions for a column, too.
+            let is_partition = options.is_partitioned && key == PARTITION_KEY;
+            if own.contains(&key.as_str()) || options.tag_columns.contains(key) || is_partition {
                 bail!("--column {key}: the table has a column of that name already");
             }
             options.tag_columns.push(key.clone());
@@ -154,6 +160,11 @@ impl FormatArgs {
 
 fn is_geoparquet(name: &str) -> bool {
     matches!(name.to_ascii_lowercase().as_str(), "geoparquet" | "parquet")
+}
+
+/// The keys by which a table is partitioned. The first version of the program had `geometry`.
+fn partition_keys() -> PossibleValuesParser {
+    [PossibleValue::new(PARTITION_KEY).alias("geometry")].into()
 }
 
 fn parse_version(text: &str) -> Result<GeoParquetVersion, String> {

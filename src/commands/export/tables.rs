@@ -210,7 +210,7 @@ impl<'t> TableWriter<'t> {
                 }
                 _ => (partition, 0),
             };
-            let directory = format!("geometry={}", partition_name(partition));
+            let directory = format!("geometry_type={}", partition_name(partition));
             let name = format!("part-{:04}.parquet", self.place.1);
             if let Some(directories) = &mut self.directory {
                 let output = directories.open_below(&directory, &name)?;

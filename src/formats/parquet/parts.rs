@@ -17,7 +17,10 @@ pub(crate) fn is_part(path: &Path, file: &File) -> bool {
     is_name(path) && is_own(file).unwrap_or(false)
 }
 
-/// Whether a path is that of a part: `geometry=…/part-….parquet` or `type=…/part-….parquet`.
+/// The partition keys of the directories that this program writes. `geometry` was the key of earlier versions.
+const KEYS: [&str; 3] = ["geometry_type=", "type=", "geometry="];
+
+/// Whether a path is that of a part, such as `geometry_type=point/part-0000.parquet`.
 fn is_name(path: &Path) -> bool {
     let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
     let [directory, name] = names.as_slice() else {
@@ -27,8 +30,7 @@ fn is_name(path: &Path) -> bool {
         .strip_prefix("part-")
         .and_then(|name| name.strip_suffix(".parquet"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    (directory.starts_with("geometry=") || directory.starts_with("type="))
-        && number.is_some_and(is_number)
+    KEYS.iter().any(|key| directory.starts_with(key)) && number.is_some_and(is_number)
 }
 
 /// Whether a file is a Parquet file of this program.
@@ -57,6 +59,7 @@ mod tests {
             is_part(Path::new(name), &File::open(&path).unwrap())
         };
         let good = b"PAR1...pbfhogg version 1.2PAR1";
+        assert!(is("geometry_type=point/part-0000.parquet", good));
         assert!(is("geometry=point/part-0000.parquet", good));
         assert!(is("type=node/part-10000.parquet", good));
         for name in [
