@@ -1,7 +1,7 @@
-//! The allocator of the program: memory that cannot be had is one line on standard error and exit status 2.
+//! The allocator of the program. If an allocation fails, it prints one line to standard error and exits with status 2.
 //!
-//! The standard library would end the process by a signal. Its hook for this is not stable, and `try_reserve` reaches
-//! neither the collections that grow element by element nor those of other crates.
+//! The standard library would abort the process with a signal. Its hook for failed allocations is not stable, and
+//! `try_reserve` covers neither collections that grow element by element nor those of other crates.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// An allocator that ends the process if `A` has no memory left.
 pub struct OrEnd<A>(pub A);
 
-// SAFETY: every call is passed on as it is, and its result is returned as it is unless it is null.
+// SAFETY: every call is forwarded unchanged, and its result is returned unchanged unless it is null.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -38,10 +38,10 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
     }
 }
 
-/// Lets large blocks go back to the system when they are freed.
+/// Makes glibc return large blocks to the system when they are freed.
 ///
 /// By default, glibc keeps up to 32 MiB of each heap once a block of that size has been freed, so that the memory of
-/// one phase of a command stays beside that of the next. Buffers that are used again and again are smaller.
+/// one phase of a command would still be held in the next phase. The buffers that commands reuse are smaller.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn give_back_large_blocks() {
     const LARGE: libc::c_int = 4 << 20;
@@ -64,13 +64,13 @@ fn or_end(block: *mut u8, size: usize) -> *mut u8 {
     block
 }
 
-/// Says that memory is used up, and ends the process. Takes no memory, and no lock that this thread may hold. Outputs
-/// that have no name yet vanish with the process.
+/// Reports that no memory is left, and ends the process. It does not allocate, and acquires no lock that this thread
+/// may hold. The system removes outputs that are still unnamed temporary files.
 #[cold]
 #[inline(never)]
 fn end(size: usize) -> ! {
     static IS_ENDING: AtomicBool = AtomicBool::new(false);
-    // If several threads come here, only one writes the message.
+    // If several threads fail at once, only one writes the message.
     while IS_ENDING.swap(true, Ordering::SeqCst) {
         std::thread::sleep(std::time::Duration::from_secs(1));
     }
@@ -86,8 +86,8 @@ fn end(size: usize) -> ! {
     leave(said)
 }
 
-/// Writes a line to standard error, and ends the process without running what is registered for its end: that may wait
-/// for a lock that this thread holds.
+/// Writes a line to standard error, and ends the process without running its exit handlers, because these may wait for
+/// a lock that this thread holds.
 #[cfg(target_os = "linux")]
 fn leave(line: &[u8]) -> ! {
     // SAFETY: the pointer and the length are those of a slice, and `_exit` has no precondition.

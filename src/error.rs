@@ -1,4 +1,4 @@
-//! The error types. An error message is one line that names the cause and, where they are known, the file and the
+//! The error types. An error message is one line. It names the cause and, where they are known, the file and the
 //! position in the file.
 
 use std::borrow::Cow;
@@ -8,31 +8,32 @@ use std::{fmt, io};
 /// The result of functions that read or write files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The kind of an [`Error`], for callers that decide what to do about it.
+/// The kind of an [`Error`], for callers that handle errors differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A file or a directory does not exist.
     NotFound,
-    /// The output exists, and the options do not allow to replace it.
+    /// The output exists, and the options do not allow replacing it.
     Exists,
-    /// The system does not permit to read or write a file.
+    /// The operating system denies permission to read or write a file.
     Denied,
     /// A file ends too early.
     Truncated,
     /// A file violates its format.
     Damaged,
-    /// A file is not OSM data, or not in a format that the function reads.
+    /// A file is not OSM data, or is not in a format that the function reads.
     NotOsm,
     /// The objects of a file are not in the order that the function needs.
     Unsorted,
-    /// A file is valid, but the function cannot use it: a history file, a feature that is not known, a missing index.
+    /// A file is valid, but the function cannot use it, because it is a history file, needs an unknown feature, or
+    /// lacks an index, for example.
     Unsupported,
-    /// The options contradict each other or the environment, such as a limit of memory.
+    /// The options contradict each other, or do not fit the environment, such as a memory limit.
     Usage,
     /// The caller ended the work with [`Context::cancel`](crate::Context::cancel).
     Cancelled,
-    /// The reader of standard output or of a pipe closed it.
+    /// The reader of standard output or of another pipe closed the pipe.
     Closed,
     /// Another error of the operating system, such as a full disk.
     Io,
@@ -66,14 +67,14 @@ pub enum Error {
         /// The cause.
         source: FormatError,
     },
-    /// A text input (a change file, OSM XML or OPL) violates its format.
+    /// A text input violates its format, for example a change file, OSM XML or OPL.
     #[error("{}: line {line}, column {column}: {cause}", path.display())]
     Text {
         /// The file concerned.
         path: PathBuf,
-        /// Line number, counted from 1.
+        /// The line number, counted from 1.
         line: u64,
-        /// Column in bytes, counted from 1.
+        /// The column in bytes, counted from 1.
         column: u64,
         /// The cause.
         cause: String,
@@ -87,24 +88,25 @@ pub enum Error {
         kind: ErrorKind,
         /// The cause.
         cause: String,
-        /// The way out for a user of the program, in terms of its options; see [`Error::advice`].
+        /// Advice for a user of the program that names its options; see [`Error::advice`].
         advice: Option<Cow<'static, str>>,
     },
     /// The command cannot run with these options or in this environment.
     #[error("{0}")]
     Usage(String),
-    /// The reader of standard output closed the pipe, as `head` does. The program ends without a message.
+    /// The reader of standard output closed the pipe, as `head` does. The command-line program then exits without a
+    /// message.
     #[error("standard output was closed")]
     ClosedPipe,
     /// The caller ended the work with [`Context::cancel`](crate::Context::cancel).
     #[error("cancelled")]
     Cancelled,
-    /// A bug in this program.
+    /// A bug in this crate.
     #[error("internal error: {0} (please report this)")]
     Internal(String),
 }
 
-/// The message of an operating system error, without the error number at its end.
+/// Returns the message of an operating system error without the error number at its end.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" (os error ") {
@@ -114,7 +116,7 @@ fn reason(error: &io::Error) -> String {
 }
 
 impl Error {
-    /// An error of a system call on a file. A broken pipe becomes [`Error::ClosedPipe`].
+    /// Creates an error about a system call on a file that failed. A broken pipe becomes [`Error::ClosedPipe`].
     pub fn io(path: &Path, action: &'static str, source: io::Error) -> Self {
         if source.kind() == io::ErrorKind::BrokenPipe {
             return Self::ClosedPipe;
@@ -126,12 +128,12 @@ impl Error {
         }
     }
 
-    /// An error about a file as a whole, of the kind [`ErrorKind::Unsupported`].
+    /// Creates an error about a file as a whole, of the kind [`ErrorKind::Unsupported`].
     pub fn file(path: &Path, cause: impl Into<String>) -> Self {
         Self::file_of(path, ErrorKind::Unsupported, cause)
     }
 
-    /// An error about a file as a whole.
+    /// Creates an error of the given kind about a file as a whole.
     pub fn file_of(path: &Path, kind: ErrorKind, cause: impl Into<String>) -> Self {
         Self::File {
             path: path.to_owned(),
@@ -141,7 +143,7 @@ impl Error {
         }
     }
 
-    /// The same error with advice for users of the program.
+    /// Returns the same error with advice for users of the program. Has no effect on errors other than [`Error::File`].
     #[must_use]
     pub(crate) fn advise(mut self, text: impl Into<Cow<'static, str>>) -> Self {
         if let Self::File { advice, .. } = &mut self {
@@ -150,7 +152,7 @@ impl Error {
         self
     }
 
-    /// The kind of the error.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { source, .. } => match source.kind() {
@@ -170,8 +172,8 @@ impl Error {
         }
     }
 
-    /// The way out for a user of the program, in terms of its options, which the message does not name. The program
-    /// prints it behind the message.
+    /// Returns advice for a user of the program that names its options. The message of the error does not contain the
+    /// advice; the program prints it after the message.
     pub fn advice(&self) -> Option<Cow<'static, str>> {
         match self {
             Self::Io { path, action, .. }
@@ -189,10 +191,10 @@ impl Error {
     }
 }
 
-/// A violation of the format in the bytes of an input.
+/// A violation of a format in the bytes of an input.
 ///
-/// The error carries the cause alone ("DenseNodes: 8000 ids but 7999 latitudes"); the code that reads the file adds
-/// the file name, the index of the blob and its byte offset.
+/// The error contains only the cause ("DenseNodes: 8000 ids but 7999 latitudes"). The code that reads the file adds the
+/// file name, the index of the blob and its byte offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormatError {
     cause: Cow<'static, str>,
@@ -201,7 +203,7 @@ pub struct FormatError {
 }
 
 impl FormatError {
-    /// An error with a fixed cause.
+    /// Creates an error with a fixed cause.
     pub const fn new(cause: &'static str) -> Self {
         Self {
             cause: Cow::Borrowed(cause),
@@ -209,7 +211,7 @@ impl FormatError {
         }
     }
 
-    /// An error whose cause names values found in the input.
+    /// Creates an error whose cause names values found in the input.
     pub fn with(cause: impl Into<String>) -> Self {
         Self {
             cause: Cow::Owned(cause.into()),
@@ -217,7 +219,8 @@ impl FormatError {
         }
     }
 
-    /// The same error with `place` before the cause: the part of the input that is wrong, such as a protobuf message.
+    /// Returns the same error with `place` before the cause. `place` names the part of the input that is wrong, such as
+    /// a protobuf message.
     #[must_use]
     pub fn within(self, place: &str) -> Self {
         Self {
@@ -226,7 +229,7 @@ impl FormatError {
         }
     }
 
-    /// An error with a fixed cause: the input ends too early.
+    /// Creates an error with a fixed cause for an input that ends too early.
     pub(crate) const fn truncated(cause: &'static str) -> Self {
         Self {
             cause: Cow::Borrowed(cause),

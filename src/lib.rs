@@ -5,7 +5,7 @@
 //! | read every object, on one core or on all | [`ElementReader`] |
 //! | write a file object by object | [`ElementWriter`] |
 //! | read blob by blob | [`PbfFile`], [`BlobPlan`], [`BlobDecoder`], [`Block`] |
-//! | say what is at a place | [`geocode::GeocodeIndex`] |
+//! | look up what is at a place | [`geocode::GeocodeIndex`] |
 //! | run what the `pbfhogg` program does | [`commands`] |
 //!
 //! ```no_run
@@ -24,9 +24,9 @@
 //! # Ok::<(), pbfhogg::Error>(())
 //! ```
 //!
-//! Coordinates are integers: nanodegrees (`nano`) or units of 1e-7 degree (`_e7`, `decimicro`). Lengths are in bytes,
-//! times in seconds since 1970. A function that reads or writes fails with an [`Error`] that names the cause and, where
-//! they are known, the file, the blob and the offset of the blob.
+//! Coordinates are integers, in nanodegrees (`nano`) or in units of 1e-7 degree (`_e7`, `decimicro`). Lengths are in
+//! bytes, and times in seconds since 1970. A function that reads or writes fails with an [`Error`] that names the cause
+//! and, where they are known, the file, the blob and the offset of the blob.
 //!
 //! Writing is as short:
 //!
@@ -48,9 +48,9 @@
 //! - `cli`: the program. It needs all others.
 //! - `parquet`: [`commands::export`] to GeoParquet and to tables.
 //! - `serve`: the HTTP service of the reverse geocoder.
-//! - `update`: [`commands::update`] from web servers. Without it, servers in directories can be used.
+//! - `update`: [`commands::update`] from web servers. Without it, updates come only from local directories.
 
-// The layers re-export what tests and benchmarks use by the feature `unstable`.
+// The layers re-export items that only tests and benchmarks use, through the feature `unstable`.
 #![cfg_attr(not(feature = "unstable"), allow(unused_imports))]
 
 mod area;
@@ -81,21 +81,24 @@ mod system;
 pub mod unstable;
 
 pub mod read {
-    //! Reading files: objects on one core or on all, blob by blob, from a stream, by their ids.
+    //! Reading files object by object, on one core or on all; blob by blob; from a stream; or by ids.
     //!
     //! | to | use |
     //! |---|---|
     //! | visit every object in order | [`ElementReader::for_each`], [`try_for_each`](ElementReader::try_for_each) |
     //! | find one object, and stop | [`ElementReader::find_map`] |
-    //! | use every core | [`ElementReader::par_fold`], [`par_try_fold`](ElementReader::par_try_fold), [`par_map_reduce`](ElementReader::par_map_reduce) |
+    //! | use every core | [`ElementReader::par_fold`], [`par_try_fold`], [`par_map_reduce`] |
     //! | get objects by their ids | [`ElementReader::ids`] |
-    //! | read XML, OPL, o5m, too | [`open`] |
-    //! | read standard input or a socket while it comes | [`BlobStream`] |
-    //! | have an iterator, and threads of your own | [`ElementReader::blobs`], [`DataBlob::decode`], [`DataBlock::objects`] |
+    //! | also read XML, OPL and o5m | [`open`] |
+    //! | read standard input or a socket while data arrives | [`BlobStream`] |
+    //! | iterate on threads of your own | [`ElementReader::blobs`], [`DataBlob::decode`], [`DataBlock::objects`] |
     //! | choose blobs by their entries in an index | [`PbfFile`], [`BlobPlan`], [`BlobDecoder`] |
     //!
-    //! An [`Element`] borrows from its block: tags and references are decoded when they are asked for. An [`Object`] is a
-    //! copy with lists, which can be changed and written.
+    //! [`par_try_fold`]: ElementReader::par_try_fold
+    //! [`par_map_reduce`]: ElementReader::par_map_reduce
+    //!
+    //! An [`Element`] borrows from its block, and its tags and references are decoded on access. An [`Object`] is an
+    //! owned copy, which can be changed and written.
 
     pub use crate::engine::open_any as open;
     pub use crate::file::{
@@ -112,11 +115,11 @@ pub mod read {
 }
 
 pub mod write {
-    //! Writing files: object by object, or blocks from several threads.
+    //! Writing files object by object, or in blocks from several threads.
     //!
-    //! [`ElementWriter`] takes objects one by one, compresses on every core, and writes PBF with a table of contents or, with
-    //! [`OutputOptions::format`], OSM XML, OPL or another format. To make blocks on threads of your own, give each a
-    //! [`FrameEncoder`], and pass its frames to one [`PbfWriter`]:
+    //! [`ElementWriter`] accepts objects one by one, compresses on every core, and writes PBF with a table of contents
+    //! or, with [`OutputOptions::format`], OSM XML, OPL or another format. To make blocks on threads of your own, give
+    //! each a [`FrameEncoder`], and pass its frames to one [`PbfWriter`]:
     //!
     //! ```
     //! use pbfhogg::write::{FrameEncoder, PbfWriter};
@@ -147,7 +150,7 @@ pub mod write {
     //! # Ok::<(), Box<dyn std::error::Error>>(())
     //! ```
     //!
-    //! A file gets its name when it is complete and on the disk; [`OutputTarget::writer`] is a stream to any
+    //! A file gets its name when it is complete and on disk. [`OutputTarget::writer`] is a stream to any
     //! [`Write`](std::io::Write).
 
     pub use crate::engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};
@@ -174,8 +177,8 @@ pub mod model {
 pub mod areas {
     //! Objects with their geometries, and the assembly of polygons from ways.
     //!
-    //! [`FeatureReader`] reads a file and gives points, lines and polygons. [`assemble`] makes polygons of ways that you have.
-    //! Coordinates are integers, in units of 1e-7 degree, and so is all arithmetic.
+    //! [`FeatureReader`] reads a file and returns points, lines and polygons. [`assemble`] makes polygons of ways in
+    //! memory. Coordinates are integers in units of 1e-7 degree, and all arithmetic uses integers.
 
     pub use crate::area::{
         AreaNode, AreaPolygon, AreaProblem, AreaWay, Assembly, OpenRings, ProblemKind, Role,

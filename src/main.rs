@@ -5,7 +5,7 @@ mod allocator;
 use allocator::OrEnd;
 use std::process::ExitCode;
 
-/// The allocator of musl gives every large block back to the system at once, which takes up to a third of a run.
+/// The allocator of musl returns every large block to the system at once, which can cost up to a third of the run time.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: OrEnd<mimalloc::MiMalloc> = OrEnd(mimalloc::MiMalloc);

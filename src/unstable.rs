@@ -1,11 +1,11 @@
-//! The layers of the crate as its tests and benchmarks use them, behind the feature `unstable`. They change without
-//! notice.
+//! The internal layers of the crate, for its tests and benchmarks. Available with the feature `unstable`. May change
+//! without notice.
 
 /// Assembly of polygons.
 pub mod area {
     pub use crate::area::*;
 }
-/// PBF files: plans, blobs, passes, writers.
+/// PBF files, with plans, blobs, passes and writers.
 pub mod file {
     pub use crate::file::*;
 }
@@ -13,11 +13,11 @@ pub mod file {
 pub mod formats {
     pub use crate::formats::*;
 }
-/// Shapes, and an index of regions.
+/// Shapes and an index of regions.
 pub mod geometry {
     pub use crate::geometry::*;
 }
-/// Sets and maps of ids, stores of locations, sorters of rows.
+/// Sets and maps of ids, stores of locations, and sorters of rows.
 pub mod index {
     pub use crate::index::*;
 }
@@ -29,7 +29,7 @@ pub mod io {
 pub mod net {
     pub use crate::net::*;
 }
-/// Ids, kinds, locations, times, expressions of tags.
+/// Ids, kinds, locations, times and tag expressions.
 pub mod osm {
     pub use crate::osm::*;
 }
@@ -37,15 +37,15 @@ pub mod osm {
 pub mod pbf {
     pub use crate::pbf::*;
 }
-/// Regions from files.
+/// Readers of region files.
 pub mod region_file {
     pub use crate::region_file::*;
 }
-/// States of servers of change files.
+/// Replication servers, with their states and change files.
 pub mod replication {
     pub use crate::replication::*;
 }
-/// Contexts, progress, parallel phases.
+/// Contexts, progress and parallel phases.
 pub mod runtime {
     pub use crate::runtime::*;
 }

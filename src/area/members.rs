@@ -14,17 +14,17 @@ pub(crate) struct MemberWays {
     pub missing: Option<MissingMember>,
 }
 
-/// A member way, or a node of one, that is not in the file.
+/// A member way that is not in the file, or a node of a member way that is missing or has no location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingMember {
-    /// The way with this id.
+    /// The id of a way that is not in the file.
     Way(i64),
-    /// A node of a way, given by the id of the way and the id of the node: it is missing or has no location.
+    /// The id of a way, and the id of its first node that is missing or has no location.
     NodeOf(i64, i64),
 }
 
 impl MemberWays {
-    /// Reads the member ways from a store. Replaces the contents of `nodes` by the nodes of all of them.
+    /// Reads the member ways from a store. Replaces the contents of `nodes` with the nodes of all ways that were found.
     pub(crate) fn read<'m>(
         members: impl Iterator<Item = Member<'m>>,
         ways: &WayStore,

@@ -1,17 +1,17 @@
 //! Assembles areas: the polygons inside closed ways, and inside the member ways of multipolygon and boundary relations.
 //!
-//! The inside of an area is defined by the even-odd rule over the segments of its ways. Roles are checked, and have no
-//! other effect. Coordinates and all arithmetic are integers: nothing is rounded.
+//! The inside of an area is defined by the even-odd rule over the segments of its ways. Roles are checked, but have no
+//! other effect. All coordinates and arithmetic are integers, so that nothing is rounded.
 //!
 //! The steps:
 //!
 //! 1. The ways are cut into segments (`segments`). Two equal segments cancel each other. A way that is a member twice
 //!    counts once.
 //! 2. Segments that cross or overlap, and locations where an odd number of segments ends, make the area invalid.
-//! 3. For each connected group of segments, a ray to infinity tells on which side of one segment the inside lies.
-//!    Inside and outside alternate around each location, which gives the sides of the other segments (`sides`).
-//! 4. Each boundary is followed with the inside on its left, and cut where it meets itself (`rings`). The pieces are
-//!    rings: counter-clockwise around polygons, clockwise around holes.
+//! 3. For each connected group of segments, a ray to infinity determines on which side of one segment the inside lies.
+//!    Inside and outside alternate around each location, which determines the sides of the other segments (`sides`).
+//! 4. Each boundary is followed with the inside on its left, and cut where it meets itself (`rings`). The resulting
+//!    rings run counter-clockwise around polygons and clockwise around holes.
 //!
 //! No step backtracks. Where rings touch, they are cut so that the inside of each polygon is connected.
 
@@ -54,7 +54,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role with a name.
+    /// Returns the role with the given name.
     pub fn of(name: &str) -> Self {
         match name {
             "outer" => Self::Outer,
@@ -80,7 +80,7 @@ pub struct AreaWay<'a> {
 pub struct AreaPolygon {
     /// The ring around the polygon, counter-clockwise.
     pub outer: Vec<Point>,
-    /// The rings around holes, clockwise. They meet each other and the outer ring in single corners only.
+    /// The rings around the holes, clockwise. Holes touch each other and the outer ring only at single corners.
     pub holes: Vec<Vec<Point>>,
 }
 
@@ -90,11 +90,11 @@ pub struct AreaPolygon {
 pub enum ProblemKind {
     /// A ring is open: an odd number of segments ends at a node.
     OpenRing,
-    /// Two segments cross, or one ends on the other.
+    /// Two segments cross, or a segment ends in the middle of another.
     Crossing,
-    /// Two segments overlap in part.
+    /// Two collinear segments partly overlap.
     Overlap,
-    /// There are no segments, or all cancel each other.
+    /// There are no segments, or all segments cancel each other.
     NoArea,
     /// A segment occurs more than once. Pairs of equal segments cancel each other.
     DuplicateSegment,
@@ -107,7 +107,7 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// Whether the problem makes the area invalid. Other problems do not change the polygons.
+    /// Whether the problem makes the area invalid. Otherwise, the problem has no effect on the polygons.
     pub const fn is_error(self) -> bool {
         match self {
             Self::OpenRing | Self::Crossing | Self::Overlap | Self::NoArea => true,
@@ -118,17 +118,17 @@ impl ProblemKind {
     }
 }
 
-/// A problem of an area, and its place.
+/// A problem of an area, with its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AreaProblem {
     /// The kind of the problem.
     pub kind: ProblemKind,
-    /// The location. That of a crossing is rounded.
+    /// The location of the problem, if it has one. The location of a crossing is rounded.
     pub point: Option<Point>,
     /// The id of the node at the location, if there is one.
     pub node: Option<i64>,
-    /// The ids of the ways. The second is `None` if the problem concerns one way.
+    /// The ids of the ways concerned. The second id is `None` if the problem concerns one way.
     pub ways: [Option<i64>; 2],
 }
 
@@ -140,7 +140,7 @@ impl fmt::Display for AreaProblem {
 }
 
 impl AreaProblem {
-    /// Describes the problem. The way with the id `it` is called "it", after a text that names the way.
+    /// Describes the problem. If the way with the id `it` has been named in the preceding output, it is called "it".
     pub(crate) fn describe(&self, it: Option<i64>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_one = self.ways[0] == self.ways[1] || self.ways[1].is_none();
         let ways = match self.ways {
@@ -201,19 +201,19 @@ impl Assembly {
     }
 }
 
-/// The treatment of open rings.
+/// How to treat open rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OpenRings {
-    /// They make the area invalid.
+    /// Open rings make the area invalid.
     #[default]
     Refuse,
-    /// Their segments are left out, and the closed rings remain. This is for relations that an extract has cut off.
-    /// Outer rings that consist of inner members alone are left out, too, because their own outer ring is missing.
+    /// Segments of open rings are left out, and the closed rings remain. This is for relations that an extract has cut.
+    /// Outer rings whose ways all have the role `inner` are left out, too, because the ring around them is missing.
     LeaveOut,
 }
 
-/// Assembles the polygons that ways bound.
+/// Assembles the polygons that are bounded by ways.
 ///
 /// # Memory
 ///
@@ -239,7 +239,8 @@ pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
         }
         let sides = sides::Sides::of(&segments, &corners);
         let rings = rings::Rings::of(&segments, &corners, &sides);
-        // Rings within a hole whose outer ring is missing change their side with it.
+        // If a hole has lost its outer ring, the rings within the hole are on the wrong side, too. Without the hole,
+        // they are right.
         if open_rings == OpenRings::LeaveOut
             && let Some(is_kept) = rings.without_lone_holes(&segments)
         {

@@ -17,13 +17,13 @@ struct Ring {
 /// The rings of an area.
 pub(super) struct Rings {
     rings: Vec<Ring>,
-    /// The boundaries of each polygon as a disjoint-set forest: the parent of each boundary.
+    /// The parent of each boundary in a disjoint-set forest. Each set contains the boundaries of one polygon.
     polygon: Vec<usize>,
     /// The index of the ring of each segment.
     ring_of: Vec<u32>,
 }
 
-/// A boundary that is being followed: corners, and the segment after each.
+/// The corners of a boundary that is being followed, and the segment that follows each corner.
 struct Path {
     corners: Vec<usize>,
     segments: Vec<u32>,
@@ -60,7 +60,8 @@ impl Rings {
         rings
     }
 
-    /// Follows the boundary of a segment with the inside on the left, and adds its rings.
+    /// Follows the boundary that contains the segment `start`, with the inside on the left, and adds the rings of the
+    /// boundary.
     fn follow(
         &mut self,
         start: u32,
@@ -81,7 +82,7 @@ impl Rings {
             let is_forward = sides.inside_is_left[segment as usize];
             let (corner, _) = corners.place_of(segment, is_forward);
             if position[corner] != usize::MAX {
-                // The boundary meets itself: the path since then is a ring.
+                // The boundary meets itself, so that the path since the first visit to the corner is a ring.
                 self.cut(&mut path, position[corner], segments, corners, position);
             }
             position[corner] = path.corners.len();
@@ -92,7 +93,7 @@ impl Rings {
         self.cut(&mut path, 0, segments, corners, position);
     }
 
-    /// Removes the end of a path from index `at` on, and adds it as a ring.
+    /// Removes the corners and segments of a path from index `at` on, and adds them as a ring.
     fn cut(
         &mut self,
         path: &mut Path,
@@ -120,7 +121,7 @@ impl Rings {
         });
     }
 
-    /// The root of a boundary in the disjoint-set forest.
+    /// Returns the root of a boundary in the disjoint-set forest.
     fn polygon_of(&self, mut boundary: usize) -> usize {
         while self.polygon[boundary] != boundary {
             boundary = self.polygon[boundary];
@@ -157,9 +158,11 @@ impl Rings {
         }
     }
 
-    /// The flags of the segments that remain when lone holes are left out; `None` if there are no lone holes. A lone
-    /// hole is an outer ring that consists of inner members alone: its own outer ring is missing. If lone holes may
-    /// contain each other, only the outermost are left out, because the others may then be holes.
+    /// Returns for each segment whether it is kept when lone holes are left out, or `None` if there are no lone holes.
+    ///
+    /// A lone hole is an outer ring whose ways all have the role `inner`, because the ring around the hole is missing.
+    /// If the bounding boxes of lone holes are nested, only the outermost are left out, because the inner ones may then
+    /// be holes.
     pub(super) fn without_lone_holes(&self, segments: &Segments<'_>) -> Option<Vec<bool>> {
         let mut is_lone: Vec<bool> = self.rings.iter().map(|ring| ring.is_outer).collect();
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {
@@ -173,7 +176,7 @@ impl Rings {
         is_any.then(|| self.ring_of.iter().map(is_kept).collect())
     }
 
-    /// Clears the flags of rings whose bounding box lies in that of another flagged ring.
+    /// Clears the flags of the flagged rings whose bounding box lies in the bounding box of another flagged ring.
     fn retain_outermost(&self, flags: &mut [bool]) {
         let marked = (0..)
             .zip(&self.rings)
@@ -204,7 +207,7 @@ impl Rings {
         }
     }
 
-    /// The polygons with their holes, both in the order of their smallest corners.
+    /// Returns the polygons with their holes. Polygons and holes are in the order of their smallest corners.
     pub(super) fn into_polygons(mut self) -> Vec<AreaPolygon> {
         let rings = std::mem::take(&mut self.rings);
         let (outers, holes): (Vec<_>, Vec<_>) = rings.into_iter().partition(|ring| ring.is_outer);

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 /// A segment between two different locations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// The western end; the southern end of a vertical segment.
+    /// The western end, or the southern end of a vertical segment.
     pub first: Point,
     /// The other end.
     pub second: Point,
@@ -16,7 +16,7 @@ pub(super) struct Segment {
     pub way: u32,
 }
 
-/// The segments of an area, sorted by their ends: west before east, then south before north.
+/// The segments of an area, sorted by their ends. West precedes east, then south precedes north.
 pub(super) struct Segments<'a> {
     pub ways: &'a [AreaWay<'a>],
     pub list: Vec<Segment>,
@@ -27,14 +27,14 @@ pub(super) fn from_west(a: Point, b: Point) -> Ordering {
     (a.lon_e7, a.lat_e7).cmp(&(b.lon_e7, b.lat_e7))
 }
 
-/// The index of the first point by [`from_west`]; 0 without points.
+/// Returns the index of the first point in the order of [`from_west`]; 0 if there are no points.
 pub(super) fn westernmost(points: &[Point]) -> usize {
     let indices = 0..points.len();
     let first = indices.min_by(|a, b| from_west(points[*a], points[*b]));
     first.unwrap_or(0)
 }
 
-/// The side of the line from `a` to `b` on which a point lies: positive is left.
+/// Returns on which side of the line from `a` to `b` a point lies. Positive is left.
 pub(super) fn turn(a: Point, b: Point, point: Point) -> i128 {
     Edge { from: a, to: b }.side(HalfUnitPoint::of(point))
 }
@@ -52,7 +52,7 @@ impl Segment {
         (self.first, self.second)
     }
 
-    /// The side of the segment on which a point lies: `Greater` is left, seen from the first end.
+    /// Returns on which side of the segment a point lies. `Greater` is left, seen from the first end.
     pub(super) fn side(&self, point: Point) -> Ordering {
         turn(self.first, self.second, point).cmp(&0)
     }
@@ -65,18 +65,18 @@ impl Segment {
     }
 }
 
-/// The relation of two different segments.
+/// How two different segments meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meeting {
-    /// They share no point, or only an end of both.
+    /// The segments share no point, or only a point that is an end of both.
     Allowed,
-    /// They cross, or an end of one lies within the other.
+    /// The segments cross, or an end of one lies within the other.
     Crossing,
-    /// They are collinear, and share more than one point.
+    /// The segments are collinear, and share more than one point.
     Overlap,
 }
 
-/// The relation of two segments. The second must not begin west of the first.
+/// Returns how two segments meet. The second must not begin west of the first.
 fn meeting(a: &Segment, b: &Segment) -> Meeting {
     match a.edge().relation_to(&b.edge()) {
         EdgeRelation::Apart => Meeting::Allowed,
@@ -85,7 +85,7 @@ fn meeting(a: &Segment, b: &Segment) -> Meeting {
             let is_on_line = |point| a.side(point) == Ordering::Equal;
             let ends = [b.first, b.second];
             if is_on_line(b.first) && is_on_line(b.second) {
-                // They are collinear: the second begins at the end of the first, or they overlap.
+                // The segments are collinear. The second begins at the end of the first, or they overlap.
                 if b.first == a.second {
                     Meeting::Allowed
                 } else {
@@ -100,7 +100,7 @@ fn meeting(a: &Segment, b: &Segment) -> Meeting {
     }
 }
 
-/// The intersection of two segments that cross, rounded.
+/// Returns the intersection of two segments that cross, rounded.
 fn intersection(a: &Segment, b: &Segment) -> Point {
     let (one, two) = (
         turn(b.first, b.second, a.first),
@@ -180,7 +180,7 @@ impl<'a> Segments<'a> {
         self.list.is_empty()
     }
 
-    /// A problem of the whole area.
+    /// Creates a problem of the whole area.
     pub(super) const fn problem(&self, kind: ProblemKind, way: Option<i64>) -> AreaProblem {
         AreaProblem {
             kind,
@@ -190,12 +190,12 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// The id of the way of a segment.
+    /// Returns the id of the way to which a segment belongs.
     pub(super) fn way_id(&self, segment: &Segment) -> i64 {
         self.ways[segment.way as usize].id
     }
 
-    /// The id of a node at a location.
+    /// Returns the id of a node at a location, if there is one.
     pub(super) fn node_at(&self, point: Point) -> Option<i64> {
         let mut nodes = self.ways.iter().flat_map(|way| way.nodes);
         let node: Option<&AreaNode> = nodes.find(|node| node.point == point);
@@ -228,7 +228,7 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// Removes segments until no location is the end of exactly one.
+    /// Removes segments until no location is the end of exactly one segment.
     pub(super) fn leave_out_open_ends(&mut self) {
         let mut ends: Vec<(Point, usize)> = Vec::with_capacity(self.list.len() * 2);
         for (index, segment) in self.list.iter().enumerate() {

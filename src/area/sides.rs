@@ -1,4 +1,4 @@
-//! Finding the side of each segment on which the inside of the area lies.
+//! Determines on which side of each segment the inside of the area lies.
 
 use super::segments::{Segment, Segments, from_west, turn};
 use super::{AreaProblem, ProblemKind};
@@ -15,11 +15,11 @@ pub(super) struct End {
     pub is_first: bool,
 }
 
-/// The ends of segments, grouped by location into corners. Corners are sorted west before east, then south before
-/// north. The ends of a corner are in counter-clockwise order, beginning in the south.
+/// The ends of segments, grouped by location into corners. Corners are sorted from west to east, then from south to
+/// north. The ends at a corner are in counter-clockwise order, starting in the south.
 pub(super) struct Corners {
     ends: Vec<End>,
-    /// The index of the first end of each corner, and at last the number of ends.
+    /// The index of the first end of each corner, followed by the number of ends.
     starts: Vec<u32>,
     /// The indices of the first and the second end of each segment.
     of_segment: Vec<[u32; 2]>,
@@ -27,8 +27,8 @@ pub(super) struct Corners {
     of_end: Vec<u32>,
 }
 
-/// The half-plane of a direction: `false` is east, `true` is west. Directions in one half-plane can be compared by
-/// their turn.
+/// Returns the half-plane of a direction: `false` is east, `true` is west. Directions in the same half-plane can be
+/// compared by [`turn`].
 fn half(from: Point, to: Point) -> bool {
     (to.lon_e7, to.lat_e7) < (from.lon_e7, from.lat_e7)
 }
@@ -94,14 +94,14 @@ impl Corners {
         &self.ends[self.range(corner)]
     }
 
-    /// The corner at an end of a segment, and the index of the end there.
+    /// Returns the corner at one end of a segment, and the index of this end among the ends at the corner.
     pub(super) fn place_of(&self, segment: u32, is_first: bool) -> (usize, usize) {
         let end = self.of_segment[segment as usize][usize::from(!is_first)] as usize;
         let corner = self.of_end[end] as usize;
         (corner, end - self.range(corner).start)
     }
 
-    /// The next end clockwise from an end of a segment.
+    /// Returns the next end, clockwise, at the corner of the given end of a segment.
     pub(super) fn clockwise(&self, segment: u32, is_first: bool) -> &End {
         let (corner, index) = self.place_of(segment, is_first);
         let ends = self.at(corner);
@@ -128,10 +128,10 @@ impl Corners {
 
 /// The sides of segments, and the connected groups of segments that are nested in other groups.
 pub(super) struct Sides {
-    /// Whether the inside lies on the left of each segment, seen from its first end.
+    /// Whether the inside lies on the left of each segment, seen from the first end of the segment.
     pub inside_is_left: Vec<bool>,
-    /// The groups inside the area: for each a segment on its outer boundary, and the segment below its westernmost
-    /// corner.
+    /// One entry for each group of segments that is nested in another group. It has a segment on the outer boundary of
+    /// the group, and the segment directly below the westernmost corner of the group.
     pub nested: Vec<(u32, u32)>,
 }
 
@@ -143,7 +143,7 @@ impl Sides {
         };
         let mut is_known = vec![false; corners.len()];
         let mut sweep = Sweep::new(segments);
-        // Corners come from west to east: the first unknown corner is the westernmost of its group.
+        // Corners are sorted from west to east, so that the first unknown corner is the westernmost of its group.
         for corner in 0..corners.len() {
             if is_known[corner] {
                 continue;
@@ -153,14 +153,14 @@ impl Sides {
             if let Some(below) = below.filter(|_| is_inside) {
                 sides.nested.push((lowest.segment, below));
             }
-            // The surroundings of the group lie west of the corner, on the right of its lowest segment.
+            // The outside of the group lies west of the corner, on the right of its lowest segment.
             sides.spread(corners, corner, !is_inside, &mut is_known);
         }
         sides
     }
 
-    /// Sets the sides of all segments of a group. `is_left` tells whether the inside lies on the left of the first
-    /// segment at `corner`, seen from the corner.
+    /// Sets the sides of all segments of a group. `is_left` is whether the inside lies on the left of the first segment
+    /// at `corner`, seen from the corner.
     fn spread(&mut self, corners: &Corners, corner: usize, is_left: bool, is_known: &mut [bool]) {
         let mut waiting = vec![(corner, 0, is_left)];
         while let Some((corner, known, is_left)) = waiting.pop() {
@@ -180,7 +180,7 @@ impl Sides {
     }
 }
 
-/// A sweep line: vertical, moving from west to east.
+/// A vertical sweep line that moves from west to east.
 struct Sweep<'a> {
     segments: &'a [Segment],
     /// The number of segments that begin west of the line.
@@ -198,8 +198,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Returns whether an odd number of segments lies below a point, and the highest of them. The points of successive
-    /// calls must go from west to east, and must not lie on a segment that begins further west.
+    /// Returns whether the number of segments below a point is odd, and the highest of these segments. The points of
+    /// successive calls must go from west to east, and must not lie on a segment that begins further west.
     fn below(&mut self, point: Point) -> (bool, Option<u32>) {
         let segment = |index: u32| &self.segments[index as usize];
         while let Some(next) = self.segments.get(self.begun)
@@ -227,11 +227,10 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Whether the first of two segments that a vertical line crosses lies above the second. They must not cross each
-/// other.
+/// Whether, of two segments that a vertical line crosses, the first lies above the second. The segments must not cross.
 fn is_above(one: &Segment, other: &Segment) -> bool {
-    // The western end that is further east decides, or the eastern end that is further west if it lies on the other
-    // segment.
+    // Compares the more eastern of the two western ends with the other segment. If it lies on the other segment,
+    // compares the more western of the two eastern ends.
     let by = match from_west(one.first, other.first) {
         Ordering::Less => one.side(other.first).reverse(),
         _ => other.side(one.first),

@@ -1,4 +1,4 @@
-//! A fast path for closed ways that are simple rings, as nearly all are.
+//! A fast path for closed ways that are simple rings, as nearly all closed ways are.
 
 use super::AreaPolygon;
 use super::segments::{turn, westernmost};
@@ -7,8 +7,8 @@ use crate::geometry::{Edge, EdgeRelation, Point, doubled_area};
 /// The maximum number of corners for which all pairs of segments are compared.
 const MAX_CORNERS: usize = 64;
 
-/// Replaces `polygon` by a closed ring if the ring is simple and has at most [`MAX_CORNERS`] corners. Otherwise returns
-/// `false`: [`assemble`](super::assemble) decides about the ring.
+/// Replaces `polygon` with a closed ring if the ring is simple and has at most [`MAX_CORNERS`] corners. Otherwise
+/// returns `false`, and [`assemble`](super::assemble) has to decide about the ring.
 pub(crate) fn simple_polygon(ring: &[Point], polygon: &mut AreaPolygon) -> bool {
     let Some((_, corners)) = ring.split_last() else {
         return false;
@@ -42,7 +42,7 @@ fn edges(ring: &[Point]) -> impl Iterator<Item = Edge> + Clone {
     })
 }
 
-/// Whether a ring is convex, and thus simple: it turns in one direction only, and around once.
+/// Whether a ring is convex and thus simple. A convex ring turns in one direction only, and winds around once.
 fn is_convex(ring: &[Point]) -> bool {
     let (mut direction, mut turns, mut last_width) = (0, 0, 0);
     let next = edges(ring).cycle().skip(1);
@@ -53,7 +53,7 @@ fn is_convex(ring: &[Point]) -> bool {
         }
         direction = if turn == 0 { direction } else { turn };
     }
-    // A ring that runs around once goes east once and west once.
+    // A ring that winds around once changes between east and west twice; the edges are passed twice.
     for edge in edges(ring).chain(edges(ring)) {
         let width = edge.to.lon_e7.cmp(&edge.from.lon_e7) as i32;
         turns += i32::from(width * last_width < 0);
@@ -66,7 +66,7 @@ fn is_convex(ring: &[Point]) -> bool {
 fn is_simple(ring: &[Point]) -> bool {
     let count = ring.len() - 1;
     for (index, edge) in edges(ring).enumerate() {
-        // The edge before shares a corner, and so do the last and the first edge.
+        // The previous edge shares a corner with this one, and the first edge shares one with the last.
         let before = edges(ring).take(index.saturating_sub(1));
         let mut others = before.skip(usize::from(index + 1 == count));
         if others.any(|other| edge.relation_to(&other) != EdgeRelation::Apart) {

@@ -3,7 +3,7 @@ use crate::for_tests::random::Random;
 use crate::geometry::Point;
 use std::collections::BTreeSet;
 
-/// The digits of the id are the location: node 34 lies at (3, 4).
+/// Returns a node whose location is given by the digits of its id. For example, node 34 lies at (3, 4).
 fn node(id: i64) -> AreaNode {
     node_at(id / 10, id % 10)
 }
@@ -36,7 +36,7 @@ fn area_ways(ways: &[(i64, Vec<AreaNode>)]) -> Vec<AreaWay<'_>> {
         .collect()
 }
 
-/// The polygons of ways as node ids: for each the outer ring, then the holes.
+/// Returns the polygons of ways. Each polygon is a list of rings of node ids, the outer ring first.
 fn polygons(ways: &[&[i64]]) -> Vec<Vec<Vec<i32>>> {
     let assembly = assembled(ways, OpenRings::Refuse);
     assert!(assembly.is_valid(), "{:?}", assembly.problems);
@@ -52,7 +52,7 @@ fn polygons(ways: &[&[i64]]) -> Vec<Vec<Vec<i32>>> {
     assembly.polygons.iter().map(of_polygon).collect()
 }
 
-/// The kinds of the problems of ways, with their nodes.
+/// Returns the kind and the node of each problem of ways.
 fn problems(ways: &[&[i64]]) -> Vec<(ProblemKind, Option<i64>)> {
     let assembly = assembled(ways, OpenRings::Refuse);
     let problems = assembly.problems.iter();
@@ -201,13 +201,13 @@ fn open_rings_can_be_left_out() {
     assert!(!none.is_valid());
 }
 
-/// The side of the square of cells.
+/// The width and height of the grid of cells.
 const SIDE: i64 = 7;
 
-/// The cells that are inside, as (x, y).
+/// The coordinates (x, y) of the cells that are inside.
 type Cells = BTreeSet<(i64, i64)>;
 
-/// The edges of cells, cut into ways of random lengths, with some edges twice.
+/// Returns the edges of cells, cut into ways of random lengths. An edge between two cells occurs twice.
 fn ways_around(cells: &Cells, random: &mut Random) -> Vec<(i64, Vec<AreaNode>)> {
     let mut ways = Vec::new();
     for &(x, y) in cells {
@@ -231,7 +231,7 @@ fn ways_around(cells: &Cells, random: &mut Random) -> Vec<(i64, Vec<AreaNode>)> 
     ways
 }
 
-/// The number of groups of cells that are connected by their edges.
+/// Returns the number of groups of cells. Cells in a group are connected by common edges.
 fn count_groups(cells: &Cells) -> usize {
     let (mut left, mut groups) = (cells.clone(), 0);
     while let Some(start) = left.pop_first() {
@@ -317,7 +317,7 @@ fn cells_in_a_square_become_the_polygons_of_connected_cells() {
 /// A segment as two pairs of x and y, the smaller pair first.
 type Line = [(i64, i64); 2];
 
-/// The segments of ways that come an odd number of times.
+/// Returns the segments that occur an odd number of times in ways.
 fn lines_of(ways: &[(i64, Vec<AreaNode>)]) -> Vec<Line> {
     let mut lines = BTreeSet::new();
     for (_, nodes) in ways {
@@ -361,7 +361,8 @@ fn is_crossed(a: &Line, b: &Line) -> bool {
     (0..=end).contains(&t) && (0..=end).contains(&u) && !(is_end(t) && is_end(u))
 }
 
-/// Whether an odd number of lines lies below a point, in thirds of a unit. The point must not have the x of an end.
+/// Whether an odd number of lines lies below a point, which is given in thirds of a unit. The x of the point must
+/// differ from that of each end of a line.
 fn is_inside(lines: &[Line], (x, y): (i64, i64)) -> bool {
     let below = lines.iter().filter(|[from, to]| {
         let [from, to] = [from, to].map(|end| (end.0 * 3, end.1 * 3));
@@ -421,7 +422,8 @@ fn random_ways_are_valid_if_no_pair_of_segments_crosses_and_no_end_is_single() {
         for x in 0..size * 3 {
             for y in 0..size * 3 {
                 let point = (x, y);
-                // Points on segments belong to no side, and those above ends are counted as their neighbours are.
+                // Points on segments lie on no side. Points above or below an end are skipped, and their neighbours are
+                // checked instead.
                 let is_on = |[from, to]: &Line| {
                     let [from, to] = [from, to].map(|end| (end.0 * 3, end.1 * 3));
                     cross(minus(to, from), minus(point, from)) == 0

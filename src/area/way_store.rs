@@ -7,19 +7,19 @@ use crate::index::RankSet;
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 use std::sync::Arc;
 
-/// The nodes of a set of ways, by the id of the way.
+/// The nodes of a set of ways, indexed by way id.
 pub(crate) struct WayStore {
     /// The ids of the ways that may be stored.
     wanted: Arc<RankSet>,
     has_node_ids: bool,
-    /// The position of each wanted way, by the rank of its id; `None` for a way that is not stored.
+    /// The position of each wanted way, indexed by the rank of its id; `None` for a way that is not stored.
     positions: Vec<Option<Position>>,
     batches: Vec<Box<[u8]>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Position {
-    /// The index of the batch plus one, so that `None` takes no space.
+    /// The index of the batch plus one. It is never zero, so that `Option<Position>` needs no additional space.
     batch: std::num::NonZeroU32,
     start: u32,
 }
@@ -27,7 +27,7 @@ struct Position {
 /// Encoded ways that are added to a [`WayStore`] together.
 pub(crate) struct WayBatch {
     bytes: Vec<u8>,
-    /// The rank of the id and the start of each way.
+    /// For each way, the rank of its id and the offset of its encoded nodes in `bytes`.
     ways: Vec<(u64, u32)>,
     has_node_ids: bool,
 }
@@ -37,15 +37,15 @@ pub(crate) struct WayBatch {
 pub(crate) enum StoredWay {
     /// The way is not stored.
     Missing,
-    /// The node with this id has no location.
+    /// A node of the way, with this id, has no location.
     Unlocated(i64),
-    /// All nodes have locations.
+    /// All nodes of the way have locations.
     Located,
 }
 
 impl WayStore {
-    /// An empty store for the ways with the given ids. Without `has_node_ids`, ids of nodes are not stored and read as
-    /// 0.
+    /// Creates an empty store for the ways with the given ids. Without `has_node_ids`, the ids of nodes are not stored,
+    /// and are 0 when they are read.
     pub(crate) fn new(wanted: Arc<RankSet>, has_node_ids: bool) -> Self {
         let count = wanted.set().len() as usize;
         Self {
@@ -56,7 +56,7 @@ impl WayStore {
         }
     }
 
-    /// Adds ways. A way with the id of an earlier one replaces it.
+    /// Adds a batch of ways. A way replaces an earlier way with the same id.
     pub(crate) fn add(&mut self, batch: WayBatch) {
         if batch.ways.is_empty() {
             return;
@@ -81,7 +81,7 @@ impl WayStore {
         let bytes = &self.batches[batch.get() as usize - 1][start as usize..];
         match self.decode(&mut Varints::new(bytes), nodes) {
             Ok(way) => way,
-            // A `WayBatch` has encoded it, in memory.
+            // The bytes are in memory and were encoded by a `WayBatch`.
             Err(error) => unreachable!("way {id} of a store: {error}"),
         }
     }
@@ -115,7 +115,7 @@ impl WayStore {
 }
 
 impl WayBatch {
-    /// An empty batch for a store. `has_node_ids` is that of the store.
+    /// Creates an empty batch for a store that was created with the same `has_node_ids`.
     pub(crate) const fn new(has_node_ids: bool) -> Self {
         Self {
             bytes: Vec::new(),
@@ -124,13 +124,13 @@ impl WayBatch {
         }
     }
 
-    /// Adds a way. `rank` is that of its id among the wanted ways, `nodes` are the ids and locations of its nodes.
+    /// Adds a way. `rank` is the rank of its id among the wanted ways; `nodes` are the ids and locations of its nodes.
     pub(crate) fn push(
         &mut self,
         rank: u64,
         nodes: impl ExactSizeIterator<Item = (i64, Option<Point>)> + Clone,
     ) {
-        // A batch has the ways of a blob, which is 32 MB at most.
+        // A batch contains the ways of one blob, which has at most 32 MB.
         self.ways.push((rank, self.bytes.len() as u32));
         let out = &mut self.bytes;
         if let Some((node, _)) = nodes.clone().find(|(_, point)| point.is_none()) {
@@ -158,7 +158,7 @@ impl WayBatch {
         }
     }
 
-    /// The memory of the batch in bytes.
+    /// The size of the batch in memory, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() + self.ways.len() * size_of::<(u64, u32)>()
     }

@@ -100,10 +100,10 @@ pub fn run(args: &Args) -> Result<Answer> {
     })
 }
 
-/// The input of the command: the only file that was given, or a temporary file with the objects of all files.
+/// The input of the command: the only file given, or a temporary file with the objects of all files.
 struct Joined {
     path: PathBuf,
-    /// The directory of the temporary file.
+    /// The directory of the temporary file, which is removed with this value.
     _directory: Option<ScratchDirectory>,
 }
 
@@ -148,8 +148,7 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
     out
 }
 
-/// Parses a name of an index type. The names that osmium uses are accepted, too, and a file name after a comma is
-/// ignored.
+/// Parses the name of an index type. Also accepts the names that osmium uses, and ignores a file name after a comma.
 pub fn parse_index_type(text: &str) -> Result<IndexType, String> {
     let (name, _) = text.split_once(',').unwrap_or((text, ""));
     match name {

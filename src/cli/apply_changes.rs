@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     })
 }
 
-/// Warns of nodes that ways or relations refer to and that are not there.
+/// Warns of nodes that are missing although ways or relations refer to them.
 fn warn(summary: &Summary, ctx: &Context) {
     if let Some(locations) = &summary.locations {
         if locations.missing_references > 0 {

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-/// Rewrites `--blocks N` as `--blocks=N`, because the number is optional and a file may follow instead.
+/// Rewrites `--blocks N` as `--blocks=N`, because clap cannot tell an optional number from a file that follows the
+/// option.
 pub fn rewrite(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut rewritten: Vec<OsString> = Vec::new();
     let mut are_options = true;

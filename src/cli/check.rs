@@ -81,7 +81,8 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
     if refs_only && Conventions::current().reports_like_osmium && !args.run.json {
         let mut ids = String::new();
         if args.show_ids {
-            // osmium looks relations up when all are known, in the order of their ids.
+            // osmium looks up the relations that relations refer to once all relations are known, in the order of their
+            // ids.
             let to_relations = |dangling: &&Dangling| dangling.kind == ObjectKind::Relation;
             let from = summary.listed_refs.iter().rev().take_while(to_relations);
             let start = summary.listed_refs.len() - from.count();
@@ -98,7 +99,7 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
     Ok(Answer::yes_if(summary.is_sound()))
 }
 
-/// The report of osmium's `check-refs`.
+/// Returns the report that osmium's `check-refs` prints.
 fn osmium_text(args: &Args, summary: &Summary) -> String {
     let counts = [summary.nodes, summary.ways, summary.relations].map(Option::unwrap_or_default);
     let [nodes, ways, relations] = counts;
@@ -165,7 +166,7 @@ fn put_dangling(out: &mut String, summary: &Summary) {
     left_out(out, missing, summary.listed_refs.len());
 }
 
-/// Appends the listed violations of the order of ids, and their counts.
+/// Appends the listed violations of the order and uniqueness of ids, and the numbers of all violations.
 fn put_ids(out: &mut String, summary: &Summary) {
     for violation in &summary.listed_ids {
         let letter = violation.kind.letter();
@@ -204,7 +205,7 @@ fn put_ids(out: &mut String, summary: &Summary) {
     };
 }
 
-/// Appends the result of the check of ids in a spatial layout, in which ids have no order.
+/// Appends the result of the id check for a spatial layout, in which ids have no order.
 fn put_spatial(out: &mut String, summary: &Summary) {
     let order = "ids: in a spatial layout, which orders objects by their places";
     let _ = match (summary.duplicates, summary.duplicates_in_a_row.unwrap_or(0)) {
@@ -223,7 +224,7 @@ fn put_spatial(out: &mut String, summary: &Summary) {
     };
 }
 
-/// Appends the nodes outside of the world and the faults of the contents that are listed, and their numbers.
+/// Appends the listed nodes outside of the world and the listed faults of the contents, with the numbers of all.
 fn put_contents(out: &mut String, summary: &Summary) {
     let (outside, faults) = (summary.outside.unwrap_or(0), summary.faults.unwrap_or(0));
     for node in &summary.listed_outside {
@@ -261,7 +262,7 @@ fn put_contents(out: &mut String, summary: &Summary) {
     }
 }
 
-/// Appends the numbers of missing objects that were checked.
+/// Appends the number of missing objects for each kind of reference that was checked.
 fn put_missing(out: &mut String, missing: &Missing) {
     let lines = [
         ("nodes in ways", missing.nodes_in_ways),

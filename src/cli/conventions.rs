@@ -1,8 +1,8 @@
-//! The two names of the program. Started as `osmium`, or with `osmium` as the first argument, it follows the
-//! conventions of that tool.
+//! The conventions for each of the two names of the program. If the program is started as `osmium`, or with `osmium` as
+//! the first argument, it follows the conventions of that tool.
 //!
-//! The table of this module holds every decision in which the names differ. Subcommands translate a decision to an
-//! option of their command; no command knows under which name it runs.
+//! [`Conventions`] holds every decision that depends on the name. Each subcommand passes decisions on as options of its
+//! command, so that no command has to know under which name it runs.
 
 use crate::Disorder;
 use crate::commands::InheritedFields;
@@ -13,73 +13,76 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// The decisions in which the two names of the program differ.
+/// The decisions that depend on the name of the program.
 #[derive(Debug)]
 pub struct Conventions {
-    /// The name that the program calls itself.
+    /// The name that the program uses for itself.
     pub name: &'static str,
-    /// The exit status after an error that is not one of the command line.
+    /// The exit status after an error, except errors in the command line.
     pub error_status: u8,
     /// Whether warnings are printed without --verbose.
     pub has_warnings: bool,
-    /// Whether an option of a format or a header field that the program does not know is ignored.
+    /// Whether unknown options of a format and unknown header fields are ignored.
     pub ignores_unknown_options: bool,
     /// Whether a command without --output needs --output-format.
     pub needs_format: bool,
     /// Whether a command without an input file reads standard input.
     pub reads_stdin: bool,
-    /// Whether the locations of nodes in ways, the attribute `visible` and the replication state in OSM XML, and the
-    /// history of PBF files are written only if the format asks for them.
+    /// Whether some data is written only if the format asks for it. In text formats, these are the locations of nodes
+    /// in ways, the attribute `visible` and the replication state. In PBF files, these are the locations and the
+    /// history.
     pub is_plain_by_default: bool,
-    /// The treatment of several versions of an object by `merge`.
+    /// How `merge` treats several versions of an object.
     pub merged_versions: Dedupe,
-    /// The rank of a change without a version in `merge-changes --simplify`.
+    /// How `merge-changes --simplify` ranks a change that has no version.
     pub unversioned_changes: Unversioned,
     /// Whether `sort`, and `merge` of several inputs, write the changesets of text inputs.
     pub sorts_changesets: bool,
     /// Whether `merge-changes` sorts changes by kind, id and version.
     pub sorts_changes: bool,
-    /// The treatment of inputs that are not in order.
+    /// How inputs that are not in order are treated.
     pub disorder: Disorder,
     /// Whether `merge` accepts inputs that are not in order, and reports the disorder.
     pub tells_disorder: bool,
     /// Whether `apply-changes --locations-on-ways` adds locations to a base whose ways have none.
     pub locates_base: bool,
-    /// Whether `merge-changes` accepts data as changes.
+    /// Whether `merge-changes` accepts data files as changes.
     pub merges_data: bool,
     /// Whether `diff` prints a changed object as one removed and one added object.
     pub diffs_in_pairs: bool,
     /// Whether `add-locations-to-ways` keeps nodes without tags that relations refer to.
     pub keeps_member_nodes: bool,
-    /// Whether `add-locations-to-ways` fails if a node is missing, unless the user says to ignore that.
+    /// Whether `add-locations-to-ways` fails if a node is missing and the user has not asked to ignore missing nodes.
     pub needs_all_nodes: bool,
     /// Whether `export` makes a line and an area of each closed way.
     pub exports_twice: bool,
     /// Whether `export` writes areas after all points and lines.
     pub exports_areas_last: bool,
-    /// The index types that `add-locations-to-ways` lists.
+    /// The index types that `add-locations-to-ways` prints, one a line.
     pub index_types: &'static str,
-    /// Whether `check-refs` reports in osmium's words, to standard error.
+    /// Whether `check-refs` prints its report in osmium's words to standard error.
     pub reports_like_osmium: bool,
-    /// Whether `apply-changes` replaces versions in a history file by those in change files even without --redact.
+    /// Whether `apply-changes` replaces versions in a history file with those in change files even without --redact.
     pub redacts_history: bool,
-    /// Whether `apply-changes` of a history file without --with-history needs an output that is named as one.
+    /// Whether `apply-changes` without --with-history requires that both base and output have the names of history
+    /// files, if the base has one or --redact is given.
     pub needs_history_names: bool,
-    /// Whether `show` colours text that goes to a file or pipe.
+    /// Whether `show` colours its output even if it goes to a file or pipe.
     pub always_colors: bool,
-    /// Whether a change is a creation if its version is 1, rather than if the command knows that the object is new.
+    /// Whether a change counts as a creation if its version is 1. Otherwise the command must know that the object is
+    /// new.
     pub creates_version_1: bool,
-    /// Whether `tags-filter` treats the objects of a change file like all others.
+    /// Whether `tags-filter` treats the objects of a change file like those of other files.
     pub filters_changes_as_data: bool,
-    /// Whether `@version>1` in an expression is a key, and not a condition on the metadata, and `&` and `~` are
-    /// characters like others.
+    /// Whether expressions can only test tags. Then `@version>1` is a key instead of a condition on the metadata, and
+    /// `&` and `~` have no special meaning.
     pub only_tag_expressions: bool,
-    /// Whether commands for which `--force` has no meaning accept and ignore it. Scripts use it to allow work on files
-    /// without an index, which every command does.
+    /// Whether commands for which `--force` has no meaning accept and ignore it. Scripts use this option to allow a
+    /// file without an index, which every command allows anyway.
     pub ignores_force: bool,
-    /// The order of the corners of boxes.
+    /// The accepted order of the two corners of a bounding box.
     pub corners: CornerOrder,
-    /// The header fields that a command takes over from its input.
+    /// Returns the header fields that a command copies from its input.
     inherited: fn(command: &str) -> InheritedFields,
 }
 
@@ -164,18 +167,18 @@ static CURRENT: OnceLock<&Conventions> = OnceLock::new();
 static COMMAND: OnceLock<String> = OnceLock::new();
 
 impl Conventions {
-    /// The conventions of this run.
+    /// Returns the conventions of this run.
     pub fn current() -> &'static Self {
         CURRENT.get().copied().unwrap_or(&PBFHOGG)
     }
 
-    /// The header fields that the command of this run takes over from its input.
+    /// Returns the header fields that the command of this run copies from its input.
     pub fn inherited(&self) -> InheritedFields {
         (self.inherited)(COMMAND.get().map_or("", String::as_str))
     }
 }
 
-/// Makes standard input the default of the inputs of commands.
+/// Makes standard input the default for the input files of commands.
 pub fn with_stdin(mut command: clap::Command) -> clap::Command {
     for (name, input) in [
         ("add-locations-to-ways", "inputs"),
@@ -198,7 +201,7 @@ pub fn with_stdin(mut command: clap::Command) -> clap::Command {
     command
 }
 
-/// Adds `--force`, which is ignored, to each command that does not have it.
+/// Adds `--force`, which is ignored, to each command that does not define it.
 pub fn with_force(command: clap::Command) -> clap::Command {
     command.mut_subcommands(|command| {
         let command = with_force(command);
@@ -214,7 +217,7 @@ pub fn with_force(command: clap::Command) -> clap::Command {
     })
 }
 
-/// Chooses the conventions by the command line. Returns the command line without a second name.
+/// Selects the conventions by the command line. Returns the command line without `osmium` as its first argument.
 pub fn choose(mut args: Vec<OsString>) -> Vec<OsString> {
     let program = args.first().map(Path::new);
     let is_link = program.and_then(Path::file_stem) == Some(OsStr::new(OSMIUM.name));
@@ -260,7 +263,7 @@ mod tests {
             let found = with_force(command).try_get_matches_from(words());
             assert!(found.is_ok(), "{typed}: {found:?}");
         }
-        // After `--` it is a file.
+        // After `--`, `--force` is a file name.
         let words = ["pbfhogg", "sort", "--", "--force"];
         let found = with_force(super::super::Cli::command()).get_matches_from(words);
         let (_, found) = found.subcommand().unwrap();

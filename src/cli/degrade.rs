@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     })
 }
 
-/// Parses `N` or `N:SEED`: the number of objects to leave out, and the seed, which is 0 by default.
+/// Parses `N` or `N:SEED`. N is the number of objects to leave out; SEED is 0 by default.
 fn parse_drop(text: &str) -> Result<(u64, u64), String> {
     let (count, seed) = text.split_once(':').unwrap_or((text, "0"));
     match (count.parse(), seed.parse()) {

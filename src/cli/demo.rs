@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// The URL of a file with an absolute path.
+/// Returns the URL of a file with an absolute path.
 fn file_url(path: &Path) -> String {
     let path = path.display();
     if cfg!(windows) {
@@ -85,7 +85,7 @@ fn file_url(path: &Path) -> String {
     }
 }
 
-/// The steps of the demonstration, which write their files to one directory.
+/// The steps of the demonstration. All steps write their files to one directory.
 struct Job {
     folder: PathBuf,
     /// The approximate number of objects of the synthetic world.
@@ -177,7 +177,7 @@ impl Job {
     }
 
     /// Writes a page that shows the changes from the indexed file to the updated one. Returns the path of the page,
-    /// which is kept.
+    /// which is not removed at the end.
     fn draw(&self, indexed: &Path, updated: &Path) -> Result<PathBuf> {
         let started = Instant::now();
         let path = new_page()?;
@@ -200,8 +200,8 @@ impl Job {
         Ok(path)
     }
 
-    /// Whether the updated file is sorted and has an index. If `outcome_known`, its objects must also be those of the
-    /// synthetic world after the last day of changes.
+    /// Whether the updated file is sorted and has an index. If `outcome_known`, its objects must also be equal to those
+    /// of the synthetic world after the last day of changes.
     fn check(&self, updated: &Path, outcome_known: bool) -> Result<bool> {
         let started = Instant::now();
         let options = inspect::Options::new(updated.to_owned());
@@ -237,7 +237,7 @@ impl Job {
     }
 }
 
-/// A new file for a page, which stays when the program ends.
+/// Creates a file for a page, which is not removed when the program ends.
 fn new_page() -> crate::Result<PathBuf> {
     let failed = |error| crate::Error::io(&std::env::temp_dir(), "cannot make a file there", error);
     let page = tempfile::Builder::new()
@@ -251,8 +251,8 @@ fn new_page() -> crate::Result<PathBuf> {
     Ok(path)
 }
 
-/// A hash of the ids, versions, locations, references and tags of all objects of a file. The order of the objects does
-/// not matter. Uses all cores.
+/// Returns a hash of the ids, versions, locations, references and tags of all objects of a file. The order of the
+/// objects does not matter. Uses all cores.
 fn digest(path: &Path) -> crate::Result<u64> {
     ElementReader::from_path(path)?.par_map_reduce(
         |element| {

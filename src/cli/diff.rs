@@ -106,7 +106,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     let format = format(args, derive_changes)?;
     let is_osc = matches!(format, Format::Osc(_));
     let to_stdout = args.output == Path::new("-");
-    // Only counts are reported, so the differences are not written.
+    // If only counts are reported, the differences are not written.
     let silent = to_stdout && (args.run.json || args.html.is_some() || (args.run.quiet && !is_osc));
     let target = text_target(&args.output, args.overwrite);
     let is_strict = conventions.diffs_in_pairs && !derive_changes;
@@ -158,12 +158,12 @@ fn derive_error(args: &Args, error: anyhow::Error) -> anyhow::Error {
     wrong_files::of_derive(error, &args.old, &args.new, &args.output)
 }
 
-/// A format of the differences.
+/// An output format for the differences.
 #[derive(Debug, Clone)]
 enum DiffFormat {
-    /// A line per object.
+    /// One line for each object.
     Lines,
-    /// A format of objects.
+    /// A file format, such as OPL, in which the objects are written.
     Objects(FormatSpec),
 }
 
@@ -178,7 +178,7 @@ impl DiffFormat {
     }
 }
 
-/// The output of `derive-changes` in a format other than OsmChange; `None` for a change file.
+/// Returns the output of `derive-changes` if its format is not OsmChange; `None` for a change file.
 fn other_format(args: &Args) -> Result<Option<OutputOptions>> {
     let Some(DiffFormat::Objects(spec)) = &args.format else {
         return Ok(None);
@@ -197,7 +197,7 @@ fn other_format(args: &Args) -> Result<Option<OutputOptions>> {
     Ok(Some(output.format(format).header(header)))
 }
 
-/// Writes the changes in a format other than OsmChange: derives a change file, which is converted.
+/// Writes the changes in a format other than OsmChange, by deriving a temporary change file and converting it.
 fn derive_in(args: &Args, output: OutputOptions, ctx: &Context) -> Result<Answer> {
     complain(&format!(
         "{}: warning: the output is not a change file: -f osc makes one\n",
@@ -262,7 +262,7 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
     }
 }
 
-/// The options of a change file.
+/// Returns how deleted objects are written to a change file, with the other options of change files.
 fn deletions(args: &Args) -> Result<Deletions> {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH);
     let timestamp = if args.update_timestamp {

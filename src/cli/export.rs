@@ -155,7 +155,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     })
 }
 
-/// The rules that apply without a configuration.
+/// Returns the rules that apply without a configuration file.
 fn default_rules() -> FeatureRules {
     if Conventions::current().exports_twice {
         FeatureRules::both()
@@ -229,7 +229,7 @@ fn text(options: &Options, summary: &Summary, are_shown: bool) -> String {
     out
 }
 
-/// The source of the locations of the nodes of ways.
+/// The source of node locations for ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LocationSource {
     Ways,

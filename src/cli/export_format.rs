@@ -1,4 +1,4 @@
-//! The arguments of `export` for the format of features.
+//! The arguments of `export` that determine the format of its output.
 
 use super::conventions::Conventions;
 use crate::commands::export::{Config, ExportFormat};
@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::path::Path;
 
-/// The partition key that is the type of the geometry.
+/// The partition key for the geometry type.
 const PARTITION_KEY: &str = "geometry_type";
 
 /// The form of the features.
@@ -60,7 +60,7 @@ pub struct FormatArgs {
 }
 
 impl FormatArgs {
-    /// The format of an output with the given path.
+    /// Returns the format of an output with the given path.
     pub fn format(&self, path: &Path, config: &Config) -> Result<ExportFormat> {
         if self.raw || self.is_geoparquet(path) {
             self.tables(path)
@@ -69,7 +69,7 @@ impl FormatArgs {
         }
     }
 
-    /// Whether the format is GeoParquet: by its name, by that of the output, or because of partitions.
+    /// Whether the format is GeoParquet, because of its name, the file name of the output, or --partition.
     fn is_geoparquet(&self, path: &Path) -> bool {
         let ending = path.extension().and_then(|ending| ending.to_str());
         match (&self.output_format, &self.partition) {
@@ -116,7 +116,7 @@ impl FormatArgs {
                 "bbox",
                 "geometry",
             ];
-            // Readers take the key of the partitions for a column, too.
+            // Readers also treat the partition key as a column.
             let is_partition = options.is_partitioned && key == PARTITION_KEY;
             if own.contains(&key.as_str()) || options.tag_columns.contains(key) || is_partition {
                 bail!("--column {key}: the table has a column of that name already");
@@ -162,7 +162,7 @@ fn is_geoparquet(name: &str) -> bool {
     matches!(name.to_ascii_lowercase().as_str(), "geoparquet" | "parquet")
 }
 
-/// The keys by which a table is partitioned. The first version of the program had `geometry`.
+/// Returns the keys by which a table can be partitioned. The first version of the program used `geometry`.
 fn partition_keys() -> PossibleValuesParser {
     [PossibleValue::new(PARTITION_KEY).alias("geometry")].into()
 }
@@ -175,7 +175,8 @@ fn parse_version(text: &str) -> Result<GeoParquetVersion, String> {
     }
 }
 
-/// The format and the compression that the user named or, without that, those that the name of the output ends with.
+/// Returns the format and the compression that the user named or, if there are none, those that the file name ends
+/// with.
 fn format_of(format: Option<&str>, path: &Path) -> Result<(FeatureFormat, TextCompression)> {
     const EXPECTED: &str =
         "geojson, geojsonseq, text or pg, also with .gz, .bz2 or .zst; or geoparquet";
@@ -241,7 +242,7 @@ fn set_format_option(format: &mut FeatureFormat, name: &str, value: &str) -> Res
     Ok(())
 }
 
-/// The SQL statements that create a table for the rows and load them.
+/// Returns the SQL statements that create a table for the rows and load them.
 pub fn statements(features: &FeatureOptions, tags: TagColumn, path: &Path) -> String {
     let mut columns: Vec<(String, &str)> = Vec::new();
     match features.unique_id {

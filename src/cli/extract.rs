@@ -178,7 +178,7 @@ impl Args {
                 self.single(region.shape)
             }
             (None, Some(polygon), _) => {
-                // Exit status 2 for a file that is part of the command line.
+                // An error in the polygon file counts as an error in the command line, with exit status 2.
                 let shape = read_shape(polygon, None);
                 self.single(shape.map_err(|error| anyhow::anyhow!(error.to_string()))?)
             }
@@ -226,7 +226,7 @@ impl Args {
             for (key, value) in &extract.output_header {
                 match (key.as_str(), value) {
                     ("generator", None) => {}
-                    // A field that PBF does not have is absent already.
+                    // A field that PBF does not have cannot be in the input, so that there is nothing to keep.
                     (key, None) => header
                         .set
                         .extend(HeaderOption::parse(&format!("{key}!")).ok()),

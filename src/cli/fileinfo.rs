@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// The layout, the keys of --get and the JSON are those of `osmium fileinfo`, for scripts. `pbfhogg inspect` shows more,
 /// and takes less time.
 #[derive(Debug, clap::Args)]
-// As in osmium, -j is --json here.
+// As in osmium, `-j` means --json for this command.
 #[command(
     mut_arg("jobs", |arg| arg.short(None)),
     mut_arg("json", |arg| arg.short('j')),
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// The keys of --get, in the order in which osmium lists them.
+/// The keys of --get, in the order in which osmium prints them.
 const KEYS: [&str; 44] = [
     "file.name",
     "file.format",
@@ -129,7 +129,7 @@ const KEYS: [&str; 44] = [
     "metadata.some_objects.user",
 ];
 
-/// Fails if --get does not know a key, or if the key needs --extended, which was not given.
+/// Fails if --get does not support a key, or if the key needs --extended, which was not given.
 fn check_key(key: &str, is_extended: bool) -> Result<()> {
     if !KEYS.contains(&key) && !key.starts_with("header.option.") {
         bail!("'{key}' is not a key of --get; --show-variables (-G) lists them");
@@ -140,14 +140,14 @@ fn check_key(key: &str, is_extended: bool) -> Result<()> {
     Ok(())
 }
 
-/// A summary, and the name of the file on the command line.
+/// A summary, with the file name as given on the command line.
 struct Info<'a> {
     name: String,
     is_stream: bool,
     summary: &'a Summary,
 }
 
-/// The number of bytes of objects in a buffer of osmium.
+/// The capacity in bytes of a buffer of objects in osmium.
 const BUFFER: u64 = 1 << 20;
 
 const fn buffers(facts: &Facts) -> u64 {
@@ -174,8 +174,8 @@ impl Info<'_> {
         }
     }
 
-    /// The value of a key of --get. If the file does not have the value, the result is `None` for header options and
-    /// boxes, and an empty text for other keys.
+    /// Returns the value of a key of --get. If the file does not have the value, returns `None` for header options and
+    /// boxes, and an empty string for other keys.
     fn value(&self, key: &str) -> Option<String> {
         let summary = self.summary;
         if let Some(name) = key.strip_prefix("header.option.") {
@@ -262,7 +262,7 @@ fn boxed(bbox: &Bbox) -> String {
     }
 }
 
-/// The text of a timestamp; empty for 1970, which stands for none.
+/// Formats a timestamp. Returns an empty string for 0, which stands for no timestamp.
 fn time(seconds: i64) -> String {
     match seconds {
         0 => String::new(),
@@ -270,12 +270,12 @@ fn time(seconds: i64) -> String {
     }
 }
 
-/// Whether the file has several versions of an object; `None` if its order does not show it.
+/// Whether the file has several versions of an object; `None` if this is unknown because the file is not ordered.
 fn versions(facts: &Facts) -> Option<bool> {
     facts.is_ordered.then_some(facts.has_versions)
 }
 
-/// The value of a key of the data or the metadata; `None` for an unknown key.
+/// Returns the value of a key that begins with `data.` or `metadata.`; `None` for an unknown key.
 fn data_value(key: &str, facts: &Facts) -> Option<String> {
     let (first, last) = facts.timestamps().unwrap_or_default();
     Some(match key {
@@ -319,7 +319,7 @@ fn data_value(key: &str, facts: &Facts) -> Option<String> {
     })
 }
 
-/// The name, the plural, the number and the ids of each kind, changesets first.
+/// Returns for each kind of object its name, its plural, the number of objects and the range of ids, changesets first.
 fn of_kinds(facts: &Facts) -> [(&'static str, &'static str, u64, IdRange); 4] {
     let counts = facts.counts();
     let of = |kind: ObjectKind| {
@@ -409,7 +409,7 @@ fn put_buffers(out: &mut String, facts: &Facts) {
     }
 }
 
-/// The names of metadata fields, joined by `+`, or `all` or `none`.
+/// Returns the names of the metadata fields that are set, joined by `+`, or `all` or `none`.
 fn metadata(fields: &MetadataFields) -> String {
     let named = fields.named();
     let names: Vec<&str> = named

@@ -62,7 +62,7 @@ fn parse_origin(text: &str) -> Result<String, String> {
     origin.ok_or_else(|| "expected *, null or an origin such as https://maps.example.com".into())
 }
 
-/// The indices of two columns, which are numbered from 1 on.
+/// Parses the numbers of two columns, counted from 1. Returns the indices of the columns.
 fn parse_columns(text: &str) -> Result<[usize; 2], String> {
     let number = |text: &str| text.trim().parse::<usize>().ok()?.checked_sub(1);
     let numbers = text.split_once(',');
@@ -208,7 +208,7 @@ fn warn_of_exchanged(summary: &geocode::Summary) {
 }
 
 impl Args {
-    /// Whether the command runs until it gets a signal, and then ends by itself.
+    /// Whether the command runs as a service, which ends by itself after a signal.
     pub const fn is_service(&self) -> bool {
         self.serve.is_some()
     }

@@ -78,7 +78,7 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
     Ok(Answer::yes_if(complete))
 }
 
-/// The number of objects that were not found, and the first of their ids.
+/// Returns a message with the number of objects that were not found, and the first few of their ids.
 fn missing(ids: &IdSets) -> String {
     const SHOWN: usize = 5;
     let first: Vec<String> = ids.ids().take(SHOWN).map(|id| id.to_string()).collect();

@@ -17,7 +17,7 @@ pub struct Args {
     words: Vec<String>,
 }
 
-/// The topics with their texts.
+/// The name and the content of each topic.
 const TOPICS: [(&str, &str); 3] = [
     ("file-formats", include_str!("help/file-formats.txt")),
     ("index-types", include_str!("help/index-types.txt")),
@@ -49,7 +49,7 @@ pub fn run(args: &Args, program: clap::Command) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Shows the manual page of a command by the program `man`. Returns `false` if there is no such program.
+/// Shows the manual page of a command with the program `man`. Returns `false` if `man` is missing or fails.
 fn shows_page(command: &clap::Command) -> Result<bool> {
     let mut page = tempfile::NamedTempFile::new()?;
     page.write_all(&man::page(command)?)?;

@@ -134,7 +134,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     })
 }
 
-/// Writes the page, and reports its path.
+/// Writes the HTML page, and reports its path.
 fn write_page(args: &Args, input: PathBuf, path: &Path, ctx: &Context) -> Result<Answer> {
     let output = text_target(path, args.overwrite);
     let stdout = Stdout::from(&output);
@@ -144,7 +144,8 @@ fn write_page(args: &Args, input: PathBuf, path: &Path, ctx: &Context) -> Result
     })
 }
 
-/// The message for a key that --get does not know; `None` for a known key that has no value in this file.
+/// Returns the error message for a key that --get does not support; `None` for a known key without a value in this
+/// file.
 fn unknown_key(summary: &Summary, key: &str) -> Option<String> {
     let mut keys = summary.keys();
     if keys.iter().any(|known| known == key) {
@@ -229,13 +230,13 @@ fn report(summary: &Summary) -> String {
     out
 }
 
-/// The uncompressed size, as a note behind the number of blobs; empty if it is not known.
+/// Returns the uncompressed size as a note that follows the number of blobs; empty if the size is unknown.
 fn payload_note(summary: &Summary) -> String {
     let note = |bytes| format!(", {} uncompressed", show::bytes(bytes));
     summary.payload_bytes.map(note).unwrap_or_default()
 }
 
-/// The compression of the blobs as text; `None` if it was not examined.
+/// Describes the compression of the blobs; `None` if it was not examined.
 fn compression(summary: &Summary) -> Option<String> {
     let sample = summary.compression.as_ref()?;
     let is_mixed = sample.kinds.len() > 1;
@@ -265,7 +266,7 @@ fn compression(summary: &Summary) -> Option<String> {
     (sample.sampled_blobs > 0).then_some(text)
 }
 
-/// Appends the table of the kinds of objects.
+/// Appends a table with a row for each kind of object.
 fn put_kinds(out: &mut String, kinds: &[KindSummary]) {
     let _ = writeln!(
         out,

@@ -7,7 +7,7 @@ use crate::commands::inspect::{
 use crate::osm::Degrees;
 use std::fmt::Write;
 
-/// The text of all optional views that the summary contains.
+/// Formats all optional views that the summary contains.
 pub fn text(summary: &Summary) -> String {
     let mut out = String::new();
     let views = [
@@ -60,7 +60,7 @@ fn extended(found: &Extended) -> String {
     out
 }
 
-/// A part of a total as text: `all`, `none`, or the count and the percentage.
+/// Formats a count as a share of a total: `all`, `none`, or the count and the percentage.
 fn share(count: u64, total: u64) -> String {
     match count {
         0 => "none".into(),

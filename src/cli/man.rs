@@ -38,7 +38,7 @@ pub fn run(args: &Args, program: clap::Command) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Adds the pages of a command and of all commands below it.
+/// Adds the manual pages of a command and of all its visible subcommands.
 fn add_pages(command: &clap::Command, args: &Args, pages: &mut Vec<StreamOutput>) -> Result<()> {
     let name = command
         .get_display_name()
@@ -57,7 +57,7 @@ fn add_pages(command: &clap::Command, args: &Args, pages: &mut Vec<StreamOutput>
         .try_for_each(|command| add_pages(command, args, pages))
 }
 
-/// The manual page of a command. The text after the help of its options becomes sections of their own.
+/// Returns the manual page of a command. Text that follows the options in its help becomes separate sections.
 pub fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     let after = command.get_after_help().map(ToString::to_string);
     let mut text = Vec::new();

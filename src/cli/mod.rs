@@ -1,4 +1,4 @@
-//! The command line. The file of a subcommand defines the arguments, converts them to the options of the command in
+//! The command line. The module of each subcommand defines its arguments, converts them to the options of a command in
 //! `commands`, and formats the report.
 
 mod add_locations_to_ways;
@@ -124,7 +124,7 @@ enum Answer {
 }
 
 impl Answer {
-    /// [`Answer::Yes`] if `is_yes`, else [`Answer::No`].
+    /// Returns [`Answer::Yes`] if `is_yes`, else [`Answer::No`].
     const fn yes_if(is_yes: bool) -> Self {
         if is_yes { Self::Yes } else { Self::No }
     }
@@ -160,7 +160,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Whether a command runs until a signal ends it, and handles signals itself.
+/// Whether a command runs until a signal arrives, and handles signals itself.
 fn handles_signals(command: &Command) -> bool {
     match command {
         Command::Geocode(args) => args.is_service(),
@@ -212,7 +212,7 @@ fn run(command: &Command) -> Result<Answer> {
     }
 }
 
-/// Prints the help or the version if the user asked for it, else the mistake on the command line. Returns the exit
+/// Prints the help or the version if the user asked for it, otherwise the error in the command line. Returns the exit
 /// status.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match usage::mistake(error) {
@@ -234,11 +234,11 @@ fn failure(error: &anyhow::Error) -> ExitCode {
         Some(advice) => format!("{error}; {advice}"),
         None => error.to_string(),
     };
-    // The message can contain file names and text from files: escapes keep it on one line.
+    // The message can contain file names and text from files. Escaped control characters keep it on one line.
     let line: String = message.chars().flat_map(printable).collect();
     let conventions = Conventions::current();
     complain(&format!("{}: error: {line}\n", conventions.name));
-    // A plain message is an error of the command line that only the command could detect.
+    // An error without the type of the library is one in the command line that only the command could detect.
     let is_usage = match error.downcast_ref() {
         None | Some(crate::Error::Usage(_)) => true,
         Some(_) => false,
@@ -256,15 +256,15 @@ fn complain(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// The given character, or the escape of a control character, such as `\n`.
+/// Returns the character itself, or the escape of a control character, such as `\n`.
 fn printable(char: char) -> impl Iterator<Item = char> {
     let escaped = char.is_control().then(|| char.escape_default());
     let shown = escaped.is_none().then_some(char);
     escaped.into_iter().flatten().chain(shown)
 }
 
-/// Prints text to standard output. If the reader closed the pipe, returns [`crate::Error::ClosedPipe`], with which the
-/// program ends successfully.
+/// Prints text to standard output. If the reader has closed the pipe, returns [`crate::Error::ClosedPipe`], after which
+/// the program exits successfully.
 fn print(text: &str) -> Result<()> {
     use std::io::Write;
     let written = std::io::stdout().write_all(text.as_bytes());

@@ -8,12 +8,12 @@ use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// The time after the start of a command before which no bar is shown.
+/// How long a command runs before its bar is shown.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The length of a phase in steps of the bar.
+/// The number of steps by which the bar advances in each phase.
 const STEPS: u64 = 1000;
 
-/// The messages to print. Each level has those of the levels before it.
+/// Which messages are printed. Each level includes the levels before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Errors,
@@ -49,7 +49,8 @@ struct Job {
 }
 
 impl Terminal {
-    /// A terminal that draws a bar if `has_bar`, and prints the messages of `level` and of the levels before.
+    /// Creates an observer that draws a bar if `has_bar`, and prints the messages of `level` and of the levels before
+    /// it.
     pub fn new(has_bar: bool, level: Level) -> Self {
         Self {
             has_bar,
@@ -79,7 +80,7 @@ impl Terminal {
         }
     }
 
-    /// Changes the job, and draws the bar if [`PATIENCE`] has passed. Does nothing if no bar is wanted.
+    /// Changes the job, and draws the bar if [`PATIENCE`] has passed since the start. Does nothing if no bar is wanted.
     fn update(&self, change: impl FnOnce(&mut Job)) {
         if !self.has_bar {
             return;
@@ -111,7 +112,7 @@ impl Job {
 }
 
 impl Job {
-    /// The phase and its progress.
+    /// Returns the name of the current phase, with its progress if the total is known.
     fn message(&self) -> String {
         let (done, total) = (self.done, self.total);
         let amounts = match (total, self.has_rows) {
@@ -123,7 +124,7 @@ impl Job {
     }
 }
 
-/// The remaining time, which is at least a second before the end.
+/// Formats the remaining time. Unless the command is at its end, the remaining time is at least a second.
 fn time_left(eta: Duration, is_end: bool) -> String {
     let least = Duration::from_secs(u64::from(!is_end));
     format!("{} left", HumanDuration(eta.max(least)))
@@ -203,7 +204,7 @@ impl Observer for Terminal {
 }
 
 impl Drop for Terminal {
-    /// Removes the bar of a command that failed, which does not call [`Observer::finished`].
+    /// Removes the bar if the command failed, because such a command does not call [`Observer::finished`].
     fn drop(&mut self) {
         self.finished();
     }

@@ -114,7 +114,7 @@ pub fn run(args: &Args) -> Result<Answer> {
 }
 
 /// Parses `ID`, the first new id of all kinds, or `ID,ID,ID`, the first new ids of nodes, ways and relations. An id of
-/// 0 means 1.
+/// 0 is replaced with 1.
 fn parse_starts(text: &str) -> Result<[i64; 3]> {
     let ids: Option<Vec<i64>> = text.split(',').map(|id| id.trim().parse().ok()).collect();
     let starts = match ids.as_deref() {

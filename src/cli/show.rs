@@ -4,7 +4,7 @@ pub use crate::runtime::human_bytes as bytes;
 use crate::{StatsReport, Written};
 use std::fmt::Write;
 
-/// A number with its digits in groups of three: `12,345,678`.
+/// Formats a number with its digits in groups of three: `12,345,678`.
 pub fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
@@ -17,7 +17,7 @@ pub fn number(value: u64) -> String {
     out
 }
 
-/// A number and a noun, which gets an `s` unless the number is 1: `1 blob`, `2 blobs`.
+/// Formats a number and a noun, which gets an `s` unless the number is 1: `1 blob`, `2 blobs`.
 pub fn counted(value: u64, singular: &str) -> String {
     format!(
         "{} {singular}{}",
@@ -26,15 +26,15 @@ pub fn counted(value: u64, singular: &str) -> String {
     )
 }
 
-/// A number of objects: `1 object`, `2,000 objects`; `objects not counted` for `None`.
+/// Formats a number of objects: `1 object`, `2,000 objects`. Returns `objects not counted` for `None`.
 pub fn objects(count: Option<u64>) -> String {
     count.map_or("objects not counted".into(), |count| {
         counted(count, "object")
     })
 }
 
-/// The objects, the blobs and the length of a file that was written: `2,000 objects, 2 blobs, 1.2 MB`. A text has no
-/// blobs.
+/// Formats the numbers of objects and blobs and the size of a file that was written: `2,000 objects, 2 blobs, 1.2 MB`.
+/// The blobs are omitted for text formats.
 pub fn written(written: &Written) -> String {
     let objects = objects(written.objects);
     match written.blobs {
@@ -47,8 +47,8 @@ pub fn written(written: &Written) -> String {
     }
 }
 
-/// A line with the number of blobs that were skipped because of index entries that this run has not verified.
-/// Empty if there are none.
+/// Returns a line with the number of blobs that were skipped because of index entries that this run has not verified,
+/// or an empty string if there are none.
 pub fn skipped(report: &StatsReport) -> String {
     match report.blobs_trusted {
         0 => String::new(),
@@ -59,7 +59,7 @@ pub fn skipped(report: &StatsReport) -> String {
     }
 }
 
-/// The statistics of a run, as `--verbose` prints them.
+/// Formats the statistics of a run, as `--verbose` prints them.
 pub fn stats(report: &StatsReport) -> String {
     let mut out = String::new();
     for phase in &report.phases {

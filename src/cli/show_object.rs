@@ -64,7 +64,8 @@ struct FormatArgs {
 }
 
 impl FormatArgs {
-    /// The text format to show; `None` if none was given. Fails if it is not a text format.
+    /// Returns the options of the text format to show; `None` if no format was given. Fails if the format is not a text
+    /// format.
     fn text(&self) -> Result<Option<TextOptions>> {
         let flags = [
             (self.format_debug, "debug"),
@@ -84,7 +85,7 @@ impl FormatArgs {
     }
 }
 
-/// The options of the text format with a name. Debug text has colours where a person reads it.
+/// Returns the options of the text format with the given name. Debug output has colours if it goes to a terminal.
 fn text_options(name: &str) -> Result<TextOptions> {
     let spec = FormatSpec::parse(name).map_err(anyhow::Error::msg)?;
     let Some(Format::Text(mut text)) = spec.kind.map(|kind| spec.format(kind)).transpose()? else {
@@ -130,15 +131,15 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::yes_if(is_complete))
 }
 
-/// A program that shows text page by page. Dropping it closes its input, and waits until the user leaves it.
+/// A program that shows text page by page. Dropping the pager closes the input of the program, and waits until it ends.
 struct Pager {
     program: Child,
     input: Option<ChildStdin>,
 }
 
 impl Pager {
-    /// Starts the program in the environment variable PAGER, or else less. Returns `None` if it cannot be started, if
-    /// PAGER is empty, or on a system without paths for open pipes.
+    /// Starts the program in the environment variable PAGER, or less if PAGER is not set. Returns `None` if the program
+    /// cannot be started, if PAGER is empty, or on a system without paths for open pipes.
     fn start() -> Option<Self> {
         if cfg!(windows) {
             return None;
@@ -148,7 +149,7 @@ impl Pager {
         let mut command = Command::new(words.next()?);
         command.args(words).stdin(Stdio::piped());
         if std::env::var_os("LESS").is_none() {
-            // Passes colours through, and ends at once if the text fits on the screen.
+            // Makes less pass colours through, and exit at once if the text fits on the screen.
             command.env("LESS", "FRX");
         }
         let mut program = command.spawn().ok()?;
@@ -156,7 +157,7 @@ impl Pager {
         Some(Self { program, input })
     }
 
-    /// The pipe to the program.
+    /// Returns the pipe to the program as an output.
     fn target(&self) -> OutputTarget {
         #[cfg(unix)]
         let descriptor = self
@@ -179,7 +180,7 @@ impl Drop for Pager {
     }
 }
 
-/// Prints the ids that are not in the file to standard error.
+/// Prints the given ids, which are not in the file, to standard error.
 fn say_missing(ids: impl Iterator<Item = impl ToString>, run: &RunArgs) {
     let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
     if !ids.is_empty() && !run.quiet {
@@ -195,8 +196,8 @@ fn parse_ids(texts: &[String]) -> Result<Vec<ObjectId>> {
     Ok(ids)
 }
 
-/// Prints the objects with the given ids; an id without a letter is that of a node. Prints ids that are not in the file
-/// to standard error, and returns [`Answer::No`] if there are any.
+/// Prints the objects with the given ids. An id without a letter is a node id. Prints ids that are not in the file to
+/// standard error, and returns [`Answer::No`] if there are any.
 pub fn run_with(input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
     let ctx = run.context();
     let options = show::Options {
@@ -211,7 +212,7 @@ pub fn run_with(input: &Path, ids: &[String], run: &RunArgs) -> Result<Answer> {
     Ok(Answer::yes_if(summary.missing.is_empty()))
 }
 
-/// Replaces control characters by escapes, so that the text is safe to print.
+/// Replaces control characters with escapes, so that the text is safe to print.
 fn printable(text: &str) -> String {
     text.chars().flat_map(super::printable).collect()
 }

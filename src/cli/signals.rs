@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs and end the process with status 130, 143 and 129, except
-/// signals that the process ignored from its start. On macOS, which does not tell which these are, SIGHUP keeps its
-/// effect. Makes a write beyond the file size limit fail (SIGXFSZ), instead of ending the process.
+/// Makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs and end the process with status 130, 143 and 129. Signals
+/// that were ignored when the process started stay ignored. On macOS, which does not report ignored signals, SIGHUP is
+/// left unchanged. A write beyond the file size limit (SIGXFSZ) then fails instead of ending the process.
 #[cfg(unix)]
 pub fn install() {
     use signal_hook::consts::SIGHUP;
     use signal_hook::iterator::Signals;
-    // If the system refuses, the signals keep their default effect: the process ends, and a temporary file may
-    // remain on a file system without `O_TMPFILE`.
+    // If handlers cannot be installed, the signals keep their default effect. A signal then ends the process, and a
+    // temporary file may remain on a file system without `O_TMPFILE`.
     fail_beyond_file_size_limit();
     let wanted: Vec<i32> = match crate::system::ignored_signals() {
         Some(ignored) => [SIGINT, SIGTERM, SIGHUP]
@@ -22,7 +22,7 @@ pub fn install() {
             .filter(|signal| ignored & (1 << (signal - 1)) == 0)
             .collect(),
         None if cfg!(target_os = "linux") => vec![SIGINT, SIGTERM, SIGHUP],
-        // `nohup` may have set SIGHUP to be ignored, which must not change.
+        // `nohup` may have made the process ignore SIGHUP, which must not change.
         None => vec![SIGINT, SIGTERM],
     };
     if let Ok(mut signals) = Signals::new(wanted) {
@@ -30,7 +30,7 @@ pub fn install() {
     }
 }
 
-/// Makes an interruption (Ctrl-C) remove unfinished outputs and end the process.
+/// Makes Ctrl-C remove unfinished outputs and end the process.
 #[cfg(windows)]
 pub fn install() {
     let wanted = Arc::new(AtomicBool::new(false));
@@ -43,7 +43,7 @@ pub fn install() {
     }
 }
 
-/// Starts a thread that waits for a signal, removes unfinished outputs and ends the process.
+/// Starts a thread that calls `wait` for a signal, removes unfinished outputs, and ends the process.
 fn end_after(mut wait: impl FnMut() -> Option<i32> + Send + 'static) {
     let _ = std::thread::Builder::new()
         .name("signals".into())
@@ -56,16 +56,17 @@ fn end_after(mut wait: impl FnMut() -> Option<i32> + Send + 'static) {
         });
 }
 
-/// Makes a write beyond the file size limit fail (SIGXFSZ), instead of ending the process.
+/// Makes a write beyond the file size limit (SIGXFSZ) fail instead of ending the process.
 fn fail_beyond_file_size_limit() {
     #[cfg(unix)]
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
-/// A request that the process ends, by SIGINT or SIGTERM. A second signal ends the process at once.
+/// A request to end the process, made by SIGINT or SIGTERM. A second signal ends the process at once.
 pub struct EndRequest(Arc<AtomicBool>);
 
-/// Makes SIGINT and SIGTERM set a flag, which the caller polls, instead of ending the process.
+/// Makes SIGINT and SIGTERM set the flag of the returned request, which the caller polls, instead of ending the
+/// process.
 pub fn on_request() -> std::io::Result<EndRequest> {
     fail_beyond_file_size_limit();
     let wanted = Arc::new(AtomicBool::new(false));
@@ -82,7 +83,7 @@ impl EndRequest {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Waits for some time, or until the end of the process is requested. Returns whether it was.
+    /// Waits for the given time, or until the end of the process is requested. Returns whether it was requested.
     pub fn wait(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
         while !self.is_wanted() {

@@ -40,7 +40,7 @@ enum Strategy {
     Multipass,
 }
 
-/// Sorts the inputs into one output. If `merge`, duplicates are left out, see [`Dedupe::HighestVersion`].
+/// Sorts the inputs into one output. If `merge`, leaves out duplicates as [`Conventions::merged_versions`] requires.
 pub fn run(args: &Args, merge: bool) -> Result<Answer> {
     let mut ctx = args.run.context();
     if merge && Conventions::current().tells_disorder {

@@ -162,7 +162,7 @@ impl Args {
     }
 }
 
-/// A region: a box, or a file with a polygon.
+/// Parses a region, which is a box or the path of a file with a polygon.
 fn region(argument: &OsStr) -> Result<BoxRegion> {
     let path = Path::new(argument);
     let corners = argument
@@ -211,8 +211,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     watch(args, &options, &files, Duration::from_secs(seconds))
 }
 
-/// Updates the file repeatedly until a signal ends it. An error in the first round is returned, because it is likely
-/// permanent. Later errors are printed and may pass.
+/// Updates the file repeatedly until a signal arrives. Returns an error of the first round, because it is likely
+/// permanent. Prints an error of a later round, which may be temporary, and continues.
 fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> Result<Answer> {
     let end = signals::on_request()?;
     let (mut is_first, mut was_behind) = (true, false);

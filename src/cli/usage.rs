@@ -101,8 +101,8 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
         .after_help(list)
 }
 
-/// The one-line message for an error of clap: the mistake, and how to correct it. `None` if there is no mistake, but
-/// help or the version to print.
+/// Returns a one-line message for an error of clap, with the mistake and how to correct it. Returns `None` if there is
+/// no mistake, but help or the version to print.
 pub fn mistake(error: &clap::Error) -> Option<String> {
     let command = command_of(error);
     let help = if command.is_empty() {
@@ -128,7 +128,7 @@ pub fn mistake(error: &clap::Error) -> Option<String> {
     })
 }
 
-/// A text that clap attaches to an error.
+/// Returns the context of the given kind that clap attached to an error, as a string.
 fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
     match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -138,7 +138,7 @@ fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// The message for an argument that the command does not take.
+/// Returns the message for an argument that the command does not accept.
 fn unknown_argument(error: &clap::Error, command: &str, argument: &str, help: &str) -> String {
     let program = if command.is_empty() {
         "pbfhogg"
@@ -159,7 +159,7 @@ fn unknown_argument(error: &clap::Error, command: &str, argument: &str, help: &s
     }
 }
 
-/// The message for a command that does not exist.
+/// Returns the message for a command that does not exist.
 fn unknown_command(error: &clap::Error) -> String {
     let name = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
     let commands = super::Cli::command();
@@ -170,13 +170,13 @@ fn unknown_command(error: &clap::Error) -> String {
     }
 }
 
-/// The message for a mistake that has no wording of its own: the first line of clap's message, without the usage and
-/// the tips that follow it.
+/// Returns the message for a mistake that has no wording of its own. It is the first line of clap's message, without
+/// the usage and the tips that follow.
 fn other_mistake(error: &clap::Error, command: &str, argument: &str, help: &str) -> String {
     let rendered = error.to_string();
     let line = rendered.lines().next().unwrap_or_default();
     let line = line.strip_prefix("error: ").unwrap_or(line).trim_end();
-    // clap took a second file for the name of a subcommand.
+    // clap mistook a second file for the name of a subcommand.
     if let (ErrorKind::ArgumentConflict, Some(name)) =
         (error.kind(), context(error, ContextKind::InvalidSubcommand))
     {
@@ -196,7 +196,7 @@ fn other_mistake(error: &clap::Error, command: &str, argument: &str, help: &str)
     format!("{command}: {line}{values}{json}; {help}")
 }
 
-/// The message for required arguments that are missing, given their names as clap formats them.
+/// Returns the message for missing arguments, given their names as clap formats them.
 fn missing_arguments(names: &[String]) -> String {
     // clap formats alternatives as `<--bbox <BOX>|--polygon <FILE>>`.
     let names: Vec<String> = names
@@ -206,7 +206,8 @@ fn missing_arguments(names: &[String]) -> String {
     format!("{} is missing", names.join(" "))
 }
 
-/// The command that an error of clap concerns, as typed, such as `inspect tags`; empty if no command was given.
+/// Returns the command to which an error of clap refers, as typed, such as `inspect tags`; empty if no command was
+/// given.
 fn command_of(error: &clap::Error) -> String {
     let usage = match error.get(ContextKind::Usage) {
         Some(ContextValue::StyledStr(usage)) => usage.to_string(),
@@ -266,7 +267,7 @@ mod tests {
             .iter()
             .flat_map(|(_, names)| names.iter().map(|(name, _)| *name))
             .collect();
-        // Hidden commands: `inspect tags`, `check --refs` and `--version` do the same.
+        // These commands are hidden, because `inspect tags`, `check --refs` and `--version` do the same.
         let aliases = ["tags-count", "check-refs", "version"];
         for found in command.get_subcommands() {
             let name = found.get_name();

@@ -1,6 +1,7 @@
-//! Files in the wrong place on the command line: change files where data is needed, and data where change files are.
+//! Explains errors that are caused by files in the wrong place on the command line: change files in place of data
+//! files, or data files in place of change files.
 //!
-//! The commands detect most of these themselves. After such an error, this module examines the files, so that the
+//! The commands detect most of these mistakes themselves. After an error, this module examines the files, so that the
 //! message can name the intended command line.
 
 use super::conventions::Conventions;
@@ -19,7 +20,7 @@ enum Content {
     Data,
 }
 
-/// The content of a regular file; `None` if it is unknown or not a regular file.
+/// Returns the content of a regular file; `None` if the content is unknown or the file is not a regular file.
 fn content(path: &Path) -> Option<Content> {
     if !path.is_file() {
         return None;
@@ -31,18 +32,18 @@ fn content(path: &Path) -> Option<Content> {
         Some(_) => None,
         None => {
             let file = PbfFile::of_input(input, &Context::new(1)).ok()?;
-            // A PBF file of changes is a history file.
+            // A PBF file with the history feature may contain changes.
             (!file.header.has(feature::HISTORY)).then_some(Content::Data)
         }
     }
 }
 
-/// The first of some files with the given content.
+/// Returns the first file with the given content.
 fn first(paths: &[PathBuf], wanted: Content) -> Option<&PathBuf> {
     paths.iter().find(|path| content(path) == Some(wanted))
 }
 
-/// A command line, with the name of this program.
+/// Formats a command line that begins with the name of this program.
 fn line(command: &str, inputs: &[&Path], output: Option<&Path>) -> String {
     let output = output.unwrap_or(Path::new("OUTPUT"));
     let inputs = inputs.iter().map(|path| path.display().to_string());
@@ -58,8 +59,8 @@ fn paths(paths: &[PathBuf]) -> Vec<&Path> {
     paths.iter().map(PathBuf::as_path).collect()
 }
 
-/// The error of `apply-changes`: `error`, or one that names the right command line if the base is a change file, or a
-/// change file is data.
+/// Returns the error to print after `apply-changes` failed with `error`. If the base is a change file, or a change file
+/// is a data file, the new error names the right command line.
 pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&Path>) -> Error {
     if content(base) == Some(Content::Changes) {
         return match first(changes, Content::Data) {
@@ -94,7 +95,7 @@ pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&
     }
 }
 
-/// The error about an input of `merge-changes` that is data; `None` if there is no such input.
+/// Returns an error if an input of `merge-changes` is a data file. The error names the right command line.
 pub fn of_merge(inputs: &[PathBuf], output: Option<&Path>) -> Option<Error> {
     let data = first(inputs, Content::Data)?;
     let message = match first(inputs, Content::Changes) {
@@ -115,7 +116,8 @@ pub fn of_merge(inputs: &[PathBuf], output: Option<&Path>) -> Option<Error> {
     ))
 }
 
-/// The error of `derive-changes`: `error`, or one that names the right command line if an input is a change file.
+/// Returns the error to print after `derive-changes` failed with `error`. If an input is a change file, the new error
+/// names the right command line.
 pub fn of_derive(error: Error, old: &Path, new: &Path, output: &Path) -> Error {
     let output = (output != Path::new("-")).then_some(output);
     let [of_old, of_new] = [content(old), content(new)];

@@ -1,8 +1,8 @@
 //! `add-locations-to-ways`: adds the coordinates of nodes to the ways of a file.
 //!
 //! Nodes in canonical order are read once, while they are written to the output. Their locations are kept in memory, or
-//! are joined on disk with the node references of ways, one range of ids at a time. Each way gets two further columns,
-//! latitudes and longitudes, in its encoded form and is otherwise unchanged.
+//! are joined on disk with the node references of ways, one range of ids at a time. The encoded form of each way gets
+//! two more columns, the latitudes and the longitudes, and is otherwise unchanged.
 
 mod nodes;
 
@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The output: where it goes, how it is written, and its header.
+    /// The destination of the output, its encoding and its header.
     pub output: OutputOptions,
     /// The method of looking up locations.
     pub index_type: IndexType,
@@ -42,7 +42,7 @@ pub struct Options {
     pub keep_untagged_nodes: bool,
     /// Whether nodes without tags that are members of relations are kept.
     pub keep_member_nodes: bool,
-    /// Whether a reference to a node that is not in the file, or has no location, is an error. Otherwise such
+    /// Whether it is an error if a way refers to a node that is not in the file or has no location. Otherwise these
     /// references are counted.
     pub strict: bool,
     /// The directory for the temporary files of a join on disk; `None` for the directory of the output or, if the
@@ -50,14 +50,14 @@ pub struct Options {
     pub temp_dir: Option<PathBuf>,
     /// The maximum memory in bytes; `None` for four fifths of the available memory.
     pub max_memory: Option<u64>,
-    /// The approximate number of ranges of ids for a join on disk. A given number is used even if a range then takes
-    /// more than `max_memory`. `None` for as few ranges as `max_memory` allows.
+    /// The approximate number of ranges of ids for a join on disk; `None` for as few ranges as `max_memory` allows. A
+    /// given number is used even if a range then needs more memory than `max_memory`.
     pub ranges: Option<u64>,
 }
 
 impl Options {
-    /// Options with the given input and output, and defaults otherwise. The index type is chosen by the size of the
-    /// input, and nodes without tags are left out unless a relation refers to them.
+    /// Creates options with the given input and output, and defaults otherwise. By default, the size of the input
+    /// determines the index type, and nodes without tags are left out unless a relation refers to them.
     pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
         Self {
             input: input.into(),
@@ -97,31 +97,31 @@ setters!(Options {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The length, blobs and objects of the output, and the numbers of blobs of the input that were copied, skipped and
+    /// The size, blobs and objects of the output, and the numbers of input blobs that were copied, skipped and
     /// rewritten.
     #[serde(flatten)]
     pub kept: WriteSummary,
-    /// The method that was used; never [`IndexType::Auto`].
+    /// The index type that was used; never [`IndexType::Auto`].
     pub index_type: IndexType,
     /// The number of ways with at least one node.
     pub ways: u64,
-    /// The number of references of ways to nodes.
+    /// The number of node references in ways.
     pub references: u64,
     /// The number of references to nodes that are not in the file or have no location.
     pub missing_references: u64,
-    /// The number of distinct nodes that the missing references refer to.
+    /// The number of distinct nodes that ways refer to, but that are not in the file or have no location.
     pub missing_nodes: u64,
-    /// The temporary files of a join on disk; `None` if locations were in memory.
+    /// Statistics of the temporary files of a join on disk; `None` if locations were kept in memory.
     pub scratch: Option<ScratchSummary>,
 }
 
-/// The temporary files of a join on disk.
+/// Statistics of the temporary files of a join on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ScratchSummary {
     /// The number of ranges of ids. The locations of one range were in memory at a time.
     pub partitions: u64,
-    /// The maximum number of bytes in temporary files at a time.
+    /// The maximum total size of the temporary files at any time, in bytes.
     pub bytes: u64,
     /// `bytes` divided by the number of references.
     pub bytes_per_reference: f64,
@@ -132,10 +132,10 @@ impl Eq for ScratchSummary {}
 /// Adds the coordinates of nodes to the ways of a file of current data.
 ///
 /// Reads one file, which may be unsorted, and writes one file. Unless all nodes are kept, the relations are read first,
-/// for their members. Nodes in canonical order are then read once. If locations are in memory, ways are read once, and
-/// nodes in any other order up to three times. A join on disk reads ways twice; it reads nodes that are not in
+/// for their members. Nodes in canonical order are then read once. If locations are kept in memory, ways are read once,
+/// and nodes in any other order up to three times. A join on disk reads ways twice; it reads nodes that are not in
 /// canonical order twice for each range of ids that their blob overlaps, and once more to write them. The temporary
-/// files of a join take 5 to 7 bytes per reference.
+/// files of a join need 5 to 7 bytes per reference.
 ///
 /// # Memory
 ///
@@ -145,26 +145,27 @@ impl Eq for ScratchSummary {}
 /// - dense: 4 kB for each 512 neighbouring ids that include a node, and at most 2 kB for each 65,536;
 /// - external: as sparse, for the nodes of one range of ids; 0.5 MB per range, and 16 bytes per range and blob of ways.
 ///
-/// In addition, the sets of the nodes that are members of relations (unless all nodes are kept) and of missing nodes.
+/// In addition, the set of nodes that are members of relations, unless all nodes are kept, and the set of missing
+/// nodes.
 ///
 /// # Errors
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - The input is a history file with several versions of an object, or with deleted objects.
-/// - The header of the input says that its ways have locations and that most of their nodes are not in the file.
-/// - The chosen method takes more than [`Options::max_memory`], or no number of ranges of ids takes less.
-/// - The temporary files of a join are estimated to take more than the free space in their directory.
+/// - The header of the input declares that its ways have locations and that most of their nodes are not in the file.
+/// - The chosen method needs more memory than [`Options::max_memory`], even with the best number of ranges of ids.
+/// - The temporary files of a join are estimated to need more space than is free in their directory.
 /// - [`Options::strict`] is set, and a node of a way is not in the file or has no location.
 /// - A block contains nodes and ways, and its units cannot express the locations of all nodes of the ways exactly.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    // The phases: members of relations, nodes, ways.
+    // The three phases read the members of relations, the nodes and the ways.
     ctx.expect_phases(3);
     let file = input::open_with_changesets(&options.input, &options.output, ctx)?;
     add_to(file, options, ctx)
 }
 
-/// Adds locations to the ways of an open file, as [`run`] does to those of its input.
+/// Adds locations to the ways of an open file, as [`run`] does for the file that it opens.
 pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
@@ -242,7 +243,7 @@ struct Tally {
     missing: Mutex<Missing>,
 }
 
-/// The references to nodes that are not in the file or have no location, and these nodes.
+/// The number of references to nodes that are not in the file or have no location, and the ids of these nodes.
 #[derive(Default)]
 struct Missing {
     references: u64,
@@ -261,7 +262,7 @@ struct Job<'f> {
 }
 
 impl<'f> Job<'f> {
-    /// Writes the output. Also returns the maximum number of bytes that were in temporary files, if there were any.
+    /// Writes the output. Also returns the maximum total size of the temporary files in bytes, if there were any.
     fn write(
         &self,
         locator: &WayLocator<'_>,
@@ -315,7 +316,7 @@ impl<'f> Job<'f> {
         writer.pass(FilterPass::plain("nodes"), items.collect(), select, note)
     }
 
-    /// The blobs of [`NodeParts::nodes`]: visited, or copied if all nodes are kept.
+    /// Returns the blobs of [`NodeParts::nodes`], to be visited, or to be copied if all nodes are kept.
     fn nodes(&self) -> impl Iterator<Item = FilterItem> + '_ {
         let decision = match self.members {
             Some(_) => BlobDecision::Visit,
@@ -325,8 +326,8 @@ impl<'f> Job<'f> {
         nodes.map(move |entry| FilterItem::new(*entry, decision))
     }
 
-    /// The blobs of [`NodeParts::rest`]. Blobs with nodes are visited unless all nodes are kept, and blobs with ways
-    /// are transformed.
+    /// Returns the blobs of [`NodeParts::rest`]. Blobs with nodes are to be visited unless all nodes are kept, and
+    /// blobs with ways are to be transformed.
     fn rest(&self) -> impl Iterator<Item = FilterItem> + '_ {
         self.parts.rest.iter().map(|entry| {
             let drops = self.members.is_some() && entry.kinds.contains(ObjectKind::Node);
@@ -376,8 +377,8 @@ impl<'f> Job<'f> {
         writer.pass(pass, items, select, |()| ())
     }
 
-    /// Counts the ways and references of a block, and the missing nodes. With [`Options::strict`] a missing node is an
-    /// error.
+    /// Counts the ways and node references of a block, and the missing nodes. With [`Options::strict`], a missing node
+    /// is an error.
     fn count(&self, nodes: &WayNodes, locations: &[Option<Location>]) -> Result<(), FormatError> {
         let add = |counter: &AtomicU64, more: usize| {
             counter.fetch_add(more as u64, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! `apply-changes`: applies change files to a sorted file.
 //!
-//! A blob to which no change belongs is copied. Any other blob is decoded and compared with its changes. If they have
-//! an effect, the block is edited in its encoded form, or built anew if that is not possible.
+//! A blob to which no change belongs is copied. Any other blob is decoded and compared with its changes. If the changes
+//! have an effect, the block is edited in its encoded form, or rebuilt if that is not possible.
 
 mod edit;
 mod history;
@@ -30,23 +30,24 @@ use steps::{ApplyStep, plan_steps};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The base, a file of current data; `-` is standard input. It is sorted into a temporary file first if it is not
-    /// in canonical order.
+    /// The base, a file of current data; `-` is standard input. A base that is not in canonical order is first sorted
+    /// into a temporary file.
     pub base: PathBuf,
-    /// The change files, in order: of changes with equal version and timestamp the last one wins.
+    /// The change files, in order. Of several changes with the same version and timestamp, the last one wins.
     pub changes: Vec<PathBuf>,
-    /// The output: where it goes, how it is written, and its header.
+    /// The destination of the output, its encoding and its header.
     pub output: OutputOptions,
-    /// The treatment of untagged nodes while the coordinates in ways are kept up to date. If `None`, the coordinates
-    /// are removed from ways instead.
+    /// How untagged nodes are treated while the coordinates in ways are kept up to date. If `None`, the coordinates are
+    /// removed from ways instead.
     pub locations_on_ways: Option<UntaggedNodes>,
-    /// With [`Options::locations_on_ways`]: whether a base whose ways have no locations gets them first, in a temporary
-    /// file. Otherwise it is an error.
+    /// Whether locations are added to the ways of a base without them first, in a temporary file. Otherwise a base
+    /// without locations is an error. Used only if [`Options::locations_on_ways`] is set.
     pub locates_base: bool,
 }
 
 impl Options {
-    /// Options with the given inputs and output, and defaults otherwise. Locations in ways are removed.
+    /// Creates options with the given inputs and output, and defaults otherwise. By default, locations are removed from
+    /// ways.
     pub fn new(base: impl Into<PathBuf>, changes: Vec<PathBuf>, output: OutputOptions) -> Self {
         Self {
             base: base.into(),
@@ -67,7 +68,7 @@ setters!(Options {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The length, blobs and objects of the output.
+    /// The size, blobs and objects of the output.
     pub written: Written,
     /// The number of objects with a change. Several changes of one object count once.
     pub changes: u64,
@@ -77,34 +78,35 @@ pub struct Summary {
     pub modified: u64,
     /// The number of objects that were deleted.
     pub deleted: u64,
-    /// The number of changes without effect, because the base has a newer version.
+    /// The number of changes that had no effect because the base has a newer version.
     pub outdated: u64,
-    /// The number of deletions without effect, because the base does not have the object.
+    /// The number of deletions that had no effect because the base does not have the object.
     pub absent: u64,
     /// The number of blobs that were copied unchanged.
     pub blobs_copied: u64,
     /// The number of blobs of the base that were rewritten or removed.
     pub blobs_rewritten: u64,
-    /// The sequence number of the last change file that the output contains, as its header says; `None` if unknown.
+    /// The sequence number of the last change file that the output contains, as recorded in the header of the output;
+    /// `None` if unknown.
     pub replication_sequence: Option<i64>,
-    /// The time up to which the output contains all changes, as its header says; `None` if unknown.
+    /// The time up to which the output contains all changes, as recorded in its header; `None` if unknown.
     pub replication_timestamp: Option<String>,
     /// The effect of the changes on the bounding box in the header.
     pub header_box: HeaderBox,
-    /// The effect on the coordinates in ways; `None` unless [`Options::locations_on_ways`] is set.
+    /// The effect of the changes on the coordinates in ways; `None` unless [`Options::locations_on_ways`] is set.
     pub locations: Option<LocationsSummary>,
 }
 
 /// The effect of changes on the coordinates in ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct LocationsSummary {
-    /// The number of ways without a change whose coordinates changed, because their nodes moved.
+    /// The number of ways without a change of their own that got new coordinates because their nodes moved.
     pub ways_moved: u64,
-    /// The number of references of changed ways to nodes without a known location, and of references of other ways to
-    /// nodes that lost their location.
+    /// The number of references to nodes without a location. In changed ways, these are nodes whose location is
+    /// unknown; in other ways, these are nodes that lost their location.
     pub missing_references: u64,
-    /// The number of new or changed nodes that were left out. They have no tags and are members of no relation, and the
-    /// base has no such nodes either.
+    /// The number of new or changed nodes that were left out, because they have no tags and are members of no relation,
+    /// and the base does not contain nodes of this kind.
     pub nodes_left_out: u64,
     /// The number of nodes that became members of relations, but are neither in the base nor in the changes.
     pub members_missing: u64,
@@ -112,31 +114,33 @@ pub struct LocationsSummary {
 
 /// Applies change files to a file of current data.
 ///
-/// Reads the base, and all change files into memory: OsmChange XML, plain or compressed with gzip, bzip2 or zstd, and
-/// the state files beside them (`123.state.txt` beside `123.osc.gz`). The highest version of an object in the base and
-/// the changes is written; of equal versions, the one with the latest timestamp. Writes one file, whose header gets the
-/// replication state of the changes if they continue the state of the base: they come from the same server, as far as
-/// it is known, and their numbers follow. Otherwise the header keeps the state of the base, and there is a warning.
-/// Blobs without a changed object are copied. A base that is not in canonical order is first sorted into a temporary
-/// file in the directory of the output.
+/// Reads the base, and reads all change files into memory. Change files are OsmChange XML, plain or compressed with
+/// gzip, bzip2 or zstd. The state files beside them are read, too (`123.state.txt` beside `123.osc.gz`). Writes one
+/// file with the highest version of each object in the base and the changes; of equal versions, the one with the latest
+/// timestamp is written. Blobs without a changed object are copied. A base that is not in canonical order is first
+/// sorted into a temporary file in the directory of the output.
+///
+/// The header of the output gets the replication state of the changes if they continue the state of the base. They do
+/// if, as far as known, they come from the same server and their sequence numbers follow. Otherwise the header keeps
+/// the state of the base, and there is a warning.
 ///
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), and the changes: 112 bytes per change, 8 per tag, 16 per reference, and
-/// the distinct strings. Changes that others replace are removed while files are read. With
+/// the distinct strings. Changes that are replaced by others are removed while files are read. With
 /// [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed way.
 ///
 /// # Errors
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
-/// - The base is a history file: its header says so, or it contains deleted versions.
+/// - The base is a history file, according to its header or because it contains deleted versions.
 /// - An object occurs twice in the base, in adjacent blobs or in a blob that has to be decoded.
 /// - The objects of a blob that has to be decoded are not in canonical order, although the header or the index of the
-///   base says so.
-/// - The base is a text file, and the output has its path.
-/// - A change file is not OsmChange, or is damaged; the change files together have more than 4 GB of distinct text, or
-///   more tags or references than 32 bits can count.
+///   base declares it.
+/// - The base is in a text format, and the output has the same path.
+/// - A change file is not OsmChange, or is damaged; the change files together have more than 4 GB of distinct strings,
+///   or more tags or references than 32 bits can count.
 /// - [`Options::locations_on_ways`] is set, [`Options::locates_base`] is not, and no way of the base has locations.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(if options.locations_on_ways.is_some() {
@@ -147,7 +151,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     apply(options, || read_change_files(&options.changes, ctx), ctx)
 }
 
-/// Applies the changes that `read_changes` returns, as [`run`] does with those of change files.
+/// Applies the changes that `read_changes` returns, as [`run`] applies the changes of its change files.
 pub(crate) fn apply(
     options: &Options,
     read_changes: impl FnOnce() -> Result<ChangeSet>,
@@ -205,7 +209,8 @@ pub(crate) fn apply(
     })
 }
 
-/// The base with locations in its ways: `file` itself if it has them, else a temporary file in the directory `scratch`.
+/// Returns `file` if its ways have locations. Otherwise adds locations to its ways, and returns the result, which is a
+/// temporary file in the directory `scratch`.
 fn located_base(
     file: PbfFile,
     plan: BlobPlan,
@@ -228,7 +233,8 @@ fn located_base(
     Ok((file, plan))
 }
 
-/// Fails if the base contains deleted versions, or if a blob begins with the object that ends the blob before.
+/// Fails if the base contains deleted versions, or if the last object of a blob is also the first object of the next
+/// blob.
 fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     let path = file.input.path();
     if plan.any(BlobFlags::DELETED) {
@@ -254,14 +260,14 @@ pub enum HeaderBox {
     /// The box is unchanged, or the header has none.
     #[default]
     Kept,
-    /// The box was widened: nodes of the changes lie outside of it.
+    /// The box was widened, because nodes of the changes lie outside of it.
     Widened,
-    /// The box was removed: it crosses the 180th meridian, and nodes of the changes lie outside of it.
+    /// The box was removed, because it crosses the 180th meridian and nodes of the changes lie outside of it.
     Dropped,
 }
 
 /// Widens the bounding box in the header so that it contains all changed nodes, because a program that clips to the box
-/// would lose those outside. Removes a box that crosses the 180th meridian if a changed node lies outside of it.
+/// would lose the nodes outside. Removes a box that crosses the 180th meridian if a changed node lies outside of it.
 fn widen_box(header: &mut HeaderBlock, changes: &ChangeSet) -> HeaderBox {
     let Some(stored) = header.bbox_nano else {
         return HeaderBox::Kept;
@@ -322,9 +328,9 @@ fn output_header(
     (header, header_box)
 }
 
-/// Sets the replication state of a header to the state after `changes`. Changes that do not continue the state of the
-/// header leave it unchanged: the data still contains all changes up to that state. Warns of such changes, unless the
-/// user sets the state.
+/// Sets the replication state of a header to the state after `changes`. If changes do not continue the state of the
+/// header, the state is left unchanged, because the data still contains all changes up to that state. In this case,
+/// prints a warning unless the user sets the state.
 fn carry_on(header: &mut HeaderBlock, changes: &[ChangeState], options: &Options, ctx: &Context) {
     let mut data = DataState {
         url: header.replication_url.clone(),
@@ -393,8 +399,8 @@ impl Run<'_> {
         let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
         let mut tally = Tally::default();
         if rules.locations.is_some() {
-            // The locations in ways depend on the changes of nodes that have an effect, and changes older than the base
-            // are found only while nodes are written: nodes go first.
+            // The locations in ways depend on which changes of nodes have an effect. A change that is older than the
+            // base is found only when its node is written, so that nodes are written first.
             let ways = steps.partition_point(|step| step.is_nodes(changes));
             let ways = steps.split_off(ways);
             let nodes = std::mem::replace(&mut steps, ways);
@@ -435,7 +441,7 @@ impl Run<'_> {
         })
     }
 
-    /// Carries out steps in parallel, writes their results in the order of the steps, and adds their counts to `tally`.
+    /// Executes steps in parallel, writes their results in the order of the steps, and adds their counts to `tally`.
     fn apply(
         &self,
         steps: Vec<ApplyStep>,

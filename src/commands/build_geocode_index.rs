@@ -33,15 +33,15 @@ pub const SEARCH_RADIUS: f64 = 75.0;
 /// The default of [`Options::coarse_search_radius`], in metres.
 pub const COARSE_SEARCH_RADIUS: f64 = 1000.0;
 
-/// The limits of memory for rows that are being sorted.
+/// The memory limits for sorting rows.
 const LIMITS: RowLimits = RowLimits {
     run: 16 << 20,
     memory: 48 << 20,
 };
 
-/// The least memory for locations by default.
+/// The lower bound of the default memory for locations, in bytes.
 const LEAST_MEMORY: u64 = 256 << 20;
-/// The most memory for locations by default.
+/// The upper bound of the default memory for locations, in bytes.
 const MOST_MEMORY: u64 = 8 << 30;
 
 /// The options of `build-geocode-index`.
@@ -50,22 +50,23 @@ const MOST_MEMORY: u64 = 8 << 30;
 pub struct Options {
     /// The input.
     pub input: PathBuf,
-    /// The directory of the index. It is made if it does not exist.
+    /// The directory of the index. It is created if it does not exist.
     pub directory: PathBuf,
     /// Whether an index in the directory may be replaced.
     pub overwrite: bool,
-    /// The maximum distance between a place and its address, in metres.
+    /// The maximum distance between the position of a query and its address, in metres.
     pub search_radius: f64,
-    /// The maximum distance between a place and the other objects of its answer, in metres.
+    /// The maximum distance between the position of a query and the other objects in the answer, in metres.
     pub coarse_search_radius: f64,
-    /// The maximum number of corners of an area; `None` for all that it has.
+    /// The maximum number of corners of an area; `None` for no limit.
     pub max_area_vertices: Option<usize>,
-    /// The method of looking up the locations of nodes, unless ways have them.
+    /// The method used to look up node locations. It is not used if the ways have locations.
     pub index_type: IndexType,
-    /// The directory of temporary files; `None` for that of the index.
+    /// The directory for temporary files; `None` for the directory of the index.
     pub temp_dir: Option<PathBuf>,
-    /// The maximum memory in bytes for locations; `None` for a sixteenth of the length of the input, from 256 MB to
-    /// 8 GB, or for what the method takes if [`index_type`](Self::index_type) names one.
+    /// The maximum memory for locations, in bytes. `None` allows a sixteenth of the size of the input, clamped to 256
+    /// MB to 8 GB and to 80 % of the available memory. If [`index_type`](Self::index_type) names a method, `None` sets
+    /// no limit.
     pub max_memory: Option<u64>,
 }
 
@@ -100,16 +101,18 @@ setters!(Options {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The length of the index in bytes.
+    /// The size in bytes of the index.
     pub bytes: u64,
-    /// The number of objects or, for streets, of their parts, by the name of the layer.
+    /// The number of objects in each layer, by layer name. Streets and roads are split into parts, which count
+    /// separately.
     pub counts: BTreeMap<String, u64>,
-    /// The number of relations that were left out, because they are not valid areas or a member is not in the file.
+    /// The number of closed ways and relations that were left out because they are not valid areas or a member is not
+    /// in the file.
     pub incomplete: u64,
     /// The areas that have fewer corners in the index than in the file.
     #[serde(serialize_with = "as_texts")]
     pub simplified: Vec<ObjectId>,
-    /// The method of looking up locations; `None` if no node had to be looked up.
+    /// The method used to look up locations; `None` if no node had to be looked up.
     pub index_type: Option<IndexType>,
 }
 
@@ -117,21 +120,21 @@ fn as_texts<S: Serializer>(ids: &[ObjectId], serializer: S) -> Result<S::Ok, S::
     serializer.collect_seq(ids.iter().map(ToString::to_string))
 }
 
-/// Makes an index for reverse geocoding of a file of current data.
+/// Builds an index for reverse geocoding from a file without history.
 ///
-/// An existing index is replaced when the new one is complete. Programs that use the old one continue with it until
-/// they open the index again.
+/// An existing index is replaced when the new one is complete. Programs that have the old one open continue to use it
+/// until they open the index again.
 ///
 /// # Memory
 ///
-/// 200 MB, up to 128 MB for the cells with house numbers of nodes, 20 MB per job, and what
-/// [`export`](super::export::run) takes for the nodes of member ways and for locations.
+/// 200 MB, up to 128 MB for the grid cells that contain house numbers, 20 MB per job, and what
+/// [`export`](super::export::run) uses for the nodes of member ways and for locations.
 ///
 /// # Errors
 ///
-/// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)); it is a history file.
+/// - The input cannot be opened or read, is damaged ([details](crate::commands#errors)), or is a history file.
 /// - The directory has an index that may not be replaced, or cannot be written.
-/// - The chosen method of looking up locations takes more than [`Options::max_memory`].
+/// - The chosen method of looking up locations needs more memory than [`Options::max_memory`].
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.input.is_dir() {
         let cause = match Manifest::read(&options.input) {
@@ -171,8 +174,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// The default memory for locations, in bytes. It may be small, because a join on disk is hardly slower than locations
-/// in memory.
+/// Returns the default memory limit for locations, in bytes; `None` if the user chose a method. The limit may be small,
+/// because a join on disk is hardly slower than locations in memory.
 fn default_memory(file: &PbfFile, options: &Options) -> Option<u64> {
     let memory = (file.input.len() / 16).clamp(LEAST_MEMORY, MOST_MEMORY);
     let memory = memory.min(available_memory() / 5 * 4);
@@ -190,8 +193,8 @@ struct Collected {
     index_type: Option<IndexType>,
 }
 
-/// Collects the addresses, streets and areas of a file, and sorts them in the order of the index. Temporary files are
-/// in `directory` unless the user names another.
+/// Collects the addresses, streets and areas of a file, and sorts them into index order. Writes temporary files to
+/// `directory` unless the options name another directory.
 fn collect(
     file: &PbfFile,
     options: &Options,
@@ -249,7 +252,7 @@ fn collect(
 struct IndexDirectory {
     path: PathBuf,
     files: ListedDirectory,
-    /// The name of the new file.
+    /// The name of the new index file.
     file: String,
 }
 
@@ -275,12 +278,12 @@ impl IndexDirectory {
         })
     }
 
-    /// Opens the file of the index.
+    /// Creates the new index file.
     fn create(&mut self) -> Result<StreamOutput> {
         Ok(StreamOutput::new(self.files.open(&self.file)?))
     }
 
-    /// Makes the new file the index by a new manifest, and removes the file of the old index.
+    /// Writes a manifest that names the new file, and removes the old index file.
     fn complete(self, output: StreamOutput, manifest: &Manifest, ctx: &Context) -> Result<()> {
         let manifest = Manifest {
             file: self.file.clone(),
@@ -290,7 +293,7 @@ impl IndexDirectory {
         let mut bytes = bytes.map_err(|error| Error::Internal(error.to_string()))?;
         bytes.push(b'\n');
         self.files.complete(vec![output], MANIFEST, &bytes, ctx)?;
-        // Removes the file of the old index and those of killed builds. A file that cannot be removed only takes space.
+        // Removes the old index file and the files of killed builds. A file that cannot be removed only wastes space.
         remove_unlisted(&self.path, is_index_file, || {
             Manifest::listed_in(&self.path)
         });
@@ -298,7 +301,8 @@ impl IndexDirectory {
     }
 }
 
-/// Whether a file in the directory of an index is one that a build has written: `index-PROCESS-NUMBER.bin`.
+/// Whether a file in the directory of an index was written by a build. Builds write containers that are named
+/// `index-PROCESS-NUMBER.bin`.
 fn is_index_file(name: &str, file: &File) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let numbers = name

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 pub struct Options {
     /// The input files, in order; `-` is standard input.
     pub inputs: Vec<PathBuf>,
-    /// The output: where it goes, how it is written, and its header.
+    /// The target, the encoding and the header of the output.
     pub output: OutputOptions,
     /// The kinds of objects to keep.
     pub kinds: KindSet,
@@ -32,12 +32,12 @@ pub struct Options {
     pub changesets: bool,
     /// The metadata fields to leave out.
     pub clean: InfoFields,
-    /// Whether every blob is decoded to find out its content, and the indexes of the inputs are ignored.
+    /// Whether to ignore the indexes of the inputs and decode every blob to find out its content.
     pub rescan: bool,
 }
 
 impl Options {
-    /// Options with the given inputs and output, and defaults otherwise: all objects with all metadata.
+    /// Options with the given inputs and output, and defaults otherwise, which keep all objects with all metadata.
     pub fn new(inputs: Vec<PathBuf>, output: OutputOptions) -> Self {
         Self {
             inputs,
@@ -57,8 +57,8 @@ setters!(Options {
     rescan: bool,
 });
 
-/// The result of `cat`. For text, [`WriteSummary::blobs_rewritten`] is the number of blobs that were converted; for
-/// changesets, only the length and the number of objects are set.
+/// The result of `cat`. For text output, [`WriteSummary::blobs_rewritten`] is the number of blobs that were converted;
+/// for changesets, only the size and the number of objects are set.
 pub type Summary = WriteSummary;
 
 /// Concatenates files.
@@ -97,7 +97,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let files = files.collect::<Result<Vec<_>>>()?;
     let mut header = merged_header(&files)?;
     if options.output.target.is_stream() && options.output.format == Format::Pbf {
-        // The header of a stream is written first: it can declare only what is known now.
+        // The header of a stream is written first, so it can declare only what is known now.
         let verified = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);
         header.set_optional(
             feature::SORTED,
@@ -110,7 +110,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         size_hint = size_hint.and(copy_size_hint(file));
     }
     if options.kinds != KindSet::ALL || !options.clean.is_empty() {
-        // The length of the objects that are left out is not known in advance.
+        // The size of the objects that are left out is not known in advance.
         size_hint.bytes = 0;
         size_hint.copied = 0;
     }
@@ -136,7 +136,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     closed.finish()
 }
 
-/// Writes the changesets of a text, if they are kept.
+/// Writes the changesets of a text input, if [`Options::changesets`] is set.
 fn put_changesets(
     file: &PbfFile,
     place: Place,
@@ -151,7 +151,7 @@ fn put_changesets(
     }
 }
 
-/// Copies the table of ids of a file whose blobs were all copied.
+/// Copies the id table of a file if all its blobs were copied.
 fn copy_id_table(file: &PbfFile, writer: &mut PbfWriter, ctx: &Context) -> Result<()> {
     let table = file.usable_id_table(ctx)?;
     let table = table.filter(|table| table.fingerprint() == writer.id_fingerprint());
@@ -165,17 +165,17 @@ fn copy_id_table(file: &PbfFile, writer: &mut PbfWriter, ctx: &Context) -> Resul
     }
 }
 
-/// Whether all blobs of a file with a spatial layout are copied with their entries.
+/// Whether the only input has a spatial layout and all its blobs are copied with their index entries.
 fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
     let copies = options.kinds == KindSet::ALL && options.clean.is_empty() && !options.rescan;
     matches!(files, [file] if file.has_spatial_layout()) && copies
 }
 
-/// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped,
-/// and a blob with some is encoded anew.
+/// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped. A
+/// blob with wanted and unwanted kinds is encoded anew.
 fn copy(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context) -> Result<()> {
-    // Without a table of contents in the output, kinds and id ranges suffice; if all blobs are copied without per-blob
-    // indexes, not even these are needed.
+    // Without a table of contents in the output, kinds and id ranges suffice. If all blobs are copied without per-blob
+    // indexes, not even kinds and id ranges are needed.
     let write = options.output.encoding();
     let needs = match (write.toc, options.kinds == KindSet::ALL) {
         _ if options.rescan => PlanNeeds::Rescan,
@@ -216,7 +216,7 @@ fn skip(entry: &BlobEntry, sink: &mut Sink, ctx: &Context) {
     sink.skip();
 }
 
-/// Writes the blobs of a file anew, without the metadata fields of [`Options::clean`]. Blobs without objects of wanted
+/// Writes the blobs of a file anew, without the metadata fields in [`Options::clean`]. Blobs without objects of wanted
 /// kinds are skipped.
 fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context) -> Result<()> {
     let rewrite = Rewrite {
@@ -232,8 +232,7 @@ fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context
         |cleaned, blob, encoder| {
             cleaned.clear();
             clean_block(blob.payload, options.clean, cleaned)?;
-            // A blob whose versions are out of order may become sorted when they are removed: its entry must be made
-            // anew.
+            // An unsorted blob may become sorted when versions are removed, so its entry must be computed anew.
             let is_same = blob.entry.flags.has(BlobFlags::SORTED);
             match options.kinds == KindSet::ALL {
                 true if is_same => {
@@ -249,8 +248,8 @@ fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context
     )
 }
 
-/// The blobs of a file that may contain objects of `kinds`, including all blobs without an index. `skip` is called with
-/// each other blob.
+/// Returns the entries of the blobs that may contain objects of the kinds in `kinds`, including all blobs without an
+/// index. Calls `skip` with each of the other entries.
 fn wanted_entries(
     file: &PbfFile,
     kinds: KindSet,
@@ -265,7 +264,7 @@ fn wanted_entries(
     Ok(wanted)
 }
 
-/// Adds the objects of a block that are of one of `kinds` to an encoder, and ends the encoder's block.
+/// Adds those objects of a block that have a kind in `kinds` to an encoder, and ends the encoder's block.
 fn take_kinds(
     payload: &[u8],
     kinds: KindSet,

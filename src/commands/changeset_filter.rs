@@ -15,14 +15,14 @@ use std::path::PathBuf;
 pub struct Options {
     /// The file of changesets; `-` is standard input.
     pub input: PathBuf,
-    /// The output: where it goes, its text format, and its header.
+    /// The target, the text format and the header of the output.
     pub output: OutputOptions,
     /// The criteria.
     pub criteria: Criteria,
 }
 
 impl Options {
-    /// The options with the given required values. All changesets are copied.
+    /// Options with the given input and output, which copy all changesets.
     pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
         Self {
             input: input.into(),
@@ -34,14 +34,14 @@ impl Options {
 
 setters!(Options { criteria: Criteria });
 
-/// The criteria that a changeset has to match, all of them.
+/// The criteria for changesets. A changeset has to match all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Criteria {
     /// Selects changesets that were closed at this time or later, and open ones; in seconds since 1970.
     pub after: Option<i64>,
     /// Selects changesets that were opened at this time or earlier; in seconds since 1970.
     pub before: Option<i64>,
-    /// Selects changesets whose box overlaps this box.
+    /// Selects changesets with a bounding box that overlaps this box.
     pub bbox: Option<Bbox>,
     /// Selects changesets with changes (`true`) or without (`false`).
     pub has_changes: Option<bool>,
@@ -89,7 +89,7 @@ impl Criteria {
 
 /// Copies the changesets that match the criteria.
 ///
-/// Reads one file of changesets, OSM XML or OPL, plain or compressed, on one core. Writes text: OSM XML, OPL or debug.
+/// Reads one file of changesets, OSM XML or OPL, plain or compressed, on one core. Writes OSM XML, OPL or debug text.
 ///
 /// # Memory
 ///

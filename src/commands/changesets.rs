@@ -12,7 +12,7 @@ use crate::io::{Input, OpenOutput};
 use crate::pbf::HeaderBlock;
 use crate::runtime::Context;
 
-/// The number of bytes of buffered text after which the text is written.
+/// The size in bytes at which buffered text is written.
 const CHUNK: usize = 1 << 20;
 
 /// Returns the inputs with their formats if the first object of each is a changeset, as in files of changesets; `None`
@@ -30,8 +30,8 @@ pub(super) fn of(
     Ok((!found.is_empty() && found.len() == inputs.len()).then_some(found))
 }
 
-/// Returns the inputs with their formats if each is a text that contains changesets, perhaps beside nodes, ways and
-/// relations; `None` otherwise. Reads a whole text if its first object is not a changeset.
+/// Returns the inputs with their formats if each is a text input that contains changesets, perhaps among nodes, ways
+/// and relations; `None` otherwise. Reads the inputs to the end unless each begins with a changeset.
 pub(super) fn in_any(
     inputs: &[(Input, Option<TextFormat>)],
 ) -> Result<Option<Vec<(&Input, TextFormat)>>> {
@@ -56,13 +56,13 @@ pub(super) fn in_any(
     Ok(Some(found))
 }
 
-/// Whether a text has nodes, ways or relations, too. Reads all of it.
+/// Whether a text input also contains nodes, ways or relations. Reads the whole input.
 fn has_objects(input: &Input, format: TextFormat) -> Result<bool> {
     read_changesets(input, format, |_| Ok(()))
 }
 
-/// Writes the changesets that `keeps` selects as text, in the order of the inputs. If `are_alone` and an input also has
-/// objects, returns `None` and leaves no output. Fails if the output is PBF.
+/// Writes the changesets that `keeps` selects as text, in the order of the inputs. If `are_alone` is set and an input
+/// also contains nodes, ways or relations, returns `None` and leaves no output. Fails if the output is PBF.
 pub(super) fn write(
     inputs: &[(&Input, TextFormat)],
     output: &OutputOptions,
@@ -120,7 +120,8 @@ pub(super) fn write(
     }))
 }
 
-/// The header of the output: that of a single input, with the fields that the user sets.
+/// Returns the header of the output. It has the fields of the input, if there is only one, and the fields that the user
+/// sets.
 fn header(inputs: &[(&Input, TextFormat)], output: &OutputOptions) -> Result<HeaderBlock> {
     let mut header = HeaderBlock::default();
     if let [(input, format)] = inputs {

@@ -1,5 +1,5 @@
-//! `check`: checks that ids are in order and unique, that references lead to objects of the file, and that indexes
-//! describe their blobs.
+//! `check`: checks that ids are in order and unique, that referenced objects are in the file, and that indexes describe
+//! their blobs.
 
 mod blob_check;
 mod contents;
@@ -35,7 +35,7 @@ pub struct Options {
     /// Whether the check is complete. Duplicate ids are then found anywhere in the file, not only in adjacent objects;
     /// all objects are decoded; strings must be UTF-8; and the header must declare the right features.
     pub full: bool,
-    /// Whether to check that nodes lie on earth.
+    /// Whether to check that the coordinates of nodes are in the valid range.
     pub places: bool,
     /// Whether to check that the nodes of ways are in the file.
     pub refs: bool,
@@ -51,8 +51,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given input, and defaults otherwise. Checks ids, the places of nodes, and the references of
-    /// ways, for all kinds of objects, and lists the first hundred problems of each sort.
+    /// Options with the given input, and defaults otherwise. Checks ids, the coordinates of nodes, and the references
+    /// of ways, for all kinds of objects, and lists the first hundred problems of each sort.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
@@ -81,20 +81,20 @@ setters!(Options {
 
 /// Checks the ids, references and indexes of a file. A violation is not an error, but part of the summary.
 ///
-/// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other:
-/// a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more, and so
+/// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other,
+/// so a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more, and so
 /// does [`Options::full`], unless the ids of all kinds are checked. Writes nothing.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), and sets of ids: of nodes with [`Options::refs`], of all kinds with
-/// [`Options::relations`] or [`Options::full`], and of missing members of relations. A check of indexes takes 16 bytes
-/// for each range of a table of ids, of which there is one for some hundred objects.
+/// The [base memory](crate::commands#memory), and id sets of nodes with [`Options::refs`], of all kinds with
+/// [`Options::relations`] or [`Options::full`], and of missing members of relations. A check of indexes uses 16 bytes
+/// for each range of the id table, which has one range for every few hundred objects.
 ///
 /// # Errors
 ///
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)). If only indexes are
-///   checked, a damaged blob is a finding; a damaged length or header of a blob is an error in any case.
+///   checked, a damaged blob is a finding instead, unless its length or its header is damaged.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // One phase per kind, and one for indexes.
     let by_kind = if options.ids || options.refs || options.places {
@@ -167,10 +167,10 @@ struct Check<'a> {
     ids: BTreeMap<(usize, Position), IdViolation>,
     /// The missing nodes and ways that are members of relations, indexed by kind. Each is counted once.
     missing_members: [IdSet; 2],
-    /// The indices in the plan of the blobs with relations that refer to relations. These references are looked up when
+    /// The plan indices of the blobs in which relations refer to relations. References to relations are looked up when
     /// the ids of all relations are known.
     nested: Vec<usize>,
-    /// The findings in contents, if these are checked with ids.
+    /// The findings in contents, if contents are checked in the same passes as ids.
     contents: Option<ContentFindings>,
     summary: Summary,
 }
@@ -245,8 +245,8 @@ impl Check<'_> {
         }
     }
 
-    /// Checks all objects of one kind. The kinds before it must have been checked, because references to nodes and ways
-    /// are looked up in their ids.
+    /// Checks all objects of one kind. The preceding kinds must have been checked before, because references to nodes
+    /// and ways are looked up in the ids collected then.
     fn kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
         let (file, plan) = (self.file, self.plan);
         let check = self.rules_of(kind);
@@ -277,8 +277,8 @@ impl Check<'_> {
                 |mut found| {
                     for (position, id) in (0..).zip(std::mem::take(&mut found.ids)) {
                         let is_new = own.insert(id);
-                        // In a history file, the versions of an object are adjacent: an id that repeats there is no
-                        // violation.
+                        // In a history file, the versions of an object are adjacent, so an id that repeats directly is
+                        // no violation.
                         let is_version = check.order.history && last_id.replace(id) == Some(id);
                         if !is_new && !is_version && check.full && check.checks_ids {
                             let violation = IdViolation {
@@ -363,7 +363,8 @@ impl Check<'_> {
         for dangling in found.dangling.into_iter().chain(more) {
             self.dangling(dangling);
         }
-        // In the findings about relations, only references to relations have a mere count.
+        // In relations, only references to relations are in `more_dangling`; those to nodes and ways are in
+        // `more_members`.
         let kind = match in_kind {
             ObjectKind::Way => ObjectKind::Node,
             _ => ObjectKind::Relation,
@@ -374,7 +375,8 @@ impl Check<'_> {
         }
     }
 
-    /// The counter of the ids that occur again or, if not `are_duplicates`, of the ids that are out of order.
+    /// Returns the counter of the ids that occur again or, unless `are_duplicates` is set, of the ids that are out of
+    /// order.
     fn violations(&mut self, are_duplicates: bool) -> &mut u64 {
         let counter = if are_duplicates {
             &mut self.summary.duplicates
@@ -427,7 +429,7 @@ impl Check<'_> {
                 self.summary.out_of_order = None;
             }
             if (out_of_order > 0 || self.order.is_free) && !self.options.full {
-                // Without order, an id may also occur again far away: only adjacent duplicates were found.
+                // Without order, duplicates may be far apart, and only adjacent duplicates were found.
                 self.summary.duplicates = None;
                 self.summary.duplicates_in_a_row = Some(found);
             }

@@ -1,5 +1,5 @@
-//! `degrade`: rewrites a file to be valid but awkward, like some real files: unsorted, without indexes or incomplete.
-//! For tests.
+//! `degrade`: rewrites a file for tests. The output is valid but awkward, like real files that are unsorted, without
+//! indexes or incomplete.
 
 use super::random::Random;
 use crate::engine::rewrite::{Rewrite, Rewritten};
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The output: where it goes, how it is written, and its header.
+    /// The target, the encoding and the header of the output.
     pub output: OutputOptions,
     /// The properties that make the output awkward; at least one has to be set.
     pub defects: Defects,
@@ -56,7 +56,7 @@ pub struct Defects {
     /// Whether the bounding box is removed from the header.
     pub strip_bbox: bool,
     /// The number of objects to leave out, and the seed that selects them. Other objects may still refer to them.
-    /// `None` leaves out none.
+    /// `None` keeps all objects.
     pub drop: Option<(u64, u64)>,
 }
 
@@ -88,7 +88,7 @@ impl Defects {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The length, blobs and objects of the output.
+    /// The size of the output, and the number of its blobs and objects.
     pub written: Written,
     /// The number of objects that were left out.
     pub dropped: u64,
@@ -175,7 +175,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// The change of one blob.
+/// The changes to one blob.
 struct BlobChange {
     /// The positions of the objects to leave out.
     dropped: FxHashSet<u32>,
@@ -245,12 +245,12 @@ impl BlobChange {
     }
 }
 
-/// The maximum number of objects that are held at a time, of at most 130 bytes each. Blocks of real files have far
-/// fewer.
+/// The maximum number of objects that are held in memory at a time. An object uses at most 130 bytes. Blocks of real
+/// files have far fewer objects.
 const PORTION: usize = 200_000;
 
-/// Calls `add` with the objects of a block at some positions, in the order of the positions. The block is walked once
-/// for each portion of the positions, so that memory does not depend on the number of objects.
+/// Calls `add` with the objects of a block at `positions`, in the order of `positions`. The block is walked once for
+/// every [`PORTION`] positions, so that memory does not depend on the number of objects.
 fn add_in_order(
     block: &Block<'_>,
     positions: &[u32],
@@ -320,7 +320,7 @@ impl Drops {
         Self { indices, starts }
     }
 
-    /// The positions in a blob of the objects to leave out.
+    /// Returns the positions of the objects to leave out of a blob.
     fn in_blob(&self, entry: &BlobEntry) -> FxHashSet<u32> {
         let start = self.starts[&entry.offset];
         let end = start + u64::from(entry.count);

@@ -39,11 +39,11 @@ pub struct Options {
     pub kinds: KindSet,
     /// The rules by which two objects are equal.
     pub equality: Equality,
-    /// Whether objects of different versions are different objects, as always in history files.
+    /// Whether objects are matched by version as well as by id, as always in history files.
     pub by_version: bool,
     /// Whether to read and compare blobs with equal content hashes, too.
     pub verify: bool,
-    /// The format of the differences and their output; `None` to count objects only.
+    /// The format and the target of the differences; `None` to only count objects.
     pub output: Option<(Format, OutputTarget)>,
 }
 
@@ -78,7 +78,7 @@ setters!(Options {
 pub struct Equality {
     /// Whether tags have to be in the same order.
     pub tag_order: bool,
-    /// Whether metadata have to be equal, too: version, timestamp, changeset, uid and user. A field that one of the
+    /// Whether metadata (version, timestamp, changeset, uid and user) have to be equal, too. A field that one of the
     /// objects lacks is not compared.
     pub metadata: bool,
     /// Whether the changeset may differ in spite of `metadata`.
@@ -101,10 +101,10 @@ pub enum Format {
         /// Whether the line of an object that differs is followed by a line for each difference.
         details: bool,
     },
-    /// Each object as text, whose lines begin with `-` if only the old file has the object, `+` if only the new file
-    /// has it, and a space if it is equal in both. An object that differs is written twice.
+    /// Each object in a text format. Its lines begin with `-` if only the old file has the object, `+` if only the new
+    /// file has it, and a space if it is equal in both. An object that differs is written twice.
     Objects {
-        /// OPL or debug.
+        /// The text format, which is OPL or debug, and its options.
         text: TextOptions,
         /// Whether equal objects are written, too.
         common: bool,
@@ -113,7 +113,7 @@ pub enum Format {
     Osc(Deletions),
 }
 
-/// The options of a change file: how deletions are written, and the name of the program.
+/// The options of a change file, which define how deletions and creations are written and the name of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Deletions {
@@ -127,7 +127,7 @@ pub struct Deletions {
     pub keep_details: bool,
     /// Whether a change is a creation if the new version is 1, rather than if the old file lacks the object.
     pub creates_version_1: bool,
-    /// The name of the writing program; this program's name and version if `None`.
+    /// The name of the writing program; `None` for the name and the version of this program.
     pub generator: Option<String>,
 }
 
@@ -170,9 +170,9 @@ pub struct Summary {
     pub relations: Counts,
     /// The number of pairs of blobs with equal hashes or equal payloads, whose objects were not compared one by one.
     pub blobs_equal: u64,
-    /// The number of different objects that are older in the new file: the version is lower, or it is the same and the
-    /// timestamp is older. Changes to older objects have no effect when the change file is applied, since the newest
-    /// version wins. Counted only for a change file.
+    /// The number of different objects that are older in the new file, by version or, if the versions are equal, by
+    /// timestamp. Their changes have no effect when the change file is applied, because the newest version wins.
+    /// Counted only for a change file.
     pub going_back: u64,
     /// The number of nodes whose coordinates are rounded in the change file, which has seven decimals. Counted only for
     /// a change file.
@@ -208,28 +208,27 @@ impl Summary {
 
 /// Compares two files and writes their differences.
 ///
-/// Reads both files. Pairs of blobs with equal content hashes are read only for [`Options::verify`], or if equal
+/// Reads both files. Pairs of blobs with equal content hashes are read only if [`Options::verify`] is set or equal
 /// objects are written. A file that is not in canonical order is first sorted into a temporary file in the system's
-/// temporary directory. History files can be compared as text. Writes a text or a change file, compressed if its name
-/// ends in `.gz`, `.bz2` or `.zst`, or nothing. A difference is not an error, but part of the summary.
+/// temporary directory. History files can be compared as text. Writes nothing, or a text file or change file, which is
+/// compressed if its name ends in `.gz`, `.bz2` or `.zst`. A difference is not an error, but part of the summary.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory); in place of the blobs in flight, per job 16 MB of payloads of both files,
-/// and the text of their differences.
+/// The [base memory](crate::commands#memory). Instead of blobs in flight, each job holds 16 MB of payloads of both
+/// files, and the text of their differences.
 ///
 /// # Errors
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
-/// - The header of an input declares a history file, or an object occurs twice in an input, and the output is a change
-///   file.
+/// - The output is a change file, and an input is a history file according to its header or contains an object twice.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     Ok(compare_files(options, false, ctx)?.0)
 }
 
-/// Compares two files and writes their differences. If `has_charts`, also makes charts of the differences.
+/// Compares two files and writes their differences. If `has_charts` is set, also makes charts of the differences.
 fn compare_files(
     options: &Options,
     has_charts: bool,
@@ -289,7 +288,7 @@ fn compare_files(
     Ok((summary, charts))
 }
 
-/// Compares the objects of merge steps, and passes the results to `take` in order. `init` makes the comparison of a
+/// Compares the objects of merge steps, and calls `take` with each result in order. `init` creates the comparison of a
 /// thread.
 fn carry_out(
     steps: Vec<MergeStep>,
@@ -339,11 +338,11 @@ fn is_history(options: &Options, sides: &[Side; 2]) -> Result<bool> {
     }
 }
 
-/// The approximate size of a shard: the payloads of both files together, in bytes.
+/// The approximate size in bytes of the payloads of both files in one shard.
 const SHARD_BYTES: u64 = 16 << 20;
 
 /// Plans the merge steps. Pairs of blobs with equal hashes get no step and are counted in `summary`, unless equal
-/// objects have to be written or verified.
+/// objects are written or [`Options::verify`] is set.
 fn plan(
     options: &Options,
     sides: &[Side; 2],

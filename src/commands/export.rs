@@ -47,11 +47,11 @@ use std::sync::Arc;
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The output: a file, or a directory of partitions.
+    /// The output, which is a file or a directory of partitions.
     pub target: OutputTarget,
     /// The format of the features.
     pub format: ExportFormat,
-    /// The rules for closed ways that are areas, and for the tags that are written.
+    /// The rules that decide which closed ways are areas, and which tags are written.
     pub rules: FeatureRules,
     /// The types of geometries that are written.
     pub geometry_types: GeometryTypes,
@@ -59,25 +59,25 @@ pub struct Options {
     pub keep_untagged: bool,
     /// The expressions that select objects; all objects are selected if there are none.
     pub filter: Vec<ObjectExpression>,
-    /// The treatment of relations with a member way, or a node of one, that is not in the file.
+    /// How to treat relations with a member way, or a node of a member way, that is not in the file.
     pub incomplete: Incomplete,
     /// Whether the locations in ways are used even if the header does not declare them.
     pub locations_in_ways: bool,
-    /// The method of looking up the locations of nodes, if the ways of the input have none.
+    /// The method used to look up node locations, if the ways of the input have no locations.
     pub index_type: IndexType,
     /// The directory for the temporary files of a look-up; `None` for the directory of the output or, if the output is
     /// a stream, the system's temporary directory.
     pub temp_dir: Option<PathBuf>,
     /// The maximum memory in bytes for locations; `None` for four fifths of the available memory.
     pub max_memory: Option<u64>,
-    /// Whether areas in text come after all points and lines, in the order in which one pass over the ways of a sorted
-    /// file completes them. Otherwise they come in the order of the input.
+    /// Whether text output has areas after all points and lines, in the order in which a single pass over the ways of a
+    /// sorted file completes the areas. Otherwise areas come in the order of the input.
     pub areas_last: bool,
 }
 
 impl Options {
-    /// Options with the given input, output and format, and defaults otherwise: all objects with tags; closed ways are
-    /// areas or lines by their tags; incomplete relations are left out.
+    /// Options with the given input, output and format, and defaults otherwise. All objects with tags are written,
+    /// closed ways are areas or lines depending on their tags, and incomplete relations are left out.
     pub fn new(input: impl Into<PathBuf>, target: OutputTarget, format: ExportFormat) -> Self {
         Self {
             input: input.into(),
@@ -119,13 +119,13 @@ pub enum ExportFormat {
     /// GeoParquet, in the order of a Hilbert curve.
     #[cfg(feature = "parquet")]
     GeoParquet(GeoParquetOptions),
-    /// Objects without geometries, as tables in Parquet: one for nodes, one for ways, one for relations. Of the other
-    /// options, only the input and the filter have an effect.
+    /// Objects without geometries, as Parquet tables of nodes, of ways and of relations. Of the other options, only the
+    /// input, the target and the filter have an effect.
     #[cfg(feature = "parquet")]
     Objects(PageCompression),
 }
 
-/// The treatment of incomplete relations, which have a member way, or a node of one, that is not in the file.
+/// How to treat incomplete relations. A member way, or a node of a member way, of such a relation is not in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Incomplete {
@@ -148,19 +148,19 @@ pub struct Summary {
     pub lines: u64,
     /// The number of areas.
     pub areas: u64,
-    /// The length of the output in bytes.
+    /// The size in bytes of the output.
     pub bytes: u64,
-    /// The box around all features in degrees: left, bottom, right, top; `None` without features.
+    /// The bounding box of all features in degrees, as left, bottom, right and top; `None` if there are no features.
     pub bbox: Option<[f64; 4]>,
     /// The sum of the areas of all polygons in square degrees.
     pub square_degrees: f64,
     /// The numbers of objects that were left out because of an error, by the kind of the error.
     pub errors: BTreeMap<&'static str, u64>,
-    /// The number of relations with a member way, or a node of one, that is not in the file.
+    /// The number of relations with a member way, or a node of a member way, that is not in the file.
     pub incomplete: u64,
-    /// The numbers of mistakes in areas that have no effect, by their kind.
+    /// The numbers of mistakes in areas that do not affect the output, by the kind of mistake.
     pub warnings: BTreeMap<&'static str, u64>,
-    /// The method of looking up locations; `None` if no node had to be looked up.
+    /// The method used to look up locations; `None` if no node had to be looked up.
     pub index_type: Option<IndexType>,
 }
 
@@ -169,25 +169,25 @@ impl Eq for Summary {}
 /// A function that receives the problems with objects.
 pub type Report<'r> = dyn FnMut(&Problem) -> Result<()> + 'r;
 
-/// Writes the objects of a file of current data as features.
+/// Writes the objects of a file without history as features.
 ///
-/// Features come in the order nodes, ways, relations, and of each kind in the order of the file. If a way becomes a
-/// line and an area, the line comes first. `report` gets each problem with an object, in the same order; if it fails,
-/// so does the command.
+/// Features come in the order nodes, ways, relations, and within each kind in file order. If a way becomes a line and
+/// an area, the line comes first. Calls `report` with each problem with an object, in the same order. If `report`
+/// fails, so does the command.
 ///
 /// # Memory
 ///
 /// 32 MB, 20 MB per job, 384 bytes per blob, about 5 bytes for each node of a member way of an area (10 bytes with
-/// `report`), 8 bytes for each such way, 200 MB with [`Options::areas_last`], and, unless the ways have locations, what
-/// [`add_locations_to_ways`](super::add_locations_to_ways::run) takes for locations.
+/// `report`), 8 bytes for each member way, 200 MB with [`Options::areas_last`], and, unless the ways have locations,
+/// what [`add_locations_to_ways`](super::add_locations_to_ways::run) uses for locations.
 ///
 /// # Errors
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - The input is a history file.
-/// - The chosen method of looking up locations takes more than [`Options::max_memory`], or its temporary files take
-///   more than the free space in their directory.
+/// - The chosen method of looking up locations needs more memory than [`Options::max_memory`], or more space for
+///   temporary files than is free in their directory.
 /// - `report` fails.
 pub fn run<'r>(
     options: &Options,

@@ -39,7 +39,7 @@ pub struct Extract {
 }
 
 impl Extract {
-    /// A region whose objects become a PBF file.
+    /// An extract of the region `shape` that is written as PBF.
     pub fn new(shape: Shape, output: OutputTarget) -> Self {
         Self {
             shape,
@@ -58,7 +58,7 @@ pub struct Options {
     pub input: PathBuf,
     /// The regions and their outputs.
     pub extracts: Vec<Extract>,
-    /// The rule that selects ways, relations and further nodes by the nodes in a region.
+    /// The strategy that selects ways, relations and further nodes, based on the nodes in a region.
     pub strategy: Strategy,
     /// Whether the header of each output gets the bounding box of its region; without it the header has no box.
     pub set_bounds: bool,
@@ -66,13 +66,13 @@ pub struct Options {
     pub clean: InfoFields,
     /// The compression, the indexes and the verification of the outputs.
     pub write: WriteOptions,
-    /// The maximum memory in bytes: the input is read several times if one pass over all regions would need more. If
-    /// `None`, several regions may take three quarters of the memory of the machine.
+    /// The maximum memory in bytes. If one pass for all regions would need more, the input is read several times.
+    /// `None` limits several regions to three quarters of the memory of the machine.
     pub max_memory: Option<u64>,
-    /// The maximum number of regions per pass over the input; if `None`, only memory and open files limit it.
+    /// The maximum number of regions per pass over the input; `None` if only memory and open files limit the number.
     pub max_regions_per_pass: Option<usize>,
-    /// Whether it is an error if no region contains a node; nothing is written then. Otherwise there is a warning for
-    /// each region without objects.
+    /// Whether to fail, and to write nothing, if no region contains a node. A region without objects otherwise causes
+    /// only a warning.
     pub refuses_empty: bool,
 }
 
@@ -127,11 +127,11 @@ pub struct Extracted {
 
 /// Writes the objects of each region to an output of its own.
 ///
-/// Reads one file, which may be unsorted or a history file, and writes one file per region. A pass over the input finds
-/// the nodes in its regions, then their ways and relations, then the objects that the strategy adds. In the end it
-/// writes the outputs. A blob is not read if the index shows that it has no objects of the regions. If the memory does
-/// not suffice for all regions, the regions are distributed over several passes. A region without objects gets an empty
-/// file and a warning.
+/// Reads one file, which may be unsorted or a history file, and writes one file per region. A pass over the input first
+/// finds the nodes in the regions of the pass, then their ways and relations, then the objects that the strategy adds.
+/// Finally it writes the outputs. A blob is not read if the index shows that it has no objects of the regions. If the
+/// memory does not suffice for all regions, the regions are distributed over several passes. A region without objects
+/// gets an empty file and a warning.
 ///
 /// # Memory
 ///
@@ -151,7 +151,8 @@ pub struct Extracted {
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)). All outputs are checked before
 ///   any is written.
 /// - There is no region.
-/// - [`Options::max_memory`] is less than 24 MB, or the ids of a single region take more than it leaves for them.
+/// - [`Options::max_memory`] is less than 24 MB, or the ids of a single region need more memory than the limit leaves
+///   for ids.
 /// - [`Options::refuses_empty`] is set, and no region contains a node.
 ///
 /// # Examples
@@ -187,7 +188,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     cut(&file, options, ctx)
 }
 
-/// The number of phases: find nodes, find ways, find relations, complete ways, write objects.
+/// The number of phases. They find nodes, find ways, find relations, complete ways and write objects.
 pub(crate) const PHASES: u64 = 5;
 
 /// Cuts regions out of an open file, as [`run`] does with the file at [`Options::input`], in [`PHASES`] phases.
@@ -220,7 +221,7 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
                 summary.passes += 1;
                 summary.extracts.extend(pass.extracted(kept));
             }
-            // The estimate was too low: each half of the regions gets its own pass.
+            // The estimate was too low, so each half of the regions gets its own pass.
             None if range.len() == 1 => return Err(budget.out_of_memory_error(options)),
             None => {
                 let middle = range.start + range.len() / 2;
@@ -232,10 +233,11 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     Ok(summary)
 }
 
-/// The latitude of the north pole in 1e-7 degrees.
+/// The latitude of the north pole, in units of 1e-7 degree.
 const MAX_LAT_E7: i32 = 900_000_000;
 
-/// Warns about regions without objects, and says so if latitude and longitude of a region look swapped.
+/// Warns about regions without objects. The warning mentions if the latitude and the longitude of a region look
+/// swapped.
 fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Context) {
     let boxes = plan.entries.iter().map(|entry| entry.bbox);
     let data = boxes.fold(Bbox::EMPTY, |all, bbox| all.union(&bbox));
@@ -290,7 +292,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Cuts out the regions. Returns `None`, and writes nothing, if the ids of the kept objects take too much memory.
+    /// Cuts out the regions. Returns `None`, and writes nothing, if the ids of the kept objects need too much memory.
     fn run(
         &self,
         areas: &AreaIndex,
@@ -328,10 +330,10 @@ impl Pass<'_> {
         Ok(Some(kept))
     }
 
-    /// Finds the objects that the regions keep, and opens the outputs. The members are `None` if their ids take too
-    /// much memory. A second thread creates the output files meanwhile, because creating many files is slow. Its errors
-    /// are returned as soon as the nodes are found. Streams are `None` in the list of outputs: they are opened later,
-    /// because opening a pipe waits for its reader.
+    /// Finds the objects that the regions keep, and opens the outputs. The members are `None` if their ids need too
+    /// much memory. A second thread concurrently creates the output files, because creating many files is slow. Its
+    /// errors are returned as soon as the nodes are found. Streams are `None` in the list of outputs. They are opened
+    /// later, because opening a pipe waits for its reader.
     fn find<'i>(
         &self,
         areas: &'i AreaIndex,

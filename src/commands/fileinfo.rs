@@ -1,4 +1,4 @@
-//! `fileinfo`: the facts about a file that osmium reports, with the same meaning.
+//! `fileinfo`: reports the same facts about a file as osmium, with the same meaning.
 
 mod facts;
 
@@ -26,14 +26,14 @@ pub struct Options {
     pub input: PathBuf,
     /// Whether all objects are read.
     pub extended: bool,
-    /// With `extended`: whether the checksum of all objects is calculated.
+    /// Whether to calculate the checksum of all objects. Has an effect only with `extended`.
     pub checksum: bool,
-    /// With `extended`: the kinds of objects to look at.
+    /// The kinds of objects to look at. Has an effect only with `extended`.
     pub kinds: KindSet,
 }
 
 impl Options {
-    /// The options with the given required value. Only the header is read.
+    /// Options with the given input, and defaults otherwise. Only the header is read.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
@@ -56,21 +56,21 @@ setters!(Options {
 pub struct Summary {
     /// The format of the file; `None` for PBF.
     pub format: Option<TextFormat>,
-    /// The compression of a text.
+    /// The compression of a file in a text format.
     pub compression: TextCompression,
-    /// The length of the file in bytes.
+    /// The size in bytes of the file.
     pub bytes: u64,
-    /// The boxes in the header.
+    /// The bounding boxes in the header.
     pub boxes: Vec<Bbox>,
     /// Whether the header declares that there can be several versions of an object.
     pub with_history: bool,
     /// The options of the header, sorted by name.
     pub options: Vec<(String, String)>,
-    /// The facts about the objects; `None` unless asked for.
+    /// The facts about the objects; `None` unless [`Options::extended`] is set.
     pub data: Option<Facts>,
 }
 
-/// Reads the header of a file and, if asked for, all objects.
+/// Reads the header of a file and, with [`Options::extended`], all objects.
 ///
 /// Reads one file, which may be unsorted, a history file, a change file, or a file of changesets.
 ///
@@ -111,7 +111,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// The header and the facts of a file of changesets; `None` if it has objects, too.
+/// Returns the header and the facts of a file of changesets; `None` if nodes, ways or relations are found in it, too.
 fn of_changesets(
     input: &Input,
     format: TextFormat,
@@ -158,7 +158,7 @@ fn of_objects(
     Ok((file.header, data))
 }
 
-/// Reads all objects of the requested kinds.
+/// Collects the facts about all objects of the requested kinds.
 fn look(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Facts> {
     let needs = if options.kinds == KindSet::ALL {
         PlanNeeds::Frames

@@ -49,11 +49,11 @@ pub use service::parse_origin;
 const LINES: u64 = 1 << 16;
 /// The number of lines that a thread answers at a time.
 const CHUNK: usize = 1 << 8;
-/// The expected length of an answer, in bytes.
+/// The expected size of an answer, in bytes.
 const ANSWER_LEN: usize = 1 << 10;
 /// The number of bytes that are read at a time.
 const BUFFER_LEN: usize = 1 << 20;
-/// The maximum number of bytes of a line.
+/// The maximum length of a line, in bytes.
 const MAX_LINE: usize = 1 << 16;
 
 /// The options of `geocode`.
@@ -62,9 +62,9 @@ const MAX_LINE: usize = 1 << 16;
 pub struct Options {
     /// The directory of the index.
     pub index: PathBuf,
-    /// Languages and other choices.
+    /// The options of queries, such as the languages.
     pub query: QueryOptions,
-    /// Whether answers are JSON objects rather than lines for a person.
+    /// Whether answers are JSON objects rather than human-readable lines.
     pub is_json: bool,
     /// Whether answers are appended as columns to the lines of a table, which are otherwise unchanged.
     pub is_csv: bool,
@@ -78,7 +78,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given index: answers are lines, on one thread.
+    /// Options with the given index, and defaults otherwise. Answers are human-readable lines, and one thread is used.
     pub fn new(index: impl Into<PathBuf>) -> Self {
         Self {
             index: index.into(),
@@ -101,20 +101,22 @@ setters!(Options {
     jobs: usize,
 });
 
-/// The result of `geocode`: places whose coordinates look exchanged.
+/// The result of `geocode`, with the number of places whose latitude and longitude look swapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of places outside of the box of the index that would be in it with latitude and longitude exchanged.
+    /// The number of places that lie outside of the bounding box of the index, but would be in it if latitude and
+    /// longitude were swapped.
     pub exchanged: u64,
-    /// The number of the first line with such a place, from 1 on; 0 if there is none.
+    /// The number of the first line, counted from 1, with a place whose latitude and longitude look swapped; 0 if there
+    /// is none.
     pub first_exchanged: u64,
     /// The indices of the columns with the latitude and the longitude.
     pub columns: [usize; 2],
 }
 
-/// Answers one place. Also returns whether the place is outside of the box of the index, but would be in it with
-/// latitude and longitude exchanged.
+/// Answers the query for one place. Also returns whether the place lies outside of the bounding box of the index, but
+/// would be in it if latitude and longitude were swapped.
 ///
 /// # Errors
 ///
@@ -127,13 +129,13 @@ pub fn at(options: &Options, place: Location) -> Result<(String, bool)> {
     Ok((text, is_exchanged(&index.bbox()?, place)))
 }
 
-/// Whether a place is outside of a box, but would be in it with latitude and longitude exchanged.
+/// Whether a place lies outside of a box, but would be in it if latitude and longitude were swapped.
 fn is_exchanged(bbox: &Bbox, place: Location) -> bool {
     let (lat, lon) = (place.lat_e7(), place.lon_e7());
     !bbox.is_empty() && !bbox.contains(lat, lon) && bbox.contains(lon, lat)
 }
 
-/// Appends an answer without the end of its line.
+/// Appends an answer without a line break.
 fn put_answer(line: &mut Vec<u8>, options: &Options, answer: &Answer<'_>) {
     if options.is_json {
         answer.put_json(line);
@@ -146,8 +148,8 @@ fn put_answer(line: &mut Vec<u8>, options: &Options, answer: &Answer<'_>) {
     line.extend_from_slice(label.as_bytes());
 }
 
-/// Answers the places that are read from `input`, one a line, in order. The answer to a line without a place is an
-/// error. The first line may name the columns of a table.
+/// Reads places from `input`, one per line, and writes the answers to `output` in the same order. The answer to a line
+/// without a valid place is an error message. The first line may name the columns of a table.
 ///
 /// # Errors
 ///
@@ -206,23 +208,24 @@ fn write_failed(error: io::Error) -> Error {
     Error::io(Path::new("-"), "cannot write", error)
 }
 
-/// A line of the input: the position of its place on a curve, its number, and its place or the error.
+/// A line of the input, as the position of its place on a Hilbert curve, its line number, and its place or the error.
 type Question = (Option<u64>, usize, Result<Location, String>);
 
 /// The answer to a line, or the reason why the line has no place.
 type Answered<'a> = std::result::Result<Answer<'a>, &'a str>;
 
-/// The answers to some lines.
+/// The answers to consecutive lines.
 struct Answers {
     chunks: Vec<Vec<u8>>,
-    /// For each line, the chunk with its answer, and the range of the answer in the chunk; `None` for names of columns.
+    /// For each line, the chunk with its answer, and the range of the answer in the chunk; `None` for the line with the
+    /// names of columns.
     places: Vec<Option<(usize, Range<usize>)>>,
-    /// The numbers of the lines whose places would be in the index with latitude and longitude exchanged.
+    /// The numbers of the lines with a place whose latitude and longitude look swapped.
     exchanged: Vec<usize>,
 }
 
 impl Answers {
-    /// The answers in the order of the lines, each with a line end.
+    /// Returns the answers in the order of the lines, each with a line break.
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let places = self.places.iter().flatten();
         places.map(|(chunk, range)| &self.chunks[*chunk][range.clone()])
@@ -237,14 +240,14 @@ struct Job<'o> {
     bbox: Bbox,
     /// The form of the table; `None` before the first line that is not blank.
     table: Option<TableForm>,
-    /// The number of the line with the names of columns, if it is among the next lines.
+    /// The number of the line with the names of columns, if it is among the lines that are answered next.
     header: Option<usize>,
     lines_before: u64,
 }
 
 impl Job<'_> {
-    /// Detects the form of the table, unless it is known. If the lines begin with names of columns, returns the names
-    /// of the columns of the output.
+    /// Detects the form of the table, unless it is known. If the lines begin with the names of columns, returns the
+    /// line with the names of the output columns.
     fn begin(&mut self, lines: &Lines) -> Result<Option<Vec<u8>>> {
         let is_blank = |number: &usize| lines.get(*number).trim_ascii().is_empty();
         let first = (0..lines.ends.len()).find(|number| !is_blank(number));
@@ -271,7 +274,7 @@ impl Job<'_> {
         Ok(has_header.then_some(header))
     }
 
-    /// The place in a line, or the reason why there is none.
+    /// Returns the place in a line, or the reason why there is none.
     fn place_in(&self, line: &[u8]) -> Result<Location, String> {
         let text = std::str::from_utf8(line).map_err(|_| "not UTF-8".to_owned())?;
         match &self.table {
@@ -280,7 +283,7 @@ impl Job<'_> {
         }
     }
 
-    /// Appends the answer to a line, and a line end.
+    /// Appends the answer to a line, and a line break.
     fn put_line(&self, out: &mut Vec<u8>, line: &[u8], number: usize, answer: Answered<'_>) {
         let number = self.lines_before + number as u64 + 1;
         let answer = answer.map_err(|cause| format!("line {number}: {cause}"));
@@ -296,8 +299,8 @@ impl Job<'_> {
         out.push(b'\n');
     }
 
-    /// Answers lines. Places are looked up in the order of a curve, because neighbours share the part of the index that
-    /// is in the cache of the processor.
+    /// Answers lines. Places are looked up in the order of a Hilbert curve, because neighbours use the same parts of
+    /// the index, which are then in the processor cache.
     fn answers_to(&self, lines: &Lines) -> Result<Answers> {
         let question = |number: usize| -> Question {
             let place = self.place_in(lines.get(number));
@@ -353,14 +356,14 @@ fn put_error(line: &mut Vec<u8>, options: &Options, error: &str) {
     line.extend_from_slice(text.as_bytes());
 }
 
-/// An input of lines.
+/// An input that is read line by line.
 struct Input<R> {
     reader: BufReader<R>,
     /// The number of lines that may still be taken.
     left: u64,
 }
 
-/// Consecutive lines, each with its end.
+/// Consecutive lines with their line breaks.
 #[derive(Default)]
 struct Lines {
     text: Vec<u8>,
@@ -368,13 +371,13 @@ struct Lines {
 }
 
 impl Lines {
-    /// A line with its end.
+    /// Returns a line with its line break.
     fn get(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.text[start..self.ends[number]]
     }
 
-    /// The length of the line that has not ended yet, in bytes.
+    /// Returns the length in bytes of the last line if it has no line break yet, and otherwise 0.
     fn unfinished(&self) -> usize {
         self.text.len() - self.ends.last().map_or(0, |end| *end)
     }
@@ -385,8 +388,8 @@ impl Lines {
         lens.max().unwrap_or(0).max(self.unfinished())
     }
 
-    /// Adds text up to its last line end, and at most `limit` lines. Text without a line end is added whole. Returns
-    /// the number of bytes that were added.
+    /// Adds text up to its last line break, but at most `limit` lines. Text without a line break is added whole.
+    /// Returns the number of bytes that were added.
     fn add(&mut self, text: &[u8], limit: u64) -> usize {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let ends = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
@@ -420,7 +423,7 @@ impl<R: Read> Input<R> {
             if lines.unfinished() > MAX_LINE {
                 break;
             }
-            // An interactive user wants the answer to each line.
+            // An interactive user expects an answer after each line.
             if self.reader.buffer().is_empty() && lines.unfinished() == 0 {
                 break;
             }

@@ -70,8 +70,9 @@ pub struct Summary {
     pub kept: WriteSummary,
     /// The number of distinct ids that were asked for.
     pub requested: u64,
-    /// The number of other objects that the requested objects refer to, or that refer to them, directly or through
-    /// other objects; 0 unless [`Options::add_referenced`] or [`Options::add_parents`] is set.
+    /// The number of objects that were not requested, but that requested objects refer to or that refer to requested
+    /// objects, directly or through other objects; 0 unless [`Options::add_referenced`] or [`Options::add_parents`] is
+    /// set.
     pub referenced: u64,
     /// The requested and referenced ids that are not in the file. The serialized form has the first thousand in
     /// canonical order.
@@ -90,19 +91,20 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
     serializer.collect_seq(ids.ids().take(MOST).map(|id| id.to_string()))
 }
 
-/// Writes the objects with given ids, all versions of each, or all other objects.
+/// Writes all versions of the objects with given ids, or all other objects.
 ///
-/// Reads the sources of ids, then one file, which may be unsorted or a history file: one pass over the blobs whose id
-/// range contains a wanted id, and which the table of ids names if the file has one. With [`Options::invert`], the
-/// other blobs are copied. With [`Options::add_referenced`], earlier passes read the wanted relations, the relations
-/// among their members and so on (or all relations twice, if many blobs may have these), and the wanted ways. With
-/// [`Options::add_parents`], they read all ways, and all relations once for each level of relations of relations.
-/// Writes one file, in the order of the input. An id that is not in the file is not an error, but part of the summary.
+/// Reads the sources of ids, then one file, which may be unsorted or a history file. One pass decodes the blobs that
+/// may contain a wanted id, according to their id ranges and to the table of ids, if the file has one. With
+/// [`Options::invert`], the other blobs are copied. With [`Options::add_referenced`], earlier passes read the wanted
+/// relations, the relations among their members and so on, and the wanted ways. If many blobs may contain these
+/// relations, all relations are read twice instead. With [`Options::add_parents`], earlier passes read all ways, and
+/// all relations once for each level of nested relations. Writes one file, in the order of the input. An id that is not
+/// in the file is not an error; the summary lists it.
 ///
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), and sets of the ids that are requested, referenced and found; with
-/// [`Options::add_referenced`], also the members of relations that are relations.
+/// [`Options::add_referenced`], also the references from relations to relations.
 ///
 /// # Errors
 ///
@@ -140,8 +142,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
-    // A blob without an index is visited in the single pass. Following references takes several passes, which choose
-    // blobs by kind and id range.
+    // A single pass visits every blob without an index. References are followed in several passes, which choose blobs
+    // by kind and id range.
     let follows = children || parents;
     let needs = if follows {
         PlanNeeds::Ranges
@@ -194,7 +196,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 struct Rule<'a> {
     options: &'a Options,
     wanted: &'a IdSets,
-    /// The ids of the objects that the wanted objects refer to, or that refer to them.
+    /// The ids of the objects that wanted objects refer to, and of those that refer to wanted objects.
     added: &'a IdSets,
     /// The ids of the objects that refer to wanted objects. They keep their tags.
     referring: &'a IdSets,
@@ -213,7 +215,7 @@ impl Rule<'_> {
         }
     }
 
-    /// Selects the objects of a block. Returns the wanted and referenced ids that occur in it.
+    /// Selects the objects of a block. Returns the wanted and added ids that occur in the block.
     fn select(
         &self,
         block: &Block<'_>,

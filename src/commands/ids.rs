@@ -17,12 +17,13 @@ pub struct IdSource {
     /// Ids that were given as arguments.
     pub ids: Vec<ObjectId>,
     /// Text files with an id at the start of each line; everything after a space, a tab or a `#` is ignored. Tables
-    /// with commas, semicolons or tabs are accepted, too: their first line names the columns of kinds and ids, such as
-    /// `@type` and `@id`; without such a line, kind and id are the first two columns. `-` is standard input.
+    /// whose cells are separated by commas, semicolons or tabs are also accepted. Their first line may name the columns
+    /// of kinds and ids, such as `@type` and `@id`; otherwise kind and id are the first two columns. `-` is standard
+    /// input.
     pub id_files: Vec<PathBuf>,
     /// OSM files. The ids of all their objects are used.
     pub osm_files: Vec<PathBuf>,
-    /// The kind of an id without a letter in a text file.
+    /// The kind of an id in a text file that has no letter for its kind.
     pub default_kind: ObjectKind,
 }
 
@@ -50,7 +51,7 @@ pub(super) fn collect(source: &IdSource, ctx: &Context) -> Result<IdSets> {
     Ok(ids)
 }
 
-/// The maximum length of a line of a file of ids, in bytes. It is large because OPL files are accepted: a line of OPL
+/// The maximum length of a line in a file of ids, in bytes. It is large because OPL files are accepted, in which a line
 /// begins with an id and contains a whole object.
 const MAX_LINE_LEN: u64 = 16 << 20;
 
@@ -93,7 +94,8 @@ fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> 
     Ok(())
 }
 
-/// The id at the start of a line, or in the first two columns of a table; `None` for a line without one.
+/// Returns the id at the start of a line, or in the first two columns of a line of a table; `None` if the line has no
+/// id.
 fn first_id(line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String> {
     let word = line.trim_start().split([' ', '#', '\t', '\r', '\n']).next();
     let Some(word) = word.filter(|word| !word.is_empty()) else {
@@ -114,7 +116,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// The columns that the first line of a table names; `None` if the line is not such a line.
+    /// Returns the columns that the first line of a table names; `None` if the line does not name both.
     fn of_title(line: &str) -> Option<Self> {
         let names: Vec<String> = cells(line).map(str::to_ascii_lowercase).collect();
         let position =
@@ -125,7 +127,8 @@ impl Columns {
         })
     }
 
-    /// The id in a line of the table; `None` for an empty line. An id may have the letter of its kind.
+    /// Returns the id in a line of the table; `None` for an empty line. The cell of the id may begin with the letter of
+    /// a kind.
     fn id(&self, line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String> {
         let cells: Vec<&str> = cells(line).collect();
         if cells.iter().all(|cell| cell.is_empty()) {

@@ -43,7 +43,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The requested statistics, none by default. For any of them, every object of the file is visited.
+    /// The requested statistics, none by default. Most of them need a visit to every object of the file.
     pub statistics: Statistics,
     /// The maximum number of blobs to list; `None` for no list.
     pub list_blobs: Option<usize>,
@@ -67,7 +67,7 @@ impl Options {
 }
 
 impl Options {
-    /// Whether the report has facts that the summary of a table of contents does not have.
+    /// Whether the report needs facts that the summary of a table of contents does not contain.
     const fn concern_single_blobs(&self) -> bool {
         let asked = self.statistics;
         asked.nodes
@@ -92,7 +92,7 @@ setters!(Options {
 pub struct Summary {
     /// The path of the file.
     pub path: String,
-    /// The length of the file in bytes; of a text input, the length of the text.
+    /// The size of the file in bytes. For an input in a text format, the size before the conversion to PBF.
     pub bytes: u64,
     /// The name of the program that wrote the file, from the header.
     pub generator: Option<String>,
@@ -118,7 +118,7 @@ pub struct Summary {
     pub indexed: bool,
     /// The number of data blobs.
     pub blobs: u64,
-    /// The length of all uncompressed payloads, in bytes; `None` unless the length is known for every blob.
+    /// The size of all uncompressed payloads in bytes; `None` unless the size is known for every blob.
     pub payload_bytes: Option<u64>,
     /// The compression of a sample of blobs; `None` if not requested, and for a text input.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +131,7 @@ pub struct Summary {
     pub ways: u64,
     /// The number of relations.
     pub relations: u64,
-    /// The blobs by the kind of their objects.
+    /// The number and size of the blobs, by the kind of their objects.
     pub kinds: Vec<KindSummary>,
     /// Whether the header declares canonical order.
     pub declared_sorted: bool,
@@ -140,11 +140,13 @@ pub struct Summary {
     /// Whether the objects of each kind are in the order of a Hilbert curve, and the table of contents has the boxes of
     /// all blobs.
     pub spatial_layout: bool,
-    /// Whether the file has a table of ids, which leads to objects whose ids are not in order.
+    /// Whether the file has a table of ids, which finds the blob of an object even if ids are not in order.
     pub id_table: bool,
-    /// Whether the file is a history file: the header says so, or a blob is known to contain deleted versions.
+    /// Whether the file is a history file, either according to the header or because a blob is known to contain deleted
+    /// versions.
     pub history: bool,
-    /// Whether ways have the coordinates of their nodes: the header says so, or a blob is known to contain such ways.
+    /// Whether ways have the coordinates of their nodes, either according to the header or because a blob is known to
+    /// contain ways with coordinates.
     pub locations_on_ways: bool,
     /// Statistics of metadata and sizes; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,9 +176,9 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The value of a key. Keys are the names of the fields in the JSON report, and the names that `osmium fileinfo`
-    /// uses (`header.option.generator`, `file.size`, `data.count.nodes`, …). `None` if the key is unknown or has no
-    /// value.
+    /// Returns the value of a key. The keys are the names of the fields in the JSON report, and the names that
+    /// `osmium fileinfo` uses (`header.option.generator`, `file.size`, `data.count.nodes`, …). `None` if the key is
+    /// unknown or has no value.
     pub fn get(&self, key: &str) -> Option<String> {
         let option = key.strip_prefix("header.option.");
         match option.unwrap_or(key) {
@@ -214,7 +216,7 @@ impl Summary {
         }
     }
 
-    /// The value of the keys `metadata.all_objects.NAME` and `metadata.some_objects.NAME`: "yes" or "no". `None` for
+    /// Returns "yes" or "no" for the keys `metadata.all_objects.NAME` and `metadata.some_objects.NAME`. `None` for
     /// other keys, and if extended statistics were not requested.
     fn metadata(&self, key: &str) -> Option<String> {
         let (which, name) = key.strip_prefix("metadata.")?.split_once("_objects.")?;
@@ -235,8 +237,8 @@ impl Summary {
         Some(if answer { "yes" } else { "no" }.into())
     }
 
-    /// The value of the keys `data.minid.nodes`, `data.maxid.ways` and so on: an id. `None` for other keys, and for a
-    /// kind without objects.
+    /// Returns the id for a key such as `data.minid.nodes` or `data.maxid.ways`. `None` for other keys, and for a kind
+    /// without objects.
     fn edge_id(&self, key: &str) -> Option<String> {
         let (which, kind) = key.strip_prefix("data.")?.split_once("id.")?;
         let kind = ObjectKind::ALL
@@ -251,7 +253,7 @@ impl Summary {
         Some(id.to_string())
     }
 
-    /// The value of a field of the JSON report. The names of nested fields are joined by dots.
+    /// Returns the value of a field of the JSON report. The names of nested fields are joined by dots.
     fn field(&self, name: &str) -> Option<String> {
         let report = serde_json::to_value(self).expect("a report has a form in JSON");
         match name
@@ -264,8 +266,8 @@ impl Summary {
         }
     }
 
-    /// All keys that [`get`](Self::get) knows, including keys without a value. Fields of the parts of the report that
-    /// were not requested are missing.
+    /// Returns all keys that [`get`](Self::get) knows, including keys without a value. The fields of unrequested parts
+    /// of the report are missing.
     pub fn keys(&self) -> Vec<String> {
         let mut keys = Vec::new();
         if let Ok(report) = serde_json::to_value(self) {
@@ -316,8 +318,8 @@ fn put_keys(value: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
     }
 }
 
-/// Finds out which kind of index a file has. A table of contents is found when the file is opened; if the header has
-/// its summary, only the end of the table is read. Without a table of contents, BlobHeaders are read as well.
+/// Determines which kind of index a file has. Opening the file finds a table of contents; if the header contains a
+/// summary of the table, only the end of the table is read. Without a table of contents, BlobHeaders are read as well.
 ///
 /// Fails if the file cannot be opened or read.
 pub fn index_kind(options: &Options, ctx: &Context) -> Result<IndexKind> {
@@ -334,12 +336,12 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 
 /// Reports the content of a file, which may be unsorted or a history file.
 ///
-/// Reads the header of one file and the end of its table of contents, in two reads. The whole table is read for
-/// questions about single blobs, and if the header has no summary of it. Without a table of contents, reads all
-/// BlobHeaders, and decodes the blobs without an index. Blobs of several kinds are always decoded, and so are the blobs
-/// with objects that [`Options::statistics`] concerns. [`Statistics::extended`] concerns no blob whose entry in the
-/// table of contents has statistics. Some blobs are also read for [`Options::compression`] and [`Options::list_blobs`].
-/// Writes nothing.
+/// Reads the header of one file and the end of its table of contents, in two reads. Reads the whole table if the report
+/// is also about single blobs, or if the header has no summary of the table. Without a table of contents, reads all
+/// BlobHeaders, and decodes the blobs without an index. Decodes all blobs of several kinds, and the blobs with objects
+/// of the kinds that [`Options::statistics`] need. [`Statistics::extended`] needs no blob whose entry in the table of
+/// contents has statistics. Some blobs are also read for [`Options::compression`] and [`Options::list_blobs`]. Writes
+/// nothing.
 ///
 /// # Memory
 ///
@@ -395,7 +397,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
 }
 
-/// The report without lists of single blobs. `sample` returns the entries of the blobs whose compression is examined.
+/// Creates the report without the lists of single blobs. `sample` returns the entries of the blobs whose compression is
+/// examined.
 fn report(
     options: &Options,
     file: &PbfFile,
@@ -465,12 +468,12 @@ fn look_at_blobs(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Bl
     }
 }
 
-/// Collects the requested statistics. Decodes the blobs whose entries do not have the answers. In the same pass,
-/// completes the entries of blobs whose content is not fully known from an index.
+/// Collects the requested statistics. Decodes the blobs whose entries do not contain these statistics. In the same
+/// pass, completes the entries of blobs whose content is not fully known from an index.
 fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let mut census = Census::default();
-    // Starting threads would take longer than collecting the answers.
+    // Starting threads would take longer than reading the statistics from the entries.
     if plan.entries.iter().all(|entry| asked.is_answered(entry)) {
         for entry in &plan.entries {
             census.merge(asked.answers(entry));
@@ -504,8 +507,8 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
     Ok((plan, census))
 }
 
-/// Collects the requested statistics of a blob from its objects. Nodes are counted by cells of the level `level`.
-/// Returns the complete entry of the blob, too.
+/// Collects the requested statistics of a blob from its objects. Counts nodes by the cells of level `level`. Also
+/// returns the complete entry of the blob.
 fn look_at_objects(
     reader: &mut BlobDecoder,
     mut entry: BlobEntry,

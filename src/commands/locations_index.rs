@@ -1,8 +1,9 @@
-//! `create-locations-index` and `query-locations-index`: the locations of nodes in a file by id, as osmium and
-//! osm2pgsql store them.
+//! `create-locations-index` and `query-locations-index`: write and read a file with the locations of nodes by id, in
+//! the format of osmium and osm2pgsql.
 //!
-//! The file is an array of 8 bytes per id, beginning with id 0: longitude and latitude in units of 1e-7 degree, each 4
-//! bytes, little endian. An id without a location has `i32::MAX` for both.
+//! The file is an array with an entry of 8 bytes for each id from 0 on. An entry consists of the longitude and the
+//! latitude in units of 1e-7 degree, each as 4 bytes in little-endian order. An id without a location has `i32::MAX`
+//! for both.
 
 use crate::engine::scan::Scan;
 use crate::engine::{ElementWriter, OutputOptions, input};
@@ -18,9 +19,9 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The length of an entry in bytes.
+/// The size of an entry in bytes.
 const ENTRY: u64 = 8;
-/// The number of entries that the file gets beyond an id that did not fit, as in osmium.
+/// The number of spare entries after an id for which the file is extended, as in osmium.
 const GROWTH: u64 = 1 << 20;
 /// The number of entries that are read or filled at a time.
 const PORTION: usize = 1 << 17;
@@ -31,7 +32,7 @@ const PORTION: usize = 1 << 17;
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The index.
+    /// The path of the index.
     pub index: PathBuf,
     /// Whether an existing index is updated in place. Locations of nodes that are not in the input stay.
     pub update: bool,
@@ -54,19 +55,19 @@ setters!(Options { update: bool });
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of nodes whose entries were written. Versions of a node count one by one.
+    /// The number of nodes whose entries were written. Each version of a node counts.
     pub nodes: u64,
     /// The number of nodes with negative ids, which the index cannot contain.
     pub negative: u64,
-    /// The length of the index in bytes.
+    /// The size of the index in bytes.
     pub bytes: u64,
 }
 
 /// Writes the locations of all nodes to an index.
 ///
-/// Reads one file, which may be unsorted, a history file or a change file: the last version of a node in the file
-/// counts, and a deleted version has no location. A new index appears under its name when it is complete. An index that
-/// is updated is changed in place.
+/// Reads one file, which may be unsorted, a history file or a change file. Stores the location of the last version of
+/// each node in the file; a deleted version has no location. A new index appears under its name when it is complete. An
+/// index that is updated is changed in place.
 ///
 /// # Memory
 ///
@@ -75,9 +76,9 @@ pub struct Summary {
 /// # Errors
 ///
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
-/// - The index, which has 8 bytes for each id up to the largest, would take more than the free space.
-/// - The index exists and [`Options::update`] is not set, or its length is not a multiple of 8 bytes. The index cannot
-///   be created or written.
+/// - The index, which has 8 bytes for each id up to the largest, would need more than the free space.
+/// - The index exists and [`Options::update`] is not set, or its size is not a multiple of 8 bytes. The index cannot be
+///   created or written.
 pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     let failed = |error| Error::io(&options.index, "cannot write", error);
     let exists = options.index.exists();
@@ -128,7 +129,8 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Fails if an index has no room for the largest node id in the entries of the plan, before anything is written.
+/// Fails if the file system has too little space for an index up to the largest node id in `plan`, before anything is
+/// written.
 fn check_room_for(plan: &BlobPlan, index: &Path) -> Result<()> {
     let has = index.metadata().map_or(0, |metadata| metadata.len()) / ENTRY;
     let of_nodes = plan.entries.iter();
@@ -137,8 +139,8 @@ fn check_room_for(plan: &BlobPlan, index: &Path) -> Result<()> {
     check_room(index, ids.max().unwrap_or(0), has)
 }
 
-/// Fails if an index of `has` entries has no room to grow up to `id`. The entries of all ids between are written,
-/// because a hole in the file would read as the location 0,0.
+/// Fails if the file system has too little space for an index of `has` entries to grow up to `id`. All entries in
+/// between are written, because a hole in the file would read as the location 0,0.
 fn check_room(path: &Path, id: u64, has: u64) -> Result<()> {
     let entries = id.saturating_add(1 + GROWTH);
     let wanted = entries.saturating_mul(ENTRY);
@@ -163,9 +165,9 @@ fn check_room(path: &Path, id: u64, has: u64) -> Result<()> {
 /// Writes entries of an index. Adjacent entries are written together.
 struct IndexWriter {
     file: File,
-    /// The number of entries in the file, those in `run` included.
+    /// The number of entries in the file, including those that `run` will replace.
     len: u64,
-    /// Consecutive entries that are not written yet, and the id of the first.
+    /// The id of the first entry of a run that is not written yet, and the bytes of the run.
     run: (u64, Vec<u8>),
 }
 
@@ -204,7 +206,7 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Lengthens the file to `len` entries, unless it has them. The new entries have no location.
+    /// Extends the file to `len` entries if it has fewer. The new entries have no location.
     fn fill(&mut self, len: u64) -> io::Result<()> {
         let portion = i32::MAX.to_le_bytes().repeat(2 * PORTION);
         while self.len < len {
@@ -216,7 +218,7 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Writes all entries to disk. Returns the length of the file in bytes.
+    /// Writes all entries to disk. Returns the size of the file in bytes.
     fn finish(mut self) -> io::Result<u64> {
         self.write_run()?;
         self.file.sync_all()?;
@@ -224,7 +226,7 @@ impl IndexWriter {
     }
 }
 
-/// Opens an index. Fails if its length is not a whole number of entries.
+/// Opens an index. Fails if its size is not a multiple of the size of an entry.
 fn open(path: &Path, to_write: bool) -> Result<File> {
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let cause = "this is no index of locations: it is no regular file";
@@ -243,11 +245,11 @@ fn open(path: &Path, to_write: bool) -> Result<File> {
     }
 }
 
-/// The location of a node in an index; `None` if the index has none.
+/// Returns the location of a node in an index; `None` if the index has no location for it.
 ///
 /// # Errors
 ///
-/// The index cannot be opened or read, or its length is not a multiple of 8 bytes.
+/// The index cannot be opened or read, or its size is not a multiple of 8 bytes.
 pub fn query(index: &Path, id: u64) -> Result<Option<Location>> {
     let file = open(index, false)?;
     let mut entry = [0; ENTRY as usize];
@@ -259,7 +261,7 @@ pub fn query(index: &Path, id: u64) -> Result<Option<Location>> {
     }
 }
 
-/// The location in an entry.
+/// Decodes the location in an entry.
 fn location(entry: [u8; ENTRY as usize]) -> Option<Location> {
     let both = u64::from_le_bytes(entry);
     let (lon, lat) = (both as i32, (both >> 32) as i32);
@@ -274,7 +276,7 @@ fn location(entry: [u8; ENTRY as usize]) -> Option<Location> {
 ///
 /// # Errors
 ///
-/// - The index cannot be opened or read, or its length is not a multiple of 8 bytes.
+/// - The index cannot be opened or read, or its size is not a multiple of 8 bytes.
 /// - The output exists and may not be overwritten, or it cannot be written ([details](crate::commands#errors)).
 pub fn dump(index: &Path, output: OutputOptions, ctx: &Context) -> Result<Written> {
     let file = open(index, false)?;

@@ -1,7 +1,7 @@
 //! `merge-changes`: merges several change files into one.
 //!
-//! Without `simplify`, all changes are written in the order of the inputs, and memory does not depend on the number of
-//! changes. With `simplify`, only the last change of each object is written, in canonical order.
+//! Without `simplify`, all changes are written in the order of the inputs, in memory that does not depend on the number
+//! of changes. With `simplify`, only the last change of each object is written, in canonical order.
 
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
@@ -28,9 +28,9 @@ pub struct Options {
     /// Whether only the last change of each object is written: the change with the highest version and, for this
     /// version, the latest timestamp.
     pub simplify: bool,
-    /// With `simplify`: whether the change files are those of several extracts for the same period, so that their order
-    /// has no meaning. Of changes with equal version and time, a modification is preferred to a creation, and a
-    /// creation to a deletion, because an object that left one extract and came into another still exists.
+    /// With `simplify`, whether the change files belong to several extracts and cover the same period, so that their
+    /// order has no meaning. Among changes with the same version and time, a modification is preferred to a creation,
+    /// and a creation to a deletion, because an object that left one extract and entered another still exists.
     pub of_extracts: bool,
     /// The attribute `generator` of the output. If `None`, the name and version of this program.
     pub generator: Option<String>,
@@ -67,7 +67,7 @@ pub struct Summary {
     pub modified: u64,
     /// The number of deletions in the output.
     pub deleted: u64,
-    /// The length of the output in bytes.
+    /// The size of the output in bytes.
     pub bytes: u64,
 }
 
@@ -90,21 +90,21 @@ impl Summary {
 /// Merges change files.
 ///
 /// Reads change files: OsmChange XML, plain or compressed with gzip, bzip2 or zstd, and the state files beside them
-/// (`123.state.txt` beside `123.osc.gz`). Writes one change file with the states between which the inputs lead
-/// together, and warns if they do not follow each other.
+/// (`123.state.txt` beside `123.osc.gz`). Writes one change file with the replication states before and after all its
+/// changes. If the inputs do not follow each other, warns and leaves these states out.
 ///
 /// # Memory
 ///
 /// Without [`Options::simplify`], about 5 MB for the program and 24 MB for text and changes in flight. With
-/// [`Options::simplify`], 112 bytes per change, 8 per tag, 16 per reference, and the distinct strings; and per job four
-/// chunks of 4096 changes as text.
+/// [`Options::simplify`], 112 bytes per change, 8 per tag and 16 per reference, the distinct strings, and for each job
+/// the text of four chunks of 4096 changes.
 ///
 /// # Errors
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
-/// - An input is not OsmChange. With [`Options::simplify`], all inputs together have more than 4 GB of distinct text,
-///   or more tags or references than 32 bits can count.
+/// - An input is not OsmChange. With [`Options::simplify`], all inputs together have more than 4 GB of distinct
+///   strings, or more tags or references than 32 bits can count.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The output is created before the inputs are read, so that a wrong path fails at once.
     let merged = MergedOutput::create(options, ctx)?;
@@ -145,7 +145,7 @@ impl MergedOutput {
         )
     }
 
-    /// Begins the document. `states` are those of the inputs that have one.
+    /// Writes the beginning of the document. `states` are the replication states of the inputs that have one.
     fn begin(&mut self, options: &Options, states: &[ChangeState], ctx: &Context) -> Result<()> {
         let joined = ChangeState::joined(states);
         if let ([one, .., other], None) = (states, &joined) {
@@ -211,7 +211,7 @@ fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Resul
     merged.finish(ctx)
 }
 
-/// Writes changes as one change file. The inputs of the options are not read.
+/// Writes `changes` as one change file. Ignores [`Options::inputs`].
 pub(crate) fn write(options: &Options, changes: &ChangeSet, ctx: &Context) -> Result<Summary> {
     let mut merged = MergedOutput::create(options, ctx)?;
     merged.begin(options, changes.states(), ctx)?;

@@ -6,9 +6,9 @@
 //!
 //! # Inputs and outputs
 //!
-//! Unless `run` says otherwise, an input is PBF, OSM XML or OPL, the latter two plain or compressed with gzip, bzip2 or
-//! zstd. A text input is first converted to a temporary PBF, and a stream is copied to a temporary file, both in the
-//! system's temporary directory.
+//! Unless the documentation of `run` differs, an input is PBF, OSM XML or OPL, the latter two plain or compressed with
+//! gzip, bzip2 or zstd. A text input is first converted to a temporary PBF, and a stream is copied to a temporary file,
+//! both in the system's temporary directory.
 //!
 //! A named output appears under its name when it is complete and flushed to disk. If `run` fails, the output does not
 //! appear, and an existing file of that name stays as it was. An output that is a stream may have been written in part.
@@ -20,29 +20,29 @@
 //!
 //! - about 5 MB for the program;
 //! - 128 bytes per blob of an input for the plan, and as much again if the input has a table of contents;
-//! - 128 bytes per blob of an output, and up to 90 more while the output's table of contents is encoded;
+//! - 128 bytes per blob of an output, and up to 90 more bytes while the output's table of contents is encoded;
 //! - 8 MB, and 4 MB per job, for blobs in flight;
-//! - up to 12 MB for chunks on their way to the disk, if there is an output;
+//! - up to 12 MB for chunks that wait to be written, if there is an output;
 //! - per job one frame, one payload and, if blobs are encoded, one block under construction: together less than 5 MB
 //!   for ordinary files;
 //! - 24 MB for chunks of text in flight, if an input is text;
 //! - per job one uncompressed blob and 5 MB of text, if an output is text.
 //!
-//! The number of jobs is [`Context::jobs`](crate::Context::jobs). A set of ids takes between 1 bit per id, if ids are
-//! dense, and 2.5 bytes. A command that first sorts an unsorted input also takes the memory of [`sort`].
+//! The number of jobs is [`Context::jobs`](crate::Context::jobs). A set of ids needs between 1 bit per id, if the ids
+//! are dense, and 2.5 bytes per id. A command that first sorts an unsorted input also needs the memory of [`sort`].
 //!
 //! # Errors
 //!
 //! All commands have the following errors; `run` lists its own.
 //!
-//! - Of an input: it cannot be opened or read, is a directory, is empty, is truncated, or is not an OSM file. A blob
-//!   that has to be decoded is damaged, or is not what the index says. The header requires a feature that this program
-//!   does not know. A text violates its format. Standard input is a terminal.
-//! - Of an output: it is a directory. It exists and may not be overwritten. It cannot be created, written, flushed to
-//!   disk or given its name. Its file system has less free space than the blobs to be copied take. With
+//! - Inputs: the input cannot be opened or read, is a directory, is empty, is truncated, or is not an OSM file. A blob
+//!   that has to be decoded is damaged, or differs from its entry in the index. The header requires a feature that this
+//!   program does not know. A text input violates its format. Standard input is a terminal.
+//! - Outputs: the output is a directory. It exists and may not be overwritten. It cannot be created, written, flushed
+//!   to disk or given its name. Its file system has less free space than the blobs to be copied need. With
 //!   [`WriteOptions::verify`](crate::WriteOptions::verify), a copied blob is damaged. The reader of standard output
 //!   closes the pipe ([`ClosedPipe`](crate::Error::ClosedPipe)).
-//! - Of the system: a temporary file cannot be created or written, or not even one thread can be started.
+//! - System: a temporary file cannot be created or written, or not even one thread can be started.
 //!
 //! A blob that is copied without being decoded is checked only with
 //! [`WriteOptions::verify`](crate::WriteOptions::verify).

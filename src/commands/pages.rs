@@ -38,7 +38,7 @@ pub(crate) fn write(
     for (name, part) in PARTS {
         page = page.replacen(name, part, 1);
     }
-    // `</script>` in a text would end the data.
+    // `</script>` in a string of the data would end the script element.
     page = page.replacen(DATA, &json.replace('<', "\\u003c"), 1);
     let OpenOutput { output, file, .. } = OpenOutput::open(target, ctx)?;
     system::write(&file, page.as_bytes())
@@ -46,14 +46,15 @@ pub(crate) fn write(
     output.commit()
 }
 
-/// Adds counts to sums of the same properties.
+/// Adds each count to the sum with the same index.
 pub(crate) fn add_counts<const N: usize>(sums: &mut [u64; N], counts: &[u64; N]) {
     sums.iter_mut()
         .zip(counts)
         .for_each(|(sum, count)| *sum += count);
 }
 
-/// The boxes of at most 2,000 blobs with nodes, spread evenly, and the number of blobs that have one.
+/// Returns the boxes of at most 2,000 blobs with nodes, spread evenly over the file, and the number of all blobs with
+/// nodes that have a box.
 pub(crate) fn boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
     let of_nodes = plan.entries.iter();
     let of_nodes = of_nodes.filter(|entry| entry.kinds.contains(ObjectKind::Node));

@@ -3,7 +3,7 @@
 //! Nodes and ways in canonical order are numbered by their positions while they are written. Relations, and all objects
 //! of files in another order, are read twice: first for their ids and their references to objects that are not in the
 //! file, then to be written. The new id of an object follows from the rank of the old id in the set of all old ids. Ids
-//! are replaced in the encoded blocks, which are not built anew.
+//! are replaced in the encoded blocks, without rebuilding the blocks.
 
 mod in_order;
 mod index_files;
@@ -39,8 +39,9 @@ pub struct Options {
     pub output: OutputOptions,
     /// The kinds of objects that get new ids. References to objects of other kinds stay.
     pub kinds: KindSet,
-    /// The first new id of nodes, ways and relations. Must not be 0, which is not checked. From a negative first id,
-    /// new ids count downwards. If `None`, the first ids in `directory` are used, or 1 for each kind.
+    /// The first new ids of nodes, ways and relations. They must not be 0, which is not checked. From a negative first
+    /// id, new ids count downwards. If `None`, the first ids that `directory` records are used, or 1 for each kind if
+    /// there are none.
     pub start: Option<[i64; 3]>,
     /// The directory that keeps the map of ids from one run to the next; `None` to keep no map.
     pub directory: Option<PathBuf>,
@@ -84,9 +85,9 @@ pub enum Orphans {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The length, blobs and objects of the output.
+    /// The size of the output, and the numbers of its blobs and objects.
     pub written: Written,
-    /// The number of node ids in the map from old to new ids, including those of earlier runs.
+    /// The number of node ids in the map from old to new ids, including the ids of earlier runs.
     pub nodes: u64,
     /// The number of way ids in the map.
     pub ways: u64,
@@ -94,8 +95,8 @@ pub struct Summary {
     pub relations: u64,
     /// The number of objects that this run added to the map although they are not in the file.
     pub orphans: u64,
-    /// The number of references to objects that are not in the file that were left unchanged although their id is now
-    /// the id of another object.
+    /// The number of references that were left unchanged, because the referenced object is not in the file, although
+    /// their id is now the id of another object.
     pub ambiguous: u64,
 }
 
@@ -110,8 +111,8 @@ pub struct Summary {
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), and the ids of all kinds: between 1 bit and 2 bytes per id, and 6 % more.
-/// About 40 bytes for each object that is referred to but not in the file, and for each id that a later run added to
-/// the map. 8 bytes for each member of a relation that is itself a relation.
+/// About 40 bytes for each object that is referenced but not in the file, and for each id that a later run added to the
+/// map. 8 bytes for each reference from a relation to a relation.
 ///
 /// # Errors
 ///
@@ -152,8 +153,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ambiguous += renumbering.write_rest(&mut sink)?;
     changesets::put(&file, Place::Behind, &options.output, &mut sink, ctx)?;
     let numberings = renumbering.numberings;
-    // The map is written before the output gets its name: a map with ids that no file has is harmless, but every id of
-    // the output must be in the map.
+    // The map is written before the output gets its name, because every id of the output must be in the map, whereas a
+    // map with ids that no file has is harmless.
     if let Some(files) = index_files {
         files.write(&numberings)?;
     }
@@ -192,8 +193,8 @@ struct Renumbering<'f> {
 }
 
 impl<'f> Renumbering<'f> {
-    /// Numbers the objects of one kind, and collects the references of these objects to objects that are not in the
-    /// file. Nodes have to be numbered before ways, and ways before relations, so that references can be looked up.
+    /// Numbers the objects of one kind, and collects their references to objects that are not in the file. Nodes have
+    /// to be numbered before ways, and ways before relations, so that references can be looked up.
     fn number(&mut self, kind: ObjectKind) -> Result<()> {
         use ObjectKind::{Node, Relation, Way};
         let (mut fresh, kinds) = (IdSet::default(), self.options.kinds);
@@ -246,8 +247,8 @@ impl<'f> Renumbering<'f> {
         Ok(())
     }
 
-    /// Numbers the objects that are referenced but not in the file, after all objects of the file. Returns the number
-    /// of such objects.
+    /// Numbers the objects that are referenced but not in the file, after all objects of the file. Returns their
+    /// number.
     fn number_orphans(&mut self) -> Result<u64> {
         let members = std::mem::take(&mut self.orphans.undecided);
         let relations = &self.numberings[ObjectKind::Relation as usize];
@@ -266,7 +267,7 @@ impl<'f> Renumbering<'f> {
         Ok(count)
     }
 
-    /// Writes the blobs that are not written yet. Returns the value of [`Summary::ambiguous`].
+    /// Writes the blobs that are not written yet. Returns the number of references for [`Summary::ambiguous`].
     fn write_rest(&mut self, sink: &mut Sink) -> Result<u64> {
         let (numberings, kinds) = (&self.numberings, self.options.kinds);
         let rewrite = Rewrite {
@@ -301,12 +302,12 @@ impl<'f> Renumbering<'f> {
 struct Orphaned {
     /// The ids of each kind, in the order of the first references to them.
     ids: [IdList; 3],
-    /// The relations that are members of relations. Whether such a member is in the file is known only after all
-    /// relations have been read.
+    /// The relations that are members of relations. Whether the file contains them is known only after all relations
+    /// have been read.
     undecided: Vec<i64>,
 }
 
-/// The nodes without a number that the ways of a block refer to, in the order of the references.
+/// Returns the nodes without a number to which the ways of a block refer, in the order of the references.
 fn unknown_nodes(block: &Block<'_>, known: &Numbering) -> Result<Vec<i64>, FormatError> {
     let (mut found, mut limit) = (Vec::new(), MANY);
     block.for_refs(MANY, |refs, _| {
@@ -319,7 +320,8 @@ fn unknown_nodes(block: &Block<'_>, known: &Numbering) -> Result<Vec<i64>, Forma
     Ok(found)
 }
 
-/// The number of references from which on repeated ones are removed early. Blocks of real files have fewer.
+/// The number of collected references above which duplicates are removed before the end of a block. Blocks of real
+/// files have fewer.
 const MANY: usize = 1 << 20;
 
 /// Removes all but the first of equal ids.

@@ -28,7 +28,7 @@ pub struct Options {
     pub input: PathBuf,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
-    /// The number of objects in a full blob, at least 1. A new blob ends early if its objects take 4 MiB uncompressed.
+    /// The number of objects in a full blob, at least 1. A new blob ends early if its objects reach 4 MiB uncompressed.
     pub objects_per_blob: usize,
     /// The order of the objects of each kind.
     pub layout: Layout,
@@ -41,7 +41,7 @@ pub enum Layout {
     /// The order of the input.
     #[default]
     Unchanged,
-    /// The order of a Hilbert curve. Queries for a place then concern few blobs.
+    /// The order of a Hilbert curve. Queries for a place then read few blobs.
     Hilbert,
 }
 
@@ -66,7 +66,7 @@ setters!(Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The length, blobs and objects of the output.
+    /// The size of the output, and the numbers of its blobs and objects.
     pub written: Written,
     /// The number of blobs that were copied unchanged.
     pub blobs_copied: u64,
@@ -81,16 +81,16 @@ pub struct Summary {
 /// Reads one file, which may be unsorted or a history file, and writes one file. A blob is copied if it has the
 /// requested compression and can stay as it is between the other blobs of the output.
 ///
-/// With [`Layout::Hilbert`], writes the objects of each kind along a Hilbert curve instead. The input must be in
-/// order, without history, and its ways must carry the locations of their nodes. Blobs of ways have a quarter of
-/// [`Options::objects_per_blob`] objects, blobs of relations a sixty-fourth. The table of contents has the boxes of all blobs,
-/// and a table of ids leads from objects to blobs.
+/// With [`Layout::Hilbert`], writes the objects of each kind along a Hilbert curve instead. The input must be in order,
+/// without history, and its ways must carry the locations of their nodes. Blobs of ways have a quarter of
+/// [`Options::objects_per_blob`] objects, blobs of relations a sixty-fourth. The table of contents has the boxes of all
+/// blobs, and a table of ids lists the blob of each object.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory). With [`Layout::Hilbert`] also 128 MB, 48 MB a job, 12 bytes for each
+/// The [base memory](crate::commands#memory). With [`Layout::Hilbert`], also 128 MB, 48 MB per job, 12 bytes for each
 /// blob, and 18 bytes for each node and way that is a member of a relation. Objects and their ids are sorted in unnamed
-/// files beside the output, which take about as much space as the input, and a quarter more.
+/// files beside the output, which need about 1.25 times the space of the input.
 ///
 /// # Errors
 ///
@@ -200,8 +200,8 @@ impl<'o> Worker<'o> {
 
 fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
     let write = WriteOptions {
-        // Only blobs with the requested compression are copied: the sink need neither compress them nor warn of their
-        // compression.
+        // Only blobs with the requested compression are copied, so the sink need neither compress them nor warn of
+        // their compression.
         is_compression_explicit: false,
         recompress: false,
         ..options.output.write
@@ -215,11 +215,11 @@ fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
 /// The position of a blob's objects in the blobs of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// The objects are a blob of the output by themselves: a blob begins with the first of them, and ends with the last
-    /// one, because it is full or the next object is of another kind.
+    /// The objects are exactly one blob of the output. That blob ends with the last of them because it is full or
+    /// because the next object is of another kind.
     Fits,
-    /// The objects are written to new blobs. The first of them has this number of other objects before those of this
-    /// blob; `None` if the number is not known in advance.
+    /// The objects are written to new blobs. The value is the number of objects that precede them in the first of the
+    /// new blobs; `None` if this number is not known in advance.
     After(Option<usize>),
 }
 
@@ -271,9 +271,9 @@ fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<Rep
     items
 }
 
-/// Divides a block into blocks of one kind with up to `objects_per_blob` objects. The first block ends where it completes a
-/// blob that already has `before` objects. A block of one kind is returned as it is if it needs no such cut, or if
-/// `before` is not known.
+/// Divides a block into blocks of one kind with up to `objects_per_blob` objects. The first block ends where it
+/// completes a blob that already has `before` objects. A block of one kind is returned unchanged if it need not be
+/// divided, or if `before` is not known.
 fn blocks(
     payload: &[u8],
     before: Option<usize>,

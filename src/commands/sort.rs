@@ -19,8 +19,9 @@ pub struct Options {
     pub output: OutputOptions,
     /// The handling of objects of the same kind and id.
     pub dedupe: Dedupe,
-    /// Whether the changesets that a text input has beside its objects are written after the objects, by id. Only text
-    /// other than OsmChange can contain them; otherwise a warning counts those that are left out.
+    /// Whether the changesets in text inputs are written after the objects, ordered by id. Only an output in a text
+    /// format other than OsmChange can contain changesets. For other outputs, a warning gives the number of changesets
+    /// that are left out.
     pub changesets: bool,
 }
 
@@ -45,13 +46,13 @@ setters!(Options {
 ///
 /// Reads one file or several, sorted or unsorted. They may be history files: the versions of an object are ordered by
 /// version. A single file is copied in one pass as long as the pass finds it in order. Otherwise a blob is copied if it
-/// is in order and its id range overlaps the range of no other blob; the other blobs are merged. Writes one file. If
-/// blobs overlap widely, sorted runs are first written to a temporary file in the directory of the output.
+/// is in order and its id range does not overlap that of any other blob; the other blobs are merged. Writes one file.
+/// If blobs overlap widely, sorted runs are first written to a temporary file in the directory of the output.
 ///
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), but instead of the blobs in flight about 256 MB for payloads that are
-/// being merged, and the frames that are made from these payloads. Changesets of text inputs are held.
+/// being merged, the frames that are encoded from these payloads, and the changesets of text inputs.
 ///
 /// # Errors
 ///

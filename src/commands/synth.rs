@@ -1,9 +1,9 @@
 //! `synth`: generates a deterministic, realistic data set, and change files whose effect is known.
 //!
 //! The world consists of towns. Each town is generated from the seed and the number of the town, independently of the
-//! other towns: in any order, on every core, and in bounded memory. The seed also decides on which day an object
-//! changes. The state after any number of days can therefore be generated directly. It must equal the base, which is
-//! the state at day 0, with the change files of these days applied.
+//! other towns, so that towns can be generated in any order, on all cores, and in bounded memory. The seed also decides
+//! on which day an object changes. The state after any number of days can therefore be generated directly. It must
+//! equal the base, which is the state at day 0, with the change files of these days applied.
 
 mod changes;
 mod names;
@@ -66,7 +66,7 @@ pub const MAX_DAYS: u32 = world::DAYS;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The length, blobs and objects of the output.
+    /// The size of the output, and the numbers of its blobs and objects.
     pub written: Written,
     /// The number of towns in the base.
     pub towns: u64,

@@ -22,8 +22,8 @@ pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
     /// The keys and tags to count. An expression without a value counts keys, and one with a value counts tags. An
-    /// expression that joins several tags counts each of them in the objects that have all. If there is no expression,
-    /// all keys are counted.
+    /// expression that joins several tags counts each of these tags in the objects that have all of them. If there is
+    /// no expression, all keys are counted.
     pub expressions: Vec<ObjectExpression>,
     /// The kinds of objects whose tags are counted.
     pub kinds: KindSet,
@@ -100,8 +100,8 @@ pub struct Summary {
 
 /// Counts the objects with each key or tag.
 ///
-/// Reads one file, which may be unsorted or a history file. Of a history file, every version of an object counts. Blobs
-/// without objects of [`Options::kinds`] are not read, and blobs whose strings match no expression need not be
+/// Reads one file, which may be unsorted or a history file. In a history file, every version of an object is counted.
+/// Blobs without objects of [`Options::kinds`] are not read, and blobs whose strings match no expression need not be
 /// decompressed completely. Writes nothing but temporary files.
 ///
 /// # Memory

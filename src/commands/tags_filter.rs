@@ -79,7 +79,7 @@ pub struct Summary {
     pub matched: u64,
     /// The number of referenced objects that are not in the file; 0 if referenced objects are left out.
     pub missing: u64,
-    /// Whether a key of some expression was found in the strings of the blobs; `None` if no strings were read.
+    /// Whether the strings of the blobs contain a key of any expression; `None` if no strings were read.
     #[serde(skip)]
     pub has_keys: Option<bool>,
 }
@@ -94,7 +94,7 @@ pub struct Summary {
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory). Unless [`Options::omit_referenced`] is set, also sets of the ids that are
-/// kept, and the members of relations that are relations.
+/// kept, and the references from relations to relations.
 ///
 /// # Errors
 ///
@@ -144,7 +144,7 @@ struct Filter {
     invert: bool,
     /// Whether the strings of at least one blob were read.
     has_strings: AtomicBool,
-    /// Whether a key of some expression was among them.
+    /// Whether a key of any expression was among the strings that were read.
     has_keys: AtomicBool,
 }
 
@@ -212,8 +212,8 @@ impl Filter {
         })
     }
 
-    /// Writes the matching objects and the objects that they refer to: collects the ids of the matching objects, then
-    /// the ids of the referenced objects, then writes both.
+    /// Writes the matching objects and the objects that they refer to. Collects the ids of the matching objects, then
+    /// the ids of the referenced objects, and then writes both.
     fn write_with_referenced(
         &self,
         file: &PbfFile,
@@ -270,7 +270,7 @@ impl Filter {
         })
     }
 
-    /// The ids of the matching objects, and the ids of the nodes of the matching ways.
+    /// Collects the ids of the matching objects, and the ids of the nodes of the matching ways.
     fn matching(&self, file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<(IdSets, IdSet)> {
         let (mut matched, mut nodes) = (IdSets::default(), IdSet::default());
         let prefilter = |strings: &StringTable<'_>| match self.decide_by_strings(strings) {

@@ -76,8 +76,8 @@ impl When {
 }
 
 impl When {
-    /// Decides about a blob by its entry. `has_single_versions` says that none of its objects has another version, in
-    /// the blob or in the next one.
+    /// Decides about a blob by its entry. `has_single_versions` is whether each of its objects has only one version in
+    /// this blob and the next one.
     fn decide(self, entry: &BlobEntry, has_single_versions: bool) -> BlobDecision {
         let Some(statistics) = entry.statistics else {
             return BlobDecision::Visit;
@@ -112,14 +112,15 @@ struct Version {
 
 /// Writes the versions of objects that were valid at a time or in a period.
 ///
-/// Reads one file, a history file or current data. A blob is decoded unless the statistics in its entry tell that all
+/// Reads one file, a history file or current data. A blob is decoded unless the statistics in its entry show that all
 /// or none of its versions are wanted. A file that is not in canonical order is first sorted into a temporary file in
 /// the directory of the output. Writes one file: current data for [`When::At`], a history file for [`When::Between`].
-/// With [`Options::locations_on_ways`], the snapshot goes to a temporary file in the directory of the output first.
+/// With [`Options::locations_on_ways`], the snapshot is first written to a temporary file in the directory of the
+/// output.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory). With [`Options::locations_on_ways`], that of
+/// The [base memory](crate::commands#memory). With [`Options::locations_on_ways`], the memory of
 /// [`add_locations_to_ways`](super::add_locations_to_ways::run).
 ///
 /// # Errors
@@ -294,11 +295,13 @@ impl<'b> Versions<'b> {
     }
 }
 
-/// Finds the version that follows the last version of a blob, if an object has versions in that blob and in the next.
+/// Finds the version that follows the last version of a blob, if an object has versions in this blob and in the next
+/// one.
 struct Continued<'f> {
     file: &'f PbfFile,
     ctx: &'f Context,
-    /// The next blob with objects, by the offset of the blob before it, if an object may have versions in both.
+    /// The next blob with objects, by the offset of the blob before it. Contains only pairs of blobs in which one
+    /// object may have versions in both.
     next: FxHashMap<u64, BlobEntry>,
 }
 
@@ -319,8 +322,8 @@ impl<'f> Continued<'f> {
         self.next.contains_key(&entry.offset)
     }
 
-    /// The first version in the blob after the blob of `entry`; `None` unless that version may belong to the last
-    /// object in the blob of `entry`, or if the next blob cannot be read.
+    /// Returns the first version in the blob after the blob of `entry`. `None` if this version cannot belong to the
+    /// last object in the blob of `entry`, or if the next blob cannot be read.
     fn next(&self, entry: &BlobEntry) -> Option<Version> {
         let next = self.next.get(&entry.offset)?;
         let mut reader = BlobDecoder::new(&self.file.input, self.ctx);

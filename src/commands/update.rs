@@ -29,11 +29,11 @@ pub use crate::replication::{End, State};
 /// The number of seconds that the time of a server may be ahead of the clock of this machine.
 const CLOCK_ERROR: i64 = 86_400;
 
-/// The use of the changes.
+/// The use of the fetched changes.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Goal {
-    /// The changes are applied to the file. The output may have its path.
+    /// The changes are applied to the file. The output may have the path of the file.
     File(OutputOptions),
     /// The changes are written as one change file.
     Changes(OutputTarget, TextCompression),
@@ -45,17 +45,17 @@ pub enum Goal {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The file.
+    /// The file to update.
     pub file: PathBuf,
-    /// The use of the changes.
+    /// The use of the fetched changes.
     pub goal: Goal,
-    /// The URLs of servers that publish the same changes, those with the longest intervals first. If there is none, the
-    /// server is the one in the header of the file.
+    /// The URLs of servers that publish the same changes, those with the longest intervals first. If the list is empty,
+    /// the server in the header of the file is used.
     pub servers: Vec<String>,
     /// The directory in which fetched files are kept.
     pub cache: Option<PathBuf>,
-    /// The maximum length of the text of the changes of one run, in bytes. One change file is applied whatever its
-    /// length.
+    /// The maximum size of the uncompressed change files of one run, in bytes. The first change file is applied
+    /// whatever its size.
     pub max_diff_size: u64,
     /// The maximum age of the data in seconds.
     pub max_age: i64,
@@ -65,13 +65,13 @@ pub struct Options {
     pub clip: Option<(Shape, Strategy)>,
     /// The pause before a second attempt to get a file. The next pauses are longer.
     pub first_pause: Duration,
-    /// The time that a connection may take beyond the time for its bytes.
+    /// The time that a connection may last in addition to the time for its bytes.
     pub patience: Duration,
 }
 
 impl Options {
-    /// Options with the given file and goal, and defaults otherwise: the server of the header, a gigabyte of changes,
-    /// and data of 90 days.
+    /// Options with the given file and goal, and defaults otherwise: the server in the header, at most a gigabyte of
+    /// changes, and data that is at most 90 days old.
     pub fn new(file: impl Into<PathBuf>, goal: Goal) -> Self {
         Self {
             file: file.into(),
@@ -139,11 +139,11 @@ pub struct Summary {
     pub is_server_behind: bool,
     /// The number of change files that were read.
     pub change_files: u64,
-    /// The length of these files in bytes.
+    /// The size in bytes of the change files that were read, as they were fetched.
     pub change_bytes: u64,
     /// The number of created, modified and deleted objects; `None` if the file was not written.
     pub applied: Option<Applied>,
-    /// The length, blobs and objects of the output; `None` if the file was not written.
+    /// The size of the output, and the numbers of its blobs and objects; `None` if the file was not written.
     pub written: Option<Written>,
 }
 
@@ -160,12 +160,13 @@ pub struct Applied {
 
 /// Brings a file up to date.
 ///
-/// Fetches the change files that the file does not have yet by `transport`, merges them in memory, and applies them
-/// together. The header of the result has the URL, the sequence number and the time up to which it contains all
-/// changes. If there are no changes, nothing is written. Another run on the same file fails as long as this one lasts.
+/// Fetches by `transport` the change files that follow the state of the file, merges them in memory, and applies them
+/// together. The header of the result has the URL of the server, and the sequence number and the time up to which the
+/// result contains all changes. If there are no changes, nothing is written. Another run on the same file fails as long
+/// as this one lasts.
 ///
-/// A server whose newest sequence number is smaller than that of the file is behind the file. If its newest time is
-/// nevertheless later, its numbering has begun anew, and the changes that follow are found by time.
+/// A server is behind the file if its newest sequence number is smaller than that of the file. If its newest time is
+/// nevertheless later, the server has restarted its numbering, and the following changes are found by time.
 ///
 /// # Memory
 ///
@@ -225,7 +226,7 @@ pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Resul
 }
 
 impl Summary {
-    /// Creates the summary before anything was fetched.
+    /// Creates the summary of an update that has fetched nothing yet.
     fn of(ladder: &Ladder<'_>, start: State) -> Self {
         let (server, newest) = ladder.finest();
         Self {
@@ -288,7 +289,7 @@ fn pause(time: Duration) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The servers that the user named, or the one in the header of the file.
+/// Returns the servers in the options or, if there are none, the server in the header of the file.
 fn ladder<'t>(
     options: &Options,
     position: &Position,
@@ -310,8 +311,8 @@ fn ladder<'t>(
     Ladder::new(servers.collect())
 }
 
-/// The URL of a server. The path of a local directory becomes absolute, because the header of the file gets it, and a
-/// later run may begin in another directory.
+/// Returns the URL of a server. The path of a local directory is made absolute, because it is stored in the header of
+/// the file, and a later run may start in another directory.
 fn absolute(url: &str) -> String {
     let absolute = |path: &str| Some(std::path::absolute(path).ok()?.to_str()?.to_owned());
     match url.split_once("://") {

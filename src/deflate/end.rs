@@ -1,7 +1,7 @@
 //! Finds the last block of a deflate stream (RFC 1951): the positions of its header and of its end, in bits.
 //!
-//! libdeflate makes whole streams only. Another stream can follow the last block once these positions are known.
-//! [`EndFinder::find`] walks over the codes of a stream without decompressing it.
+//! libdeflate produces only complete streams. Once these positions are known, another stream can be appended after the
+//! last block. [`EndFinder::find`] walks over the codes of a stream without decompressing it.
 
 use super::huffman::{END_OF_BLOCK, LENGTH_ORDER};
 
@@ -12,7 +12,7 @@ const MAX_CODE: usize = 15;
 /// The number of bits that index the tables of literals and distances. Longer codes are decoded bit by bit.
 const INDEX_BITS: u32 = 11;
 const TABLE: usize = 1 << INDEX_BITS;
-/// As [`TABLE`], for the lengths of codes.
+/// The number of entries in the table for the codes of code lengths.
 const LENGTH_TABLE: usize = 1 << 7;
 
 /// The position of the last block of a deflate stream.
@@ -25,19 +25,19 @@ pub(crate) struct DeflateEnd {
 }
 
 /// Entries of the tables. The lowest six bits of an entry are the number of bits that it skips, extra bits included.
-/// The flags [`STOP`] and [`DISTANCE`] follow. The bits from [`CODE_SHIFT`] on are the length of the code.
+/// The flags `STOP` and `DISTANCE` follow. The bits from `CODE_SHIFT` on are the length of the code.
 mod entry {
     use super::{END_OF_BLOCK, INDEX_BITS, TABLE};
 
-    /// Marks an entry for codes that are decoded bit by bit: the end of a block, and codes that are too long. Such an
-    /// entry skips nothing and leads to its own table.
+    /// Marks an entry for codes that are decoded bit by bit, which are the end of a block and codes that are too long.
+    /// The entry skips nothing, and the next lookup is in the same table.
     pub const STOP: u16 = 1 << 6;
-    /// Marks an entry after which the next code is that of a distance. An entry that consists of this flag alone skips
-    /// nothing.
+    /// Marks an entry that is followed by the code of a distance. An entry with only this flag skips nothing.
     pub const DISTANCE: u16 = 1 << 7;
     const SKIPPED: u16 = 63;
     const CODE_SHIFT: u32 = 8;
-    /// The maximum numbers of bits that entries skip. Two distances and the literals between them have 57 bits.
+    /// The maximum numbers of bits that an entry of literals and an entry of a distance skip. Two distances and the
+    /// literals between them have at most 57 bits.
     const MOST_OF_LITERALS: u32 = 13;
     const MOST_OF_DISTANCE: u32 = 22;
 
@@ -59,7 +59,8 @@ mod entry {
         skipped as u16 | next | (code_len << CODE_SHIFT) as u16
     }
 
-    /// The number of extra bits of a symbol for a length or a literal. Lengths: 257 to 264 and 285 have none.
+    /// The number of extra bits of a symbol for a literal or a length. Literals and the lengths 257 to 264 and 285 have
+    /// none.
     pub const fn literal_extra(symbol: usize) -> u32 {
         match symbol {
             265..285 => (symbol as u32 - 261) / 4,
@@ -89,7 +90,8 @@ mod entry {
         }
     }
 
-    /// The entry of `first` and of the code after it; `None` if an index does not hold both.
+    /// Joins the entries of two successive codes; `None` if they cannot be joined, for example because an index does
+    /// not hold both codes.
     pub fn join(first: u16, second: u16) -> Option<u16> {
         let bits = skipped(first) + skipped(second);
         let fits = skipped(first) + code_len(second) <= INDEX_BITS;
@@ -108,7 +110,7 @@ struct Code {
 }
 
 impl Code {
-    /// Sets the lengths of the codes. `None` if they are longer than a code can be.
+    /// Sets the lengths of the codes. `None` if a length exceeds [`MAX_CODE`].
     fn set(&mut self, lengths: &[u8]) -> Option<()> {
         self.counts = [0; MAX_CODE + 1];
         for &len in lengths {
@@ -128,7 +130,8 @@ impl Code {
         Some(())
     }
 
-    /// Writes the entries of all codes that are not longer than the index of a table, whose length is a power of two.
+    /// Writes the entries of all codes that fit into the index of `table`. The length of the table must be a power of
+    /// two.
     fn fill(&self, table: &mut [u16], entry: impl Fn(usize, u32) -> u16) -> Option<()> {
         let (mut code, mut start) = (0u32, 0);
         for len in 1..=table.len().trailing_zeros().min(MAX_CODE as u32) {
@@ -146,8 +149,8 @@ impl Code {
         Some(())
     }
 
-    /// The number of zeros at the end of the code of a symbol; `None` if the code is all zeros, or if the symbol has no
-    /// code.
+    /// The number of zero bits at the end of the code of a symbol; `None` if the code is all zeros, or if the symbol
+    /// has no code.
     fn trailing_zeros(&self, symbol: usize) -> Option<u32> {
         let index = self.symbols.iter().position(|&of| of as usize == symbol)?;
         let (mut code, mut first) = (0, 0);
@@ -163,7 +166,7 @@ impl Code {
         None
     }
 
-    /// The symbol with whose code `bits` begin, and the length of the code.
+    /// Returns the symbol whose code is at the beginning of `bits`, and the length of the code.
     fn decode(&self, bits: u64) -> Option<(usize, u32)> {
         let (mut code, mut first, mut index) = (0i32, 0i32, 0i32);
         for len in 1..=MAX_CODE {
@@ -188,7 +191,8 @@ struct Tables {
     lengths: Code,
     /// Entries of single literals and lengths.
     singles: Box<[u16; TABLE]>,
-    /// Entries of runs of literals, with the length that follows them, and of distances.
+    /// The table of literals, in which an entry may join several literals and the length that follows them, and the
+    /// table of distances.
     table: Box<[u16; 2 * TABLE]>,
     length_table: [u16; LENGTH_TABLE],
 }
@@ -226,7 +230,7 @@ impl Tables {
             of_lengths[symbol] = bits.take(3)? as u8;
         }
         self.lengths.set(&of_lengths)?;
-        // The length of a code is at most 7 bits. An incomplete code leaves zeros.
+        // The codes of code lengths have at most 7 bits. An incomplete code leaves zeros in the table.
         self.length_table.fill(0);
         self.lengths.fill(&mut self.length_table, |symbol, len| {
             len as u16 | (symbol as u16) << 8
@@ -265,7 +269,7 @@ impl Tables {
         self.literals.fill(&mut self.singles[..], entry::literal)?;
         for (index, joined) in literals.iter_mut().enumerate() {
             *joined = self.singles[index];
-            // Bits above the index are zeros, and codes that have them do not fit.
+            // The bits beyond the index are replaced by zeros, but codes that include such bits do not fit.
             while let Some(longer) = entry::join(
                 *joined,
                 self.singles[index >> entry::skipped(*joined).min(INDEX_BITS)],
@@ -282,11 +286,11 @@ impl Tables {
 pub(crate) struct EndFinder([Tables; 2]);
 
 impl EndFinder {
-    /// Appends the ends of `streams`, each of which ends in its last byte, to `ends`. `None` if one of them is damaged
-    /// or incomplete.
+    /// Finds the ends of `streams`, and appends them to `ends`. Each stream must end in its last byte. `None` if a
+    /// stream is damaged or incomplete.
     ///
-    /// The last block is not walked over: its last code is known, and zeros fill its last byte. Two streams are walked
-    /// at a time, since each code has to wait for the one before it.
+    /// The last block is not walked over, because its last code is known and zeros fill its last byte. Two streams are
+    /// walked over at the same time, because within a stream each code has to wait for the one before it.
     pub(crate) fn find(&mut self, streams: &[&[u8]], ends: &mut Vec<DeflateEnd>) -> Option<()> {
         let start = ends.len();
         let unknown = DeflateEnd {
@@ -324,11 +328,11 @@ impl EndFinder {
 struct Lane<'t, 'd> {
     tables: &'t mut Tables,
     bits: Bits<'d>,
-    /// The index of the stream.
+    /// The index of the current stream.
     number: usize,
     /// The entry of the last code, which determines the table for the next one.
     entry: u16,
-    /// The index of the first bit of the block.
+    /// The index of the first bit of the current block.
     block: usize,
     is_last_block: bool,
 }
@@ -347,7 +351,7 @@ impl<'t, 'd> Lane<'t, 'd> {
         }
     }
 
-    /// Begins the next stream. Returns whether there is none.
+    /// Begins the next stream. Returns `true` if there is no next stream.
     fn fill(&mut self, queue: &mut Streams<'_, 'd>, ends: &mut [DeflateEnd]) -> Option<bool> {
         for (number, stream) in queue {
             self.number = number;
@@ -360,8 +364,8 @@ impl<'t, 'd> Lane<'t, 'd> {
         Some(true)
     }
 
-    /// Reads the headers of blocks up to that of the next one with codes. Returns whether the stream has ended; its end
-    /// is then in `ends`.
+    /// Reads block headers up to that of the next block with codes to walk over. Returns `true` if the stream has
+    /// ended; its end is then in `ends`.
     fn next_block(&mut self, ends: &mut [DeflateEnd]) -> Option<bool> {
         loop {
             if self.bits.position > self.bits.data.len() * 8 {
@@ -401,7 +405,7 @@ impl<'t, 'd> Lane<'t, 'd> {
         }
     }
 
-    /// Walks over three entries, or up to the next that stops.
+    /// Walks over three entries, or up to the next entry with the flag [`entry::STOP`].
     #[inline(always)]
     fn advance(&mut self) {
         let mut buffer = self.bits.peek();
@@ -416,8 +420,8 @@ impl<'t, 'd> Lane<'t, 'd> {
         }
     }
 
-    /// Decodes the code at which the walk stopped, if it did, and begins the next block or stream after it. Returns
-    /// whether there is no next stream.
+    /// Decodes the code at which the walk stopped, if it stopped. At the end of a block, begins the next block or
+    /// stream. Returns `true` if there is no next stream.
     fn resume(&mut self, queue: &mut Streams<'_, 'd>, ends: &mut [DeflateEnd]) -> Option<bool> {
         if self.entry & entry::STOP == 0 {
             return Some(false);
@@ -443,7 +447,7 @@ impl<'t, 'd> Lane<'t, 'd> {
     }
 }
 
-/// Bits of a stream, from a position.
+/// A reader for the bits of a stream.
 struct Bits<'d> {
     data: &'d [u8],
     position: usize,
@@ -454,7 +458,7 @@ impl<'d> Bits<'d> {
         Self { data, position: 0 }
     }
 
-    /// At least 57 bits from the position; zeros after the end of the stream.
+    /// Returns at least 57 bits from the position on. Bits after the end of the stream are zeros.
     fn peek(&self) -> u64 {
         let byte = self.position / 8;
         let word = match self

@@ -2,19 +2,21 @@
 
 /// The symbol that ends a block.
 pub(crate) const END_OF_BLOCK: usize = 256;
-/// The order in which the code lengths of the code length alphabet are stored.
+/// The symbols of the code length alphabet, in the order in which a block stores their code lengths.
 pub(crate) const LENGTH_ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
-/// The maximum length of a code that [`Tree`] makes, in bits. Inflating programs look up codes of this length at once;
-/// deflate allows 15.
+/// The maximum length of a code that [`Tree`] makes, in bits. Deflate allows 15, but decoders find codes of up to 11
+/// bits with a single table lookup.
 pub(crate) const MAX_CODE: usize = 11;
 
-/// A code with its first bit in the lowest bit, and above [`CODE_SHIFT`] its length in bits.
+/// A code and its length in bits. The low 16 bits hold the code, with its first bit lowest; the length is stored from
+/// bit [`CODE_SHIFT`] on.
 pub(crate) type Code = u32;
 const CODE_SHIFT: u32 = 16;
 
-/// Sets the canonical codes of the given lengths.
+/// Sets each of `codes` to the canonical code whose length is at the same index in `lens`. Codes of length 0 stay
+/// unchanged.
 pub(crate) fn set_codes(lens: &[u8], codes: &mut [Code]) {
     let mut next = 0u32;
     for len in 1..=MAX_CODE as u8 {
@@ -27,27 +29,27 @@ pub(crate) fn set_codes(lens: &[u8], codes: &mut [Code]) {
     }
 }
 
-/// The length of a code in bits.
+/// Returns the length of a code in bits.
 #[inline(always)]
 pub(crate) const fn code_len(code: Code) -> u32 {
     code >> CODE_SHIFT
 }
 
-/// Huffman's algorithm, with a limit for the lengths of codes. Its memory is reused.
+/// Huffman's algorithm with a maximum code length. Its buffers are reused.
 #[derive(Default)]
 pub(crate) struct Tree {
-    /// The number of occurrences and the symbol, for each symbol that occurs, the rarest first.
+    /// The number of occurrences and the symbol, for each symbol that occurs. The rarest symbol comes first.
     leaves: Vec<(u32, u16)>,
     /// The weights of the inner nodes, in ascending order.
     inner: Vec<u32>,
-    /// The inner node above each leaf, and above each inner node.
+    /// The index of the parent of each leaf. A parent is always an inner node.
     above_leaf: Vec<u16>,
     above_inner: Vec<u16>,
 }
 
 impl Tree {
-    /// Sets the lengths of the codes of symbols that occur `counts` times. `most` is the maximum length. `lens` must be
-    /// as long as `counts`, at least 2, and all zeros.
+    /// Sets `lens` to the code lengths for symbols that occur `counts` times. No code is longer than `most` bits.
+    /// `lens` must be as long as `counts`, at least 2, and all zeros.
     pub(crate) fn lengths(&mut self, counts: &[u32], most: usize, lens: &mut [u8]) {
         self.leaves.clear();
         let occurring = (0u16..).zip(counts).filter(|(_, count)| **count > 0);
@@ -55,7 +57,8 @@ impl Tree {
             .extend(occurring.map(|(symbol, &count)| (count, symbol)));
         self.leaves.sort_unstable();
         if self.leaves.len() < 2 {
-            // A code of one symbol is not complete. The first two symbols get codes, or this one and the first.
+            // A code with one symbol is incomplete, so a second symbol gets a code, too: the first two symbols get one,
+            // or the only symbol and the first.
             let only = self.leaves.first().map_or(1, |leaf| usize::from(leaf.1));
             (lens[0], lens[only.max(1)]) = (1, 1);
             return;
@@ -73,7 +76,7 @@ impl Tree {
         }
     }
 
-    /// Builds the inner nodes: each one joins the two lightest nodes without a parent.
+    /// Builds the inner nodes. Each one joins the two lightest nodes that have no parent yet.
     fn join(&mut self) {
         self.inner.clear();
         self.above_leaf.clear();
@@ -82,7 +85,7 @@ impl Tree {
         for number in 0..self.leaves.len().saturating_sub(1) {
             let mut weight = 0;
             for _ in 0..2 {
-                // Without an inner node that has no parent yet, there is a leaf.
+                // If every inner node has a parent already, a leaf is left.
                 let inner = self.inner.get(self.above_inner.len());
                 if let Some(leaf) = leaves.next_if(|leaf| inner.is_none_or(|inner| leaf <= inner)) {
                     self.above_leaf.push(number as u16);
@@ -96,10 +99,10 @@ impl Tree {
         }
     }
 
-    /// The number of leaves at each depth, none of which is deeper than `most`.
+    /// Returns the number of leaves at each depth, limited to depth `most`.
     fn count_depths(&mut self, most: usize) -> [u32; MAX_CODE + 1] {
         let mut at_depth = [0u32; MAX_CODE + 1];
-        // The weights have been used; the depths take their place.
+        // The weights are no longer needed. The depths overwrite them.
         let depths = &mut self.inner;
         if let Some(root) = depths.last_mut() {
             *root = 0;
@@ -111,8 +114,9 @@ impl Tree {
             let depth = depths[usize::from(*above)] as usize + 1;
             at_depth[depth.min(most)] += 1;
         }
-        // The leaves that were lifted to depth `most` take more codes than there are. For each excess code, another
-        // leaf becomes an inner node: it moves one deeper, and a leaf of depth `most` becomes its sibling.
+        // The leaves that were lifted to depth `most` use more codes than exist. For each excess code, a leaf above
+        // that depth becomes an inner node: the leaf itself moves one level down, and a leaf of depth `most` becomes
+        // its sibling.
         let total = |at_depth: &[u32; MAX_CODE + 1]| -> u32 {
             (1..=most)
                 .map(|depth| at_depth[depth] << (most - depth))

@@ -1,34 +1,37 @@
-//! Encodes deflate blocks (RFC 1951) of literals and runs: a Huffman code for bytes and for repetitions of the byte
-//! before.
+//! Encodes deflate blocks (RFC 1951) of literals and runs. A run is a match at distance 1, which repeats the byte
+//! before it.
 //!
-//! In columns of ids and coordinates, other matches are rare, and cost more than they save: without them, such columns
-//! become up to 7 % shorter, in a fifth of the time (`notes/codec.md`). The end of the block is known in bits, unlike
-//! that of a stream of libdeflate.
+//! In columns of ids and coordinates, other matches are rare and cost more than they save. Without them, the compressed
+//! columns are up to 7 % shorter, and take a fifth of the time (`notes/codec.md`). This encoder knows the bit at which
+//! a block ends, which libdeflate does not report.
 
 use super::huffman::{Code, END_OF_BLOCK, LENGTH_ORDER, MAX_CODE, Tree, code_len, set_codes};
 
-/// Literals, the symbol that ends a block, and lengths.
+/// The number of symbols of the literal/length alphabet: literals, the end of a block, and match lengths.
 const SYMBOLS: usize = 286;
-/// As [`MAX_CODE`], for the code of code lengths.
+/// The maximum length in bits of a code of the code length alphabet.
 const MAX_LENGTH_CODE: usize = 7;
-/// The code lengths of the distances 1 and 2. The second is never used, but two codes of one bit are a complete code,
-/// which every program accepts. The code of the first is 0.
+/// The code lengths of the distances 1 and 2. Distance 2 is never used, but two codes of one bit are a complete code,
+/// which every decoder accepts. The code of distance 1 is a zero bit.
 const DISTANCES: [u8; 2] = [1, 1];
 const DISTANCE_BITS: u32 = 1;
-/// The minimum length of a run that is not written as literals, without its first byte.
+/// The minimum length of a run that is encoded as a match, without its first byte, which is a literal.
 const MIN_RUN: usize = 3;
 const MAX_RUN: usize = 258;
-/// The number of literals that are written together. They and the rest of a byte have at most 62 bits.
+/// The number of literals that are put into a [`BitWriter`] between two flushes. With the bits that are left of an
+/// incomplete byte, they have at most 62 bits.
 const TOGETHER: usize = 5;
 
-/// Writes blocks of literals and runs. Its memory is reused.
+/// Writes blocks of literals and runs. Its buffers are reused.
 #[derive(Default)]
 pub(crate) struct LiteralEncoder {
     tree: Tree,
     repeats: Repeats,
-    /// The bytes and runs of a block, if it has many runs: a literal, or [`RUN`] and the length.
+    /// The tokens of a block that has many runs. A token is a literal byte, or [`RUN`] combined with the length of a
+    /// run.
     tokens: Vec<u16>,
-    /// The symbols of the code length alphabet for the lengths of all codes, each with its extra bits and their number.
+    /// The encoded lengths of all codes. Each entry is a symbol of the code length alphabet, its extra bits, and their
+    /// number.
     lengths: Vec<(u8, u8, u8)>,
 }
 
@@ -36,8 +39,9 @@ pub(crate) struct LiteralEncoder {
 const RUN: u16 = 1 << 15;
 
 impl LiteralEncoder {
-    /// Writes `bytes` to the start of `out` as a block that is not marked as the last, and returns its length in bits.
-    /// `None` if `out` is too short, or if sequences repeat in `bytes`, so that matches are likely to be shorter.
+    /// Writes `bytes` to the start of `out` as a block that is not marked as the last, and returns the length of the
+    /// block in bits. Returns `None` if `out` is too short, or if many sequences of `bytes` repeat, because a
+    /// compressor with matches is likely to do better then.
     pub(crate) fn encode(&mut self, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
         if self.repeats.are_in(bytes) {
             None
@@ -46,7 +50,8 @@ impl LiteralEncoder {
         }
     }
 
-    /// As [`encode`](Self::encode), if nearly all bytes are in runs. `None` if they are not.
+    /// Encodes as [`encode`](Self::encode) does, but only if nearly all bytes are in runs. Returns `None` if they are
+    /// not.
     pub(crate) fn encode_runs(&mut self, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
         let run_len = run_len(bytes);
         if bytes.len() - run_len < bytes.len() / MIN_SHARE_OF_RUNS {
@@ -56,7 +61,7 @@ impl LiteralEncoder {
         }
     }
 
-    /// Encodes `bytes`, of which `run_len` are in runs.
+    /// Encodes `bytes`. `run_len` is the estimated number of bytes in runs.
     fn encode_with(&mut self, bytes: &[u8], run_len: usize, out: &mut [u8]) -> Option<usize> {
         let has_runs = run_len * MIN_SHARE_OF_RUNS > bytes.len();
         if has_runs {
@@ -108,7 +113,7 @@ impl LiteralEncoder {
             .rposition(|symbol| lens_of_lengths[*symbol] > 0)?
             .max(3)
             + 1;
-        // Not the last block; dynamic codes; the numbers of codes.
+        // The flag "not the last block", the type "dynamic codes", then the numbers of codes.
         out.put(0b100, 3);
         out.put(
             (lens.len() - DISTANCES.len() - (END_OF_BLOCK + 1)) as u64,
@@ -129,7 +134,7 @@ impl LiteralEncoder {
         Some(())
     }
 
-    /// Cuts `bytes` into `tokens`.
+    /// Splits `bytes` into tokens, and sets `self.tokens` to them.
     fn find_runs(&mut self, bytes: &[u8]) {
         self.tokens.clear();
         for run in bytes.chunk_by(|a, b| a == b) {
@@ -149,12 +154,12 @@ impl LiteralEncoder {
 /// Runs are encoded if more than one byte in 64 is in a run.
 const MIN_SHARE_OF_RUNS: usize = 64;
 
-/// An estimate of the number of bytes in runs: those that equal the next two bytes.
+/// Estimates the number of bytes in runs. Counts the bytes that equal the next two bytes.
 fn run_len(bytes: &[u8]) -> usize {
     let (Some(next), Some(second)) = (bytes.get(1..), bytes.get(2..)) else {
         return 0;
     };
-    // Sums of 255 flags fit a byte, and the compiler adds up sixteen bytes at a time.
+    // A sum of 255 flags fits in a byte, so the compiler can add sixteen of them at a time.
     const LEN: usize = 255;
     let chunks = bytes
         .chunks(LEN)
@@ -171,7 +176,7 @@ fn run_len(bytes: &[u8]) -> usize {
 
 /// Looks for sequences that repeat in a sample of a column.
 struct Repeats {
-    /// The last offset in the sample of sequences with a hash.
+    /// The last offset in the sample of a sequence with each hash.
     last: [u16; Self::TABLE],
 }
 
@@ -186,9 +191,9 @@ impl Default for Repeats {
 impl Repeats {
     const TABLE: usize = 1 << 9;
     const SAMPLE: usize = 1 << 11;
-    /// The length of a sequence.
+    /// The length of a sequence in bytes.
     const LEN: usize = size_of::<u64>();
-    /// Matches are worth it if more than one sequence in eight repeats.
+    /// Matches pay off if more than one sequence in this number repeats.
     const MIN_SHARE: usize = 8;
 
     fn are_in(&mut self, bytes: &[u8]) -> bool {
@@ -201,7 +206,7 @@ impl Repeats {
             let Some(sequence) = at(bytes) else {
                 continue;
             };
-            // Golden ratio.
+            // The multiplier is 2^64 divided by the golden ratio.
             let hash =
                 sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::TABLE.ilog2());
             let last = &mut self.last[hash as usize % Self::TABLE];
@@ -214,7 +219,7 @@ impl Repeats {
     }
 }
 
-/// The symbol of a run, its extra bits, and their number.
+/// Returns the symbol for the length of a run, its extra bits, and their number.
 const fn run_symbol(len: usize) -> (usize, u64, u32) {
     match len {
         ..11 => (254 + len, 0, 0),
@@ -234,7 +239,7 @@ const fn run_symbol(len: usize) -> (usize, u64, u32) {
 
 /// Counts the symbols of a block of literals.
 fn count_bytes(bytes: &[u8]) -> [u32; SYMBOLS] {
-    // Equal bytes in a row would wait for each other in one table.
+    // With a single table, the increments for equal consecutive bytes would depend on one another.
     let mut counts = [[0u32; 256]; 4];
     let (fours, rest) = bytes.as_chunks::<4>();
     for four in fours {
@@ -297,7 +302,7 @@ fn put_tokens(tokens: &[u16], codes: &[Code; SYMBOLS], out: &mut BitWriter<'_>) 
     Some(())
 }
 
-/// Writes code lengths with the symbols for repetitions: 16 repeats the length before it, 17 and 18 are zeros.
+/// Run-length encodes code lengths. Symbol 16 repeats the length before it; symbols 17 and 18 stand for runs of zeros.
 fn run_lengths(lens: &[u8], out: &mut Vec<(u8, u8, u8)>) {
     for run in lens.chunk_by(|a, b| a == b) {
         let (len, mut left) = (run[0], run.len());
@@ -318,7 +323,7 @@ fn run_lengths(lens: &[u8], out: &mut Vec<(u8, u8, u8)>) {
     }
 }
 
-/// Writes bits to the start of `out`. After each [`flush`](Self::flush), 57 bits fit.
+/// Writes bits to the start of `out`. After each [`flush`](Self::flush), up to 57 bits may be added.
 struct BitWriter<'o> {
     out: &'o mut [u8],
     at: usize,
@@ -338,7 +343,7 @@ impl BitWriter<'_> {
         self.put(u64::from(code as u16), code_len(code));
     }
 
-    /// `None` if `out` is too short.
+    /// Writes the bits added so far to `out`. Returns `None` if `out` is too short.
     #[inline(always)]
     fn flush(&mut self) -> Option<()> {
         let to = self.out.get_mut(self.at..)?.first_chunk_mut()?;
@@ -349,7 +354,7 @@ impl BitWriter<'_> {
         Some(())
     }
 
-    /// The number of bits that were written.
+    /// Flushes, and returns the number of bits that were written. Returns `None` if `out` is too short.
     fn finish(mut self) -> Option<usize> {
         self.flush()?;
         Some(self.at * 8 + self.count as usize)
@@ -362,7 +367,7 @@ mod tests {
     use crate::deflate::end::EndFinder;
     use crate::for_tests::random::Random;
 
-    /// Encodes bytes, and inflates them again with two libraries. Returns the length in bits.
+    /// Encodes bytes, and inflates the block with two libraries. Returns the length of the block in bits.
     fn round_trip(bytes: &[u8], encoder: &mut LiteralEncoder) -> Option<usize> {
         let mut out = vec![0xaa; bytes.len() * 2 + 500];
         let bits = encoder.encode(bytes, &mut out)?;
@@ -379,7 +384,7 @@ mod tests {
         let mut ends = Vec::new();
         EndFinder::default().find(&[&out], &mut ends).unwrap();
         assert_eq!((ends[0].last_block, ends[0].bits), (0, bits));
-        // A buffer that is too short gets no block.
+        // Encoding into a buffer that is too short fails.
         let mut short = vec![0; out.len() - 1];
         assert_eq!(encoder.encode(bytes, &mut short), None);
         Some(bits)
@@ -398,7 +403,7 @@ mod tests {
                 }
             }
         }
-        // Without a limit the codes are longer than deflate allows.
+        // Without a limit, Huffman codes for these counts would be longer than deflate allows.
         let fibonacci: Vec<u8> = (0..23u8)
             .scan((1usize, 1usize), |(a, b), byte| {
                 (*a, *b) = (*b, *a + *b);

@@ -1,9 +1,9 @@
-//! The DEFLATE format (RFC 1951) at the level of bits, for zlib data that is made of parts. Ordinary compression is
-//! done by libdeflate.
+//! The DEFLATE format (RFC 1951) at the level of bits, for zlib data that is assembled from several parts. Ordinary
+//! compression is done by libdeflate.
 //!
-//! - `end` finds the last block of a stream, so that another one can follow it.
+//! - `end` finds the last block of a stream, so that another stream can be appended.
 //! - `literals` encodes blocks of literals and runs, for columns without other matches.
-//! - `huffman` makes the codes of such blocks.
+//! - `huffman` makes the Huffman codes for these blocks.
 //! - `stored` stores data uncompressed, at known offsets.
 
 pub(crate) mod end;

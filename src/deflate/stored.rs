@@ -1,13 +1,13 @@
-//! zlib data that stores its payload uncompressed, so that the length of the data and the offsets in it depend on the
-//! length of the payload only.
+//! zlib data that stores its payload uncompressed. Its size, and the offsets in it, depend on the length of the payload
+//! only.
 
-/// The maximum number of bytes in a stored block of a deflate stream.
+/// The maximum number of bytes in a stored block of deflate.
 const BLOCK_LEN: usize = 65_535;
-/// The length of the checksum at the end of zlib data, in bytes.
+/// The size in bytes of the checksum at the end of zlib data.
 pub(crate) const CHECKSUM_LEN: usize = 4;
 
-/// zlib data (RFC 1950) that stores `payload` uncompressed. The last `last_len` bytes, at most 65,535, are contiguous,
-/// directly before the checksum.
+/// Returns zlib data (RFC 1950) that stores `payload` uncompressed. The last `last_len` bytes of the payload, at most
+/// 65,535, are in one stored block, so that they are contiguous, directly before the checksum.
 pub(crate) fn zlib_stored(payload: &[u8], last_len: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(zlib_stored_len(payload.len()) + 5);
     out.extend_from_slice(&[0x78, 0x01]);
@@ -30,7 +30,7 @@ pub(crate) fn zlib_stored(payload: &[u8], last_len: usize) -> Vec<u8> {
     out
 }
 
-/// The length in bytes of the [`zlib_stored`] data of a payload of `payload_len` bytes with `last_len` 0.
+/// Returns the size in bytes of the output of [`zlib_stored`] for `payload_len` bytes and a `last_len` of 0.
 pub(crate) fn zlib_stored_len(payload_len: usize) -> usize {
     2 + payload_len.div_ceil(BLOCK_LEN).max(1) * 5 + payload_len + CHECKSUM_LEN
 }

@@ -11,9 +11,10 @@ use crate::pbf::{Block, BlockUnits, BlockWalk, Info, StringTable, TagIds};
 pub(crate) struct BlockMatcher<'b> {
     filter: &'b ObjectFilter,
     strings: &'b StringTable<'b>,
-    /// For each string, the index of its list in `expressions`, plus one; 0 if no expression accepts the string as key.
+    /// For each string, 0 if no expression accepts it as a key; otherwise the index of its list in `expressions`, plus
+    /// one.
     by_key: Vec<u32>,
-    /// For each string that an expression accepts as key, the list of these expressions.
+    /// For each string that at least one expression accepts as a key, the list of the expressions that accept it.
     expressions: Vec<Vec<&'b ObjectExpression>>,
 }
 
@@ -35,13 +36,13 @@ impl<'b> BlockMatcher<'b> {
         matcher
     }
 
-    /// Whether the block has a string that is a key of some expression.
+    /// Whether the block has a string that some expression accepts as a key.
     pub(crate) fn has_keys(&self) -> bool {
         !self.expressions.is_empty()
     }
 
-    /// Whether no object of the block can match, by the strings of the block alone. An expression can match only if the
-    /// block has strings for its key, its value, its further tags and its name of a user.
+    /// Whether the strings of the block rule out that any object matches. An expression can match only if the block has
+    /// a string for its key, its value, each of its further tags, and its user name.
     pub(crate) fn cannot_match(&self) -> bool {
         let has = |accepts: &dyn Fn(&str) -> bool| self.strings.iter().any(accepts);
         let has_user = |condition: &MetadataCondition| match condition {
@@ -63,7 +64,7 @@ impl<'b> BlockMatcher<'b> {
         !can_match
     }
 
-    /// Calls `take` with each object of `block` in file order. The first argument tells whether at least one expression
+    /// Calls `take` with each object of `block`, in file order. The first argument is whether at least one expression
     /// matches the object. Fails if a tag refers to a string that the block does not have.
     pub(crate) fn for_each(
         &self,
@@ -78,7 +79,7 @@ impl<'b> BlockMatcher<'b> {
         Ok(())
     }
 
-    /// Whether at least one expression matches the object that `object` has reached.
+    /// Whether at least one expression matches the current object of `object`.
     fn matches(&self, object: &mut BlockWalk<'_>, units: &BlockUnits) -> Result<bool, FormatError> {
         let tags = object.tags()?;
         for expression in self.filter.without_tag() {
@@ -94,7 +95,7 @@ impl<'b> BlockMatcher<'b> {
         tags.any(|key, value| self.tag_matches(object, tags, key, value, units))
     }
 
-    /// Whether the metadata of the object meets the conditions of an expression.
+    /// Whether the metadata of the current object meets the conditions of `expression`.
     fn holds(
         &self,
         expression: &ObjectExpression,
@@ -135,7 +136,7 @@ impl<'b> BlockMatcher<'b> {
         Ok(false)
     }
 
-    /// Whether there is a tag for each of the patterns.
+    /// Whether each of `patterns` matches at least one of `tags`.
     fn has_all(&self, patterns: &[TagPattern], tags: TagIds<'_>) -> Result<bool, FormatError> {
         for pattern in patterns {
             let matches =
@@ -171,7 +172,7 @@ impl<'b> BlockMatcher<'b> {
     }
 }
 
-/// Whether the conditions of an expression hold for the metadata of an object.
+/// Whether `info`, the metadata of an object, meets the conditions of `expression`.
 pub(crate) fn holds(expression: &ObjectExpression, info: &Info<'_>) -> bool {
     expression.metadata.iter().all(|condition| match condition {
         MetadataCondition::Number {

@@ -1,4 +1,4 @@
-//! Joins small blocks into full blocks and encodes these on every core, before a [`PbfWriter`] writes them.
+//! Joins small blocks into full blocks, and encodes full blocks on every core, before a [`PbfWriter`] writes them.
 
 use super::output_chunk::{OutputChunk, OutputChunkReader};
 use super::text_sink::TextEncoders;
@@ -18,36 +18,37 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The maximum number of chunks that wait for a block that is being encoded, in all outputs together.
+/// The maximum number of chunks, in all outputs together, that wait until they or an earlier chunk are encoded.
 const MAX_WAITING: usize = 64;
-/// The number of chunks that may wait in an output even if its share of [`MAX_WAITING`] is smaller.
+/// The number of chunks that may wait in each output, even if its share of [`MAX_WAITING`] is smaller.
 const MIN_WAITING: usize = 4;
 
-/// A small block, and the range of its objects that go into one full block. The rest goes into the next full block.
+/// A small block, and the range of its objects that belong to one full block. The other objects belong to the full
+/// blocks before or after it.
 type BlockSlice = (Arc<EncodedBlock>, Range<usize>);
 
-/// Objects to be encoded, and the channel for their frames.
+/// The objects to encode, and the channel for the encoded frames.
 struct Job {
     source: JobSource,
     done: Sender<Result<Vec<EncodedFrame>>>,
 }
 
-/// The objects to be encoded.
+/// The objects that an encoder thread encodes.
 enum JobSource {
     /// A full block.
     Slices(Vec<BlockSlice>),
-    /// A chunk whose objects change their form.
+    /// A chunk whose objects are written in another form.
     Chunk(OutputChunk),
-    /// A blob that changes its compression. The job returns no frames if the blob has the right one already.
+    /// A blob to recompress. The job returns no frames if the blob has the right compression already.
     Compressed(Input, BlobEntry),
 }
 
-/// A chunk of the output that is not written yet, because it or a chunk before it is not encoded yet.
+/// A chunk that cannot be written yet, because it or an earlier chunk of the output is not encoded yet.
 enum Waiting {
     Copy(Input, BlobEntry),
     Frames(Vec<EncodedFrame>),
     Encoded(Receiver<Result<Vec<EncodedFrame>>>),
-    /// A blob and its frames in another compression, which is copied if there are none.
+    /// A blob, and the channel for its recompressed frames. If there are no frames, the blob is copied.
     Compressed(Input, BlobEntry, Receiver<Result<Vec<EncodedFrame>>>),
 }
 
@@ -62,23 +63,23 @@ impl Waiting {
 }
 
 /// A [`PbfWriter`] that also accepts small blocks. Consecutive small blocks of one kind are joined into a full block,
-/// which a thread of [`Encoders`] encodes while the caller continues. The cuts between full blocks depend on the
+/// which a thread of [`Encoders`] encodes while the caller continues. The boundaries between full blocks depend on the
 /// sequence of calls alone, not on timing.
 pub(crate) struct BlockPacker {
     writer: PbfWriter,
     encoders: Rc<Encoders>,
     max_waiting: usize,
-    /// The objects of the next full block so far.
+    /// The objects that have been collected for the next full block.
     slices: Vec<BlockSlice>,
     /// The number of objects in `slices`.
     count: usize,
-    /// The estimated length of the payloads of `slices`, in bytes.
+    /// The estimated size in bytes of the objects in `slices`.
     bytes: usize,
     waiting: VecDeque<Waiting>,
 }
 
 impl BlockPacker {
-    /// A packer for one of `outputs` outputs that are written at the same time and share `encoders`.
+    /// Creates a packer for one of `outputs` outputs that are written at the same time and share `encoders`.
     pub(crate) fn new(writer: PbfWriter, encoders: &Rc<Encoders>, outputs: usize) -> Self {
         Self {
             writer,
@@ -91,24 +92,25 @@ impl BlockPacker {
         }
     }
 
-    /// Whether objects change their form, so that no blob is copied.
+    /// Whether objects are written in another form, so that no blob is copied.
     pub(crate) fn changes_objects(&self) -> bool {
         self.encoders.options.changes_objects()
     }
 
-    /// Whether copied blobs get another compression.
+    /// Whether blobs are recompressed instead of copied.
     pub(crate) fn recompresses(&self) -> bool {
         self.encoders.options.recompress
     }
 
-    /// Encodes a chunk anew.
+    /// Queues a chunk whose objects are encoded in another form.
     fn change(&mut self, chunk: OutputChunk) -> Result<()> {
         self.end_block()?;
         let frames = self.encoders.encode(JobSource::Chunk(chunk))?;
         self.wait(Waiting::Encoded(frames))
     }
 
-    /// Appends a blob of an input: unchanged, unless objects change their form.
+    /// Appends a blob of an input. The blob is copied, unless objects are written in another form or blobs are
+    /// recompressed.
     pub(crate) fn copy(&mut self, input: &Input, entry: BlobEntry) -> Result<()> {
         if self.changes_objects() {
             return self.change(OutputChunk::Blob(input.clone(), entry));
@@ -134,7 +136,7 @@ impl BlockPacker {
         self.wait(Waiting::Frames(frames))
     }
 
-    /// Appends the objects of a small block.
+    /// Appends the objects of a block, which may be small.
     pub(crate) fn block(&mut self, block: EncodedBlock) -> Result<()> {
         let other_kind = |(slice, _): &BlockSlice| slice.kind != block.kind;
         if self.slices.first().is_some_and(other_kind) {
@@ -166,8 +168,8 @@ impl BlockPacker {
         self.wait(Waiting::Encoded(frames))
     }
 
-    /// Queues a chunk, then writes the chunks at the head of the queue that are encoded. Waits for the first chunk if
-    /// the queue is full.
+    /// Queues a chunk. Then writes chunks from the front of the queue, until the first one that is not encoded yet. If
+    /// the queue is full, waits for that chunk.
     fn wait(&mut self, chunk: Waiting) -> Result<()> {
         self.waiting.push_back(chunk);
         while let Some(chunk) = self.waiting.pop_front() {
@@ -210,14 +212,15 @@ fn stopped() -> Error {
     Error::Internal("an encoder thread stopped".into())
 }
 
-/// Threads that encode full blocks, for one output or for several. They are started with the first block.
+/// Threads that encode full blocks, for one output or for several. The threads are started when the first block is
+/// encoded.
 pub(crate) struct Encoders {
     ctx: Context,
     options: WriteOptions,
     /// The number of objects in a full block.
     most: usize,
     queue: OnceCell<JobQueue<Job>>,
-    /// The threads for outputs that are text.
+    /// The threads that encode text outputs.
     pub(crate) text: Rc<TextEncoders>,
 }
 
@@ -226,7 +229,7 @@ impl Encoders {
         Self::of_blocks(TARGET_ELEMENTS, options, ctx)
     }
 
-    /// Encoders for which a block is full when it has `most` objects.
+    /// Creates encoders for which a block is full when it has `most` objects.
     pub(crate) fn of_blocks(most: usize, options: WriteOptions, ctx: &Context) -> Rc<Self> {
         Rc::new(Self {
             ctx: ctx.clone(),
@@ -257,7 +260,7 @@ fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions, ctx: &Context)
     for job in jobs {
         let encoded = catch_unwind(AssertUnwindSafe(|| worker.encode(&job.source)));
         let frames = encoded.unwrap_or_else(|_| Err(stopped()));
-        // The receiver is gone if the command has failed.
+        // The receiver has been dropped if the command has failed.
         let _ = job.done.send(frames);
     }
 }
@@ -330,7 +333,7 @@ impl EncodeWorker {
     }
 }
 
-/// Adds the objects of a block whose indices are in `range` to an encoder.
+/// Adds to an encoder the objects of a block whose indices are in `range`.
 fn add_objects(
     encoder: &mut FrameEncoder,
     payload: &[u8],

@@ -1,5 +1,6 @@
-//! Changesets in texts that also have nodes, ways or relations. Commands that write every object of their input as text
-//! also write the changesets: [`put`] at their place in the input, and [`put_sorted`] by id.
+//! Copies changesets from text inputs that also have nodes, ways or relations. A command that writes every object of
+//! its input as text also writes the changesets: with [`put`] before or after the objects, as in the input, or with
+//! [`put_sorted`] ordered by id.
 
 use super::input_format::format_of;
 use super::output_options::{Format, OutputOptions};
@@ -11,10 +12,10 @@ use crate::formats::{
 };
 use crate::runtime::Context;
 
-/// The number of bytes of buffered text after which the text is written.
+/// The number of bytes after which buffered text is written.
 const CHUNK: usize = 1 << 20;
 
-/// The place of changesets in an output.
+/// The place of changesets in an output, relative to the other objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Before the objects, if the first object of the input is a changeset.
@@ -23,8 +24,8 @@ pub(crate) enum Place {
     Behind,
 }
 
-/// Writes the changesets of a text input to the output. `file` is the PBF that the text was converted to. Does nothing
-/// if the changesets do not belong to `place`, or if the format of the output has no changesets.
+/// Writes the changesets of a text input to the output. `file` is the PBF file that was converted from the text input.
+/// Does nothing if the changesets do not belong to `place`, or if the output format cannot hold changesets.
 pub(crate) fn put(
     file: &PbfFile,
     place: Place,
@@ -57,9 +58,9 @@ pub(crate) fn put(
     sink.add_text(&buffer.take())
 }
 
-/// Writes the changesets of several text inputs to the output, sorted by id. `files` are the PBFs that the texts were
-/// converted to. Does nothing if the format of the output has no changesets. If `once`, only the last one of several
-/// changesets with the same id is written. All changesets are held in memory.
+/// Writes the changesets of several text inputs to the output, sorted by id. `files` are the PBF files that were
+/// converted from the inputs. Does nothing if the output format cannot hold changesets. If `once`, only the last of
+/// several changesets with the same id is written. All changesets are held in memory.
 pub(crate) fn put_sorted(
     files: &[PbfFile],
     once: bool,
@@ -95,7 +96,7 @@ pub(crate) fn put_sorted(
     sink.add_text(&buffer.take())
 }
 
-/// Whether the format of an output has changesets: every text format but OsmChange.
+/// Whether the output format can hold changesets. Every text format except OsmChange can.
 pub(crate) fn has_room(output: &OutputOptions) -> bool {
     room(output).is_some()
 }
@@ -107,7 +108,7 @@ fn room(output: &OutputOptions) -> Option<TextOptions> {
     }
 }
 
-/// Tells the user how many changesets of an input are left out, if there are any.
+/// Warns the user that the changesets of an input are left out, and of their number. Does nothing if there are none.
 pub(crate) fn note_left_out(file: &PbfFile, ctx: &Context) {
     if let Some(changesets) = &file.changesets {
         ctx.warn(format!(

@@ -1,4 +1,4 @@
-//! Writing a file object by object.
+//! Writes a file object by object.
 
 use super::output_options::OutputOptions;
 use super::sink::Sink;
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// Writes a file object by object: PBF with a table of contents or, with [`OutputOptions::format`], text.
 ///
-/// The file gets its name when [`finish`](Self::finish) returns. If the writer is dropped before, no file is left
-/// behind. Blobs are compressed on every core. Memory is about 2 MB for each thread.
+/// The file appears under its name when [`finish`](Self::finish) returns. If the writer is dropped before, no file is
+/// left behind. Blobs are compressed on every core. Each thread uses about 2 MB of memory.
 ///
 /// ```
 /// use pbfhogg::{ElementWriter, Location, Object};
@@ -40,9 +40,9 @@ pub struct ElementWriter {
 
 /// The order in which the user of an [`ElementWriter`] adds objects.
 enum Order {
-    /// Canonical order. The value is the key and the version of the object added last.
+    /// Canonical order. The value is the key and the version of the last object that was added.
     Canonical(Option<(TypeThenId, u32)>),
-    /// Any order. The objects are written to this temporary file, and sorted from there into this output.
+    /// Any order. The objects are written to the temporary file, and later sorted from there into the output.
     Any(Box<(ScratchFile, OutputOptions)>),
 }
 
@@ -55,8 +55,8 @@ impl std::fmt::Debug for ElementWriter {
 }
 
 impl ElementWriter {
-    /// Begins a file that must not exist yet. Objects have to come in canonical order: nodes, ways, relations, each by
-    /// id, and by version where there are several.
+    /// Creates a writer for a file that must not exist yet. Objects have to be written in canonical order: nodes, ways,
+    /// relations, each by id, and several versions of an object by version.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl ElementWriter {
         Self::new(OutputOptions::file(path), Context::default())
     }
 
-    /// Begins a file as [`create`](Self::create) does, with the options `output`.
+    /// Creates a writer as [`create`](Self::create) does, with the options `output`.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl ElementWriter {
         Ok(Self::of_sink(sink, Order::Canonical(None), path, ctx))
     }
 
-    /// Begins a file whose objects may come in any order. The objects are kept in an unnamed temporary file beside the
+    /// Creates a writer that accepts objects in any order. The objects are kept in an unnamed temporary file beside the
     /// output, and sorted by [`finish`](Self::finish).
     ///
     /// # Errors
@@ -115,7 +115,8 @@ impl ElementWriter {
     ///
     /// # Errors
     ///
-    /// The object is out of order, its timestamp in milliseconds exceeds 64 bits, or the output cannot be written.
+    /// The object is out of order, its timestamp in milliseconds does not fit in 64 bits, or the output cannot be
+    /// written.
     pub fn write(&mut self, object: &Object<'_>) -> Result<()> {
         let key = (object.key(), object.info.version.unwrap_or(0));
         if let Order::Canonical(last) = &mut self.order {
@@ -145,11 +146,11 @@ impl ElementWriter {
         self.write(&Object::from(element))
     }
 
-    /// Writes the remaining objects, and gives the file its name once it is complete and on the disk.
+    /// Writes the remaining objects, flushes the file to disk, and gives it its name.
     ///
     /// # Errors
     ///
-    /// The output cannot be written. No file is left behind then.
+    /// The output cannot be written. In this case no file is left behind.
     pub fn finish(mut self) -> Result<Written> {
         self.builder.end_block();
         self.flush()?;

@@ -1,4 +1,4 @@
-//! Reading objects with their geometries: points, lines, and the polygons of closed ways and of multipolygons.
+//! Reads objects with their geometries: points, lines, and the polygons of closed ways and multipolygons.
 
 use super::geometry_pass::{GeometryPass, Visitor, Visits, is_area, on_earth};
 use super::input;
@@ -15,10 +15,10 @@ use crate::runtime::Context;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The number of features after which a thread passes them on.
+/// The number of features that a thread collects before it sends them.
 const AT_ONCE: usize = 1000;
 
-/// The form in which a [`FeatureReader`] gives an object.
+/// The form in which a [`FeatureReader`] returns an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Form {
@@ -26,8 +26,8 @@ pub enum Form {
     Skip,
     /// A node as a point, a way as a line.
     Line,
-    /// A way whose last node is its first, or a relation with `type=multipolygon` or `type=boundary`, as polygons.
-    /// Other objects are left out.
+    /// A closed way, or a relation with `type=multipolygon` or `type=boundary`, as polygons. Other objects are left
+    /// out.
     Area,
 }
 
@@ -37,14 +37,14 @@ pub enum Form {
 pub struct Feature {
     /// The kind and the id of the object.
     pub id: ObjectId,
-    /// The tags as pairs of key and value, in the order of the file.
+    /// The tags as pairs of a key and a value, in file order.
     pub tags: Vec<(String, String)>,
     /// The geometry.
     pub geometry: Geometry,
 }
 
 impl Feature {
-    /// The value of a tag.
+    /// Returns the value of the tag with the given key.
     pub fn tag(&self, key: &str) -> Option<&str> {
         let tag = self.tags.iter().find(|(name, _)| name == key);
         tag.map(|(_, value)| value.as_str())
@@ -59,18 +59,18 @@ pub enum Geometry {
     Point(Point),
     /// The locations of the nodes of a way, two or more. Nodes that are not in the file are left out.
     Line(Vec<Point>),
-    /// The polygons of an area, one or more. They are valid: rings neither cross nor touch along a line.
+    /// The polygons of an area, one or more. They are valid, because rings neither cross nor share edges.
     Area(Vec<AreaPolygon>),
 }
 
-/// The function that decides about an object by its kind and tags.
+/// A function that chooses the [`Form`] of an object by its kind and tags.
 type Select = dyn Fn(ObjectKind, &[(&str, &str)]) -> Form + Send + Sync;
 
 /// Reads objects with their geometries from a file in any format. The locations of nodes are looked up, unless the ways
-/// of the file have them; areas are assembled by the even-odd rule.
+/// of the file contain them. Areas are assembled by the even-odd rule.
 ///
-/// The file must hold current data, not a history. Memory is that of the locations of all nodes: 8 bytes for each in a
-/// sorted file; see [`IndexType`].
+/// The file must hold current data, not a history. The locations of all nodes are kept in memory, with 8 bytes for each
+/// in a sorted file; see [`IndexType`].
 ///
 /// ```
 /// use pbfhogg::ObjectKind;
@@ -118,7 +118,7 @@ impl FeatureReader {
         Self::with_context(path, Context::default())
     }
 
-    /// Opens a file; `ctx` defines the number of threads, and the observer of progress and warnings.
+    /// Opens a file in any format. `ctx` defines the number of threads, and the observer of progress and warnings.
     ///
     /// # Errors
     ///
@@ -132,8 +132,8 @@ impl FeatureReader {
         })
     }
 
-    /// Sets the decision about each object, by its kind and tags. Without one, nodes with tags are points and ways are
-    /// lines.
+    /// Sets the function that chooses the [`Form`] of each object by its kind and tags. By default, nodes with tags are
+    /// points and ways are lines.
     #[must_use]
     pub fn select(
         self,
@@ -145,19 +145,19 @@ impl FeatureReader {
         }
     }
 
-    /// Sets the method of looking up the locations of nodes.
+    /// Sets the index for looking up the locations of nodes.
     #[must_use]
     pub fn index_type(self, index_type: IndexType) -> Self {
         Self { index_type, ..self }
     }
 
     /// Calls `visit` with each selected object that has a geometry, on the calling thread: nodes, ways, relations, each
-    /// in the order of the file. Other threads make the geometries. Nodes without tags are left out, and so are areas
-    /// that are invalid or of which a member is missing.
+    /// in file order. Other threads build the geometries. Nodes without tags are left out. So are areas that are
+    /// invalid, and areas that lack a member.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is damaged or a history file; and the first error of `visit`.
+    /// The file cannot be read, is damaged, or is a history file. Also returns the first error of `visit`.
     pub fn for_each(&self, mut visit: impl FnMut(Feature) -> Result<()>) -> Result<()> {
         let locate = LocateOptions {
             index_type: self.index_type,
@@ -180,7 +180,7 @@ impl FeatureReader {
     }
 }
 
-/// For each object of a block, whether it is a relation that is wanted as an area.
+/// Returns, for each object of a block, whether it is a relation that is selected as an area.
 fn areas_in(select: &Select, block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
     let mut wanted = Vec::new();
     block.try_for_each(|element| {
@@ -198,10 +198,10 @@ fn is_wanted_area(select: &Select, relation: &Relation<'_>) -> bool {
     is_area(relation.tags()) && select(ObjectKind::Relation, &tags) == Form::Area
 }
 
-/// Makes the features of a thread.
+/// Builds features in one thread.
 struct Worker {
     select: Arc<Select>,
-    /// A buffer for the nodes of member ways.
+    /// A scratch buffer for the nodes of member ways.
     nodes: Vec<AreaNode>,
     features: Vec<Feature>,
 }

@@ -1,7 +1,7 @@
 //! Writes the selected objects of a file, to one output or to several in one pass.
 //!
-//! A [`BlobDecision`] about each blob determines whether its objects are visited. A blob that has to be visited is
-//! parsed, and a closure fills a [`Selection`]: the outputs that keep each object of the blob.
+//! A [`BlobDecision`] about each blob determines whether its objects are visited. If they are, the blob is parsed, and
+//! a closure fills a [`Selection`] with the outputs that keep each of its objects.
 
 mod selection;
 mod worker;
@@ -32,26 +32,27 @@ pub(crate) enum BlobDecision {
 }
 
 impl BlobDecision {
-    /// [`Visit`](Self::Visit) if objects may be kept, else [`Drop`](Self::Drop).
+    /// Returns [`Visit`](Self::Visit) if objects may be kept, else [`Drop`](Self::Drop).
     pub(crate) const fn visit_if(may_be_kept: bool) -> Self {
         if may_be_kept { Self::Visit } else { Self::Drop }
     }
 }
 
-/// A blob to be filtered, and the decisions about it for all outputs.
+/// A blob to filter, and the decisions about it for all outputs.
 #[derive(Debug, Clone)]
 pub(crate) struct FilterItem {
     pub entry: BlobEntry,
     /// The indices of the outputs that keep all objects of the blob.
     pub copied_to: Vec<u32>,
-    /// Whether the objects of the blob have to be visited, because other outputs may keep some of them.
+    /// Whether the objects of the blob have to be visited, because outputs that are not in `copied_to` may keep some of
+    /// them.
     pub is_visited: bool,
     /// Whether the payload is transformed before it is written.
     pub is_transformed: bool,
 }
 
 impl FilterItem {
-    /// A blob to be filtered into a single output, with the decision for that output.
+    /// Creates an item for a single output, with the decision for that output.
     pub(crate) fn new(entry: BlobEntry, decision: BlobDecision) -> Self {
         Self {
             entry,
@@ -64,7 +65,7 @@ impl FilterItem {
         }
     }
 
-    /// The same item, with a payload that is transformed before it is written.
+    /// Returns the same item, marked so that its payload is transformed before it is written.
     pub(crate) fn transformed(self) -> Self {
         Self {
             is_transformed: true,
@@ -101,22 +102,22 @@ impl WorkItem for FilterItem {
     }
 }
 
-/// Decides about a blob by its string table alone, before the rest of the payload is decompressed.
+/// A function that decides about a blob by its string table alone, before the rest of the payload is decompressed.
 pub(crate) type StringPrefilter<'a> = &'a (dyn Fn(&StringTable<'_>) -> BlobDecision + Sync);
 
 /// The result of a [`Transform`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transformed {
-    /// The payload is kept as it is, and the buffer is ignored.
+    /// The payload stays unchanged, and the output buffer is ignored.
     No,
-    /// The payload is new. The entry describes it, apart from its length and hash.
+    /// The output buffer has a new payload. The entry describes it, except for its length and hash.
     WithEntry(BlobEntry),
-    /// The payload is new, and has to be scanned for the facts of its entry.
+    /// The output buffer has a new payload, which has to be scanned for the facts of its entry.
     Yes,
 }
 
-/// Transforms the payload of a blob and appends the new payload to the buffer. The new payload must have the same
-/// number of objects, in the same order.
+/// A function that transforms the payload of a blob, and appends the new payload to the output buffer. The new payload
+/// must have the same number of objects, in the same order.
 pub(crate) type Transform<'a> =
     &'a (dyn Fn(&BlobEntry, &[u8], &mut Vec<u8>) -> Result<Transformed, FormatError> + Sync);
 
@@ -127,25 +128,25 @@ pub(crate) struct FilterOutput {
     pub header: HeaderBlock,
 }
 
-/// A file, and the outputs for its selected objects.
+/// A file to filter, and the outputs for its selected objects.
 pub(crate) struct FilterJob<'a> {
     /// The name of the pass, for progress and statistics.
     pub name: &'static str,
     pub file: &'a PbfFile,
     pub plan: BlobPlan,
-    /// The prefilter; allowed only with a single output.
+    /// The prefilter. It is allowed only with a single output.
     pub prefilter: Option<StringPrefilter<'a>>,
-    /// The cache of blobs whose kept objects are in memory already.
+    /// The cache that holds the kept objects of some blobs already.
     pub cache: Option<&'a PartialBlobCache>,
-    /// The metadata fields that the outputs leave out.
+    /// The metadata fields to remove from the objects of all outputs.
     pub clean: InfoFields,
     pub outputs: Vec<FilterOutput>,
     pub write: WriteOptions,
 }
 
 impl<'a> FilterJob<'a> {
-    /// A job with a single open output, without prefilter, cache and cleaning. The output has `header` with the fields
-    /// that `options` set, and their format.
+    /// Creates a job with a single open output, without a prefilter, a cache or cleaning. The output gets the format of
+    /// `options`, and `header` with the fields that `options` set.
     pub(crate) fn with_output(
         name: &'static str,
         file: &'a PbfFile,
@@ -175,8 +176,8 @@ impl<'a> FilterJob<'a> {
 
 /// Writes the selected objects of a file to one output, in file order.
 ///
-/// `decide` classifies a blob by its entry; a blob without an index is always visited. For each object of a block, in
-/// order, `select` pushes the decision to the [`Selection`]. The return values of `select` are passed to `note` in file
+/// `decide` classifies a blob by its entry. A blob without an index is always visited. For each object of a block, in
+/// order, `select` pushes a decision to the [`Selection`]. Calls `note` with the return values of `select`, in file
 /// order.
 pub(crate) fn write_selected<T: Send>(
     job: FilterJob<'_>,
@@ -236,7 +237,8 @@ pub(crate) fn write_outputs<T: Send>(
     writer.finish()
 }
 
-/// The size hint of the output with index `output`: the number of bytes that it copies from the input.
+/// Returns the size hint for the output with index `output`, which counts the bytes that this output copies from the
+/// input.
 pub(crate) fn size_hint(items: &[FilterItem], output: u32) -> SizeHint {
     let is_copied = |item: &&FilterItem| !item.is_transformed && item.copied_to.contains(&output);
     let copies = items.iter().filter(is_copied).map(|item| &item.entry);
@@ -245,20 +247,20 @@ pub(crate) fn size_hint(items: &[FilterItem], output: u32) -> SizeHint {
     })
 }
 
-/// The options of a pass over some blobs of the file of a [`FilteredWriter`].
+/// The options of one pass of a [`FilteredWriter`] over some blobs of its file.
 pub(crate) struct FilterPass<'a> {
     /// The name of the pass, for progress and statistics.
     pub name: &'static str,
-    /// The prefilter; allowed only with a single output.
+    /// The prefilter. It is allowed only with a single output.
     pub prefilter: Option<StringPrefilter<'a>>,
-    /// The cache of blobs whose kept objects are in memory already.
+    /// The cache that holds the kept objects of some blobs already.
     pub cache: Option<&'a PartialBlobCache>,
-    /// The transform for the payloads of the items with [`FilterItem::is_transformed`].
+    /// The transform for the items whose [`FilterItem::is_transformed`] is set.
     pub transform: Option<Transform<'a>>,
 }
 
 impl FilterPass<'_> {
-    /// A pass without prefilter, cache and transform.
+    /// Returns the options of a pass without a prefilter, a cache or a transform.
     pub(crate) const fn plain(name: &'static str) -> Self {
         Self {
             name,
@@ -269,7 +271,7 @@ impl FilterPass<'_> {
     }
 }
 
-/// Writes selected objects of a file to its outputs, in one pass or in several.
+/// Writes selected objects of a file to one or more outputs, in one pass or in several.
 pub(crate) struct FilteredWriter<'f> {
     file: &'f PbfFile,
     /// The options with which workers encode blobs.
@@ -279,7 +281,7 @@ pub(crate) struct FilteredWriter<'f> {
 }
 
 impl<'f> FilteredWriter<'f> {
-    /// Begins the outputs. `size_hints` has one hint per output.
+    /// Creates a writer, and begins the outputs. `size_hints` has one hint per output.
     pub(crate) fn begin(
         file: &'f PbfFile,
         outputs: Vec<FilterOutput>,
@@ -322,7 +324,7 @@ impl<'f> FilteredWriter<'f> {
         })
     }
 
-    /// Appends the selected objects of some blobs. `select` and `note` are as in [`write_selected`].
+    /// Appends the selected objects of some blobs to the outputs. `select` and `note` are as in [`write_selected`].
     pub(crate) fn pass<T: Send>(
         &mut self,
         pass: FilterPass<'_>,
@@ -358,15 +360,15 @@ impl<'f> FilteredWriter<'f> {
         )
     }
 
-    /// Writes the changesets of the text that the file was converted from to the first output, if they belong to
-    /// `place`.
+    /// Writes changesets to the first output, if the file was converted from a text input with changesets that belong
+    /// to `place`.
     pub(crate) fn put_changesets(&mut self, place: Place, output: &OutputOptions) -> Result<()> {
         let first = self.sinks.first_mut();
         first.map_or(Ok(()), |sink| put(self.file, place, output, sink, self.ctx))
     }
 
-    /// Completes all outputs. Their last blocks are encoded in parallel, and up to 16 files are flushed to disk at the
-    /// same time.
+    /// Completes all outputs, and returns their summaries. The last blocks of the outputs are encoded in parallel, and
+    /// up to 16 files are flushed to disk at the same time.
     pub(crate) fn finish(mut self) -> Result<Vec<WriteSummary>> {
         const AT_ONCE: usize = 16;
         self.sinks.iter_mut().try_for_each(Sink::end_block)?;
@@ -390,7 +392,8 @@ impl<'f> FilteredWriter<'f> {
     }
 }
 
-/// Pushes the decision about each object of a block, which `select` makes by kind and id, for a single output.
+/// Pushes to `selection` the decision that `select` makes about each object of a block by its kind and id. For a single
+/// output.
 pub(crate) fn select_by_id(
     block: &Block<'_>,
     selection: &mut Selection,

@@ -1,4 +1,4 @@
-//! The headers of outputs, derived from the headers of the inputs and from the user's options.
+//! Derives the headers of outputs from the headers of the inputs and from the user's options.
 
 use crate::error::{Error, Result};
 use crate::file::PbfFile;
@@ -20,17 +20,18 @@ pub enum HeaderOption {
     Source(String),
     /// The name of the writing program.
     Generator(String),
-    /// The attribute `upload` of OSM XML, `true` or `false`, which the editor JOSM reads. PBF does not store it.
+    /// The attribute `upload` of OSM XML, `true` or `false`, for the editor JOSM. PBF does not store it.
     JosmUpload(String),
-    /// An optional feature to declare or, with `false`, not to declare.
+    /// An optional feature, and whether it is declared.
     Feature(String, bool),
     /// Keeps the name of the program that wrote the input.
     KeepGenerator,
-    /// Keeps the input's value of a field other than the generator. Has no effect with [`InheritedFields::All`].
+    /// Keeps the value of a field, other than the generator, from the input. Has no effect with
+    /// [`InheritedFields::All`].
     Keep(KeptField),
 }
 
-/// A field other than the generator whose value in the input can be kept.
+/// A header field, other than the generator, whose value can be kept from the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeptField {
@@ -62,7 +63,7 @@ impl KeptField {
     }
 }
 
-/// The fields of the input's header that an output takes over.
+/// The fields that an output inherits from the header of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum InheritedFields {
@@ -76,8 +77,11 @@ pub enum InheritedFields {
 }
 
 impl HeaderOption {
-    /// Parses `KEY=VALUE`, or `KEY!` for the value of the input. If the key is unknown or the value is invalid, the
-    /// error is a message for the user.
+    /// Parses `KEY=VALUE`, or `KEY!` for the value of the input.
+    ///
+    /// # Errors
+    ///
+    /// The key is unknown or the value is invalid. The error is a message for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
         let Some((key, value)) = text.split_once('=') else {
             return match text.strip_suffix('!') {
@@ -139,22 +143,23 @@ impl HeaderOption {
     }
 }
 
-/// The header fields of an output that the user sets.
+/// The user's options for the header of an output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct HeaderOptions {
     /// The name of the writing program; `None` for this program's name and version.
     pub generator: Option<String>,
-    /// Other fields to set, in this order: if a field is set twice, the last value counts.
+    /// Other fields to set, in this order. If a field is set twice, the last value counts.
     pub set: Vec<HeaderOption>,
-    /// The fields that the output takes over from the input.
+    /// The fields that the output inherits from the input.
     pub inherited: InheritedFields,
-    /// The bounding box: `Some(None)` for none; `None` for the box that the command determines.
+    /// The bounding box of the output. `Some(None)` stands for no box, and `None` for the box that the command
+    /// determines.
     pub bbox: Option<Option<Bbox>>,
 }
 
 impl HeaderOptions {
-    /// Sets the writing program and the user's fields in a header.
+    /// Removes the fields that are not inherited from a header, then sets the writing program and the user's fields.
     pub fn apply(&self, header: &mut HeaderBlock) {
         self.drop_not_inherited(header);
         if !self.set.contains(&HeaderOption::KeepGenerator) {
@@ -167,7 +172,7 @@ impl HeaderOptions {
         }
     }
 
-    /// Whether the user decides about the replication state: the user sets it, or does not want the input's.
+    /// Whether the options affect the replication state: they set it, or do not inherit all fields of the input.
     pub(crate) fn sets_replication(&self) -> bool {
         self.inherited != InheritedFields::All
             || self.set.iter().any(|option| {
@@ -206,19 +211,19 @@ impl HeaderOptions {
     }
 }
 
-/// The name of the writing program: `given`, or this program's name and version.
+/// Returns the name of the writing program: `given`, or this program's name and version.
 pub(crate) fn generator(given: Option<&str>) -> String {
     given
         .unwrap_or(concat!("pbfhogg/", env!("CARGO_PKG_VERSION")))
         .to_owned()
 }
 
-/// The header of an output with the objects of several inputs. A required feature of any input is required. Optional
-/// features and source are kept if all inputs agree; canonical order is declared only if there is a single input that
-/// declares it. If every input has a bounding box, the output has the box around all of them. The replication state is
-/// the oldest, because the output may lack later changes. A field of the replication state that some input lacks is
-/// left out. If the inputs come from several servers, the URL and the sequence number are left out. Fails if there is
-/// no input.
+/// Returns the header for an output with the objects of several inputs. A required feature of any input is required.
+/// Optional features and the source are kept if all inputs agree. Canonical order is declared only if there is a single
+/// input, and it declares the order. If every input has a bounding box, the output has the box around all of them. The
+/// replication state is the oldest, because the output may lack later changes. A field of the replication state is left
+/// out if any input lacks it. If the inputs come from several servers, the URL and the sequence number are left out.
+/// Fails if there is no input.
 pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     let (first, rest) = files
         .split_first()
@@ -236,7 +241,7 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
             .optional_features
             .retain(|name| other.optional_features.contains(name));
         // A concatenation of sorted files need not be sorted. The writer checks the order of the output, and declares
-        // it if it holds.
+        // canonical order if it holds.
         merged.set_optional(feature::SORTED, false);
         merged.bbox_nano = match (merged.bbox_nano, other.bbox_nano) {
             (Some(one), Some(other)) => Some(Edges {
@@ -253,12 +258,12 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     Ok(merged)
 }
 
-/// Keeps the older replication state of two headers.
+/// Sets the replication state of `merged` to the older one of two headers.
 fn keep_older_state(merged: &mut HeaderBlock, other: &HeaderBlock) {
     let older = |one: Option<i64>, other: Option<i64>| Some(one?.min(other?));
     let is_same = match (&merged.replication_url, &other.replication_url) {
         (Some(one), Some(other)) => is_same_server(one, other),
-        // Without URLs, equal sequence numbers are assumed to be those of one server.
+        // Without URLs, equal sequence numbers are assumed to come from the same server.
         (None, None) => merged.replication_sequence == other.replication_sequence,
         _ => false,
     };

@@ -1,4 +1,4 @@
-//! Finds the blobs of a file that may have wanted objects.
+//! Finds the blobs of a file that may contain wanted objects.
 
 use crate::error::Result;
 use crate::file::PbfFile;
@@ -7,16 +7,17 @@ use crate::osm::ObjectKind;
 use crate::pbf::BlobEntry;
 use crate::runtime::Context;
 
-/// Tells whether a blob may have wanted objects, by its id range and by the file's table of ids, if there is one.
+/// Tells whether a blob may contain wanted objects, by its id range and by the file's table of ids, if there is one.
 pub(crate) struct IdSearch<F> {
     is_met: F,
-    /// The offsets of the blobs that the table of ids names, ascending; `None` without a table.
+    /// The offsets of the blobs that may contain wanted objects according to the table of ids, in ascending order;
+    /// `None` without a table.
     named: Option<Vec<u64>>,
 }
 
 impl<F: Fn(ObjectKind, i64, i64) -> bool> IdSearch<F> {
-    /// Creates a search for the objects that `is_met` selects. `is_met` gets a kind, and the first and the last id of a
-    /// range in canonical order, and returns whether wanted ids may lie in the range.
+    /// Creates a search for the objects that `is_met` selects. `is_met` is called with a kind and with the first and
+    /// the last id of a range in canonical order. It returns whether wanted ids may lie in the range.
     pub(crate) fn new(file: &PbfFile, is_met: F, ctx: &Context) -> Result<Self> {
         let named = match file.usable_id_table(ctx)? {
             Some(table) => table.blobs(&is_met, ctx)?,
@@ -25,8 +26,8 @@ impl<F: Fn(ObjectKind, i64, i64) -> bool> IdSearch<F> {
         Ok(Self { is_met, named })
     }
 
-    /// Whether a blob may have some of the objects. The id range of the blob is compared only if the blob has objects
-    /// of a single kind.
+    /// Whether a blob may contain wanted objects. The id range of the blob is compared only if all its objects are of
+    /// one kind.
     pub(crate) fn may_find_in(&self, entry: &BlobEntry) -> bool {
         let is_named = |offsets: &Vec<u64>| offsets.binary_search(&entry.offset).is_ok();
         self.named.as_ref().is_none_or(is_named)
@@ -40,7 +41,7 @@ impl<F: Fn(ObjectKind, i64, i64) -> bool> IdSearch<F> {
     }
 }
 
-/// A search for the objects of some sets.
+/// Creates a search for the objects whose ids are in at least one of `sets`.
 pub(crate) fn search_for<'s>(
     sets: &'s [&IdSets],
     file: &PbfFile,

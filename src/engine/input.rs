@@ -23,8 +23,8 @@ pub(crate) fn open(path: &Path, ctx: &Context) -> Result<PbfFile> {
     open_in(path, Compression::Lz4, ctx)
 }
 
-/// Opens an input for a command that needs facts about the whole file. The summary of the table of contents has these
-/// facts; the table itself is read only if the file has no summary.
+/// Opens an input for a command that needs facts about the whole file. If the table of contents has a summary with
+/// these facts, only the summary is read, not the table.
 pub(crate) fn open_for_summary(path: &Path, ctx: &Context) -> Result<PbfFile> {
     let (input, format) = open_any(path, ctx)?;
     match format {
@@ -39,8 +39,8 @@ pub(crate) fn open_to_copy(path: &Path, write: &WriteOptions, ctx: &Context) -> 
     open_in(path, write.compression, ctx)
 }
 
-/// As [`open_to_copy`], for a command that [writes changesets](super::changesets::put). Warns that they are left out
-/// only if the format of `output` has no changesets.
+/// Opens an input as [`open_to_copy`] does, for a command that [writes changesets](super::changesets::put). Warns about
+/// changesets only if `output` has a format that cannot hold them.
 pub(crate) fn open_with_changesets(
     path: &Path,
     output: &OutputOptions,
@@ -54,13 +54,13 @@ pub(crate) fn open_with_changesets(
     Ok(file)
 }
 
-/// Tells the user how many changesets of a file are left out.
+/// Warns the user that the changesets of a file are left out, and of their number.
 fn without_changesets(file: Result<PbfFile>, ctx: &Context) -> Result<PbfFile> {
     file.inspect(|file| super::changesets::note_left_out(file, ctx))
 }
 
-/// Opens an input in any format and returns its text format, or `None` for PBF. The format is [`Context::input_format`]
-/// or, for [`InputFormat::Auto`], detected from the content.
+/// Opens an input in any format, and returns it and its text format, or `None` for PBF. The format is
+/// [`Context::input_format`]. With `InputFormat::Auto`, it is detected from the content.
 pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<TextFormat>)> {
     let input = Input::open_in(path, ctx)?;
     let format = format_of(&input, ctx)?;
@@ -73,9 +73,9 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
 }
 
 /// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with
-/// `compression`. A change file becomes a history file, in which its deletions are deleted versions. Another text
-/// becomes a history file if its name or the context says so, or if it has deleted versions or several versions of an
-/// object. Changesets are left out without a note: [`PbfFile::changesets`] has their number.
+/// `compression`. A change file becomes a history file, and its deletions become deleted versions. Another text input
+/// becomes a history file if its name or the context marks it as one, or if it has deleted versions or several versions
+/// of an object. Changesets are left out without a warning; [`PbfFile::changesets`] has their number.
 pub(crate) fn to_pbf(
     input: Input,
     format: Option<TextFormat>,
@@ -88,16 +88,16 @@ pub(crate) fn to_pbf(
     }
 }
 
-/// Whether the file is a temporary PBF that was converted from a text input.
+/// Whether the file is a temporary PBF file that was converted from a text input.
 pub(crate) fn is_text(file: &PbfFile) -> bool {
     file.input.original_len().is_some()
 }
 
-/// The error message for a file of changesets where nodes, ways and relations are needed.
+/// The error message for an input with changesets only, which PBF cannot represent.
 const CHANGESETS_ARE_NO_OBJECTS: &str = "there is nothing but changesets in the file, which PBF cannot hold; \
      `pbfhogg cat` writes them as osm or opl";
 
-/// Converts a text to a PBF in an unnamed temporary file.
+/// Converts a text input to PBF in an unnamed temporary file.
 fn converted(
     input: Input,
     format: TextFormat,
@@ -133,10 +133,11 @@ fn converted(
     Ok(file)
 }
 
-/// Returns a file with the objects of `file` in canonical order, and the plan of that file. If `file` is in order, it
-/// is returned itself. Otherwise its objects are sorted into a temporary file in the directory `scratch`, with the
-/// compression of `write`, and the user is informed. If the header declares canonical order, `file` is sorted only if
-/// an index contradicts the header. The order of versions of an object that are in different blobs is not checked.
+/// Returns a file with the objects of `file` in canonical order, and the plan of the returned file. If `file` is in
+/// order, it is returned unchanged. Otherwise its objects are sorted into a temporary file in the directory `scratch`,
+/// with the compression of `write`, and the user is informed. If the header declares canonical order, `file` is sorted
+/// only if an index contradicts the header. Not checked is the order of an object's versions that are in different
+/// blobs.
 pub(crate) fn in_order(
     file: PbfFile,
     write: &WriteOptions,
@@ -180,8 +181,8 @@ pub(crate) fn in_order(
     Ok((file, plan))
 }
 
-/// Writes the objects of a text as PBF. Returns the header of the text, and the number of its changesets. Fails if
-/// there are changesets and nothing else.
+/// Writes the objects of a text input as PBF. Returns the header of the input, and the number of its changesets. Fails
+/// if the input has changesets but no objects.
 fn convert(
     input: Input,
     format: TextFormat,
@@ -241,7 +242,7 @@ fn convert(
     Ok((document_header, changesets))
 }
 
-/// Builds blocks from objects, in their order.
+/// Builds blocks from objects, in the order of `objects`.
 fn assemble(
     builder: &mut BlockBuilder,
     objects: &ChangeSet,
@@ -253,7 +254,8 @@ fn assemble(
     Ok(builder.take_blocks())
 }
 
-/// The header of a converted text: the bounding box, generator and replication state that the text declares.
+/// Returns the PBF header for a converted text input, with the bounding box, generator and replication state that the
+/// text declares.
 fn header(document_header: &DocumentHeader) -> HeaderBlock {
     let mut header = HeaderBlock::default();
     let boxes = &document_header.text.boxes;

@@ -1,12 +1,12 @@
-//! The formats of inputs.
+//! Determines the formats of inputs.
 
 use crate::error::Result;
 use crate::formats::TextFormat;
 use crate::io::Input;
 use crate::runtime::{Context, InputFormat};
 
-/// The text format of an input, or `None` for PBF. The format is [`Context::input_format`] or, for
-/// [`InputFormat::Auto`], detected from the content.
+/// Returns the text format of an input, or `None` for PBF. The format is [`Context::input_format`]. With
+/// [`InputFormat::Auto`], it is detected from the content.
 pub(super) fn format_of(input: &Input, ctx: &Context) -> Result<Option<TextFormat>> {
     Ok(match ctx.input_format {
         InputFormat::Pbf => None,

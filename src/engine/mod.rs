@@ -1,5 +1,5 @@
-//! The components that commands share: opening inputs, passes over blobs, selections of objects, following references,
-//! merging sorted files, and the sink that writes a file.
+//! The components that commands share. They open inputs, pass over blobs, select objects, follow references, merge
+//! sorted files, and write files.
 
 pub(crate) mod block_matcher;
 pub(crate) mod block_packer;
@@ -41,9 +41,8 @@ use crate::io::SizeHint;
 use crate::runtime::Context;
 use std::path::Path;
 
-/// Opens a file in any format: PBF, OSM XML, OsmChange, OPL, o5m or o5c, compressed or not. A file in another format
-/// than PBF is first converted to an unnamed temporary PBF file. The deletions of a change file become deleted
-/// versions.
+/// Opens a file in any format: PBF, OSM XML, OsmChange, OPL, o5m or o5c, compressed or not. A file that is not PBF is
+/// first converted to an unnamed temporary PBF file. The deletions of a change file become deleted versions.
 ///
 /// # Errors
 ///
@@ -53,7 +52,7 @@ pub fn open_any(path: impl AsRef<Path>, ctx: &Context) -> Result<ElementReader> 
     Ok(ElementReader::of_file(file, ctx.clone()))
 }
 
-/// The size hint for a copy of all data blobs of a file.
+/// Returns the size hint for a copy of all data blobs of a file.
 pub(crate) fn copy_size_hint(file: &PbfFile) -> SizeHint {
     SizeHint::copy_of(file.data_start, file.data_end - file.data_start)
 }

@@ -1,4 +1,5 @@
-//! Encodes objects as rows of bytes that do not depend on a block, for sorting by keys other than ids.
+//! Encodes objects as rows, for sorting by keys other than ids. A row is a sequence of bytes that does not depend on
+//! the string table or units of a block.
 
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
@@ -7,7 +8,7 @@ use crate::pbf::{Info, Member, Object, ObjectBody, RowInfo, put_row_info};
 
 const TRUNCATED: FormatError = FormatError::new("a row is cut off");
 
-/// Appends an object without its kind.
+/// Appends an object to `out` as a row, which does not contain the object's kind.
 pub(crate) fn put_object(object: &Object<'_>, out: &mut Vec<u8>) {
     put_sint(out, object.id);
     put_row_info(out, &object.info);
@@ -47,7 +48,7 @@ fn put_location(location: Option<Location>, out: &mut Vec<u8>) {
     out.extend_from_slice(&lon.to_le_bytes());
 }
 
-/// Decodes a row into `object`, which becomes one of `kind`. Owned lists keep their memory.
+/// Decodes a row into `object`, and sets its kind to `kind`. The allocations of owned lists are reused.
 pub(crate) fn read_object<'r>(
     kind: ObjectKind,
     row: &'r [u8],
@@ -175,7 +176,7 @@ mod tests {
             put_object(object, &mut row);
             rows.push((object.kind(), row));
         }
-        // All rows are read into one object: nothing of an earlier row may stay in it.
+        // All rows are read into the same object, in which nothing of an earlier row may stay.
         let mut found = Object::node(0, None, vec![]);
         for (expected, (kind, row)) in objects.iter().zip(&rows) {
             read_object(*kind, row, &mut found).unwrap();

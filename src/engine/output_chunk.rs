@@ -1,4 +1,4 @@
-//! Chunks of an output that threads decode, in order to encode them in another form.
+//! Chunks of an output that encoder threads decode, to encode their objects in another form.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobDecoder;
@@ -10,7 +10,7 @@ use crate::runtime::Context;
 pub(crate) enum OutputChunk {
     /// A blob of an input.
     Blob(Input, BlobEntry),
-    /// Blobs that a worker encoded.
+    /// Encoded blobs.
     Frames(Vec<EncodedFrame>),
     /// Small blocks.
     Blocks(Vec<EncodedBlock>),
@@ -32,8 +32,8 @@ impl OutputChunkReader {
         }
     }
 
-    /// The payload of a blob, if `is_wanted` accepts its compression; otherwise `None`, and the blob is not
-    /// decompressed.
+    /// Returns the payload of a blob. If `is_wanted` does not accept the blob's compression, returns `None` without
+    /// decompressing the blob.
     pub(crate) fn payload_if(
         &mut self,
         input: &Input,

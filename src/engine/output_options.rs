@@ -17,7 +17,7 @@ pub struct OutputOptions {
     pub format: Format,
     /// The options for writing the blobs of a PBF file.
     pub write: WriteOptions,
-    /// Header fields to set.
+    /// The options for the header of the file.
     pub header: HeaderOptions,
 }
 
@@ -33,7 +33,8 @@ pub enum Format {
 }
 
 impl OutputOptions {
-    /// A PBF file that must not exist yet, with default options: zlib at level 6, and a table of contents.
+    /// Returns the options for a PBF file that must not exist yet, with defaults: zlib at level 6, and a table of
+    /// contents.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self::new(OutputTarget::File {
             path: path.into(),
@@ -41,7 +42,7 @@ impl OutputOptions {
         })
     }
 
-    /// A PBF output to `target`, with default options.
+    /// Returns the options for a PBF output to `target`, with defaults.
     pub fn new(target: OutputTarget) -> Self {
         Self {
             target,
@@ -51,7 +52,7 @@ impl OutputOptions {
         }
     }
 
-    /// Allows the output to replace an existing file. A target that is not a file stays as it is.
+    /// Allows the output to replace an existing file. Has no effect if the target is not a file.
     #[must_use]
     pub fn overwrite(mut self) -> Self {
         if let OutputTarget::File { overwrite, .. } = &mut self.target {
@@ -72,13 +73,13 @@ impl OutputOptions {
         Self { write, ..self }
     }
 
-    /// Sets header fields.
+    /// Sets the options for the header.
     #[must_use]
     pub fn header(self, header: HeaderOptions) -> Self {
         Self { header, ..self }
     }
 
-    /// Writes ways with the locations that they carry, in any format.
+    /// Keeps the locations that ways contain, in any format.
     #[must_use]
     pub(crate) fn with_way_locations(mut self) -> Self {
         self.write.way_locations = BlobLocations::Keep;
@@ -90,22 +91,22 @@ impl OutputOptions {
         self
     }
 
-    /// Whether the output is a stream or text. What was written to a stream cannot be withdrawn, and text takes too
-    /// long to be written in vain.
+    /// Whether the output is a stream or text. Bytes that were written to a stream cannot be withdrawn, and writing
+    /// text takes too long to be done in vain.
     pub(crate) fn is_streamed(&self) -> bool {
         self.target.is_stream() || self.format != Format::Pbf
     }
 
-    /// The options with which workers encode blobs for the output.
+    /// Returns the options with which workers encode blobs for the output.
     pub(crate) fn encoding(&self) -> WriteOptions {
         self.format.encoding(self.write)
     }
 }
 
 impl Format {
-    /// The options with which workers encode blobs for an output in this format. `write` are the options of the output.
-    /// Workers do not compress blobs if the output decodes them again, because it is text or changes the form of
-    /// objects.
+    /// Returns the options with which workers encode blobs for an output in this format, from the output's options
+    /// `write`. Workers do not compress blobs that are decoded again for the output, because it is text or has objects
+    /// in another form.
     pub(crate) fn encoding(self, write: WriteOptions) -> WriteOptions {
         if self == Self::Pbf && !write.changes_objects() {
             write

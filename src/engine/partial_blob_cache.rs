@@ -1,5 +1,5 @@
-//! A cache of the kept objects of blobs, filled by the pass that selects objects and used by the pass that writes them.
-//! A blob with few kept objects is thus read only once.
+//! Caches the kept objects of blobs. The pass that selects objects fills the cache, and the pass that writes them uses
+//! it, so that a blob with few kept objects is read only once.
 
 use crate::error::FormatError;
 use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, put_kept_block};
@@ -8,22 +8,22 @@ use rustc_hash::FxHashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The minimum ratio of all objects of a cached blob to its kept objects.
+/// A blob is cached only if it has at least this many times as many objects as are kept.
 const MIN_RATIO: usize = 4;
-/// The estimated number of bytes that a cached blob occupies in addition to its payload.
+/// The estimated number of bytes that a cached blob needs in addition to its payload.
 const BYTES_PER_BLOB: u64 = (size_of::<(BlobEntry, Vec<u8>)>() * 2) as u64;
 
-/// Payloads of blobs without the objects that no output keeps, by the offset of the blob in the file. Several threads
-/// may add blobs at the same time.
+/// A cache of payloads that lack the objects that no output keeps. The key of a payload is the offset of its blob in
+/// the file. Several threads may add blobs at the same time.
 #[derive(Debug)]
 pub(crate) struct PartialBlobCache {
     blobs: Mutex<FxHashMap<u64, (BlobEntry, Vec<u8>)>>,
-    /// The number of bytes that further blobs may occupy. Removing blobs does not increase it.
+    /// The number of bytes that are left for further blobs. Removing blobs does not increase it.
     left: AtomicU64,
 }
 
 impl PartialBlobCache {
-    /// An empty cache for `limit` bytes. Blobs that do not fit are not cached.
+    /// Creates an empty cache for `limit` bytes. Blobs that do not fit are not cached.
     pub(crate) fn new(limit: u64) -> Self {
         Self {
             blobs: Mutex::default(),
@@ -32,8 +32,8 @@ impl PartialBlobCache {
     }
 
     /// Caches the objects of a block that `script` keeps, if they are at most a quarter of the objects of the block.
-    /// `kept` is their number. The script covers all objects of the block. Blobs of several kinds, and blobs without a
-    /// content hash, are not cached.
+    /// `kept` is the number of objects that `script` keeps. `script` must cover all objects of the block. Does not
+    /// cache blobs with several kinds of objects, or blobs without a content hash.
     pub(crate) fn add(
         &self,
         entry: &BlobEntry,
@@ -43,7 +43,7 @@ impl PartialBlobCache {
     ) -> Result<(), FormatError> {
         let is_little = kept > 0 && kept * MIN_RATIO <= entry.count as usize;
         // Only a content hash proves that the entry describes the blob. A blob without a hash is decoded again when it
-        // is written, and compared with its entry then.
+        // is written, and only then compared with its entry.
         let is_true = entry.flags.has(BlobFlags::HASHED) && entry.kinds.single().is_some();
         if !is_little || !is_true || self.left.load(Ordering::Relaxed) == 0 {
             return Ok(());
@@ -61,14 +61,14 @@ impl PartialBlobCache {
                 let mut blobs = lock(&self.blobs);
                 blobs.insert(entry.offset, (*entry, cut));
             }
-            // The cache is full. With 0 bytes left, further blobs are not even cut.
+            // The cache is full. When 0 bytes are left, `add` returns early for further blobs.
             Err(_) => self.left.store(0, Ordering::Relaxed),
         }
         Ok(())
     }
 
-    /// Removes the blobs for which `is_complete` returns false, because further objects of these blobs turned out to be
-    /// kept.
+    /// Removes the blobs for which `is_complete` returns false, because more of their objects are kept than were
+    /// cached.
     pub(crate) fn retain(&mut self, is_complete: impl Fn(&BlobEntry) -> bool) {
         lock(&self.blobs).retain(|_, (entry, _)| is_complete(entry));
     }

@@ -1,4 +1,4 @@
-//! Follows references, direct and indirect: from relations to their members, and from ways to their nodes.
+//! Follows direct and indirect references from relations to their members and from ways to their nodes, or in reverse.
 
 use super::id_search::IdSearch;
 use super::scan::Scan;
@@ -10,10 +10,11 @@ use crate::pbf::{BlobEntry, Block, BlockWalk};
 use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 
-/// The objects that the objects of `wanted` refer to, directly or through other objects: members of relations and nodes
-/// of ways. The result may include objects of `wanted`, and ids that are not in the file. Relations may form cycles.
+/// Returns the objects that the objects of `wanted` refer to, directly or through other objects, as members of
+/// relations and as nodes of ways. The result may include objects of `wanted`, and ids that are not in the file.
+/// Relations may form cycles.
 ///
-/// `nodes_of_wanted` are the nodes of the ways of `wanted`, if the caller knows them. The references of these ways are
+/// `nodes_of_wanted` are the nodes of the ways in `wanted`, if the caller knows them. The references of these ways are
 /// then not decoded.
 pub(crate) fn referenced(
     file: &PbfFile,
@@ -55,8 +56,9 @@ pub(crate) fn referenced(
     Ok(found)
 }
 
-/// The ways and relations that refer to the objects of `wanted`, directly or through other objects: ways with a wanted
-/// node, relations with a wanted member, and the relations of which these are members, and so on.
+/// Returns the ways and relations that refer to the objects of `wanted`, directly or through other objects. These are
+/// the ways with a wanted node, the relations with a wanted member, the relations that have these ways or relations as
+/// members, and so on.
 pub(crate) fn referring(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -90,14 +92,14 @@ pub(crate) fn referring(
             |ids| relations.extend(ids),
         )?;
         found.extend(relations);
-        // A relation that was found may be a member of others.
+        // The relations that were found may be members of further relations.
         if found.len() == before {
             return Ok(found);
         }
     }
 }
 
-/// The ids of the objects of one kind in a block that `is_parent` selects.
+/// Returns the ids of the objects of `kind` in a block that `is_parent` selects.
 fn parents(
     block: &Block<'_>,
     kind: ObjectKind,
@@ -113,7 +115,8 @@ fn parents(
     Ok(found)
 }
 
-/// The nodes of the wanted ways of a block, ascending and without duplicates: a set adds ids fastest in that order.
+/// Returns the nodes of the wanted ways of a block, in ascending order without duplicates, because a set adds ids
+/// fastest in that order.
 fn nodes_of_ways(
     block: &Block<'_>,
     is_wanted: impl Fn(i64) -> bool,
@@ -142,16 +145,16 @@ pub(crate) fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
     ids
 }
 
-/// Members of relations of a block.
+/// The members of relations in a block.
 #[derive(Default)]
 struct Members {
-    /// Pairs of a relation and a relation that is its member.
+    /// Pairs of a parent relation and a member relation.
     nested: Vec<(i64, i64)>,
     others: Vec<ObjectId>,
 }
 
-/// The members of relations of a block: the nodes and ways in relations that `is_wanted` selects, and the relations in
-/// relations that `is_followed` selects.
+/// Returns members of the relations in a block: the nodes and ways of the relations that `is_wanted` selects, and the
+/// member relations of those that `is_followed` selects.
 fn members(
     block: &Block<'_>,
     is_wanted: impl Fn(i64) -> bool,
@@ -168,17 +171,17 @@ fn members(
     Ok(members)
 }
 
-/// The number of levels of nested relations that are followed one by one. Hardly any relation has more.
+/// The number of levels of nested relations that are followed one by one. Relations are hardly ever nested more deeply.
 const LEVELS: usize = 4;
-/// A level of relations is read by itself if at most one in this number of blobs with relations may have relations of
-/// the level.
+/// A level of relations is read by itself if its relations may be in at most one of this number of blobs with
+/// relations.
 const PART_OF_BLOBS: usize = 8;
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`.
 ///
-/// If few blobs may have the wanted relations, only these blobs are read, then the blobs that may have the next level:
-/// the relations among the members. If many blobs may have the relations of a level, and after [`LEVELS`] levels, all
-/// blobs of relations are read.
+/// The first level are the wanted relations. While few blobs may contain the relations of a level, only these blobs are
+/// read. The next level are the member relations of that level. If many blobs may contain the relations of a level, and
+/// after [`LEVELS`] levels, all blobs with relations are read.
 fn relations(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -222,9 +225,9 @@ fn relations(
     members_of_all(file, plan, &level, found, ctx)
 }
 
-/// Adds the members of the wanted relations, directly or through other relations, to `found`. Reads all blobs of
-/// relations. Blobs with relations that are reached only through others are read twice, because the first pass shows
-/// which these are.
+/// Adds the members of the wanted relations, directly or through other relations, to `found`. Reads all blobs with
+/// relations. The first pass finds the relations that are reached only through other relations; the blobs with these
+/// are read a second time.
 fn members_of_all(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -256,9 +259,8 @@ fn members_of_all(
     )
 }
 
-/// Follows references between relations, beginning with the wanted relations. `nested` maps a relation to those of its
-/// members that are relations. Adds every relation that is reached to `found`, and returns the reached relations that
-/// are not in `wanted`.
+/// Follows references between relations, starting at the wanted relations. `nested` maps a relation to its member
+/// relations. Adds every relation that is reached to `found`, and returns those of them that are not in `wanted`.
 fn follow(wanted: &IdSet, nested: &FxHashMap<i64, Vec<i64>>, found: &mut IdSet) -> IdSet {
     let mut more = IdSet::default();
     let is_wanted = |parent: &&i64| wanted.contains(**parent);

@@ -1,4 +1,4 @@
-//! A pass that decodes each blob of a file and copies or replaces it.
+//! A pass that decodes each blob of a file, and then copies or replaces the blob.
 
 use super::sink::{BlobOutcome, Sink};
 use crate::error::{FormatError, Result};
@@ -6,24 +6,24 @@ use crate::file::{BlobPass, PbfFile, WriteOptions, completed_entry};
 use crate::pbf::{BlobEntry, FrameEncoder, Segmented};
 use crate::runtime::Context;
 
-/// The decision about a blob that was decoded.
+/// The decision about a decoded blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rewritten {
     /// The blob is copied unchanged.
     No,
-    /// The blocks that were added to the encoder replace the blob.
+    /// The blob is replaced by the blocks that were added to the encoder.
     Yes,
 }
 
-/// A blob that was decoded.
+/// A decoded blob.
 pub(crate) struct DecodedBlob<'b> {
     pub entry: &'b BlobEntry,
     pub payload: &'b [u8],
-    /// The compressed columns of a blob of nodes, if they can be copied.
+    /// The compressed columns of a blob with nodes, if they can be copied.
     pub columns: Option<Segmented<'b>>,
 }
 
-/// A pass that rewrites a file: its name, the blobs, and the options.
+/// A pass that rewrites blobs of a file.
 pub(crate) struct Rewrite<'f> {
     pub name: &'static str,
     pub file: &'f PbfFile,
@@ -32,8 +32,8 @@ pub(crate) struct Rewrite<'f> {
 }
 
 impl<'f> Rewrite<'f> {
-    /// Calls `rewrite` with each blob and an encoder, and passes the outcomes to the sink in the order of the entries.
-    /// The second value that `rewrite` returns is passed to `note` in the same order. `init` creates the scratch value
+    /// Calls `rewrite` with each blob and an encoder, and adds the outcomes to the sink in the order of the entries.
+    /// Calls `note`, in the same order, with the second value that `rewrite` returns. `init` creates the scratch value
     /// of a worker.
     pub(crate) fn run<S, T: Send>(
         self,

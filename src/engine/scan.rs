@@ -1,4 +1,4 @@
-//! A pass that reads the blobs that a closure selects, and writes nothing.
+//! A read-only pass over the blobs that a closure selects.
 
 use super::filter::{BlobDecision, StringPrefilter};
 use crate::error::{FormatError, Result};
@@ -6,7 +6,7 @@ use crate::file::{BlobPass, BlobPlan, PbfFile};
 use crate::pbf::{BlobEntry, Block, StringTable};
 use crate::runtime::{Context, WorkItem};
 
-/// A pass over blobs of a file that parses each block, with or without its strings.
+/// A pass that parses the blocks of a file, with or without their strings.
 pub(crate) struct Scan<'a> {
     name: &'static str,
     file: &'a PbfFile,
@@ -16,7 +16,7 @@ pub(crate) struct Scan<'a> {
     ctx: &'a Context,
 }
 
-/// A blob to be scanned.
+/// A blob to scan.
 struct ScanItem<'e>(&'e BlobEntry);
 
 impl WorkItem for ScanItem<'_> {
@@ -25,13 +25,13 @@ impl WorkItem for ScanItem<'_> {
     }
 
     fn held_bytes(&self) -> u64 {
-        // Closures return up to 16 bytes per object.
+        // The results of closures need up to 16 bytes per object.
         self.0.input_bytes() * 2 + u64::from(self.0.count) * 16
     }
 }
 
 impl<'a> Scan<'a> {
-    /// A pass that parses ids, locations and references, but no strings.
+    /// Creates a pass that parses ids, locations and references, but no strings.
     pub(crate) fn bare(
         name: &'static str,
         file: &'a PbfFile,
@@ -48,7 +48,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The same pass, which also parses the string table of each block.
+    /// Returns the same pass, changed to also parse the string table of each block.
     pub(crate) fn with_strings(self) -> Self {
         Self {
             with_strings: true,
@@ -56,7 +56,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The same pass, which also parses the string table of each block and skips blobs that `prefilter` drops.
+    /// Returns the same pass, changed to also parse the string table of each block, and to skip blobs that `prefilter`
+    /// drops.
     pub(crate) fn prefiltered(self, prefilter: StringPrefilter<'a>) -> Self {
         Self {
             prefilter: Some(prefilter),
@@ -64,7 +65,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Parses the blobs that `picks` selects, calls `find` with each, and passes the results to `take` in file order.
+    /// Parses the blobs that `picks` selects, calls `find` with each, and calls `take` with the results in file order.
     pub(crate) fn run<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,
@@ -77,7 +78,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// As [`run`](Self::run), with a `take` that may fail.
+    /// Does the same as [`run`](Self::run), with a `take` that may fail.
     pub(crate) fn try_run<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool,

@@ -1,5 +1,5 @@
 //! Plans a walk over the blobs of several files in canonical order. A blob that overlaps no other blob is a step of its
-//! own. Overlapping blobs form clusters, and a cluster is cut into shards, which are ranges of keys.
+//! own. Overlapping blobs form clusters, and each cluster is cut into shards. A shard is a range of keys.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobDecoder;
@@ -10,7 +10,7 @@ use crate::runtime::{Context, WorkItem};
 
 use std::sync::Arc;
 
-/// A blob of one of the inputs.
+/// A blob, and the input that contains it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source {
     /// The index of the input.
@@ -18,7 +18,7 @@ pub(crate) struct Source {
     pub entry: BlobEntry,
 }
 
-/// The objects of a cluster whose keys lie in a range.
+/// The objects of one cluster whose keys lie in a range.
 #[derive(Debug, Clone)]
 pub(crate) struct Shard {
     /// The blobs that overlap the range.
@@ -34,14 +34,14 @@ pub(crate) struct Shard {
 /// A step of the walk. Steps are in canonical order.
 #[derive(Debug, Clone)]
 pub(crate) enum MergeStep {
-    /// A blob that is in order and overlaps no other blob, or has no objects.
+    /// A blob to copy. It is in order and overlaps no other blob, or it has no objects.
     Copy(Source),
-    /// A part of a cluster.
+    /// A shard of a cluster, whose blobs are merged.
     Merge(Shard),
 }
 
 impl Shard {
-    /// A shard of all objects of one blob.
+    /// Creates a shard of all objects of one blob.
     pub(crate) fn of(source: Source) -> Self {
         Self {
             sources: vec![source],
@@ -51,8 +51,8 @@ impl Shard {
         }
     }
 
-    /// The blobs whose first key is in the shard's range. Each blob of a cluster starts in exactly one shard, so that
-    /// sums over shards count it once.
+    /// Returns the blobs whose first key is in the shard's range. Each blob of a cluster starts in exactly one shard,
+    /// so sums over shards count it once.
     fn starting(&self) -> impl Iterator<Item = &BlobEntry> {
         let entries = self.sources.iter().map(|source| &source.entry);
         entries.filter(|entry| self.from.is_none() || entry.first_key() >= self.from)
@@ -77,7 +77,7 @@ impl WorkItem for MergeStep {
         }
     }
 
-    /// The length of the payloads of the blobs to be merged.
+    /// Returns the total size in bytes of the payloads to merge.
     fn held_bytes(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
@@ -87,7 +87,7 @@ impl WorkItem for MergeStep {
 }
 
 impl MergeStep {
-    /// The number of blobs of the inputs to be merged. A blob is counted in the shard that it starts in.
+    /// Returns the number of input blobs that the step merges. A blob is counted only in the shard that it starts in.
     pub(crate) fn blobs_merged(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
@@ -95,7 +95,7 @@ impl MergeStep {
         }
     }
 
-    /// The size hint for the part of the output that this step produces.
+    /// Returns the size hint for the part of the output that this step produces.
     pub(crate) fn size_hint(&self) -> SizeHint {
         match self {
             Self::Copy(source) => {
@@ -116,7 +116,7 @@ fn total(sources: &[Source], value: fn(&BlobEntry) -> u32) -> u64 {
         .sum()
 }
 
-/// Whether two blobs have equal payloads according to their content hashes, contain objects of one kind, and contain
+/// Whether two blobs have equal payloads according to their content hashes, have objects of a single kind, and contain
 /// each id once.
 pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
     let hashed = |entry: &BlobEntry| entry.flags.has(BlobFlags::HASHED);
@@ -129,15 +129,15 @@ pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
         && one.kinds.single().is_some()
 }
 
-/// The choice of the blob that stays of several equal blobs. It matters if a further blob has objects with the same
-/// keys: the order of the inputs then decides which objects are kept.
+/// Which of several equal blobs is kept. The choice matters if another blob has objects with the same keys, because the
+/// order of the inputs then decides which objects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EqualBlobs {
     KeepFirst,
     KeepLast,
 }
 
-/// Sorts blobs by first key. Of adjacent blobs that are equal, only one stays.
+/// Sorts blobs by their first keys, and keeps only one of adjacent blobs that are equal.
 pub(crate) fn without_equals(mut blobs: Vec<Source>, equal: EqualBlobs) -> Vec<Source> {
     blobs.sort_by_key(|source| source.entry.first_key());
     blobs.dedup_by(|later, kept| {
@@ -150,12 +150,12 @@ pub(crate) fn without_equals(mut blobs: Vec<Source>, equal: EqualBlobs) -> Vec<S
     blobs
 }
 
-/// Plans the steps for the blobs of all inputs. A shard has about `shard_bytes` bytes of payload.
+/// Plans the steps for the blobs of all inputs. The payloads of a shard have about `shard_bytes` bytes.
 pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep> {
-    // Blobs without nodes, ways or relations have no position in the order: they are copied at the end.
+    // Blobs without nodes, ways or relations have no position in the order. They are copied at the end.
     let (mut blobs, empty): (Vec<_>, Vec<_>) =
         blobs.into_iter().partition(|source| source.entry.count > 0);
-    // The sort is stable: blobs with the same first key keep the order of the inputs.
+    // The sort is stable, so blobs with the same first key stay in the order of the inputs.
     blobs.sort_by_key(|source| source.entry.first_key());
     let mut steps = Vec::new();
     let mut cluster: Vec<Source> = Vec::new();
@@ -173,8 +173,8 @@ pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep>
 }
 
 impl MergeStep {
-    /// Replaces a copy of a blob in which ids may repeat by a merge of that blob alone, which can remove duplicates.
-    /// Other steps stay as they are.
+    /// Replaces a copy of a blob in which ids may repeat with a merge of that blob alone, which can remove duplicates.
+    /// Returns other steps unchanged.
     pub(crate) fn with_each_id_once(self) -> Self {
         match self {
             Self::Copy(source) if !source.entry.flags.has(BlobFlags::UNIQUE_IDS) => {
@@ -184,8 +184,8 @@ impl MergeStep {
         }
     }
 
-    /// Replaces a copy of a blob by a merge of that blob alone. This serves blobs of a temporary file, which do not
-    /// have the compression of the output. Other steps stay as they are.
+    /// Replaces a copy of a blob with a merge of that blob alone, which encodes it again. This is needed for blobs of a
+    /// temporary file, which do not have the compression of the output. Returns other steps unchanged.
     pub(crate) fn encoded_anew(self) -> Self {
         match self {
             Self::Copy(source) => Self::Merge(Shard::of(source)),
@@ -208,14 +208,15 @@ fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, steps: &mut Vec<MergeStep
     }
 }
 
-/// Cuts a cluster, which is ordered by first keys, into shards of about `shard_bytes` bytes of payload.
+/// Cuts a cluster, which must be sorted by first keys, into shards. The payloads of a shard have about `shard_bytes`
+/// bytes.
 pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
     let cluster = Arc::new(cluster);
     let cuts = cuts(&cluster, shard_bytes);
     let starts = std::iter::once(None).chain(cuts.iter().copied().map(Some));
     let ends = cuts.iter().copied().map(Some).chain([None]);
     let mut shards = Vec::new();
-    // Blobs that extend over the cut into the next shard.
+    // The blobs of the current shard that extend into the next shard.
     let mut reaching: Vec<Source> = Vec::new();
     let mut rest = cluster.as_slice();
     for (from, until) in starts.zip(ends) {
@@ -242,11 +243,11 @@ pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
     shards
 }
 
-/// The keys, in ascending order, that cut a cluster into shards of about `shard_bytes` bytes of payload.
+/// Returns the keys, in ascending order, at which to cut a cluster into shards of about `shard_bytes` bytes of payload.
 ///
-/// The objects of a blob of one kind are assumed to be spread evenly between its smallest and its largest id; those of
-/// a blob of several kinds, to lie half at its first key and half at its last. The assumption affects the balance of
-/// the shards only.
+/// The objects of a blob of one kind are assumed to be spread evenly between its smallest and its largest id. A blob of
+/// several kinds is assumed to have half of its objects at its first key and half at its last key. These assumptions
+/// affect only the balance of the shards.
 fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<TypeThenId> {
     let samples = (4096 / cluster.len().max(1)).clamp(2, 32) as u64;
     let mut points: Vec<(TypeThenId, u64)> = Vec::with_capacity(cluster.len() * samples as usize);
@@ -279,7 +280,7 @@ fn cuts(cluster: &[Source], shard_bytes: u64) -> Vec<TypeThenId> {
     cuts
 }
 
-/// A reader for each input. Each worker has its own `Sources`.
+/// Readers of blobs, one for each input. Each worker has its own `Sources`.
 pub(crate) struct Sources {
     readers: Vec<BlobDecoder>,
 }
@@ -300,7 +301,7 @@ impl Sources {
         reader.payload(&source.entry).map(<[u8]>::to_vec)
     }
 
-    /// An error about the blob with an index in a shard.
+    /// Converts an error, which comes with the index of a blob in `shard`, to an error about that blob.
     pub(crate) fn shard_error(&self, shard: &Shard, (index, error): (usize, FormatError)) -> Error {
         match shard.sources.get(index) {
             Some(source) => self.error(source, error),

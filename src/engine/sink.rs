@@ -1,4 +1,4 @@
-//! The sink of a command, which receives the outcome of each blob in file order and writes a file.
+//! The sink of a command. It receives the outcome of each blob in file order, and writes a file.
 
 use super::block_packer::{BlockPacker, Encoders};
 use super::output_options::{Format, OutputOptions};
@@ -11,30 +11,30 @@ use crate::runtime::Context;
 use serde::Serialize;
 use std::rc::Rc;
 
-/// The outcome of a blob of an input: the part of the output that replaces it.
+/// The outcome of an input blob: the part of the output that replaces it.
 #[derive(Debug, Clone)]
 pub(crate) enum BlobOutcome {
     /// Nothing is written.
     Drop,
     /// The blob is copied unchanged, as a range of the input.
     Copy(BlobEntry),
-    /// Encoded blobs replace the blob.
+    /// The blob is replaced by encoded blobs.
     Frames(Vec<EncodedFrame>),
-    /// Small blocks replace the blob. They are joined with the small blocks of adjacent blobs.
+    /// The blob is replaced by small blocks, which are joined with the small blocks of adjacent blobs.
     Blocks(Vec<EncodedBlock>),
 }
 
-/// The properties of an output, and the number of blobs of the input with each outcome.
+/// The properties of an output, and counts of the input blobs by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct WriteSummary {
-    /// The length, blobs and objects of the output.
+    /// The size, blobs and objects of the output.
     pub written: Written,
     /// The number of blobs that were copied unchanged.
     pub blobs_copied: u64,
-    /// The number of blobs that were left out by their index entries alone, without a visit to their objects.
+    /// The number of blobs that were left out because of their index entries alone, without a visit to their objects.
     pub blobs_skipped: u64,
-    /// The number of blobs whose objects were written to new blobs, all or some of them.
+    /// The number of blobs of which some or all objects were written to new blobs.
     pub blobs_rewritten: u64,
 }
 
@@ -50,8 +50,8 @@ enum SinkOutput {
 }
 
 impl Sink {
-    /// Creates the output and begins a file. Fails if the output exists and may not be overwritten, or if the file
-    /// system has less free space than [`SizeHint::copied`] bytes.
+    /// Opens the output and begins a file. Fails if the output exists and may not be overwritten, or if the file system
+    /// has fewer free bytes than [`SizeHint::copied`].
     pub(crate) fn create(
         output: &OutputOptions,
         header: HeaderBlock,
@@ -98,8 +98,8 @@ impl Sink {
         })
     }
 
-    /// Appends the outcome of a blob of `input`, and counts the blob. [`BlobOutcome::Drop`] is not counted: see
-    /// [`skip`](Self::skip).
+    /// Appends the outcome of a blob of `input`, and counts the blob. Does not count [`BlobOutcome::Drop`];
+    /// [`skip`](Self::skip) does.
     pub(crate) fn add(&mut self, input: &Input, outcome: BlobOutcome) -> Result<()> {
         match outcome {
             BlobOutcome::Drop => Ok(()),
@@ -129,7 +129,7 @@ impl Sink {
         }
     }
 
-    /// Appends encoded blobs without counting a blob of the input.
+    /// Appends encoded blobs without counting an input blob.
     pub(crate) fn append(&mut self, frames: Vec<EncodedFrame>) -> Result<()> {
         match &mut self.output {
             _ if frames.is_empty() => Ok(()),
@@ -138,7 +138,7 @@ impl Sink {
         }
     }
 
-    /// Appends a small block without counting a blob of the input.
+    /// Appends a small block without counting an input blob.
     pub(crate) fn append_block(&mut self, block: EncodedBlock) -> Result<()> {
         match &mut self.output {
             SinkOutput::Pbf(packer) => packer.block(block),
@@ -146,7 +146,7 @@ impl Sink {
         }
     }
 
-    /// Appends text in the format of the output after all objects so far. Has no effect on a PBF file.
+    /// Appends `text`, which is in the format of the output, after all objects so far. Has no effect on a PBF file.
     pub(crate) fn add_text(&mut self, text: &str) -> Result<()> {
         match &mut self.output {
             SinkOutput::Pbf(_) => Ok(()),
@@ -154,12 +154,12 @@ impl Sink {
         }
     }
 
-    /// Counts a blob of the input that was left out without a visit to its objects.
+    /// Counts an input blob that was left out without a visit to its objects.
     pub(crate) fn skip(&mut self) {
         self.summary.blobs_skipped += 1;
     }
 
-    /// Ends the full block that is being joined, and starts to encode it on another thread.
+    /// Ends the block that is being joined from small blocks, and starts to encode it on another thread.
     pub(crate) fn end_block(&mut self) -> Result<()> {
         match &mut self.output {
             SinkOutput::Pbf(packer) => packer.end_block(),
@@ -167,7 +167,7 @@ impl Sink {
         }
     }
 
-    /// Waits until all objects are written.
+    /// Writes all remaining objects, and waits until they are written.
     pub(crate) fn close(self) -> Result<ClosedSink> {
         let file = match self.output {
             SinkOutput::Pbf(packer) => ClosedFile::Pbf(Box::new(packer.finish()?)),
@@ -185,7 +185,7 @@ impl Sink {
     }
 }
 
-/// A file whose objects are all written, but which is not complete yet. It can be sent to another thread.
+/// A file that is not complete yet, although all its objects are written. It can be sent to another thread.
 pub(crate) struct ClosedSink {
     file: ClosedFile,
     summary: WriteSummary,
@@ -197,15 +197,15 @@ enum ClosedFile {
 }
 
 impl ClosedSink {
-    /// Declares in the header of a PBF file a feature that readers must support. The header of a text has no place for
-    /// it.
+    /// Declares in the header of a PBF file that readers must support `feature`. Has no effect on a text file, whose
+    /// header cannot declare features.
     pub(crate) fn require(&mut self, feature: &str) {
         if let ClosedFile::Pbf(writer) = &mut self.file {
             writer.require(feature);
         }
     }
 
-    /// The writer of a file that is to have a table of ids after its blobs; `None` for other files and for text.
+    /// Returns the writer, if the file is a PBF file that is to have a table of ids after its blobs.
     pub(crate) fn for_id_table(&mut self) -> Option<&mut PbfWriter> {
         match &mut self.file {
             ClosedFile::Pbf(writer) if writer.wants_id_table() => Some(writer),
@@ -219,7 +219,7 @@ impl ClosedSink {
             ClosedFile::Pbf(writer) => writer.finish()?,
             ClosedFile::Text(text) => text.finish()?,
         };
-        // A blob that was to be recompressed was copied if it had the right compression.
+        // `add` counted blobs to recompress as rewritten. Those that had the right compression already were copied.
         let kept = written
             .blobs_copied
             .saturating_sub(self.summary.blobs_copied);

@@ -1,8 +1,8 @@
 //! Sorts open files into canonical order.
 //!
-//! A blob is copied if its objects are in order and its id range overlaps the range of no other blob. The other blobs
-//! form clusters with overlapping ranges. A cluster is cut into shards by id, and each shard is merged by one worker
-//! from the blobs that overlap it.
+//! A blob is copied if its objects are in order and its id range overlaps the range of no other blob. Blobs with
+//! overlapping ranges form clusters. A cluster is cut into shards by id. Each shard is merged by one worker, from the
+//! blobs that overlap the shard.
 
 mod kept;
 mod located;
@@ -31,7 +31,7 @@ use serde::Serialize;
 pub(crate) struct SortJob {
     pub output: OutputOptions,
     pub dedupe: Dedupe,
-    /// Whether changesets of text inputs are written after the objects, if the format of the output has changesets.
+    /// Whether the changesets of text inputs are written after the objects, if the output format can hold them.
     pub changesets: bool,
 }
 
@@ -47,22 +47,22 @@ pub enum Dedupe {
     HighestVersion,
     /// All versions are kept, each once.
     EachVersion(EqualVersions),
-    /// The objects are changes, and the last change of each object is kept: the one with the highest version. Of
+    /// The objects are changes, and only the last change of each object is kept: the one with the highest version. Of
     /// changes with equal versions, the one with the latest time is kept. If the times are equal or one is missing, the
-    /// last one in the order of the inputs is kept, unless [`LastChange::of_extracts`] is set.
+    /// last change in the order of the inputs is kept, unless [`LastChange::of_extracts`] is set.
     LastChange(LastChange),
 }
 
-/// The object that is kept if several have the same id and version.
+/// Which object is kept if several have the same kind, id and version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum EqualVersions {
-    /// The first one.
+    /// The first object.
     #[default]
     First,
-    /// The last one.
+    /// The last object.
     Last,
-    /// The first deletion; the first object if none of them is a deletion.
+    /// The first deletion, or the first object if there is no deletion.
     FirstOrDeletion,
 }
 
@@ -71,13 +71,14 @@ pub enum EqualVersions {
 pub struct LastChange {
     /// Whether the inputs are the changes of several extracts for the same period, so that their order has no meaning.
     /// If versions and times are equal, an object that exists is then kept rather than a deletion. A missing time
-    /// counts as the latest.
+    /// counts as later than any other.
     pub of_extracts: bool,
     /// The rank of a change without a version.
     pub unversioned: Unversioned,
 }
 
-/// The versions of an object that are kept: [`Dedupe`] for given inputs, which may be history files.
+/// The versions of an object that are kept. This is a [`Dedupe`] that was resolved for given inputs, which may be
+/// history files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeptVersions {
     All,
@@ -87,7 +88,7 @@ enum KeptVersions {
 }
 
 impl KeptVersions {
-    /// The versions that are kept of inputs whose merged header is `header`.
+    /// Resolves `dedupe` for inputs with the merged header `header`.
     fn of(dedupe: Dedupe, header: &HeaderBlock) -> Self {
         match dedupe {
             Dedupe::KeepAll => Self::All,
@@ -104,11 +105,11 @@ impl KeptVersions {
 /// The result of `sort`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// The length, blobs and objects of the output.
+    /// The size, blobs and objects of the output.
     pub written: Written,
     /// The number of blobs that were copied unchanged.
     pub blobs_copied: u64,
-    /// The number of blobs of the inputs whose objects were merged.
+    /// The number of input blobs whose objects were merged.
     pub blobs_merged: u64,
 }
 
@@ -122,17 +123,17 @@ impl Summary {
     }
 }
 
-/// The budget for payloads that all workers together merge at the same time, in bytes.
+/// The maximum total size in bytes of the payloads that all workers merge at the same time.
 const MERGE_BUDGET: u64 = 256 << 20;
 
-/// The approximate size of a shard: the payloads of its blobs, in bytes. The size of shards determines where output
-/// blocks are cut, and so must not depend on the number of jobs.
+/// The approximate size in bytes of the payloads of a shard. It determines where output blocks are cut, and so must not
+/// depend on the number of jobs.
 const SHARD_BYTES: u64 = 32 << 20;
 
 /// Sorts and merges `files` into one output in canonical order. Fails if there is no file.
 pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> Result<Summary> {
     let mut header = merged_header(&files)?;
-    // A single file in order needs no further phase: it is copied while its order is checked.
+    // A single sorted file needs no further phase, because it is copied while its order is checked.
     ctx.expect_phases(u64::from(files.len() > 1 || !header.has(feature::SORTED)));
     header.set_optional(feature::SORTED, true);
     job.output.header.apply(&mut header);
@@ -185,7 +186,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     Ok(Summary::of(sink.finish()?, merged))
 }
 
-/// The steps of a merge of all inputs, whose blobs are in `plans`.
+/// Plans the steps that merge all inputs. `plans` has the plan of each input.
 fn merge_steps(plans: Vec<BlobPlan>, kept: KeptVersions) -> Vec<MergeStep> {
     let entries = plans.into_iter().map(|plan| plan.entries).enumerate();
     let blobs: Vec<Source> = entries
@@ -203,7 +204,7 @@ fn merge_steps(plans: Vec<BlobPlan>, kept: KeptVersions) -> Vec<MergeStep> {
     }
 }
 
-/// The rules by which objects of the inputs become those of the output.
+/// The rules for converting the objects of the inputs to those of the output.
 struct Rules {
     kept: KeptVersions,
     locations: WayLocations,
@@ -212,12 +213,12 @@ struct Rules {
 /// The result of [`copy_while_sorted`].
 enum Attempt {
     Sorted(Summary),
-    /// The file is not in order, or the output is a stream or text. Nothing was written.
+    /// The file is not in order, or the output is a stream or text. No output was produced.
     Unsorted(BlobPlan),
 }
 
-/// Copies blobs as long as they prove to be in order. A sorted file without an index is thus checked and copied in one
-/// pass. At the first blob that is out of order, the unfinished output is dropped; it has no name yet.
+/// Copies blobs for as long as they are in order. Thus a sorted file without an index is checked and copied in one
+/// pass. At the first blob that is out of order, the incomplete output is discarded, before it has a name.
 fn copy_while_sorted(
     job: &SortJob,
     file: &PbfFile,
@@ -225,13 +226,14 @@ fn copy_while_sorted(
     kept: KeptVersions,
     ctx: &Context,
 ) -> Result<Attempt> {
-    // Bytes written to a stream cannot be withdrawn, and text takes long: both are written once the order is known.
+    // Bytes that were written to a stream cannot be withdrawn, and writing text takes long. Streams and text are only
+    // written once the order is known.
     let mut sink = if job.output.is_streamed() {
         None
     } else {
         let mut size_hint = copy_size_hint(file);
         if !file.toc.as_ref().is_some_and(|toc| toc.flags.sorted) {
-            // The order is not verified. If the file turns out to be unsorted, nothing is copied, so it is too
+            // The order is not verified yet. If the file turns out to be unsorted, nothing is copied, so it is too
             // early to fail for lack of space.
             size_hint.copied = 0;
         }
@@ -304,7 +306,8 @@ fn write_steps(
     )
 }
 
-/// The outcome for a blob whose ways may get other locations: a copy if all of them stay.
+/// Returns the outcome for a blob whose ways may get other locations. The blob is copied if all locations stay the
+/// same.
 fn change_locations(
     sources: &mut Sources,
     encoder: &mut FrameEncoder,

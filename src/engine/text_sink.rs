@@ -1,5 +1,5 @@
-//! Writes outputs as text. Threads turn the parts of an output into chunks of text, which are written in the order of
-//! the parts. A thread holds one payload and a few chunks, so that memory does not depend on the ratio of compression.
+//! Writes outputs as text. Threads convert the parts of an output to chunks of text, which are written in the order of
+//! the parts. A thread holds one payload and a few chunks, so its memory does not depend on the compression ratio.
 
 use super::output_chunk::{OutputChunk, OutputChunkReader};
 use crate::error::{Error, FormatError, Result};
@@ -12,12 +12,12 @@ use crate::runtime::{ChunkQueue, ChunkSender, Context};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The number of bytes of text after which a chunk ends.
+/// The size in bytes at which a chunk of text ends.
 const CHUNK: usize = 1 << 20;
-/// The number of bytes of small blocks that are joined to a part.
+/// The size in bytes at which collected small blocks become a part.
 const BLOCKS: usize = 1 << 19;
 
-/// A part of an output, to be turned into text.
+/// A part of an output, to convert to text.
 struct Job {
     part: OutputChunk,
     form: TextForm,
@@ -25,7 +25,7 @@ struct Job {
     index: usize,
 }
 
-/// The form of a text.
+/// The form in which objects are written as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TextForm {
     options: TextOptions,
@@ -44,7 +44,7 @@ struct Chunk {
 
 type OrderKey = (TypeThenId, u32);
 
-/// The first and the last object of a chunk, and whether all are in canonical order.
+/// The order keys of the first and the last object of a chunk, and whether any object is out of canonical order.
 #[derive(Debug, Clone, Copy, Default)]
 struct ChunkOrder {
     first: Option<OrderKey>,
@@ -66,7 +66,7 @@ impl ChunkOrder {
     }
 }
 
-/// A document that is being written, and the facts about what was written to it.
+/// A document that is being written, and facts about the objects written so far.
 struct Document {
     file: TextDocument,
     objects: u64,
@@ -75,14 +75,14 @@ struct Document {
     inexpressible: u64,
 }
 
-/// A complete text that is not flushed to disk.
+/// A document whose objects are all written, but which is not flushed to disk.
 pub(crate) struct UnflushedText {
     document: Document,
     ctx: Context,
 }
 
 impl UnflushedText {
-    /// Completes the file, flushes it to disk and gives it its name.
+    /// Completes the file, flushes it to disk, and gives it its name.
     pub(crate) fn finish(self) -> Result<Written> {
         let Document {
             file,
@@ -126,16 +126,16 @@ impl UnflushedText {
 /// One of the text files that share some [`TextEncoders`].
 pub(crate) struct TextSink {
     encoders: Rc<TextEncoders>,
-    /// The index of the file among all that share the encoders.
+    /// The index of the file among all files that share the encoders.
     index: usize,
     form: TextForm,
-    /// Small blocks that are not a part yet.
+    /// The small blocks collected for the next part.
     blocks: Vec<EncodedBlock>,
     bytes: usize,
 }
 
 impl TextSink {
-    /// Begins a text in an open output.
+    /// Begins a text document in an open output.
     pub(crate) fn create(
         output: OpenOutput,
         header: &HeaderBlock,
@@ -188,7 +188,7 @@ impl TextSink {
         }
     }
 
-    /// Writes all objects so far, and then `text`, which is in the format of the output.
+    /// Writes all objects appended so far, and then `text`, which is in the format of the output.
     pub(crate) fn add_text(&mut self, text: &str) -> Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -209,11 +209,11 @@ impl TextSink {
     }
 }
 
-/// Threads that turn parts into text, for one output or for several. They are started with the first part.
+/// Threads that convert parts to text, for one output or for several. The threads are started with the first part.
 pub(crate) struct TextEncoders {
     ctx: Context,
     queue: RefCell<Option<ChunkQueue<Job, Chunk>>>,
-    /// The outputs; `None` for those that were finished.
+    /// The documents of the outputs; `None` for each output that is finished.
     documents: RefCell<Vec<Option<Document>>>,
 }
 
@@ -239,7 +239,7 @@ impl TextEncoders {
         documents.len() - 1
     }
 
-    /// Hands a part of an output to the threads, and writes the chunks that are ready.
+    /// Sends a part of an output to the threads, and writes the chunks that are ready.
     fn encode(&self, index: usize, form: TextForm, part: OutputChunk) -> Result<()> {
         let mut queue = self.queue.borrow_mut();
         let queue = match &mut *queue {
@@ -268,7 +268,7 @@ impl TextEncoders {
         document.file.add(&chunk.text)
     }
 
-    /// Writes all parts of all outputs so far, and then `text` to an output.
+    /// Writes all parts of all outputs so far, and then writes `text` to the output with the given index.
     fn add_text(&self, index: usize, text: &str) -> Result<()> {
         self.write_all()?;
         let mut documents = self.documents.borrow_mut();
@@ -283,7 +283,7 @@ impl TextEncoders {
         }
     }
 
-    /// Writes all parts of all outputs, and takes an output.
+    /// Writes all parts of all outputs, then ends the output with the given index and returns its document.
     fn finish(&self, index: usize) -> Result<UnflushedText> {
         self.write_all()?;
         let document = self.documents.borrow_mut()[index].take();
@@ -294,12 +294,12 @@ impl TextEncoders {
     }
 }
 
-/// The error for text that comes after the end of its output.
+/// The error if text is added to an output that is finished already.
 fn finished() -> Error {
     Error::Internal("a text without its output".into())
 }
 
-/// The state of a thread that turns parts into text.
+/// The state of a thread that converts parts to text.
 struct TextWorker {
     parts: OutputChunkReader,
     text: Option<(TextForm, ObjectText)>,
@@ -313,7 +313,7 @@ impl TextWorker {
         }
     }
 
-    /// Sends the chunks of a part.
+    /// Converts a part to text, and sends the chunks.
     fn encode(&mut self, job: &Job, chunks: &ChunkSender<Chunk>) -> Result<()> {
         let text = match &mut self.text {
             Some((form, text)) if *form == job.form => text,
@@ -336,7 +336,7 @@ impl TextWorker {
     }
 }
 
-/// Turns blocks into chunks of text.
+/// Converts blocks to chunks of text.
 struct ChunkWriter<'a> {
     text: &'a mut ObjectText,
     order: ChunkOrder,
@@ -366,7 +366,7 @@ impl ChunkWriter<'_> {
         Ok(())
     }
 
-    /// Sends the objects since the last chunk.
+    /// Sends the objects since the last chunk as a chunk.
     fn end_chunk(&mut self) -> Result<(), FormatError> {
         if self.text.len() == 0 {
             return Ok(());
@@ -374,7 +374,7 @@ impl ChunkWriter<'_> {
         let text = self.text.take();
         let failed = |error: &dyn std::fmt::Display| FormatError::with(error.to_string());
         let text = text.map_err(|error| failed(&error))?;
-        // An object may be much longer than a chunk.
+        // A single object may be much larger than a chunk.
         text.in_pieces(8 * CHUNK, |text| {
             let sent = self.chunks.send(Chunk {
                 index: self.index,

@@ -1,5 +1,5 @@
-//! Finds several versions of an object that are not adjacent in a text. They can occur only in a text that is not in
-//! order. Adjacent versions are found while the text is read.
+//! Detects several versions of an object that are not adjacent in a text input. They occur only if the text input is
+//! not in order. Adjacent versions are detected while the text input is read.
 
 use super::scan::Scan;
 use crate::error::Result;
@@ -9,8 +9,8 @@ use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
 use crate::runtime::Context;
 use std::collections::HashMap;
 
-/// Whether a converted text that is not in order has several versions of an object. Reads the file once, and again if
-/// an id occurs twice. Ids are held as sets of bits.
+/// Whether a file that was converted from a text input is out of order and has several versions of an object. Reads the
+/// file once, and again if an id occurs twice. Ids are held in bit sets.
 pub(super) fn has_versions_apart(file: &PbfFile, ctx: &Context) -> Result<bool> {
     let plan = BlobPlan::open(file, PlanNeeds::Order, ctx)?;
     if plan.is_sorted() != Some(false) {

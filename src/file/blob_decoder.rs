@@ -1,4 +1,4 @@
-//! Reading and decompressing single blobs.
+//! Reads and decompresses single blobs.
 
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
@@ -11,7 +11,7 @@ use crate::runtime::{Context, Stats};
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
-/// Reads blobs of one file into buffers that are reused. Each worker has its own reader.
+/// Reads and decompresses blobs of one file. Its buffers are reused. Each worker has its own decoder.
 #[derive(Debug)]
 pub struct BlobDecoder {
     input: Input,
@@ -21,7 +21,7 @@ pub struct BlobDecoder {
     prefilters: PrefilterRecord,
 }
 
-/// Counts the prefilters that were tried, and those that came to a decision.
+/// Counts the calls of prefilters, and the calls that came to a decision.
 #[derive(Debug, Default, Clone, Copy)]
 struct PrefilterRecord {
     tried: u32,
@@ -34,9 +34,8 @@ impl PrefilterRecord {
         self.decided += u32::from(decided);
     }
 
-    /// Whether the next prefilter should be skipped, because less than a third of the counted ones came to a decision.
-    /// A skipped prefilter is counted as tried. After 64 prefilters the counts are reset, so that prefilters are tried
-    /// again.
+    /// Whether to skip the next prefilter, because less than a third of the counted calls came to a decision. A skipped
+    /// prefilter is counted as called. After 64 calls the counts are reset, so that prefilters are tried again.
     fn should_skip(&mut self) -> bool {
         const TRIES: u32 = 8;
         if self.tried < TRIES || self.decided * 3 >= self.tried {
@@ -51,7 +50,7 @@ impl PrefilterRecord {
 }
 
 impl BlobDecoder {
-    /// A reader of blobs of `input`.
+    /// Creates a decoder for the blobs of `input`.
     pub fn new(input: &Input, ctx: &Context) -> Self {
         let decompressor = Decompressor::default();
         Self {
@@ -63,36 +62,36 @@ impl BlobDecoder {
         }
     }
 
-    /// Reads the blobs of another input from now on.
+    /// Switches to another input. All later calls read blobs of `input`.
     pub(crate) fn switch_to(&mut self, input: &Input) {
         if !self.input.is(input) {
             self.input = input.clone();
         }
     }
 
-    /// The uncompressed payload of a blob, which is valid until the next call.
+    /// Returns the uncompressed payload of a blob, which is valid until the next call.
     ///
-    /// Fails if the payload contradicts the entry: the content hash, or the kinds, number, id range or order of
-    /// objects. A plan made from the entry would be wrong.
+    /// Fails if the payload contradicts the entry in the content hash, or in the kinds, number, id range or order of
+    /// the objects. A plan made from such an entry would be wrong.
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
         self.decompress(entry)
     }
 
-    /// The compressed blob, which is valid until the next call.
+    /// Returns the compressed blob, which is valid until the next call.
     pub(crate) fn blob(&mut self, entry: &BlobEntry) -> Result<Blob<'_>> {
         read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
         blob_in_frame(&self.frame, entry).map_err(|source| self.error(entry, source))
     }
 
-    /// The bytes of the Blob message, which are valid until the next call.
+    /// Returns the bytes of the Blob message, which are valid until the next call.
     pub(super) fn blob_message(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         self.blob(entry)?;
         Ok(&self.frame[entry.header_len as usize..entry.frame_len as usize])
     }
 
-    /// As [`payload`](Self::payload), if `is_wanted` accepts the compression of the blob; otherwise `None`, and the
-    /// blob is not decompressed.
+    /// Returns the same as [`payload`](Self::payload), if `is_wanted` accepts the compression of the blob. Otherwise
+    /// returns `None`, and does not decompress the blob.
     pub(crate) fn payload_if(
         &mut self,
         entry: &BlobEntry,
@@ -117,7 +116,7 @@ impl BlobDecoder {
         Ok(payload)
     }
 
-    /// As [`decompress`](Self::decompress), with the segments of the blob.
+    /// Does the same as [`decompress`](Self::decompress), and also returns the segments of the blob.
     fn decompress_in_segments(&mut self, entry: &BlobEntry) -> Result<(&[u8], BlobSegments<'_>)> {
         let input = &self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
@@ -128,7 +127,8 @@ impl BlobDecoder {
         Ok((payload, segments))
     }
 
-    /// Calls `work` with the payload of a blob. Errors of `work` get the file, the number of the blob and its offset.
+    /// Calls `work` with the payload of a blob. Adds the file, and the number and offset of the blob, to errors of
+    /// `work`.
     pub(crate) fn decode<R>(
         &mut self,
         entry: &BlobEntry,
@@ -138,8 +138,8 @@ impl BlobDecoder {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// As [`decode`](Self::decode), but `work` also gets the segments of the blob. Segments that do not change need not
-    /// be compressed again.
+    /// Does the same as [`decode`](Self::decode), but also calls `work` with the segments of the blob. Unchanged
+    /// segments need not be compressed again.
     pub(crate) fn decode_in_segments<R>(
         &mut self,
         entry: &BlobEntry,
@@ -151,8 +151,8 @@ impl BlobDecoder {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// As [`decode`](Self::decode), but `work` also gets the segments of a blob of nodes. Each segment is a column;
-    /// edits that leave most columns as they are can copy them.
+    /// Does the same as [`decode`](Self::decode), but also calls `work` with the segments, if the blob has only nodes
+    /// and is segmented. Each segment is a column. Edits that leave most columns unchanged can copy these columns.
     pub(crate) fn decode_in_columns<R>(
         &mut self,
         entry: &BlobEntry,
@@ -165,8 +165,9 @@ impl BlobDecoder {
         }
     }
 
-    /// As [`decode_in_segments`](Self::decode_in_segments), unless `prefilter` can decide from the strings of the block
-    /// alone. In that case only the strings are decompressed. While prefilters rarely decide, they are not called.
+    /// Does the same as [`decode_in_segments`](Self::decode_in_segments), unless `prefilter` can decide from the string
+    /// table of the block alone. In that case only the string table is decompressed, and the decision is returned.
+    /// While prefilters rarely decide, they are not called.
     pub(crate) fn decode_unless_decided<R>(
         &mut self,
         entry: &BlobEntry,
@@ -195,14 +196,14 @@ impl BlobDecoder {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// An error about a blob of this reader's file.
+    /// Returns an error about a blob of the decoder's file.
     pub fn error(&self, entry: &BlobEntry, source: FormatError) -> Error {
         self.input
             .blob_error(u64::from(entry.number), entry.offset, source)
     }
 }
 
-/// Counts a payload, and compares it with the facts in the entry of its blob.
+/// Counts a payload in the statistics, and fails if it contradicts the entry of its blob.
 fn check(payload: &[u8], entry: &BlobEntry, stats: &Stats) -> Result<(), FormatError> {
     stats.bytes_decoded.add(payload.len() as u64);
     stats.blobs_decoded.add(1);
@@ -217,7 +218,8 @@ pub(super) fn check_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Forma
     verify_entry(payload, entry)
 }
 
-/// Reads the frame of a blob into the start of `frame`, which is never shortened: bytes of earlier frames may follow.
+/// Reads the frame of a blob into the start of `frame`. The buffer is never shortened, so bytes of earlier frames may
+/// follow.
 fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Stats) -> Result<()> {
     let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
     let len = entry.frame_len as usize;
@@ -233,9 +235,9 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
     Ok(())
 }
 
-/// Completes an entry with all facts about its blob, read from the blob's payload. An entry with a content hash is
-/// complete and returned unchanged. Facts that [`BlobDecoder::payload`] does not compare, such as the bounding box, are
-/// then trusted.
+/// Completes an entry with all facts about its blob, which are read from the blob's payload. An entry with a content
+/// hash is already complete, and is returned unchanged. Its facts are then trusted, even those that
+/// [`BlobDecoder::payload`] does not compare, such as the bounding box.
 pub(crate) fn completed_entry(
     mut entry: BlobEntry,
     payload: &[u8],
@@ -246,7 +248,7 @@ pub(crate) fn completed_entry(
     Ok(entry)
 }
 
-/// The Blob message in `frame`. Fails unless the frame is a data frame with the lengths that `entry` states.
+/// Returns the Blob message in `frame`. Fails unless the frame is a data frame with the lengths in `entry`.
 fn blob_in_frame<'a>(frame: &'a [u8], entry: &BlobEntry) -> Result<Blob<'a>, FormatError> {
     let frame = &frame[..entry.frame_len as usize];
     let misplaced = || stale_index("there is no data blob of that length");

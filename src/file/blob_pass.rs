@@ -24,7 +24,7 @@ impl WorkItem for FrameHead {
     }
 }
 
-/// An item with additional data, whose memory is not counted.
+/// An item with additional data. The memory for the additional data is not counted.
 impl<T: WorkItem, N: Send> WorkItem for (T, N) {
     const COUNTS_ROWS: bool = T::COUNTS_ROWS;
 
@@ -45,7 +45,7 @@ pub(crate) struct BlobPass<'f, 'c> {
 }
 
 impl<'f, 'c> BlobPass<'f, 'c> {
-    /// A pass that progress and statistics show as `name`.
+    /// Creates a pass that progress and statistics show as `name`.
     pub(crate) fn new(name: &'static str, input: &'f Input, ctx: &'c Context) -> Self {
         Self {
             pass: Pass::new(name, ctx),
@@ -54,7 +54,7 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         }
     }
 
-    /// As [`Pass::holding`]. For blobs, the factor applies to the length of the frame.
+    /// Sets the memory factor, as [`Pass::holding`] does. For blobs, it applies to the length of the frame.
     pub(crate) fn holding(self, memory_factor: u64) -> Self {
         Self {
             pass: self.pass.holding(memory_factor),
@@ -62,7 +62,7 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         }
     }
 
-    /// Runs `work` over the items on all cores and passes the results to `merge` in the order of the items. `init`
+    /// Calls `work` with each item on all cores, and calls `merge` with the results in the order of the items. `init`
     /// creates the scratch value of a worker.
     pub(crate) fn run<T: WorkItem, S, R: Send>(
         self,
@@ -77,8 +77,8 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         self.pass.run(items, init, work, merge)
     }
 
-    /// Runs `work` over the items of an iterator, as [`run`](Self::run) does. Progress is shown against the length of
-    /// the file.
+    /// Calls `work` with each item of an iterator, as [`run`](Self::run) does. Progress is shown relative to the length
+    /// of the file.
     pub(crate) fn run_stream<T: WorkItem, S, R: Send>(
         self,
         items: impl Iterator<Item = Result<T>> + Send,

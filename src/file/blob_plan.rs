@@ -1,5 +1,5 @@
-//! The contents of each blob of a file: from its table of contents, from per-blob indexes, or from one parallel pass
-//! over the blobs.
+//! Lists the contents of each blob of a file. They are known from the file's table of contents, from per-blob indexes,
+//! or from one parallel pass over the blobs.
 
 use super::blob_decoder::BlobDecoder;
 use super::blob_pass::BlobPass;
@@ -21,7 +21,7 @@ pub enum IndexKind {
     TableOfContents,
     /// An index in the BlobHeader of every blob.
     BlobIndexes,
-    /// No index: a blob lacks one, or the file has no data blobs.
+    /// No index. At least one blob lacks an index, or the file has no data blobs.
     None,
 }
 
@@ -53,7 +53,7 @@ impl IndexKind {
         })
     }
 
-    /// The name used in reports.
+    /// Returns the name that is used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TableOfContents => "table of contents",
@@ -63,25 +63,25 @@ impl IndexKind {
     }
 }
 
-/// The facts that a command needs about each blob.
+/// The facts about each blob that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanNeeds {
-    /// Offset and length. Other facts are available only if an index has them.
+    /// Offset and length. Other facts are included only if an index has them.
     Frames,
-    /// Offset, length, kinds, id range and number of objects, which every index has.
+    /// Offset, length, kinds, id range and number of objects. Every index has these facts.
     Ranges,
-    /// The facts of [`Ranges`](Self::Ranges), and whether the objects within the blob are in canonical order, which
-    /// per-blob indexes do not record.
+    /// The facts of [`Ranges`](Self::Ranges), and whether the objects within the blob are in canonical order. Per-blob
+    /// indexes do not record the order.
     Order,
     /// The same facts as for [`Order`](Self::Order), decoded from each blob. Indexes are ignored.
     Rescan,
 }
 
 impl PlanNeeds {
-    /// Whether an entry of an index has the needed facts. For [`Frames`](Self::Frames), this concerns entries of a
-    /// table of contents only: if one of them fails the test, [`BlobPlan::items`] walks over the frame headers and
-    /// accepts any entry.
+    /// Whether an entry of an index has the needed facts. For [`Frames`](Self::Frames), only the entries of a table of
+    /// contents are tested. If one of them fails, [`BlobPlan::items`] walks over the frame headers and accepts any
+    /// entry.
     fn are_met_by(self, entry: &BlobEntry) -> bool {
         match self {
             Self::Ranges => true,
@@ -91,7 +91,7 @@ impl PlanNeeds {
     }
 }
 
-/// An entry for each data blob of a file, in file order.
+/// A plan of a file. It has an entry for each data blob, in file order.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BlobPlan {
@@ -99,7 +99,7 @@ pub struct BlobPlan {
     pub entries: Vec<BlobEntry>,
 }
 
-/// A blob whose entry is to be added to a plan.
+/// A blob to add to a plan.
 pub(crate) enum PlanItem {
     /// The entry has all facts that are needed.
     Known(BlobEntry),
@@ -136,8 +136,8 @@ impl WorkItem for PlanItem {
 }
 
 impl BlobPlan {
-    /// Collects the entries of all blobs: from the table of contents, from per-blob indexes or, for blobs without a
-    /// sufficient index, by decoding them in one parallel pass.
+    /// Collects the entries of all blobs from the table of contents or from per-blob indexes. Blobs without a
+    /// sufficient index are decoded in one parallel pass.
     pub fn open(file: &PbfFile, needs: PlanNeeds, ctx: &Context) -> Result<Self> {
         if let Some(toc) = &file.toc
             && toc.entries.iter().all(|entry| needs.are_met_by(entry))
@@ -159,7 +159,7 @@ impl BlobPlan {
         Ok(Self { entries })
     }
 
-    /// The blobs of a file in file order, for a pass that processes each blob as soon as its entry is known.
+    /// Returns the blobs of a file in file order, for a pass that processes each blob as soon as its entry is known.
     pub(crate) fn items(
         file: &PbfFile,
         needs: PlanNeeds,
@@ -184,7 +184,7 @@ impl BlobPlan {
         let is_walk = |head: Result<FrameHead>| {
             head.is_ok_and(|head| matches!(item_of(head), PlanItem::Known(_)))
         };
-        // Headers are not read ahead if blobs have to be decoded, because these are read as a whole.
+        // Headers are not read ahead if blobs have to be decoded, because decoding reads whole blobs anyway.
         let reads_headers_only = file.frames().next().is_some_and(is_walk);
         let ahead = reads_headers_only
             .then(|| HeaderPrefetch::start(&file.input, file.data_start..file.data_end));
@@ -194,14 +194,14 @@ impl BlobPlan {
         }))
     }
 
-    /// The kinds of objects in the file, as far as the entries record them.
+    /// Returns the kinds of objects in the file, as far as the entries record them.
     pub fn kinds(&self) -> KindSet {
         self.entries
             .iter()
             .fold(KindSet::EMPTY, |kinds, entry| kinds.union(entry.kinds))
     }
 
-    /// The number of objects in the file, without the objects of blobs whose entries do not record it.
+    /// Returns the number of objects in the file. Blobs whose entries do not record it are not counted.
     pub fn count(&self) -> u64 {
         self.entries
             .iter()
@@ -214,14 +214,15 @@ impl BlobPlan {
         self.entries.iter().any(|entry| entry.flags.has(flag))
     }
 
-    /// The first blob whose first object precedes, in canonical order, an object of an earlier blob. A blob that
-    /// continues the versions of the last object does not count: see [`first_continued`](Self::first_continued).
+    /// Returns the first blob that is out of order: in canonical order, its first object precedes an object of an
+    /// earlier blob. Does not include a blob whose first object is another version of the last object so far; see
+    /// [`first_continued`](Self::first_continued).
     pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first < last)
     }
 
-    /// The first blob whose first object is also the last object, in canonical order, of the earlier blobs. The entries
-    /// do not show whether the versions of that object are in order.
+    /// Returns the first blob whose first object has the same kind and id as the last object, in canonical order, of
+    /// the earlier blobs. The entries do not show whether the versions of that object are in order.
     pub fn first_continued(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first == last)
     }
@@ -256,8 +257,8 @@ impl BlobPlan {
         Ok(())
     }
 
-    /// Fails as [`check_order`](Self::check_order) does, and also for a history or change file with several versions of
-    /// an object.
+    /// Fails if [`check_order`](Self::check_order) does. Also fails for a history or change file with several versions
+    /// of an object, unless [`Context::disorder`] accepts that.
     pub(crate) fn check_current(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
         self.check_order(file, ctx)?;
         let refuses = ctx.disorder == Disorder::Refuse && file.header.has(feature::HISTORY);
@@ -270,7 +271,7 @@ impl BlobPlan {
     }
 
     /// Whether the file is a history or change file with several versions of an object. Unless [`Context::disorder`] is
-    /// [`Disorder::Refuse`], a file with deleted objects is one, too.
+    /// [`Disorder::Refuse`], a file with deleted objects also counts as a history file.
     pub(crate) fn is_history(&self, file: &PbfFile, ctx: &Context) -> bool {
         let has_deleted = self.any(BlobFlags::DELETED);
         let is_accepted = ctx.disorder == Disorder::Refuse || !has_deleted;
@@ -278,14 +279,14 @@ impl BlobPlan {
             && !(is_accepted && self.has_each_object_once())
     }
 
-    /// The summary of a table of contents with these entries and `flags`. `None` unless each blob has objects of one
-    /// kind only, and all facts about each blob are known.
+    /// Returns the summary of a table of contents with these entries and `flags`. Returns `None` unless each blob has
+    /// objects of a single kind, and all facts about each blob are known.
     pub fn summary(&self, flags: TocFlags) -> Option<TocSummary> {
         TocSummary::of(&self.entries, self.is_sorted(), flags)
     }
 
-    /// Whether all objects are in canonical order; `None` if the entries do not show it, since a blob was not scanned
-    /// or continues the versions of an object of an earlier blob.
+    /// Whether all objects are in canonical order. Returns `None` if the entries do not show it, because a blob was not
+    /// scanned, or because it begins with another version of the last object of the earlier blobs.
     pub fn is_sorted(&self) -> Option<bool> {
         let scanned = |entry: &&BlobEntry| entry.flags.has(BlobFlags::SCANNED);
         let unsorted = |entry: &BlobEntry| !entry.flags.has(BlobFlags::SORTED);

@@ -1,4 +1,4 @@
-//! Blobs one by one as they come: from a stream, which is not read ahead, or from a file.
+//! Reads blobs one by one, from a stream, which is not read ahead, or from a file.
 
 use super::blob_decoder::check_entry;
 use crate::error::{Error, FormatError, Result};
@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The place of a blob, for errors.
+/// The position of a blob, for error messages.
 #[derive(Debug, Clone)]
 struct Place {
     path: Arc<Path>,
@@ -30,10 +30,10 @@ impl Place {
     }
 }
 
-/// Reads the blobs of a PBF file from a stream, one at a time, as they come. Nothing is read ahead, and nothing is
-/// kept: memory is that of one blob.
+/// Reads the blobs of a PBF file from a stream, one at a time, as they arrive. Nothing is read ahead, and only one blob
+/// is kept in memory.
 ///
-/// Blobs are compressed until [`DataBlob::decode`], so that they can be passed to other threads.
+/// Blobs stay compressed until [`DataBlob::decode`] is called, which may be on another thread.
 ///
 /// ```
 /// use pbfhogg::read::BlobStream;
@@ -50,18 +50,17 @@ impl Place {
 pub struct BlobStream<R> {
     stream: R,
     header: HeaderBlock,
-    /// The place of the next frame.
+    /// The position of the next frame.
     next: Place,
     has_failed: bool,
 }
 
 impl<R: Read> BlobStream<R> {
-    /// Reads the header of a stream.
+    /// Creates a reader of a stream, and reads the header blob.
     ///
     /// # Errors
     ///
-    /// The stream cannot be read, does not begin with the header blob of a PBF file, or requires a feature that is not
-    /// known.
+    /// The stream cannot be read, does not begin with the header blob of a PBF file, or requires an unknown feature.
     pub fn new(stream: R) -> Result<Self> {
         let mut blobs = Self {
             stream,
@@ -84,7 +83,7 @@ impl<R: Read> BlobStream<R> {
         Ok(blobs)
     }
 
-    /// The header of the file.
+    /// Returns the header of the PBF file.
     pub const fn header(&self) -> &HeaderBlock {
         &self.header
     }
@@ -115,7 +114,8 @@ impl<R: Read> BlobStream<R> {
         Ok(Some((header.kind, body)))
     }
 
-    /// Fills a buffer, and returns the number of bytes that came before the end of the stream.
+    /// Fills a buffer, and returns the number of bytes read. It is less than the length of the buffer only at the end
+    /// of the stream.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -167,18 +167,18 @@ impl<R: Read> Iterator for BlobStream<R> {
     }
 }
 
-/// A blob of objects as it is stored.
+/// A blob of objects as it is stored, that is, compressed.
 #[derive(Debug, Clone)]
 pub struct DataBlob {
     /// The Blob message.
     body: Vec<u8>,
     place: Place,
-    /// The entry by which the blob was chosen. The contents are compared with it.
+    /// The entry of the blob, if it was read from a file. [`decode`](Self::decode) compares the contents with it.
     entry: Option<BlobEntry>,
 }
 
 impl DataBlob {
-    /// The blob of an entry.
+    /// Creates the blob that `entry` describes. `body` is its Blob message.
     pub(super) fn new(body: Vec<u8>, path: Arc<Path>, entry: BlobEntry) -> Self {
         let place = Place {
             path,
@@ -231,7 +231,7 @@ pub struct DataBlock {
 }
 
 impl DataBlock {
-    /// Finds the strings and the messages of the block.
+    /// Parses the structure of the block, without decoding its objects.
     ///
     /// # Errors
     ///
@@ -240,8 +240,8 @@ impl DataBlock {
         Block::parse(&self.payload).map_err(|error| self.place.error(error))
     }
 
-    /// All objects, in order. Their strings are borrowed from the block. To visit objects without copies of their
-    /// lists, use [`Block::try_for_each`].
+    /// Returns all objects, in file order. Their strings are borrowed from the block. To visit objects without copying
+    /// their lists, use [`Block::try_for_each`].
     ///
     /// # Errors
     ///

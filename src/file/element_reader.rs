@@ -1,4 +1,4 @@
-//! Reading all objects of a file, on one core or on all.
+//! Reads all objects of a file, on one core or on all.
 
 use super::{BlobDecoder, BlobPass, DataBlob, PbfFile};
 use crate::error::{Error, FormatError, Result};
@@ -10,10 +10,10 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Reads the objects of a PBF file of any compression and order, with or without an index.
+/// Reads the objects of a PBF file with any compression and in any order, with or without an index.
 ///
-/// Methods take `&self` and can be called repeatedly: each call reads the file from its start. Memory is 8 MB, and 4 MB
-/// for each worker thread, independent of the length of the file.
+/// Methods take `&self`, and may be called repeatedly, because each call reads the file from its start. A reader uses 8
+/// MB of memory, and 4 MB more for each worker thread, independent of the length of the file.
 ///
 /// ```no_run
 /// use pbfhogg::{Element, ElementReader};
@@ -41,7 +41,7 @@ pub struct ElementReader {
 }
 
 impl ElementReader {
-    /// Opens a file; `-` is standard input. Methods that run in parallel use all cores.
+    /// Opens a file, or standard input if `path` is `-`. Methods that run in parallel use all cores.
     ///
     /// # Errors
     ///
@@ -50,7 +50,8 @@ impl ElementReader {
         Self::with_context(path, Context::default())
     }
 
-    /// Opens a file; `ctx` defines the number of threads, and the observer of progress and warnings.
+    /// Opens a file as [`from_path`](Self::from_path) does. `ctx` defines the number of threads, and the observer of
+    /// progress and warnings.
     ///
     /// # Errors
     ///
@@ -60,8 +61,8 @@ impl ElementReader {
         Ok(Self::of_file(PbfFile::of_input(input, &ctx)?, ctx))
     }
 
-    /// Copies a stream to an unnamed temporary file, which is then read. [`BlobStream`](super::BlobStream) reads a
-    /// stream as it comes.
+    /// Copies a stream to an unnamed temporary file, and opens that file. To read a stream without a copy, use
+    /// [`BlobStream`](super::BlobStream).
     ///
     /// ```
     /// # let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/table-version-1.osm.pbf"))?;
@@ -79,7 +80,7 @@ impl ElementReader {
         Ok(Self::of_file(PbfFile::of_input(input, &ctx)?, ctx))
     }
 
-    /// Reads a file that is open already.
+    /// Creates a reader for a file that is open already.
     pub fn of_file(file: PbfFile, ctx: Context) -> Self {
         Self {
             file,
@@ -90,14 +91,15 @@ impl ElementReader {
         }
     }
 
-    /// Restricts the reader to some kinds of objects. Blobs with other kinds only, according to an index, are not read.
+    /// Restricts the reader to the kinds of objects in `kinds`. Blobs that have only other kinds, according to an
+    /// index, are not read.
     #[must_use]
     pub fn kinds(self, kinds: KindSet) -> Self {
         Self { kinds, ..self }
     }
 
-    /// Restricts nodes to those within a box, its edges included, and leaves out deleted nodes. Blobs of nodes that lie
-    /// outside the box according to an index are not read. Ways and relations are not restricted.
+    /// Restricts the reader to nodes within a box, including its edges, and leaves out deleted nodes. Ways and
+    /// relations are not restricted. Blobs of nodes that lie outside the box, according to an index, are not read.
     #[must_use]
     pub fn nodes_within(self, bbox: Bbox) -> Self {
         Self {
@@ -106,8 +108,8 @@ impl ElementReader {
         }
     }
 
-    /// Restricts the reader to some objects. Blobs without these objects, according to an index, are not read. In a
-    /// sorted file with a table of contents, one blob is read for each id.
+    /// Restricts the reader to the objects in `ids`. Blobs that have none of these objects, according to an index, are
+    /// not read. In a sorted file with a table of contents, one blob is read for each id.
     ///
     /// ```no_run
     /// use pbfhogg::{ElementReader, ObjectId, ObjectKind};
@@ -134,19 +136,19 @@ impl ElementReader {
         }
     }
 
-    /// The decoded header blob of the file.
+    /// Returns the decoded header blob of the file.
     pub const fn header(&self) -> &HeaderBlock {
         &self.file.header
     }
 
-    /// The blobs that may contain selected objects, in file order. Each blob is read when the iterator reaches it, and
-    /// stays compressed until [`DataBlob::decode`].
+    /// Returns the blobs that may contain selected objects, in file order. Each blob is read when the iterator reaches
+    /// it, and stays compressed until [`DataBlob::decode`] is called.
     ///
-    /// A blob has all its objects, selected or not.
+    /// A blob contains all its objects, including those that are not selected.
     ///
     /// # Errors
     ///
-    /// The iteration ends after an error: the file cannot be read, or a blob is damaged.
+    /// The file cannot be read, or a blob is damaged. The iteration ends after an error.
     pub fn blobs(&self) -> impl Iterator<Item = Result<DataBlob>> + '_ {
         let path: Arc<Path> = self.file.input.path().into();
         let mut reader = BlobDecoder::new(&self.file.input, &self.ctx);
@@ -164,7 +166,7 @@ impl ElementReader {
         })
     }
 
-    /// The entries of the blobs that may contain selected objects, in file order.
+    /// Returns the entries of the blobs that may contain selected objects, in file order.
     fn entries(&self) -> Box<dyn Iterator<Item = Result<BlobEntry>> + Send + '_> {
         let is_wanted = |entry: &Result<BlobEntry>| match entry {
             Ok(entry) => self.may_select(entry),
@@ -202,7 +204,7 @@ impl ElementReader {
         let holds_nodes_alone = entry.kinds.single() == Some(ObjectKind::Node);
         match &self.bbox {
             Some(bbox) if holds_nodes_alone && !entry.bbox.is_empty() => {
-                // Other programs may round the coordinates of an index differently, by one unit of 1e-7 degree.
+                // Other programs may round the coordinates in an index differently, by one unit of 1e-7 degree.
                 let tolerance = i32::from(!entry.flags.has(BlobFlags::SCANNED));
                 entry.bbox.widened(tolerance).intersects(bbox)
             }
@@ -293,8 +295,8 @@ impl ElementReader {
         Ok(None)
     }
 
-    /// Calls `visit` with each object in file order, on the calling thread. Other threads read and decompress the
-    /// following blobs meanwhile.
+    /// Calls `visit` with each object in file order, on the calling thread. Concurrently, other threads read and
+    /// decompress the following blobs.
     ///
     /// # Errors
     ///
@@ -326,8 +328,9 @@ impl ElementReader {
         )
     }
 
-    /// Maps all objects on all cores and reduces the results. Objects within a blob, and then the blobs, are reduced in
-    /// file order: the result does not depend on the number of threads if `reduce` is associative.
+    /// Calls `map` with each object, on all cores, and reduces the results. The results within a blob, and then the
+    /// results of the blobs, are reduced in file order. If `reduce` is associative, the result does not depend on the
+    /// number of threads.
     ///
     /// # Errors
     ///
@@ -362,8 +365,8 @@ impl ElementReader {
         total.ok_or_else(|| Error::Internal("a reduction lost its result".into()))
     }
 
-    /// Folds all objects on all cores into states, at most one per thread, and returns the states. It is undefined
-    /// which blobs a state covers and in which order: the result of merging the states must not depend on that.
+    /// Folds all objects on all cores into states, at most one per thread, and returns the states. It is not specified
+    /// which blobs a state covers and in which order, so the result of merging the states must not depend on that.
     ///
     /// ```no_run
     /// use pbfhogg::ElementReader;
@@ -399,8 +402,8 @@ impl ElementReader {
         })
     }
 
-    /// Folds all objects as [`par_fold`](Self::par_fold) does, until `fold` fails. After that, threads finish the blobs
-    /// that they have begun, and begin no other.
+    /// Folds all objects as [`par_fold`](Self::par_fold) does, until `fold` fails. After that, threads finish their
+    /// current blobs, and start no others.
     ///
     /// ```no_run
     /// use pbfhogg::ElementReader;
@@ -421,8 +424,8 @@ impl ElementReader {
     ///
     /// # Errors
     ///
-    /// As [`for_each`](Self::for_each), and an error of `fold`: the first that occurs, which need not be the first in
-    /// the file.
+    /// As [`for_each`](Self::for_each), and an error of `fold`. It is the first error to occur, which need not be the
+    /// first in the file.
     pub fn par_try_fold<S: Send, E: From<Error> + Send>(
         &self,
         init: impl Fn() -> S + Sync,

@@ -1,5 +1,4 @@
-//! Finds the table of contents of a file that is being opened, compares the table with the file, and rejects a table
-//! that does not fit.
+//! Finds the table of contents when a file is opened, compares it with the file, and rejects a table that does not fit.
 
 use super::pbf_file::PbfFile;
 use crate::error::{Error, ErrorKind, FormatError, Result};
@@ -12,8 +11,8 @@ use crate::pbf::{
 };
 use crate::runtime::{Context, human_bytes};
 
-/// Maximum number of bytes of a table of contents that are read at a time. A frame is always shorter, so that each read
-/// has at least one complete frame.
+/// The maximum number of bytes of a table of contents that are read at a time. It exceeds the length of any frame, so
+/// each read has at least one complete frame.
 const MAX_READ_LEN: u64 = 48 << 20;
 
 impl PbfFile {
@@ -31,8 +30,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Removes the entries of blobs that are parts of tables about another file. A program that knows only tables of
-    /// version 1 copies such blobs, because it takes them for data blobs without objects.
+    /// Removes the entries of blobs that contain tables about another file. A program that knows only tables of version
+    /// 1 copies such blobs, because it mistakes them for data blobs without objects.
     fn drop_copied_tocs(&mut self) -> Result<()> {
         let Some(mut toc) = self.toc.take() else {
             return Ok(());
@@ -70,7 +69,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Whether the file has `file_len` bytes, and its last bytes name `start` as the offset of the table of contents.
+    /// Whether the file has `file_len` bytes, and its last bytes contain `start` as the offset of the table of
+    /// contents.
     pub(super) fn ends_with_toc_from(&self, start: u64, file_len: u64) -> Result<bool> {
         let mut tail = [0; TOC_TAIL_LEN];
         let offset = file_len.saturating_sub(TOC_TAIL_LEN as u64);
@@ -82,12 +82,13 @@ impl PbfFile {
     }
 
     /// Reads the table of contents from offset `start` to the end of the file. The inner result is an error if the
-    /// table is damaged, the outer one if the file cannot be read.
+    /// table is damaged. The outer result is an error if the file cannot be read.
     fn read_toc(&self, start: u64, ctx: &Context) -> Result<Result<Toc, FormatError>> {
         let mut reader = TocReader::default();
         let (mut frames, mut at) = (Vec::new(), start);
         while at < self.input.len() {
-            // A table of contents is stored uncompressed: reading it takes no more memory than its length in the file.
+            // A table of contents is stored uncompressed, so reading it needs no more memory than its length in the
+            // file.
             let len = (self.input.len() - at).min(MAX_READ_LEN);
             frames.resize(len as usize, 0);
             self.input.read_all_at(&mut frames, at)?;
@@ -131,13 +132,13 @@ impl PbfFile {
                 self.reject_toc(&problem);
                 self.data_end = start;
             }
-            // The last table belongs to another file, and so does the offset in it.
+            // The table at the end belongs to another file, and so does the offset in it.
             Err(_) => return self.handle_missing_toc(),
         }
         Ok(())
     }
 
-    /// Ends the data at offset `start`, if the frames from there on are a table of contents, though a damaged one.
+    /// Ends the data at offset `start`, if all frames from there on look like a damaged table of contents.
     fn exclude_damaged_toc(&mut self, start: u64) -> Result<()> {
         if self.is_toc_from(start)? {
             self.data_end = start;
@@ -145,8 +146,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Whether the frames from offset `start` to the end of the file look like a table of contents, damaged or not: the
-    /// first bytes of each frame contain the title of such a table.
+    /// Whether the frames from offset `start` to the end of the file look like a table of contents, which may be
+    /// damaged. They do if the first bytes of each frame contain the title of such a table.
     fn is_toc_from(&self, start: u64) -> Result<bool> {
         let mut at = start;
         while at < self.input.len() {
@@ -167,7 +168,7 @@ impl PbfFile {
 
     /// Handles a file that was written as a stream and does not end with its table of contents. If there are tables
     /// before the end, data was appended to the file, and these tables are not used. If the last frame is a damaged
-    /// table, it is excluded from the data. Otherwise the file was cut off, which is an error.
+    /// table, it is excluded from the data. Otherwise the file was truncated, which is an error.
     fn handle_missing_toc(&mut self) -> Result<()> {
         let (mut frames, mut last) = (self.frames(), None);
         for head in &mut frames {
@@ -179,7 +180,7 @@ impl PbfFile {
             return Ok(());
         }
         match last {
-            // The last frame is a table without a valid trailer, which would give the offset of the table.
+            // The last frame is a table without a valid trailer. The trailer would give the offset of the table.
             Some(start) if self.is_toc_from(start)? => {
                 self.reject_toc(&FormatError::new("it is damaged"));
                 self.data_end = start;
@@ -193,8 +194,8 @@ impl PbfFile {
         }
     }
 
-    /// Whether the file has `expected` bytes, as its header announces. A longer file gets a
-    /// [`toc_problem`](PbfFile::toc_problem); a shorter file is an error, since its end is missing.
+    /// Whether the file has `expected` bytes, the length that its table of contents or the header gives. If the file is
+    /// longer, sets [`toc_problem`](PbfFile::toc_problem). Fails if the file is shorter, because its end is missing.
     fn has_length(&mut self, expected: u64) -> Result<bool> {
         let found = self.input.len();
         if expected > found {
@@ -219,20 +220,20 @@ impl PbfFile {
         self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
     }
 
-    /// Whether the file can have the spatial layout that its table declares: it is not a history, and ways have
-    /// locations.
+    /// Whether the file can have the spatial layout that its table of contents declares, which requires that it is not
+    /// a history file, and that all ways have locations.
     fn may_be_spatial(&self, toc: &Toc) -> bool {
         self.may_declare_spatial() && toc.entries.iter().all(has_located_ways)
     }
 
-    /// Whether the header allows a spatial layout.
+    /// Whether the header allows a spatial layout, because it declares locations in ways and no history.
     pub(super) fn may_declare_spatial(&self) -> bool {
         let declares = |feature| self.header.has(feature);
         declares(feature::LOCATIONS) && !declares(feature::HISTORY)
     }
 
-    /// Uses `toc` if all of its entries are possible, and the data that it describes ends where the tables begin: at
-    /// `start`, or before it if there is a table of ids. Otherwise sets [`toc_problem`](PbfFile::toc_problem).
+    /// Uses `toc` if all its entries are possible, and the data that it describes ends where the tables begin. They
+    /// begin at `start`, or before it if there is a table of ids. Otherwise sets [`toc_problem`](PbfFile::toc_problem).
     fn take_toc(&mut self, toc: Toc, start: u64) {
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
         let fits = if toc.flags.id_table {
@@ -257,7 +258,7 @@ impl PbfFile {
     }
 }
 
-/// Whether the ways of a blob may all have locations, according to its entry. Ways without nodes need none.
+/// Whether all ways of a blob may have locations, according to its entry. Ways without nodes need no locations.
 fn has_located_ways(entry: &BlobEntry) -> bool {
     let counts = entry.statistics.as_ref();
     !entry.kinds.contains(ObjectKind::Way)
@@ -265,15 +266,15 @@ fn has_located_ways(entry: &BlobEntry) -> bool {
         || counts.is_some_and(|counts| counts.references == 0)
 }
 
-/// Whether a blob can have the properties that an entry states. A damaged table must not mislead plans or cause huge
-/// allocations.
+/// Whether a blob can have the properties in `entry`. The entries of a damaged table must not mislead plans or cause
+/// huge allocations.
 fn is_possible(entry: &BlobEntry) -> bool {
     (1..entry.frame_len).contains(&entry.header_len)
         && entry.frame_len < MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN
         && entry.payload_len <= MAX_PAYLOAD_LEN
         && entry.count <= MAX_PAYLOAD_LEN
         && entry.first_key() <= entry.last_key()
-        // Commands would skip a blob whose entry has no facts about its contents.
+        // Commands would skip a blob if its entry had no facts about its contents.
         && entry.is_indexed()
 }
 
@@ -285,7 +286,7 @@ mod tests {
     use crate::pbf::{Compression, FrameEncoder, HeaderBlock, Object, ObjectBody, feature};
     use crate::runtime::Context;
 
-    /// A way of two nodes with or without their locations, or a way without nodes.
+    /// Returns a way with the given node references, with or without locations.
     fn way(id: i64, refs: &[i64], is_located: bool) -> Object<'_> {
         let mut way = Object::way(id, refs, Vec::new());
         if is_located && let ObjectBody::Way { locations, .. } = &mut way.body {
@@ -294,7 +295,8 @@ mod tests {
         way
     }
 
-    /// The problem of a table of contents that declares a spatial layout, of a file with these ways, one in each blob.
+    /// Writes a file with one blob for each of `ways`, whose table of contents declares a spatial layout. Returns the
+    /// problem of the table when the file is opened.
     fn problem_of(ways: &[Object<'_>]) -> Option<String> {
         let directory = tempfile::tempdir().unwrap();
         let (path, ctx) = (directory.path().join("a.osm.pbf"), Context::default());

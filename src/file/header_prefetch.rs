@@ -1,8 +1,8 @@
-//! Reading the headers of frames into the page cache ahead of a walk over them.
+//! Reads the headers of frames into the page cache, ahead of a walk over them.
 //!
-//! The position of a frame follows from the header before it, so that a walk waits for the disk once per frame. Here
-//! several threads walk over other parts of the file at the same time. Their results are not used: the walk itself
-//! reads every header again, then from the page cache.
+//! The position of a frame depends on the header of the frame before it, so a walk waits for the disk once per frame.
+//! Several threads therefore walk over later parts of the file concurrently. Their results are not used. The walk
+//! itself reads every header again, but then from the page cache.
 
 use super::header_walker::HeaderWalker;
 use crate::io::Input;
@@ -12,19 +12,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-/// The number of parts of a file. The walk itself reads the first part, and each other part has a thread with one read
-/// in flight.
+/// The number of parts that a file is divided into. The walk itself reads the first part. Each other part has a thread,
+/// with one read in flight.
 const PARTS: u64 = 16;
-/// The minimum length of a file, in bytes, whose headers are read ahead.
+/// The minimum number of bytes for which headers are read ahead.
 const MIN_LEN: u64 = 256 << 20;
-/// The number of bytes that a thread searches for its first frame. Most frames are far shorter.
+/// The number of bytes in which a thread searches for its first frame. Most frames are far shorter.
 const SEARCH_LEN: u64 = 4 << 20;
 /// The number of bytes that are searched at a time.
 const CHUNK_LEN: usize = 256 << 10;
-/// The field `type` of a data frame, with which nearly all writers begin a BlobHeader.
+/// The field `type` of a data frame. Nearly all writers begin a BlobHeader with this field.
 const DATA_TYPE: &[u8] = b"\x0a\x07OSMData";
 
-/// Threads that read headers ahead, until this value is dropped.
+/// Threads that read headers ahead. Dropping the value stops them.
 #[derive(Debug)]
 pub(super) struct HeaderPrefetch {
     is_over: Arc<AtomicBool>,
@@ -32,8 +32,8 @@ pub(super) struct HeaderPrefetch {
 }
 
 impl HeaderPrefetch {
-    /// Reads the headers of the frames in a range of bytes. Does nothing for short ranges, and for an input that
-    /// bypasses the page cache.
+    /// Starts threads that read the headers of the frames in a range of bytes. Does nothing for short ranges, or for an
+    /// input that bypasses the page cache.
     pub(super) fn start(input: &Input, range: Range<u64>) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let len = range.end.saturating_sub(range.start);
@@ -47,7 +47,7 @@ impl HeaderPrefetch {
             let (input, is_over) = (input.clone(), Arc::clone(&is_over));
             let part = part(index)..part(index + 1);
             let read = move || read_headers(&input, part, &is_over);
-            // A thread that the system refuses only makes the walk slower.
+            // If a thread cannot be started, the walk is only slower.
             Builder::new().spawn(read).ok()
         });
         let threads = threads.collect();
@@ -64,8 +64,8 @@ impl Drop for HeaderPrefetch {
     }
 }
 
-/// Reads the headers of the frames that begin in a range of bytes, until `is_over`. Errors end the reading: the walk
-/// finds them, too.
+/// Reads the headers of the frames that begin in a range of bytes, until `is_over` is set. Errors end the reading, and
+/// are left to the walk, which meets them, too.
 fn read_headers(input: &Input, part: Range<u64>, is_over: &AtomicBool) {
     if let Some(start) = find_frame(input, part.start) {
         let mut heads = HeaderWalker::new(input, start..part.end);
@@ -73,8 +73,8 @@ fn read_headers(input: &Input, part: Range<u64>, is_over: &AtomicBool) {
     }
 }
 
-/// The offset of the first data frame at `from` or after it. `None` if there is none nearby, or if the input cannot be
-/// read. Accepts a candidate only if a valid frame or the end of the file follows it.
+/// Returns the offset of the first data frame at `from` or after it. Returns `None` if there is no frame nearby, or if
+/// the input cannot be read. Accepts a candidate only if it is followed by a valid frame or by the end of the file.
 fn find_frame(input: &Input, from: u64) -> Option<u64> {
     let mut chunk = vec![0; CHUNK_LEN + FRAME_PREFIX_LEN + DATA_TYPE.len()];
     for start in (from..from + SEARCH_LEN).step_by(CHUNK_LEN) {
@@ -97,7 +97,7 @@ fn find_frame(input: &Input, from: u64) -> Option<u64> {
     None
 }
 
-/// The end of the data frame at `offset`; `None` if there is none.
+/// Returns the end of the data frame at `offset`; `None` if there is no data frame.
 fn frame_end(input: &Input, offset: u64) -> Option<u64> {
     let mut head = [0; 96];
     let found = input.read_at(&mut head, offset).ok()?;

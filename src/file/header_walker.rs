@@ -1,4 +1,4 @@
-//! Walks over the frames of a file and reads their headers. Bodies are read only to recognise tables about the file.
+//! Walks over the frames of a file and reads their headers. Blobs are read only to recognise tables about the file.
 
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
@@ -8,21 +8,21 @@ use crate::pbf::{
 };
 use std::ops::Range;
 
-/// The number of bytes read per frame: enough for a BlobHeader with an index, and for the first bytes of the blob,
-/// which show whether it may be a table about the file.
+/// The number of bytes that are read per frame. They suffice for a BlobHeader with an index, and for the first bytes of
+/// the blob, which show whether it may be a table about the file.
 const PROBE: usize = 96;
 
 /// The header of a data frame.
 #[derive(Debug, Clone)]
 pub struct FrameHead {
-    /// An entry with offset, lengths and number of the frame, without facts about the contents of the blob.
+    /// An entry with the offset, the lengths and the number of the frame, without facts about the contents of the blob.
     pub entry: BlobEntry,
     /// The `indexdata` of the BlobHeader, if it has any.
     pub indexdata: Option<Vec<u8>>,
 }
 
-/// An iterator over the headers of the data frames of a file. Frames of unknown type and tables about the file
-/// are skipped. A second header frame is an error. The iterator ends after the first error.
+/// An iterator over the headers of the data frames of a file. Skips frames of unknown type, and tables about the file.
+/// A second header frame is an error. The iterator ends after the first error.
 #[derive(Debug)]
 pub struct HeaderWalker<'f> {
     input: &'f Input,
@@ -34,8 +34,8 @@ pub struct HeaderWalker<'f> {
 }
 
 impl<'f> HeaderWalker<'f> {
-    /// Walks the frames in `range`, in bytes of the file. The range must begin where the first frame after the header
-    /// frame begins.
+    /// Creates a walker over the frames in `range`, which is in bytes of the file. The range must begin at the start of
+    /// a frame. That frame gets number 1, which is right for the first frame after the header frame.
     pub const fn new(input: &'f Input, range: Range<u64>) -> Self {
         Self {
             input,
@@ -47,7 +47,7 @@ impl<'f> HeaderWalker<'f> {
         }
     }
 
-    /// The number of blobs of tables of contents that were skipped so far.
+    /// Returns the number of blobs that were skipped so far because they belong to a table of contents.
     pub(super) const fn tables(&self) -> u32 {
         self.tables
     }
@@ -81,7 +81,7 @@ impl<'f> HeaderWalker<'f> {
                 header.blob_len
             ))));
         }
-        // A long header leaves no room for the blob in the probe. Tables have short headers.
+        // If the header is long, the probe has no bytes of the blob. Tables have short headers.
         let blob_start = probe.get(header_len..).unwrap_or_default();
         let kind = match header.kind {
             BlobKind::Data
@@ -112,7 +112,7 @@ impl<'f> HeaderWalker<'f> {
         Ok(bytes)
     }
 
-    /// The error for the current frame.
+    /// Returns an error about the current frame.
     fn bad(&self, error: FormatError) -> Error {
         self.input
             .blob_error(u64::from(self.number), self.offset, error)
@@ -120,7 +120,8 @@ impl<'f> HeaderWalker<'f> {
 }
 
 impl HeaderWalker<'_> {
-    /// Whether the blob of the current frame is a part of a table about the file.
+    /// Whether the blob of the current frame belongs to a table about the file. Counts those that belong to a table of
+    /// contents.
     fn is_table(&mut self, header_len: usize, header: &BlobHeader<'_>) -> Result<bool> {
         let mut body = vec![0; header.blob_len as usize];
         let found = (self.input).read_at(&mut body, self.offset + header_len as u64)?;

@@ -1,4 +1,4 @@
-//! The table of ids of an open file, which names the blobs that may have an object.
+//! The table of ids of an open file. It lists the blobs that may contain each object.
 
 use super::pbf_file::PbfFile;
 use crate::error::{FormatError, Result};
@@ -10,7 +10,7 @@ use crate::pbf::{
 use crate::runtime::Context;
 use std::ops::Range;
 
-/// The maximum number of bytes of adjacent sections that are read at once, unless a single one is longer.
+/// The maximum number of bytes of adjacent sections that are read at once. A longer section is read alone.
 const READ_LEN: u64 = 4 << 20;
 
 /// The table of ids of a file.
@@ -19,13 +19,14 @@ pub(crate) struct IdTable<'f> {
     file: &'f PbfFile,
     /// The entries of the table of contents.
     entries: &'f [BlobEntry],
-    /// The range of the file that has the table.
+    /// The range of bytes of the file that contains the table.
     range: Range<u64>,
     directory: IdDirectory,
 }
 
 impl PbfFile {
-    /// Opens the table of ids; `None` if the file has none. Warns and returns `None` if the table cannot be used.
+    /// Opens the table of ids. Returns `None` if the file has no such table. Warns and returns `None` if the table
+    /// cannot be used.
     pub(crate) fn usable_id_table(&self, ctx: &Context) -> Result<Option<IdTable<'_>>> {
         if self.id_table_is_damaged.get().is_some() {
             return Ok(None);
@@ -34,8 +35,8 @@ impl PbfFile {
         Ok(opened.and_then(|opened| self.usable(opened, ctx)))
     }
 
-    /// Opens the table of ids; `None` if the file has none. The inner result is an error if the table is damaged, the
-    /// outer one if the file cannot be read.
+    /// Opens the table of ids. Returns `None` if the file has no such table. The inner result is an error if the table
+    /// is damaged. The outer result is an error if the file cannot be read.
     pub(crate) fn open_id_table(
         &self,
         ctx: &Context,
@@ -87,7 +88,8 @@ impl PbfFile {
         Ok(bytes)
     }
 
-    /// The value of `read`; `None` if it is an error, because the table of ids is damaged. Warns once per file.
+    /// Returns the value of `read`. If `read` is an error, the table of ids is damaged. In this case returns `None`,
+    /// and warns once per file.
     fn usable<T>(&self, read: Result<T, FormatError>, ctx: &Context) -> Option<T> {
         let warn = |problem: &FormatError| {
             if self.id_table_is_damaged.set(()).is_ok() {
@@ -106,26 +108,27 @@ impl PbfFile {
 }
 
 impl<'f> IdTable<'f> {
-    /// The entries of the table of contents. A blob has the number of its entry.
+    /// Returns the entries of the table of contents. The table of ids numbers a blob by the index of its entry.
     pub(crate) const fn entries(&self) -> &'f [BlobEntry] {
         self.entries
     }
 
-    /// The number that ties the table to the blobs of its file.
+    /// Returns the fingerprint of the blobs that the table was made for.
     pub(crate) const fn fingerprint(&self) -> u64 {
         self.directory.fingerprint
     }
 
-    /// The range of the file that has the table, if all sections can be read. Warns and returns `None` if one is
-    /// damaged.
+    /// Returns the range of bytes of the file that contains the table, if all sections can be read. Warns and returns
+    /// `None` if a section is damaged.
     pub(crate) fn sound_range(&self, ctx: &Context) -> Result<Option<Range<u64>>> {
         let read = self.read_all(ctx, |_, _| Ok(()))?;
         Ok(self.file.usable(read.map(|()| self.range.clone()), ctx))
     }
 
-    /// The offsets, ascending, of the blobs that may have an object for which `is_met` is true. `is_met` gets a kind,
-    /// and the first and the last id of a range in canonical order. Reads only the sections of the table that have such
-    /// a range. Warns and returns `None` if a section is damaged.
+    /// Returns the offsets, in ascending order, of the blobs that may contain an object for which `is_met` is true.
+    /// `is_met` is called with a kind and with the first and the last id of a range in canonical order. Reads only the
+    /// sections of the table that have a range for which `is_met` may be true. Warns and returns `None` if a section is
+    /// damaged.
     pub(crate) fn blobs(
         &self,
         is_met: impl Fn(ObjectKind, i64, i64) -> bool,
@@ -152,8 +155,8 @@ impl<'f> IdTable<'f> {
         Ok(self.file.usable(read.map(|()| offsets), ctx))
     }
 
-    /// Reads the ranges of all sections. The inner result is an error if the table is damaged, or the error of `take`;
-    /// the outer one is an error if the file cannot be read.
+    /// Calls `take` with each range of each section. The inner result is an error if the table is damaged or `take`
+    /// fails. The outer result is an error if the file cannot be read.
     pub(crate) fn read_all(
         &self,
         ctx: &Context,

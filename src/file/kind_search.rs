@@ -1,4 +1,4 @@
-//! The kinds of the blobs of a file without an index, when the header declares canonical order.
+//! Finds the kinds of the blobs of a file that has no index, if its header declares canonical order.
 
 use super::blob_decoder::BlobDecoder;
 use super::blob_plan::{BlobPlan, PlanItem, PlanNeeds};
@@ -9,10 +9,10 @@ use crate::runtime::Context;
 use std::ops::Range;
 
 impl BlobPlan {
-    /// The blobs of a file, for a command that asks only for their kinds. If the file has no index and its header
-    /// declares canonical order, a binary search finds the blobs at which kinds change; it decodes about 50 blobs of a
-    /// planet. The entry of a blob between two blobs of one kind then has [only the kind](BlobEntry::has_kinds_only).
-    /// If that is wrong, decoding the blob fails.
+    /// Makes a plan for a command that needs only the kinds of each blob. If the file has no index and its header
+    /// declares canonical order, a binary search finds the blobs at which the kinds change. It decodes about 50 blobs
+    /// of a planet file. The entry of a blob between two blobs of one kind then has [only the
+    /// kind](BlobEntry::has_kinds_only). If that kind is wrong, decoding the blob fails.
     pub(crate) fn of_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {
         let is_sorted = file.header.has(feature::SORTED) && !file.header.has(feature::HISTORY);
         if !is_sorted || file.toc.is_some() {
@@ -63,7 +63,7 @@ impl KindSearch {
         self.find(middle..inner.end)
     }
 
-    /// The entry of a blob, which is decoded if it has no index.
+    /// Returns the entry of a blob. Decodes the blob if its entry is not known.
     fn scan(&mut self, number: usize) -> Result<BlobEntry> {
         let item = &mut self.items[number];
         let taken = std::mem::replace(item, PlanItem::Known(BlobEntry::default()));

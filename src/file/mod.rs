@@ -1,4 +1,4 @@
-//! PBF files: opening, planning with an index, reading blobs, and writing new files.
+//! Opens PBF files, plans passes with an index, reads blobs, and writes new files.
 //!
 //! [`PbfFile`] opens a file, [`BlobPlan`] lists the contents of each of its blobs, [`BlobDecoder`] reads and
 //! decompresses blobs, and [`PbfWriter`] writes blobs and a table of contents. [`ElementReader`] is the entry point for

@@ -1,4 +1,4 @@
-//! Opening a PBF file: its header and its table of contents.
+//! Opens a PBF file, and reads its header and its table of contents.
 
 use super::header_walker::HeaderWalker;
 use crate::error::{Error, ErrorKind, FormatError, Result};
@@ -13,39 +13,39 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// An open PBF file: its header and, if it has a usable one, its table of contents.
+/// An open PBF file, with its header and its table of contents, if it has a usable one.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PbfFile {
-    /// The file.
+    /// The input that is read.
     pub input: Input,
     /// The decoded header blob.
     pub header: HeaderBlock,
-    /// The table of contents; `None` if the file has none, or none that fits the file.
+    /// The table of contents; `None` if the file has no table, or only one that does not fit the file.
     pub toc: Option<Toc>,
-    /// The summary of the table of contents, from the header; `None` if there is none, or if the table is not used. If
-    /// the file was opened for the summary alone, `toc` is `None`.
+    /// The summary of the table of contents, from the header; `None` if the header has no summary, or if the table of
+    /// contents is not used. If only the summary was needed to open the file, `toc` is `None`.
     pub(crate) summary: Option<Box<TocSummary>>,
     /// The reason why the file's table of contents is not used; `None` if the table is used or the file has none.
     pub toc_problem: Option<String>,
-    /// The changesets of the text that the file was converted from; `None` if there are none.
+    /// The changesets of the text input that the file was converted from; `None` if there are none.
     pub(crate) changesets: Option<Box<TextChangesets>>,
-    /// Offset in bytes of the first data frame.
+    /// The offset in bytes of the first data frame.
     pub data_start: u64,
-    /// Offset in bytes of the end of the last data frame. It is the offset of the table of contents if the file was
-    /// opened for the summary alone, and the length of the file if there is no table.
+    /// The offset in bytes of the end of the last data frame. If only the summary was needed to open the file, it is
+    /// the offset of the table of contents. If there is no table, it is the length of the file.
     pub data_end: u64,
-    /// The range of the file that has its table of ids; `None` if it has none, or if the table of contents was not
-    /// read.
+    /// The range of bytes of the file that contains its table of ids; `None` if there is no such table, or if the table
+    /// of contents was not read.
     pub(crate) id_table: Option<Range<u64>>,
-    /// Set when the table of ids turns out to be damaged, so that there is one warning.
+    /// Is set when the table of ids turns out to be damaged, so that there is only one warning.
     pub(crate) id_table_is_damaged: OnceLock<()>,
 }
 
-/// Changesets in a text that was converted to PBF, which cannot hold them.
+/// Changesets in a text input that was converted to PBF, which cannot hold changesets.
 #[derive(Debug)]
 pub(crate) struct TextChangesets {
-    /// The text.
+    /// The text input.
     pub text: Input,
     /// The number of changesets.
     pub count: u64,
@@ -56,13 +56,14 @@ pub(crate) struct TextChangesets {
 pub(crate) enum TocNeeds {
     /// The entries of all blobs.
     Entries,
-    /// The summary of the table. If the header has none, the table is read.
+    /// The summary of the table. The table itself is read only if the header has no summary.
     Summary,
 }
 
 impl PbfFile {
-    /// Whether the table of contents declares a spatial layout: the objects of each kind are in the order of a
-    /// space-filling curve, no object occurs twice, and entries have the boxes of ways and relations.
+    /// Whether the table of contents declares a spatial layout. In this layout, the objects of each kind are in the
+    /// order of a space-filling curve, no object occurs twice, and entries have the bounding boxes of ways and
+    /// relations.
     pub fn has_spatial_layout(&self) -> bool {
         self.toc.as_ref().is_some_and(|toc| toc.flags.spatial)
     }
@@ -74,7 +75,7 @@ impl PbfFile {
         Self::of_input(Input::open_in(path, ctx)?, ctx)
     }
 
-    /// Reads header and table of contents as [`open`](Self::open) does, from an input that is open already.
+    /// Reads the header and the table of contents of an input that is open already, as [`open`](Self::open) does.
     pub fn of_input(input: Input, ctx: &Context) -> Result<Self> {
         Self::read(input, TocNeeds::Entries, ctx)
     }
@@ -89,7 +90,7 @@ impl PbfFile {
         Ok(file)
     }
 
-    /// The headers of the data frames, in file order.
+    /// Returns an iterator over the headers of the data frames, in file order.
     pub fn frames(&self) -> HeaderWalker<'_> {
         HeaderWalker::new(&self.input, self.data_start..self.data_end)
     }
@@ -143,8 +144,8 @@ impl PbfFile {
     }
 }
 
-/// Reads the first frame of a file. Fails if the frame is not a header blob, or its lengths exceed the limits of the
-/// format.
+/// Reads the first frame of a file. Fails if the frame is not that of a header blob, or if its lengths exceed the
+/// limits of the format.
 fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     let bad = |source| input.blob_error(0, 0, source);
     let mut frame = input.start()?.to_vec();
@@ -176,18 +177,18 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// Whether a file that begins with `start` may begin with a frame: the first of the four bytes of a frame's length is
-/// 0, since a BlobHeader is shorter than 16 MiB.
+/// Whether a file whose first bytes are `start` may begin with a frame. The first of the four bytes of a frame's length
+/// is 0, because a BlobHeader is shorter than 16 MiB.
 fn is_like_pbf(start: &[u8]) -> bool {
     match start {
         [0, _, _, _, ..] => true,
-        // A file of less than four bytes, all of them 0, may be a PBF file that was cut off.
+        // A file with fewer than four bytes that are all 0 may be a truncated PBF file.
         _ => start.iter().all(|byte| *byte == 0),
     }
 }
 
-/// Fails if `start`, the beginning of the decompressed bytes of `input`, is that of a PBF file. A PBF file is read at
-/// any offset, so it must not be compressed as a whole.
+/// Fails if `start`, which is the beginning of the decompressed bytes of `input`, is that of a PBF file. A PBF file
+/// must not be compressed as a whole, because it is read at any offset.
 pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
     let is_pbf = matches!(start, [0, 0, 0, _, b'\n', 9, b'O', b'S', b'M', b'H', ..]);
     match FileCompression::of(input.start()?) {
@@ -204,8 +205,8 @@ pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
     }
 }
 
-/// The first bytes of a compressed input, decompressed; empty if they cannot be decompressed, which an error reports
-/// when the input is read.
+/// Returns the first bytes of a compressed input, decompressed. Returns no bytes if the input is not compressed, or if
+/// it cannot be decompressed, which is reported as an error when the input is read.
 fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
     let mut start = Vec::new();
     if FileCompression::of(input.start()?).is_some()
@@ -216,11 +217,11 @@ fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
     Ok(start)
 }
 
-/// The number of bytes by which the format of a file is recognised.
+/// The number of bytes at the start of a file that determine its format.
 const START_LEN: usize = 1024;
 
-/// The name of the OSM format other than PBF that begins with some bytes, and the function of the library that reads
-/// it.
+/// Returns the name of the OSM format, other than PBF, of a file whose first bytes are `start`, and the library
+/// function that reads this format.
 fn text_format(start: &[u8]) -> Option<(&'static str, &'static str)> {
     let start = &start[..start.len().min(START_LEN)];
     let has = |text: &[u8]| memchr::memmem::find(start, text).is_some();
@@ -234,7 +235,8 @@ fn text_format(start: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The likely format, by its first bytes, of a file that does not begin like a PBF; `None` if the bytes fit no format.
+/// Returns the likely format of a file that does not begin like a PBF file, by its first bytes; `None` if they fit no
+/// format.
 fn other_kind(start: &[u8]) -> Option<&'static str> {
     let is_text = || {
         let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
@@ -254,8 +256,8 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The likely format, by its first bytes, of a binary file in a format that this program does not read; `None` if the
-/// bytes fit no such format.
+/// Returns the likely format of a binary file, by its first bytes, if it is a format that this program does not read;
+/// `None` if they fit no such format.
 pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
     Some(match start {
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz data",
@@ -281,7 +283,7 @@ fn header_frame_len(frame: &[u8]) -> Result<usize, FormatError> {
     Ok(FRAME_PREFIX_LEN + message.len() + header.blob_len as usize)
 }
 
-/// The HeaderBlock message of the header blob in `frame`.
+/// Returns the HeaderBlock message of the header blob in `frame`.
 fn header_payload(frame: &[u8]) -> Result<Vec<u8>, FormatError> {
     let (_, blob) = BlobHeader::split(frame)?;
     let blob = Blob::parse(blob)?;

@@ -1,4 +1,4 @@
-//! Writes PBF files: frames and copied blobs in order, and a table of contents after them.
+//! Writes PBF files. Encoded frames and copied blobs are written in order, followed by a table of contents.
 
 use super::blob_decoder::BlobDecoder;
 use super::blob_plan::BlobPlan;
@@ -26,33 +26,36 @@ pub struct WriteOptions {
     /// Whether the user chose the compression. If so, a warning reports copied blobs, because they keep their
     /// compression.
     pub is_compression_explicit: bool,
-    /// Whether copied blobs with another compression are compressed again.
+    /// Whether copied blobs are recompressed if their compression differs from `compression`.
     pub recompress: bool,
-    /// Whether copied blobs are decompressed and compared with their content hashes before the output gets its name.
+    /// Whether copied blobs are decompressed and compared with their content hashes before the output gets its final
+    /// name.
     pub verify: bool,
     /// Whether the output gets a table of contents.
     pub toc: bool,
-    /// Whether every blob gets an index in its BlobHeader, for programs that read such indexes.
+    /// Whether each BlobHeader gets an index of its blob where that is possible, for programs that read such indexes.
     pub blob_index: bool,
-    /// The metadata fields that objects are written without. The attribute `visible` is always written.
+    /// The metadata fields that objects are written without. The attribute `visible` depends on `history` instead.
     pub without: InfoFields,
     /// Whether ways keep the locations of their nodes.
     pub way_locations: BlobLocations,
     /// Whether the output is a history file.
     pub history: BlobHistory,
-    /// Whether the bounding box in the header is computed from the entries of the blobs. A stream cannot have it.
+    /// Whether the bounding box in the header is computed from the blob entries. A stream cannot have such a box,
+    /// because its header is written first.
     pub box_of_data: bool,
-    /// Whether nodes are written as DenseNodes, which are smaller than nodes of their own.
+    /// Whether nodes are written as DenseNodes, which are smaller than single Node messages.
     pub dense_nodes: bool,
     /// Whether the table of contents declares a spatial layout ([`TocFlags::spatial`]).
     pub(crate) has_spatial_layout: bool,
-    /// Whether the output decodes blobs again, because it is text or changes the form of objects.
+    /// Whether the blobs that are passed to the output are decoded once more, because the output is text or changes the
+    /// form of objects.
     pub(crate) is_decoded_again: bool,
 }
 
 impl WriteOptions {
     /// Fails if the output decodes blobs again and a string of the block in `payload` is not UTF-8. Commands that edit
-    /// a block without reading its strings call this while the object and the blob are known.
+    /// a block without reading its strings call this method early, while an error can still name the blob.
     pub(crate) fn check_strings(&self, payload: &[u8]) -> Result<(), FormatError> {
         if self.is_decoded_again {
             check_strings(payload)
@@ -61,13 +64,13 @@ impl WriteOptions {
         }
     }
 
-    /// Whether objects are written in another form than they have in an input, so that no blob can be copied.
+    /// Whether objects are written in a form that differs from their form in the input, so that no blob can be copied.
     pub(crate) fn changes_objects(&self) -> bool {
         !self.without.is_empty() || self.way_locations == BlobLocations::Drop || !self.dense_nodes
     }
 
-    /// The options with all decisions made that depend on the inputs. `header` is the header of the output, as derived
-    /// from the inputs.
+    /// Resolves the options that depend on the inputs, and returns the result. `header` is the output header, as
+    /// derived from the inputs.
     pub(crate) fn for_header(self, header: &HeaderBlock) -> Self {
         let (is_located, is_history) =
             (header.has(feature::LOCATIONS), header.has(feature::HISTORY));
@@ -86,7 +89,7 @@ impl WriteOptions {
             ..self
         };
         Self {
-            // The blobs of a spatial layout must be written as they come.
+            // A spatial layout requires that its blobs are written unchanged.
             has_spatial_layout: self.has_spatial_layout && !decided.changes_objects(),
             ..decided
         }
@@ -110,7 +113,7 @@ pub enum BlobLocations {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum BlobHistory {
-    /// The output is a history file if an input is one, or if it has deleted objects.
+    /// The output is a history file if an input is one, or if deleted objects are written.
     #[default]
     Keep,
     /// The output is declared to be a history file.
@@ -144,11 +147,11 @@ impl Default for WriteOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Written {
-    /// Length of the file in bytes.
+    /// The size of the file in bytes.
     pub bytes: u64,
     /// The number of data blobs.
     pub blobs: u64,
-    /// The number of data blobs that were copied from an input unchanged.
+    /// The number of data blobs that were copied unchanged from an input.
     pub blobs_copied: u64,
     /// The number of objects; `None` if it is unknown for some copied blob.
     pub objects: Option<u64>,
@@ -166,19 +169,21 @@ struct PendingCopy {
     len: u64,
 }
 
-/// Length in bytes at which a pending copy is no longer extended: collecting more would delay writing to the disk.
+/// The size in bytes at which a pending copy is no longer extended, because collecting more would delay writing to the
+/// disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
-/// Minimum estimated length in bytes of an output whose header is padded so that copied blobs can share file system
-/// blocks with the input.
+/// If the estimated size of an output in bytes is at least this number, its header is padded. The padding lets copied
+/// blobs share file system blocks with the input.
 const MIN_ALIGNED_LEN: u64 = 1 << 20;
 
-/// Writes a PBF file from frames and blobs of input files, in order.
+/// Writes a PBF file from encoded frames and from blobs that are copied from input files, in the order in which they
+/// are passed.
 pub struct PbfWriter {
     output: Output,
     backend: Box<dyn Backend>,
     options: WriteOptions,
     header: HeaderBlock,
-    /// Length in bytes of the header frame, which is overwritten at the end.
+    /// The size in bytes of the header frame, which is overwritten at the end.
     header_len: usize,
     is_stream: bool,
     entries: Vec<BlobEntry>,
@@ -200,7 +205,7 @@ impl std::fmt::Debug for PbfWriter {
     }
 }
 
-/// The order of all objects written so far, as far as it is known.
+/// Whether all objects written so far are in canonical order, as far as it is known.
 #[derive(Debug, Clone, Copy, Default)]
 struct OrderSoFar {
     last: Option<TypeThenId>,
@@ -231,7 +236,7 @@ impl OrderSoFar {
 }
 
 impl PbfWriter {
-    /// Begins a file with a header. Frames come in the order of the file.
+    /// Creates a file that begins with `header`, with default options. Frames must be appended in file order.
     ///
     /// # Errors
     ///
@@ -241,7 +246,8 @@ impl PbfWriter {
         Self::create(target, header, options, size_hint, ctx)
     }
 
-    /// Creates a file. Fails if the file system has less free space than the number of bytes to copy in `size_hint`.
+    /// Creates a file. Fails if the file system has less free space than the [`copied`](SizeHint::copied) bytes of
+    /// `size_hint`, unless copies can share blocks with the input.
     pub fn create(
         target: OutputTarget,
         header: HeaderBlock,
@@ -258,7 +264,7 @@ impl PbfWriter {
         )
     }
 
-    /// Begins a file as [`create`](Self::create) does, in an output that is open already.
+    /// Begins a file like [`create`](Self::create), but in an output that is already open.
     pub(crate) fn with_output(
         output: OpenOutput,
         header: HeaderBlock,
@@ -326,7 +332,7 @@ impl PbfWriter {
             let frame = stream_header_frame(&self.header, self.options.toc);
             frame.map_err(|error| self.failed(&error))?
         } else {
-            // Padding that lets blobs share file system blocks is worth it only in outputs with many bytes.
+            // Padding that lets blobs share file system blocks is worth it only in large outputs.
             let alike = size_hint
                 .first_copy
                 .filter(|_| size_hint.bytes >= MIN_ALIGNED_LEN);
@@ -356,7 +362,7 @@ impl PbfWriter {
     pub fn copy(&mut self, input: &Input, entry: &BlobEntry) -> Result<()> {
         self.ctx.stats.blobs_copied.add(1);
         self.written.blobs_copied += 1;
-        // A blob that this run has decoded was compared with its entry at that time.
+        // A blob that was decoded earlier in this run was compared with its entry then.
         if self.options.verify && !entry.flags.has(BlobFlags::VERIFIED) {
             self.unverified.push((input.clone(), *entry));
         }
@@ -426,8 +432,8 @@ impl PbfWriter {
         self.entries.push(entry);
     }
 
-    /// Whether the file is to have a table of ids: its blobs are not in the order of ids, and it has a table of
-    /// contents.
+    /// Whether the file needs a table of ids. It does if it has a table of contents and a spatial layout, in which the
+    /// blobs are not in the order of ids.
     pub(crate) const fn wants_id_table(&self) -> bool {
         self.options.has_spatial_layout && self.options.toc
     }
@@ -526,8 +532,8 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Declares in the header the features that the blobs have. If the order of the objects is unknown, its declaration
-    /// stays as it was.
+    /// Declares in the header the features that the blobs have. If the order of the objects is unknown, the header
+    /// keeps its declaration of the order.
     fn declare_features(&mut self) {
         if let Some(sorted) = self.order.verdict() {
             self.header.set_optional(feature::SORTED, sorted);
@@ -544,8 +550,8 @@ impl PbfWriter {
         }
     }
 
-    /// Sets the box of the header to the box around all nodes. If that is not known, the header gets no box, and the
-    /// user is warned.
+    /// Sets the bounding box in the header to the box around all nodes. If the box is unknown, the header gets none,
+    /// and the user is warned.
     fn set_box_of_data(&mut self) {
         let holds_nodes = |entry: &&BlobEntry| entry.kinds.contains(ObjectKind::Node);
         let (mut unknown, mut around) = (0, Bbox::EMPTY);

@@ -14,8 +14,8 @@ pub enum ChangeAction {
 }
 
 impl ChangeAction {
-    /// The action that leads to an object: the deletion of an object that is not visible, the creation of a first
-    /// version, or else a modification.
+    /// Returns the action that results in this version of an object. It is a deletion if the object is not visible, a
+    /// creation for a visible version 1, and a modification otherwise.
     pub(crate) fn of(object: &Object<'_>) -> Self {
         match (object.info.visible, object.info.version) {
             (false, _) => Self::Delete,
@@ -24,7 +24,7 @@ impl ChangeAction {
         }
     }
 
-    /// The name of the section of an OsmChange document that has such changes.
+    /// The name of the section in an OsmChange document for changes with this action.
     pub(super) const fn section_name(self) -> &'static str {
         match self {
             Self::Create => "create",

@@ -24,7 +24,7 @@ pub struct Change {
     pub id: i64,
     /// The effect of the change on the object.
     pub action: ChangeAction,
-    /// Version of the object. `None` is newer than any version.
+    /// Version of the object. `None` counts as newer than any version.
     pub version: Option<u32>,
     /// Time of the version in seconds since 1970.
     pub timestamp: Option<i64>,
@@ -59,7 +59,7 @@ impl Span {
     }
 }
 
-/// The rule by which one of several changes of an object with the same version and time is kept.
+/// The rule that selects one of several changes of an object if they have the same version and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SameTime {
     /// Keeps the change that was read last.
@@ -91,9 +91,10 @@ impl Change {
         self.key == other.key && versions.is_some_and(|(one, two)| one != two)
     }
 
-    /// Whether this change replaces an object of the base file with the given version and time. It does if it has a
-    /// higher version, or the same version and is not older. An object without a version is always replaced; one
-    /// without a time is replaced by a change of the same version.
+    /// Whether this change replaces a base object, which is an object in the base file with the given version and time.
+    /// The change does if it has a higher version, or if it has the same version and is not older. A base object
+    /// without a version is always replaced. A base object without a time is also replaced by a change of the same
+    /// version.
     pub fn replaces(&self, version: Option<u32>, timestamp: Option<i64>) -> bool {
         let Some(base_version) = version else {
             return true;
@@ -112,7 +113,7 @@ impl Change {
         };
         match same_time {
             SameTime::LastRead => age(self).supersedes(age(kept), Unversioned::Newest),
-            // The result must not depend on the order of the files, so that a missing time needs a rank.
+            // The result must not depend on the order of the files, so a missing time needs a rank.
             SameTime::Existing => {
                 (self.rank(), self.precedence()) >= (kept.rank(), kept.precedence())
             }
@@ -138,7 +139,7 @@ pub struct ChangeSet {
     pub(super) tags: Vec<u32>,
     /// Node ids of ways, member ids of relations.
     pub(super) refs: Vec<i64>,
-    /// Kind and role (a string id) of each entry of `refs`. Nodes of ways have an empty entry: node, 0.
+    /// Kind and role (a string id) for each entry of `refs`. For a node of a way, the kind is node and the role is 0.
     pub(super) roles: Vec<(ObjectKind, u32)>,
     /// The locations of nodes of ways; `None` for nodes whose location the file does not give.
     pub(super) locations: Vec<Option<Location>>,
@@ -150,7 +151,7 @@ pub struct ChangeSet {
     pub(super) is_history: bool,
     /// The messages of the server that wrote the file (`<remark>`).
     pub(super) remarks: Vec<String>,
-    /// The number of objects that were left out because they are deleted in an editor.
+    /// The number of objects that were left out because the user of an editor deleted them.
     pub(super) deleted_in_editor: u64,
     /// The number of changesets that were left out.
     pub(super) changesets: u64,
@@ -188,7 +189,7 @@ impl ChangeSet {
         &self.remarks
     }
 
-    /// The number of objects that were left out because they are deleted in an editor (`action="delete"`).
+    /// The number of objects that were left out because the user of an editor deleted them (`action="delete"`).
     pub const fn deleted_in_editor(&self) -> u64 {
         self.deleted_in_editor
     }
@@ -262,7 +263,8 @@ impl ChangeSet {
         });
     }
 
-    /// The indexes of the changes between two keys, both included, in a set in canonical order.
+    /// Returns the indexes of the changes from key `first` to key `last`, both included. The set must be in canonical
+    /// order.
     pub fn range(&self, first: TypeThenId, last: TypeThenId) -> Range<usize> {
         let start = self.changes.partition_point(|change| change.key < first);
         let end = self.changes.partition_point(|change| change.key <= last);
@@ -305,8 +307,8 @@ impl ChangeSet {
             .map(|(id, _)| id)
     }
 
-    /// Replaces the locations of the nodes of all created and modified ways by the results of `find`, which gets the id
-    /// of each node and its location in the change file. Other changes lose their locations of nodes.
+    /// Sets the node locations of all created and modified ways to the results of `find`. Calls `find` with the id of
+    /// each node and its location in the change file. Removes the node locations of all other changes.
     pub(crate) fn set_way_locations(
         &mut self,
         mut find: impl FnMut(i64, Option<Location>) -> Option<Location>,
@@ -393,14 +395,15 @@ impl Change {
         self.key.0
     }
 
-    /// The location that the change gives its node; `None` for other kinds, for a deletion, and for a location outside
-    /// of the world.
+    /// The location that the change gives its node; `None` for other kinds, for a deletion, and for a location that is
+    /// not on earth.
     pub fn location(&self) -> Option<Location> {
         ChangeSet::location(self)
     }
 }
 
-/// A change that a parser is reading. Its tags, refs and locations are the last entries of the lists of the set.
+/// A change that a parser is reading. Its tags, refs and locations are the last entries in the lists of the
+/// [`ChangeSet`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draft {
     pub kind: ObjectKind,
@@ -420,8 +423,8 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// A draft without content. The tags, refs and locations that are appended to the lists of `set` after this call
-    /// belong to the draft.
+    /// Returns a draft without content. The tags, refs and locations that are appended to the lists of `set` after this
+    /// call belong to the draft.
     pub(super) fn new(set: &mut ChangeSet, kind: ObjectKind, action: ChangeAction) -> Self {
         Self {
             kind,
@@ -441,7 +444,7 @@ impl Draft {
     }
 }
 
-/// Fails if a list or the text of all strings is longer than 32 bits can address.
+/// Fails if a list, or the total text of the strings, is longer than 32 bits can address.
 fn check_lens(strings: &StringPool, lens: [usize; 3]) -> Result<(), String> {
     if strings.text_len() > u32::MAX as usize {
         return Err("more than 4 GB of distinct text".to_owned());
@@ -454,8 +457,8 @@ fn check_lens(strings: &StringPool, lens: [usize; 3]) -> Result<(), String> {
 }
 
 impl ChangeSet {
-    /// Appends the change of a draft. A draft that [is left out](Draft::is_left_out) is only counted, and its list
-    /// entries are removed. Fails if the lists or strings become longer than 32 bits can address.
+    /// Appends the change in a draft. If the draft [is left out](Draft::is_left_out), only counts it and removes its
+    /// list entries. Fails if the lists or strings become longer than 32 bits can address.
     pub(super) fn finish(&mut self, draft: &Draft) -> Result<(), String> {
         if draft.is_left_out {
             self.tags.truncate(draft.tags_start);

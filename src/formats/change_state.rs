@@ -1,4 +1,4 @@
-//! Replication states: those before and after a change file, and that of the data it is applied to.
+//! Replication states before and after a change file, and of the data to which it is applied.
 
 use super::document_header::{DocumentHeader, Replication};
 use crate::osm::format_timestamp;
@@ -10,7 +10,8 @@ use std::fmt;
 pub struct ChangeState {
     /// The URL of the server; `None` if the change file does not have it.
     pub url: Option<String>,
-    /// The state before the changes. By default, the sequence number is one less than that after the changes.
+    /// The state before the changes. If the change file does not give it, its sequence number is one less than that of
+    /// the state after the changes.
     pub before: Replication,
     /// The state after the changes.
     pub after: Replication,
@@ -21,13 +22,13 @@ pub struct ChangeState {
 pub(crate) struct DataState {
     /// The URL of the server.
     pub url: Option<String>,
-    /// The last change file that the data contains, and the time up to which it contains all changes.
+    /// The sequence number of the last change file in the data, and the time up to which the data contains all changes.
     pub state: Replication,
 }
 
 impl ChangeState {
-    /// The states of a change file, from its header or, if that has none, from the state file beside it. `None` if
-    /// neither has a state.
+    /// Returns the states of a change file. Values that its header lacks come from `sidecar`, the state file beside it.
+    /// `None` if neither has a state.
     pub(super) fn of(header: &DocumentHeader, sidecar: Option<Replication>) -> Option<Self> {
         let beside = sidecar.unwrap_or_default();
         let after = Replication {
@@ -45,7 +46,7 @@ impl ChangeState {
         })
     }
 
-    /// Whether these changes include all changes from a state of data up to the state after them.
+    /// Whether these changes include everything that happened between the state of `data` and the state after them.
     fn continues(&self, data: &DataState) -> bool {
         let is_later =
             |new: Option<i64>, old: Option<i64>| new.zip(old).is_none_or(|(n, o)| n >= o);
@@ -64,7 +65,7 @@ impl ChangeState {
         }
     }
 
-    /// Whether the data includes the changes already.
+    /// Whether `data` already includes the changes.
     fn is_in(&self, data: &DataState) -> bool {
         let is_in = |new: Option<i64>, old: Option<i64>| new.zip(old).is_some_and(|(n, o)| n <= o);
         let (new, old) = (&self.after, &data.state);
@@ -85,8 +86,8 @@ impl ChangeState {
         urls.is_none_or(|(one, other)| is_same_server(one, other))
     }
 
-    /// The states before and after the changes of several files. `None` if the files do not follow each other, or come
-    /// from several servers.
+    /// Joins the states of several change files to the state before the first and the state after the last. `None` if
+    /// the files do not follow each other, or come from several servers.
     pub(crate) fn joined(states: &[Self]) -> Option<Self> {
         let ordered = in_order(states);
         let (first, rest) = ordered.split_first()?;
@@ -107,7 +108,7 @@ impl ChangeState {
     }
 }
 
-/// The state after the changes: `sequence 4711 of 2026-11-20T00:00:00Z`.
+/// Displays the state after the changes, as in `sequence 4711 of 2026-11-20T00:00:00Z`.
 impl fmt::Display for ChangeState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.result().state.fmt(f)
@@ -136,8 +137,8 @@ fn in_order(states: &[ChangeState]) -> Vec<&ChangeState> {
 }
 
 impl DataState {
-    /// Advances the state by change files in any order. A change file advances it only if it continues the data.
-    /// Returns the change files that neither continue the data nor are included in it.
+    /// Advances the state by change files, which may be in any order. A change file counts only if it continues the
+    /// data. Returns the change files that neither continue the data nor are included in it.
     pub(crate) fn with<'c>(&mut self, changes: &'c [ChangeState]) -> Vec<&'c ChangeState> {
         self.add(in_order(changes).into_iter())
     }
@@ -173,7 +174,7 @@ mod tests {
         }
     }
 
-    /// A change file of a server, without its URL.
+    /// The states of a change file that does not give the URL of its server.
     fn step(sequence: i64, timestamp: i64) -> ChangeState {
         let header = DocumentHeader {
             replication: replication(sequence, timestamp),
@@ -189,7 +190,7 @@ mod tests {
         }
     }
 
-    /// The state of data with changes, and the number of changes that do not continue it.
+    /// Returns the state of data after `changes`, and the number of changes that do not continue the data.
     fn with(
         url: Option<&str>,
         state: Replication,
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(on_base(&[]), (base(), 0));
         let next = [step(74, 7400), at(URL, step(73, 7300))];
         assert_eq!(on_base(&next), (replication(74, 7400), 0));
-        // The time is known as far as it is written.
+        // A change file without a time keeps the time of the data.
         assert_eq!(
             on_base(&[at(
                 &format!("{URL}/"),
@@ -222,7 +223,7 @@ mod tests {
             )]),
             (replication(73, 7200), 0)
         );
-        // The data has it, or has more.
+        // The data includes the changes already.
         assert_eq!(on_base(&[step(72, 7200), step(60, 6000)]), (base(), 0));
         // A gap, another server, and numbers of another server.
         assert_eq!(on_base(&[step(74, 7400)]), (base(), 1));
@@ -236,7 +237,7 @@ mod tests {
         );
         assert_eq!(on_base(&[step(73, 300)]), (base(), 1));
         assert_eq!(on_base(&[step(7, 7300)]), (base(), 1));
-        // A state of which nothing is known.
+        // The state of the data is unknown, wholly or in part.
         let none = || replication(None, None);
         assert_eq!(with(None, none(), &[step(73, 7300)]), (none(), 1));
         assert_eq!(

@@ -53,14 +53,15 @@ pub struct Comment {
     pub text: String,
 }
 
-/// The number of bytes at the start of a decompressed text in which its first object is searched.
+/// The number of bytes at the start of a decompressed document that are searched for its first object.
 const PROBE_LEN: u64 = 1 << 16;
 
-/// Whether the first object of a text is a changeset. Searches only the start of the text, [`PROBE_LEN`] bytes.
+/// Whether the first object of a text file is a changeset. Searches only the first [`PROBE_LEN`] bytes of the
+/// decompressed document.
 pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool> {
     let mut start = Vec::new();
     let mut text = decoded(input)?.take(PROBE_LEN);
-    // Errors are ignored here: damage is reported when the whole text is read.
+    // Errors are ignored, because damage is reported when the whole document is read.
     let _ = text.read_to_end(&mut start);
     Ok(match format {
         TextFormat::OsmChange | TextFormat::Debug | TextFormat::O5m | TextFormat::O5c => false,
@@ -82,8 +83,8 @@ pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool
     })
 }
 
-/// Calls `take` with each changeset of a text, in file order. Skips nodes, ways and relations, and returns whether the
-/// text has any.
+/// Calls `take` with each changeset of a text file, in file order. Skips nodes, ways and relations, and returns whether
+/// the file has any.
 pub fn read_changesets(
     input: &Input,
     format: TextFormat,
@@ -98,7 +99,8 @@ pub fn read_changesets(
     }
 }
 
-/// The document header of a file of changesets: the attributes of the root element. OPL has none.
+/// Reads the document header of a changeset file from the attributes of the root element. Returns the default for
+/// formats other than XML.
 pub(crate) fn changeset_header(input: &Input, format: TextFormat) -> Result<DocumentHeader> {
     if !matches!(format, TextFormat::Osm | TextFormat::OsmChange) {
         return Ok(DocumentHeader::default());
@@ -200,7 +202,7 @@ pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
     Ok(found)
 }
 
-/// The bounding box with the given western, southern, eastern and northern edge; `None` if an edge is missing.
+/// Returns the bounding box with the given western, southern, eastern and northern edges; `None` if an edge is missing.
 fn bbox_of(sides: [Option<i32>; 4]) -> Option<Bbox> {
     let [min_lon_e7, min_lat_e7, max_lon_e7, max_lat_e7] = sides;
     Some(Bbox {
@@ -247,7 +249,7 @@ struct XmlParser {
     changeset: Changeset,
     depth: usize,
     is_open: bool,
-    /// Whether there was a node, way or relation.
+    /// Whether the document had a node, way or relation so far.
     has_objects: bool,
     /// Whether the parser is inside the `<text>` element of a comment.
     in_text: bool,

@@ -1,4 +1,5 @@
-//! Checksums of objects, with the same values as osmium: the CRC-32 of the attributes in binary form.
+//! Checksums of objects and changesets. A checksum is the CRC-32 of the attributes in binary form, and equals that of
+//! osmium.
 
 use super::changesets::Changeset;
 use crate::osm::{Location, ObjectKind};
@@ -8,7 +9,7 @@ use crc32fast::Hasher;
 /// The coordinate of an undefined location, in units of 1e-7 degree.
 const NOWHERE: i32 = i32::MAX;
 
-/// Adds an object to a checksum. The checksum of a file is that of its objects one after the other.
+/// Adds an object to a checksum. The checksum of a file is the result of adding its objects one after the other.
 pub(crate) fn add_object(sum: &mut Hasher, object: &Object<'_>) {
     let info = &object.info;
     sum.update(&object.id.to_le_bytes());

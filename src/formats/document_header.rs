@@ -16,13 +16,13 @@ pub struct Replication {
 pub struct DocumentHeader {
     /// The replication state of the data.
     pub replication: Replication,
-    /// The replication state before a change file, as far as its header has it.
+    /// The replication state before a change file, as far as the header of the change file gives it.
     pub previous: Replication,
     /// The URL from which change files for the data can be downloaded.
     pub replication_url: Option<String>,
     /// The name of the program that wrote the file.
     pub generator: Option<String>,
-    /// The facts that PBF cannot store.
+    /// The facts in the header of a text file that PBF cannot store.
     pub(crate) text: TextFacts,
 }
 
@@ -40,7 +40,7 @@ impl Replication {
 }
 
 impl DocumentHeader {
-    /// The document header for the header of a PBF file.
+    /// Converts the header of a PBF file to a document header.
     pub fn of(header: &HeaderBlock) -> Self {
         Self {
             replication: Replication {
@@ -70,7 +70,8 @@ impl DocumentHeader {
         }
     }
 
-    /// Adds the header of another file: the newer state, all boxes, and values that this header lacks.
+    /// Adds the header of another file. Keeps the newer state and the boxes of both headers. If both headers have some
+    /// other value, keeps that of this header.
     pub(super) fn add(&mut self, other: Self) {
         self.replication.add(&other.replication);
         self.replication_url = self.replication_url.take().or(other.replication_url);

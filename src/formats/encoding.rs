@@ -1,4 +1,4 @@
-//! Text in other encodings than UTF-8: XML documents that declare one, and UTF-16.
+//! Decoding text in encodings other than UTF-8, which are UTF-16 and the encodings that XML documents declare.
 
 use crate::error::{Error, Result};
 use crate::file::refuse_compressed_pbf;
@@ -7,14 +7,14 @@ use encoding_rs::{Decoder, DecoderResult, Encoding, REPLACEMENT, UTF_8, UTF_16BE
 use memchr::memmem;
 use std::io::{self, Cursor, Read};
 
-/// The number of bytes at the start of a text in which the declaration of its encoding is searched.
+/// The number of bytes at the start of a document that are searched for the declaration of its encoding.
 const PROBE_LEN: u64 = 1024;
 /// The number of bytes that are decoded at a time.
 const INPUT_LEN: usize = 16 << 10;
 
-/// A reader of the decompressed text of an input, in UTF-8. The byte order mark or, without one, the XML declaration
-/// shows whether the text has another encoding and is converted. Reading converted text fails at invalid bytes; other
-/// text is passed on unchecked.
+/// Returns a reader of the decompressed text of an input in UTF-8. Text in another encoding is converted. The byte
+/// order mark or, without one, the XML declaration shows the encoding. Reading converted text fails at invalid bytes.
+/// Text that is not converted is passed on unchecked.
 pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
     let mut bytes = decompressed(input)?;
     let mut start = Vec::new();
@@ -39,7 +39,8 @@ pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
     })
 }
 
-/// Whether a text is in UTF-16: it begins with a byte order mark, or with `<`.
+/// Whether a document is in UTF-16, which means that it begins with the byte order mark of UTF-16 or with a `<` of two
+/// bytes.
 pub(super) const fn is_utf16(start: &[u8]) -> bool {
     matches!(
         start,
@@ -47,16 +48,16 @@ pub(super) const fn is_utf16(start: &[u8]) -> bool {
     )
 }
 
-/// The conversion of a text to UTF-8.
+/// The conversion of text to UTF-8.
 enum Coding {
     Utf8,
-    /// ISO 8859-1: a byte is a code point. `encoding_rs` treats the label as Windows-1252, as web browsers do, but XML
-    /// does not.
+    /// ISO 8859-1, in which each byte is a code point. `encoding_rs` treats the label as Windows-1252, as web browsers
+    /// do, but XML does not.
     Latin1,
     Other(Decoder),
 }
 
-/// The conversion of a text that begins with `start`. The error is a message for the user.
+/// Determines the conversion of a document that begins with `start`. The error is a message for the user.
 fn coding(start: &[u8]) -> Result<Coding, String> {
     let utf16 =
         |encoding: &'static Encoding| Ok(Coding::Other(encoding.new_decoder_with_bom_removal()));
@@ -89,7 +90,7 @@ fn coding(start: &[u8]) -> Result<Coding, String> {
     }
 }
 
-/// The encoding that the XML declaration at the start of a text names.
+/// Returns the name of the encoding in the XML declaration at the start of a document.
 fn declared(start: &[u8]) -> Option<&str> {
     let behind = start.strip_prefix(b"<?xml")?;
     let declaration = behind.get(..memmem::find(behind, b"?>")?)?;
@@ -101,7 +102,7 @@ fn declared(start: &[u8]) -> Option<&str> {
     Some(label)
 }
 
-/// A reader that fails once, and then is at its end.
+/// A reader that fails once, and is at its end afterwards.
 struct Failing(Option<io::Error>);
 
 impl Read for Failing {
@@ -110,7 +111,7 @@ impl Read for Failing {
     }
 }
 
-/// The state of a decoder after the last part of the text.
+/// The state of a [`Decoding`] after the part of the text that it decoded last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Reading,
@@ -120,7 +121,7 @@ enum State {
     Failed,
 }
 
-/// Reads a text as UTF-8.
+/// Reads text in another encoding and converts it to UTF-8.
 struct Decoding<R> {
     bytes: R,
     coding: Coding,

@@ -6,7 +6,7 @@ use crate::io::{FileCompression, Input};
 use std::io::Read;
 use std::path::Path;
 
-/// The length of the magic of o5m and o5c in bytes: a reset, and a dataset with the name of the format.
+/// The length in bytes of the magic of o5m and o5c, which is a reset followed by a dataset with the name of the format.
 pub(super) const O5M_MAGIC_LEN: usize = 7;
 
 /// A format for OSM data other than PBF. Most are text.
@@ -15,15 +15,15 @@ pub(super) const O5M_MAGIC_LEN: usize = 7;
 pub enum TextFormat {
     /// OSM XML (`<osm>`): objects are children of the root element.
     Osm,
-    /// OsmChange XML (`<osmChange>`): objects are in sections that tell the kind of change.
+    /// OsmChange XML (`<osmChange>`): objects are in sections that show the kind of change.
     OsmChange,
     /// OPL: each line is an object.
     Opl,
-    /// Text for people, with a line for each attribute. It is written only: no reader accepts it.
+    /// Text for people, with a line for each attribute. It can be written, but not read.
     Debug,
-    /// o5m, which is binary. It is read only.
+    /// o5m, which is binary. It can be read, but not written.
     O5m,
-    /// Change files in the form of o5m. They are read only.
+    /// o5c, which are the change files of o5m. They can be read, but not written.
     O5c,
 }
 
@@ -37,7 +37,7 @@ impl TextFormat {
         }
     }
 
-    /// The name of a file of this format in messages, with its article: `an OPL file`.
+    /// The name of a file of this format in messages, with its article, such as `an OPL file`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OsmChange => "an OsmChange file",
@@ -64,7 +64,7 @@ impl TextFormat {
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const PROBE_LEN: u64 = 1 << 16;
         let start = input.start()?;
-        // An OPL file without objects is empty: only its name shows the format.
+        // An OPL file without objects is empty, so only its name shows the format.
         let empty = names_opl(input.path()).then_some(Self::Opl);
         if start.is_empty() {
             return Ok(empty);
@@ -75,7 +75,8 @@ impl TextFormat {
         let mut start = Vec::new();
         let read = decoded(input)?.take(PROBE_LEN).read_to_end(&mut start);
         match (Self::of_text(&start), read) {
-            // The format is known although the text is damaged further on: reading the text will report the damage.
+            // The format is known, although the file is damaged further on. The damage is reported when the file is
+            // read.
             (Some(format), _) => Ok(Some(format)),
             (None, Ok(_)) if start.is_empty() => Ok(empty),
             (None, Ok(_)) => Ok(None),

@@ -1,4 +1,4 @@
-//! Header options: pairs of name and value, with the names of osmium.
+//! Header options, which are pairs of a name and a value. The names are those of osmium.
 
 use super::document_header::DocumentHeader;
 use crate::osm::format_timestamp;
@@ -20,7 +20,7 @@ pub(crate) fn header_options(header: &HeaderBlock) -> Vec<(String, String)> {
     option("osmosis_replication_base_url", document.replication_url);
     option("osmosis_replication_sequence_number", sequence);
     option("osmosis_replication_timestamp", time.clone());
-    // The features of a text input are those of the temporary PBF file that it was converted to.
+    // The features in the header of a text input describe the temporary PBF file to which it was converted.
     if !header.is_converted {
         let has = |feature, value: &str| header.has(feature).then(|| value.to_owned());
         option("pbf_dense_nodes", has(feature::DENSE_NODES, "true"));
@@ -36,7 +36,7 @@ pub(crate) fn header_options(header: &HeaderBlock) -> Vec<(String, String)> {
     options
 }
 
-/// Whether a header declares several versions of objects. Of the text formats, only change files do.
+/// Whether a header declares that objects may have several versions. Of the text formats, only change files do.
 pub(crate) fn declares_history(header: &HeaderBlock) -> bool {
     if header.is_converted {
         header.text.is_change

@@ -70,7 +70,8 @@ pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<C
     read_changes(paths, SameTime::LastRead, ctx)
 }
 
-/// Reads change files as [`read_change_files`] does, with the rule `same_time` for changes of equal versions and times.
+/// Reads change files like [`read_change_files`], but with the rule `same_time` for changes with equal versions and
+/// times.
 pub(crate) fn read_changes<P: AsRef<Path>>(
     paths: &[P],
     same_time: SameTime,
@@ -91,12 +92,12 @@ pub(crate) fn read_changes<P: AsRef<Path>>(
 #[derive(Debug)]
 pub(crate) struct ChangeReader {
     changes: NewestChanges,
-    /// The facts about replication in the header of each file.
+    /// The headers of the files, in the order of reading. Only their replication states and URLs are set.
     headers: Vec<DocumentHeader>,
 }
 
 impl ChangeReader {
-    /// A reader without changes. `same_time` is the rule for changes of equal versions and times.
+    /// Creates a reader. `same_time` is the rule for changes with equal versions and times.
     pub(crate) fn new(same_time: SameTime) -> Self {
         Self {
             changes: NewestChanges::new(same_time),
@@ -112,7 +113,8 @@ impl ChangeReader {
         Ok(())
     }
 
-    /// Returns the changes with the given states. As with [`read_changes`], each object has at most one change.
+    /// Returns the changes, and stores the given states in the set. As with [`read_changes`], each object has at most
+    /// one change.
     pub(crate) fn finish(self, states: Vec<ChangeState>, ctx: &Context) -> ChangeSet {
         let mut changes = self.changes.finish(ctx);
         changes.note_states(states);

@@ -3,10 +3,11 @@
 use super::text_buffer::TextBuffer;
 use crate::osm::{DECIMICRO_PER_DEGREE, format_timestamp};
 
-/// 10^8: eight digits are formatted at a time.
+/// 10^8, because eight digits are formatted at a time.
 const EIGHT_DIGITS: u64 = 100_000_000;
 
-/// The eight decimal digits of a number below 10^8, each a byte from 0 to 9. The first digit is in the lowest byte.
+/// Returns the eight decimal digits of a number below 10^8, each as a byte from 0 to 9. The first digit is in the
+/// lowest byte.
 #[inline(always)]
 const fn digits_of(number: u32) -> u64 {
     // The number is split into halves of four digits, then into pairs, then into single digits, side by side in one
@@ -88,7 +89,8 @@ const SMALL: [([u8; 3], u8); 1000] = {
     table
 };
 
-/// A coordinate in units of 1e-7 degree as decimal degrees, without trailing zeros, and its length, at most 12.
+/// Formats a coordinate in units of 1e-7 degree as decimal degrees, without trailing zeros. Returns the text and its
+/// length, at most 12 bytes.
 #[inline(always)]
 pub(super) fn e7_text(value_e7: i32) -> ([u8; 16], usize) {
     const ONE: u32 = DECIMICRO_PER_DEGREE as u32;
@@ -98,7 +100,8 @@ pub(super) fn e7_text(value_e7: i32) -> ([u8; 16], usize) {
     let mut text = u128::from(u32::from_le_bytes([first, second, third, 0]));
     let fraction = value % ONE;
     if fraction != 0 {
-        // The fraction has seven digits: the first of the eight is 0, and the point replaces it.
+        // The fraction has seven digits. The first of the eight digits is therefore 0, and the decimal point replaces
+        // it.
         let digits = digits_of(fraction);
         let zeros = digits.leading_zeros() / 8;
         let point_and_digits = (digits | ZEROS) & !0xff | u64::from(b'.');
@@ -113,14 +116,14 @@ pub(super) fn e7_text(value_e7: i32) -> ([u8; 16], usize) {
 }
 
 const SECONDS_PER_DAY: i64 = 86_400;
-/// The number of days whose texts a [`TimeFormatter`] caches.
+/// The number of formatted dates that a [`TimeFormatter`] caches.
 const DAYS_KEPT: usize = 1 << 10;
 
-/// Formats times, with a cache of the texts of days: many objects of a block are of few days.
+/// Formats times. Caches formatted dates, because many objects of a block have the same few dates.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TimeFormatter {
-    /// A direct-mapped cache: a day since 1970 and its text, at index day modulo [`DAYS_KEPT`]. Empty before the first
-    /// time.
+    /// A direct-mapped cache of days since 1970 and their formatted dates. The index of a day is the day modulo
+    /// [`DAYS_KEPT`]. Empty until the first time is formatted.
     days: Vec<(i64, [u8; 10])>,
 }
 
@@ -149,7 +152,7 @@ impl TimeFormatter {
         out.push_ascii(text, text.len());
     }
 
-    /// The date of a day since 1970; `None` if it has not ten characters.
+    /// Returns the formatted date of a day since 1970; `None` if it does not have exactly ten characters.
     fn date(&mut self, day: i64) -> Option<[u8; 10]> {
         if self.days.is_empty() {
             self.days.resize(DAYS_KEPT, (i64::MIN, [0; 10]));

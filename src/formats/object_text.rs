@@ -12,7 +12,7 @@ use super::write_xml::{Indent, XmlBuffer};
 use crate::pbf::Object;
 use std::io;
 
-/// The maximum number of bytes that are reserved for the next text.
+/// The maximum number of bytes that are reserved for the text of the next chunk.
 const MAX_SPACE: usize = 4 << 20;
 
 /// A buffer of consecutive objects as text. Each worker needs its own.
@@ -34,7 +34,7 @@ enum Buffer {
     Debug(DebugText),
 }
 
-/// The sections of the first and the last of some consecutive changes of an OsmChange document.
+/// The sections of the first and the last change in a sequence of consecutive changes of an OsmChange document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sections {
     pub first: ChangeAction,
@@ -48,12 +48,12 @@ pub(crate) struct ObjectChunk {
     pub(super) sections: Option<Sections>,
     /// The number of objects.
     pub(crate) objects: u64,
-    /// The number of characters that XML 1.0 cannot express, which are written as references.
+    /// The number of characters that XML 1.0 cannot express. They are written as character references or replaced.
     pub(crate) inexpressible: u64,
 }
 
 impl ObjectChunk {
-    /// Calls `take` with the chunk; if it is longer than `most` bytes and can be cut, with pieces of it.
+    /// Calls `take` with the chunk, or with each of its pieces if it is longer than `most` bytes and can be cut.
     pub(crate) fn in_pieces<E>(
         self,
         most: usize,
@@ -77,7 +77,8 @@ impl ObjectChunk {
 }
 
 impl ObjectText {
-    /// An empty buffer for text in the given form. `is_history` tells whether the objects are from a history file.
+    /// Creates an empty buffer for text with the given options. `is_history` tells whether the objects are from a
+    /// history file.
     pub(crate) fn new(options: &TextOptions, is_history: bool) -> Self {
         let visibility = options.visibility.unwrap_or(if is_history {
             Visibility::All
@@ -136,7 +137,8 @@ impl ObjectText {
         }
     }
 
-    /// Removes the text in the buffer and returns it. Text in [`TextFormat::OsmChange`] lacks the tags of sections.
+    /// Removes the text in the buffer and returns it. Text in [`TextFormat::OsmChange`] lacks the start tag of its
+    /// first section and the end tag of its last section.
     pub(crate) fn take_plain(&mut self) -> String {
         self.objects = 0;
         match &mut self.buffer {
@@ -157,7 +159,7 @@ impl ObjectText {
             Buffer::Opl(lines) => &mut lines.text,
             Buffer::Debug(lines) => &mut lines.text,
         };
-        // The next text will be about as long.
+        // The text of the next chunk will be about as long.
         let space = TextBuffer::with_capacity((text.len() + text.len() / 8).min(MAX_SPACE));
         let text = std::mem::replace(text, space);
         if let Buffer::OsmChange(_, of_buffer) = &mut self.buffer {

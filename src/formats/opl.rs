@@ -1,4 +1,4 @@
-//! The parser of OPL ("Object Per Line"): a line is an object, a field begins with a letter that names it, and `%hex%`
+//! The parser of OPL ("Object Per Line"). A line is an object, a field begins with a letter that names it, and `%hex%`
 //! escapes special characters in strings. See the OPL File Format Manual of osmcode.org.
 
 use super::change_action::ChangeAction;
@@ -15,8 +15,8 @@ struct Coordinates {
     lon: Option<i32>,
 }
 
-/// Parses a chunk of a file, which must consist of whole lines. An error consists of an offset in the chunk's bytes and
-/// a message.
+/// Parses a chunk of a file. The chunk must consist of whole lines. An error consists of an offset in the chunk's bytes
+/// and a message.
 pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, (usize, String)> {
     let mut parser = Parser {
         objects: ChangeSet::default(),

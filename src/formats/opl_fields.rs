@@ -17,7 +17,7 @@ pub(super) fn degrees(value: &str) -> Result<i32, String> {
     parse_stored_e7(value).map_err(|cause| format!("'{value}' {cause}"))
 }
 
-/// Replaces the contents of `out` by `text` with its `%hex%` escapes decoded.
+/// Decodes the `%hex%` escapes in `text`, and replaces the contents of `out` by the result.
 pub(super) fn decode(out: &mut String, text: &str) -> Result<(), String> {
     out.clear();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Reading files that are not PBF: chunks are parsed on all cores, and the results are merged in file order.
+//! Reading files that are not PBF. Chunks are parsed on all cores, and the results are merged in file order.
 
 use super::change_set::{ChangeSet, NewestChanges};
 use super::document_header::{DocumentHeader, Replication};
@@ -14,14 +14,14 @@ use std::path::Path;
 
 /// Maximum number of bytes of chunks in flight, with the objects and results made from them.
 const BUDGET: u64 = 24 << 20;
-/// Estimated bytes of memory per byte of text in flight: the text, its objects, and the results made from them.
+/// Estimated bytes of memory per byte of text in flight, for the text, its objects, and the results made from them.
 const MEMORY_FACTOR: u64 = 3;
 
 impl TextChunk {
     fn parse(&self, path: &Path, format: TextFormat) -> Result<ChangeSet> {
         let parsed = match format {
             TextFormat::Osm | TextFormat::OsmChange => xml::parse(self, format),
-            // Chunks of text are lines in all other formats.
+            // In all other text formats, a chunk consists of lines.
             _ => opl::parse(self),
         };
         parsed.map_err(|(at, cause)| self.error(path, at, cause))
@@ -81,9 +81,9 @@ impl Iterator for Chunks {
     }
 }
 
-/// Parses files that are not PBF, in the given order. `work` gets the index of the input and the objects of a chunk,
-/// and its results go to `merge` in file order. `init` makes the scratch of a worker. Fails before parsing if any input
-/// is empty or binary.
+/// Parses files that are not PBF, in the given order. Calls `work` with the index of the input and the objects of each
+/// chunk, and `merge` with each result, in file order. `init` creates the scratch state of a worker. Fails before
+/// parsing if an input is a PBF file or in another known binary format, or if it is empty and not OPL.
 pub fn read_texts<S, T: Send>(
     inputs: &[Input],
     format: TextFormat,
@@ -129,7 +129,7 @@ pub fn read_texts<S, T: Send>(
     )
 }
 
-/// Parses the first chunk of a file: the document header and the first objects.
+/// Parses the first chunk of a file, which has the document header and the first objects.
 pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
     check(input, format)?;
     match Chunks::open(input, format, None)?.next() {
@@ -138,7 +138,8 @@ pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet>
     }
 }
 
-/// Fails if an input is binary, or if it is empty. An OPL file may be empty: it has no objects then.
+/// Fails if an input is a PBF file or in another known binary format, or if it is empty. An OPL file without objects
+/// may be empty.
 fn check(input: &Input, format: TextFormat) -> Result<()> {
     let path = input.path();
     if input.is_empty() && format != TextFormat::Opl {
@@ -153,8 +154,8 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
     Err(Error::file_of(path, ErrorKind::NotOsm, cause))
 }
 
-/// Adds all objects of text files to `all`, in file order. Returns the replication states and URLs of the header of
-/// each file.
+/// Adds all objects of text files to `all`, in file order. Returns the header of each file, in which only the
+/// replication states and the URL are set.
 pub(super) fn read_all(
     inputs: &[Input],
     format: TextFormat,
@@ -178,8 +179,8 @@ pub(super) fn read_all(
     Ok(headers)
 }
 
-/// Reads the state file that replication servers publish beside a change file: `123.state.txt` beside `123.osc.gz`.
-/// Returns `None` if it does not exist or cannot be read.
+/// Reads the state file that replication servers publish beside a change file, such as `123.state.txt` beside
+/// `123.osc.gz`. Returns `None` if it does not exist or cannot be read.
 pub(super) fn sidecar(path: &Path) -> Option<Replication> {
     let mut stem = path.to_owned();
     // A compression suffix may follow `.osc`.

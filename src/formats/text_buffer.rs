@@ -3,13 +3,13 @@
 use std::fmt;
 use std::ops::Range;
 
-/// A growing text. Unlike a `String`, it can append a fixed-size array and then drop the unused bytes, which is fast
+/// A growable string. Unlike a `String`, it can append a fixed-size array and then drop the unused bytes, which is fast
 /// for digits.
 #[derive(Debug, Default)]
 pub(crate) struct TextBuffer {
-    /// UTF-8: only strings, characters and ASCII are appended.
+    /// The text. It is valid UTF-8, because only strings, characters and ASCII are appended.
     bytes: Vec<u8>,
-    /// The range of the last metadata; empty if it is not in the buffer.
+    /// The range in `bytes` of the metadata of the last object; empty if there is none that may be copied.
     last_info: Range<usize>,
 }
 
@@ -60,8 +60,8 @@ impl TextBuffer {
         self.bytes.truncate(end);
     }
 
-    /// Appends ASCII text of at most `max` bytes. `put` writes it to the start of a slice of that length, and returns
-    /// the length of the text.
+    /// Appends ASCII text of at most `max` bytes. Calls `put` with a slice of `max` bytes. `put` writes the text to the
+    /// start of the slice, and returns the length of the text.
     #[inline(always)]
     pub(super) fn put_ascii(&mut self, max: usize, put: impl FnOnce(&mut [u8]) -> usize) {
         let start = self.bytes.len();
@@ -72,9 +72,9 @@ impl TextBuffer {
         self.bytes.truncate(start + len);
     }
 
-    /// Appends the text of the metadata of an object. If `is_same`, the metadata equals that of the last object, which
-    /// is frequent, and the text is copied. Otherwise calls `put`, which appends the text and returns whether the text
-    /// may be copied for the next object with the same metadata.
+    /// Appends the metadata of an object as text. If `is_same`, the metadata equals that of the last object, which is
+    /// frequent, and its text is copied if possible. Otherwise calls `put`, which appends the text and returns whether
+    /// the text may be copied for the next object with the same metadata.
     #[inline]
     pub(super) fn put_info(&mut self, is_same: bool, put: impl FnOnce(&mut Self) -> bool) {
         if is_same && !self.last_info.is_empty() {

@@ -1,4 +1,4 @@
-//! Cutting a text into chunks that can be parsed independently.
+//! Cutting text documents into chunks that can be parsed independently.
 
 use super::encoding::decoded;
 use super::format::TextFormat;
@@ -8,20 +8,20 @@ use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The minimum number of bytes that are buffered before a chunk is cut off, except at the end of a text.
+/// The minimum number of bytes that are buffered before a chunk is cut off, except at the end of a document.
 const MIN_BUFFERED: usize = 512 << 10;
 /// The maximum length in bytes of a chunk. Longer text without a position where it can be cut is an error.
 const MOST: usize = 24 << 20;
 
-/// A part of a text: some objects, and the markup between and around them.
+/// A part of a text document, which has some objects and the markup between and around them.
 #[derive(Debug, Default)]
 pub(super) struct TextChunk {
     /// The start tags that are needed to parse the chunk alone, and the text of the chunk.
     pub bytes: Vec<u8>,
-    /// The length in bytes of these start tags.
+    /// The length in bytes of the start tags in `bytes` that are not part of the chunk.
     pub prefix: usize,
-    /// The position of the text in the file: the number of line breaks before it, and the number of bytes after the
-    /// last of them.
+    /// The position of the chunk in the file, as the number of line breaks before the chunk and the number of bytes
+    /// between the last of them and the chunk.
     before: (u64, u64),
     /// Whether the file ends with this chunk.
     pub is_last: bool,
@@ -33,14 +33,14 @@ impl TextChunk {
         self.before == (0, 0)
     }
 
-    /// The line and the column in the file, both counted from 1, of offset `at` in `bytes`.
+    /// Returns the line and the column in the file for offset `at` in `bytes`. Both are counted from 1.
     pub(super) fn position(&self, at: usize) -> (u64, u64) {
         let at = at.clamp(self.prefix, self.bytes.len());
         let (lines, column) = moved(self.before, &self.bytes[self.prefix..at]);
         (lines + 1, column + 1)
     }
 
-    /// An error at offset `at` in `bytes`. Line breaks that `cause` quotes from the text are escaped.
+    /// Returns an error at offset `at` in `bytes`. Line breaks that `cause` quotes from the text are escaped.
     pub(super) fn error(&self, path: &Path, at: usize, cause: String) -> Error {
         let (line, column) = self.position(at);
         let cause = cause.replace('\n', "\\n").replace('\r', "\\r");
@@ -53,8 +53,8 @@ impl TextChunk {
     }
 }
 
-/// The position after `text`, which begins at the given position: the number of line breaks, and the number of bytes
-/// after the last of them.
+/// Returns the position after `text`, which begins at the given position. A position is a number of line breaks and the
+/// number of bytes after the last of them.
 fn moved((lines, column): (u64, u64), text: &[u8]) -> (u64, u64) {
     match memrchr(b'\n', text) {
         Some(last) => {
@@ -65,7 +65,7 @@ fn moved((lines, column): (u64, u64), text: &[u8]) -> (u64, u64) {
     }
 }
 
-/// The chunks of a text, in file order.
+/// The chunks of a text document, in file order.
 pub(super) struct TextChunks {
     path: PathBuf,
     reader: Box<dyn Read + Send>,
@@ -150,7 +150,7 @@ impl TextChunks {
         }
     }
 
-    /// An error at the end of the text read so far.
+    /// Returns an error at the end of the text that was read so far.
     fn failed(&self, cause: String) -> Error {
         let (lines, column) = moved(self.before, &self.pending);
         Error::Text {
@@ -175,7 +175,7 @@ impl Iterator for TextChunks {
     }
 }
 
-/// Finds positions where a text can be cut.
+/// Finds positions where a text document can be cut.
 enum Cutter {
     /// Cuts after a line break.
     Lines,
@@ -184,7 +184,7 @@ enum Cutter {
 }
 
 impl Cutter {
-    /// The markup that must precede the rest of the text so that it can be parsed.
+    /// Returns the markup that must precede the rest of the text, so that the rest can be parsed.
     fn prefix(&self) -> String {
         match self {
             Self::Lines => String::new(),
@@ -192,8 +192,8 @@ impl Cutter {
         }
     }
 
-    /// The last offset at which `text` can be cut, or `None` if there is no such offset. The next call must get the
-    /// text from the returned offset on or, after `None`, the same text with more bytes at its end.
+    /// Returns the last offset at which `text` can be cut, or `None` if there is no such offset. The next call must
+    /// pass the text from the returned offset on or, after `None`, the same text with more bytes at its end.
     fn cut(&mut self, text: &[u8]) -> Option<usize> {
         match self {
             Self::Lines => memrchr(b'\n', text).map(|at| at + 1),
@@ -202,20 +202,20 @@ impl Cutter {
     }
 }
 
-/// Scans the markup of a document for the starts of objects. Does not check that the document is well-formed: the
-/// parser does.
+/// Scans the markup of a document for the starts of objects. Does not check that the document is well-formed, because
+/// the parser does.
 struct XmlCutter {
     format: TextFormat,
-    /// The offset up to which the text was read.
+    /// The offset up to which the text was scanned.
     at: usize,
-    /// The number of elements that are open at that offset.
+    /// The number of elements that are open at offset `at`.
     depth: usize,
-    /// The section of a change file that is open at that offset.
+    /// The section of a change file that is open at offset `at`.
     section: Option<&'static str>,
     /// The last offset at which the text can be cut, and the section that is open there.
     cut: Option<(usize, Option<&'static str>)>,
-    /// The section that is open at the start of the text: `None` at the start of the file, `Some(None)` outside
-    /// sections.
+    /// The section that is open at the start of the text; `Some(None)` outside sections, and `None` at the start of the
+    /// file.
     start: Option<Option<&'static str>>,
 }
 
@@ -265,7 +265,7 @@ impl XmlCutter {
         if rest.len() < 9 {
             return None;
         }
-        // The end of markup that begins with `start` and ends with `end`.
+        // Returns the end of markup that begins with `start` and ends with `end`.
         let until = |start: &[u8], end: &[u8]| {
             let behind = rest.get(start.len()..)?;
             Some(self.at + start.len() + memmem::find(behind, end)? + end.len())
@@ -356,7 +356,7 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 mod tests {
     use super::*;
 
-    /// The chunks of a text that the cutter gets in pieces of `step` bytes.
+    /// Returns the chunks of a document that is passed to the cutter in pieces of `step` bytes.
     fn text_chunks(text: &str, format: TextFormat, step: usize) -> Vec<String> {
         let mut cutter = XmlCutter::new(format);
         let (mut found, mut start, mut end) = (Vec::new(), 0, 0);

@@ -20,7 +20,7 @@ pub enum TextCompression {
 }
 
 impl TextCompression {
-    /// The compression of a text, by its first bytes.
+    /// Detects the compression of an input from its first bytes. Returns no compression for xz, which is not supported.
     pub(crate) fn of_content(input: &Input) -> Result<Self> {
         Ok(match FileCompression::of(input.start()?) {
             Some(FileCompression::Gzip) => Self::Gzip,
@@ -30,8 +30,8 @@ impl TextCompression {
         })
     }
 
-    /// The compression by the extension of a file name: `gz`, `bz2` or `zst` in lower case. Any other name means no
-    /// compression.
+    /// Returns the compression for the extension of a file name, which is `gz`, `bz2` or `zst` in lower case. Any other
+    /// name means no compression.
     pub fn of_name(path: &Path) -> Self {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("gz") => Self::Gzip,

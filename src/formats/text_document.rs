@@ -1,4 +1,4 @@
-//! Writing a whole document: the prologue, the objects, and the epilogue.
+//! Writing a whole document with its prologue, objects and epilogue.
 
 use super::change_action::ChangeAction;
 use super::document_header::{DocumentHeader, Replication};
@@ -58,7 +58,7 @@ impl TextDocument {
         })
     }
 
-    /// Appends objects.
+    /// Appends a chunk of objects.
     pub(crate) fn add(&mut self, chunk: &ObjectChunk) -> Result<()> {
         if let Some(Sections { first, last }) = chunk.sections {
             self.go_to_section(Some(first))?;
@@ -79,7 +79,7 @@ impl TextDocument {
         self.output.write(&tags.take())
     }
 
-    /// Completes the document, flushes it to disk, and gives it its name. Returns its length in bytes.
+    /// Completes the document, flushes it to disk, and gives it its name. Returns its size in bytes.
     pub(crate) fn finish(mut self) -> Result<u64> {
         self.go_to_section(None)?;
         self.output.write(match self.format {

@@ -4,12 +4,12 @@ use super::text_compression::TextCompression;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use std::io;
 
-/// The compression level of gzip files: the default of the program gzip.
+/// The compression level of gzip files, which is the default of the program gzip.
 const GZIP_LEVEL: u32 = 6;
-/// The compression level of zstd files: the default of the program zstd.
+/// The compression level of zstd files, which is the default of the program zstd.
 const ZSTD_LEVEL: i32 = 3;
 
-/// A chunk of encoded text. A file consists of a head, any number of chunks, and a tail.
+/// A chunk of encoded text. A file consists of a header, any number of chunks, and a trailer.
 #[derive(Debug)]
 pub struct EncodedText {
     pub(super) bytes: Vec<u8>,
@@ -18,7 +18,7 @@ pub struct EncodedText {
 }
 
 impl EncodedText {
-    /// The chunk in pieces of at most `most` bytes. `None` if the chunk is not longer than that, or if it has a
+    /// Returns the chunk in pieces of at most `most` bytes. `None` if the chunk is not longer than that, or if it has a
     /// checksum.
     pub(super) fn pieces(&self, most: usize) -> Option<impl Iterator<Item = Self> + '_> {
         let is_long = self.crc.is_none() && self.bytes.len() > most;
@@ -46,7 +46,7 @@ impl std::fmt::Debug for TextEncoder {
 }
 
 impl TextEncoder {
-    /// An encoder for files of the given compression.
+    /// Creates an encoder for files with the given compression.
     pub const fn new(compression: TextCompression) -> Self {
         Self {
             compression,
@@ -54,7 +54,7 @@ impl TextEncoder {
         }
     }
 
-    /// The head of a file: the bytes before all chunks.
+    /// The header of a file, which is written before all chunks.
     pub(super) const fn head(compression: TextCompression) -> &'static [u8] {
         match compression {
             // Method deflate; no name and no time, so that the same text gives the same bytes; operating system Unix.
@@ -67,7 +67,7 @@ impl TextEncoder {
     pub fn encode(&mut self, text: impl Into<Vec<u8>>) -> io::Result<EncodedText> {
         let text = text.into();
         let bytes = match self.compression {
-            // Some readers stop after the first bzip2 stream, so that the output compresses all chunks as one stream.
+            // Some readers stop after the first bzip2 stream, so the output compresses all chunks as one stream.
             TextCompression::None | TextCompression::Bzip2 => text,
             TextCompression::Gzip => {
                 let mut crc = Crc::new();
@@ -79,7 +79,7 @@ impl TextEncoder {
             }
             TextCompression::Zstd => {
                 let mut zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL)?;
-                // The program zstd adds checksums, too: they reveal damage.
+                // Checksums reveal damage. The program zstd adds them, too.
                 zstd.include_checksum(true)?;
                 zstd.compress(&text)?
             }
@@ -121,7 +121,7 @@ impl GzipTrailer {
         }
     }
 
-    /// The tail of a file: the bytes after all chunks.
+    /// Returns the trailer of a file, which is written after all chunks.
     pub(super) fn tail(&self, compression: TextCompression) -> Vec<u8> {
         match compression {
             TextCompression::Gzip => {
@@ -162,7 +162,7 @@ mod tests {
             }
             file.extend(tally.tail(TextCompression::Gzip));
             let mut read = String::new();
-            // `GzDecoder` decodes only one member: no bytes may follow it.
+            // `GzDecoder` decodes only one member, so no bytes may follow the member.
             let mut decoder = flate2::bufread::GzDecoder::new(file.as_slice());
             decoder.read_to_string(&mut read).unwrap();
             assert!(read == text && decoder.into_inner().is_empty());

@@ -1,4 +1,4 @@
-//! The form of a text: format, compression, and the attributes that are written.
+//! The form of text files: format, compression, and the attributes that are written.
 
 use super::format::TextFormat;
 use super::text_compression::TextCompression;
@@ -8,7 +8,7 @@ use crate::pbf::InfoFields;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextOptions {
-    /// The format.
+    /// The format of the text.
     pub format: TextFormat,
     /// The compression of the file.
     pub compression: TextCompression,
@@ -17,25 +17,26 @@ pub struct TextOptions {
     /// The objects that get the attribute `visible` in OSM XML. `None` means all objects of history files, and the
     /// deleted objects of other files.
     pub visibility: Option<Visibility>,
-    /// Whether ways are written with the locations of their nodes. [`TextFormat::Debug`] has them if they are known.
+    /// Whether ways are written with the locations of their nodes. In [`TextFormat::Debug`], known locations are always
+    /// written.
     pub way_locations: WayLocations,
     /// Whether the root element of OSM XML and OsmChange has the replication state of the header.
     pub replication: bool,
-    /// The additions of [`TextFormat::Debug`] to the attributes.
+    /// The optional additions in [`TextFormat::Debug`].
     pub debug: DebugOptions,
 }
 
-/// The additions to text in [`TextFormat::Debug`].
+/// The optional additions to text in [`TextFormat::Debug`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DebugOptions {
     /// Whether text is coloured by the escape sequences of terminals.
     pub colors: bool,
-    /// Whether each object has the CRC-32 of its attributes.
+    /// Whether each object is written with the CRC-32 of its attributes.
     pub checksums: bool,
 }
 
 impl TextOptions {
-    /// Text in `format` with all attributes, not compressed.
+    /// Returns options for uncompressed text in `format`, with all attributes.
     pub const fn new(format: TextFormat) -> Self {
         Self {
             format,
@@ -74,6 +75,6 @@ pub enum WayLocations {
     /// Locations are written if the ways carry them.
     #[default]
     IfKnown,
-    /// Locations are written if the ways carry them. In OPL, every other node of a way gets an empty location.
+    /// Locations are written if the ways carry them. In OPL, the nodes without a known location get an empty location.
     Always,
 }

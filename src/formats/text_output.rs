@@ -53,7 +53,7 @@ impl TextOutput {
         Ok(Self::in_output(output, compression))
     }
 
-    /// Begins a text in an open output.
+    /// Begins a text file in an open output.
     pub(crate) fn in_output(output: OpenOutput, compression: TextCompression) -> Self {
         Self {
             output: StreamOutput::new(output),
@@ -123,15 +123,15 @@ impl TextOutput {
         Ok(())
     }
 
-    /// Writes the rest of the text and the tail, flushes the file to disk, and gives the file its name. Returns the
-    /// length of the file in bytes.
+    /// Writes the rest of the text and the trailer, flushes the file to disk, and gives the file its name. Returns the
+    /// size of the file in bytes.
     pub fn finish(mut self) -> Result<u64> {
         self.end_chunk()?;
         if self.compression == TextCompression::Zstd
             && self.output.len() == 0
             && self.bytes.is_empty()
         {
-            // A file without frames is not valid.
+            // A zstd file without frames is not valid.
             let chunk = self.encoder.encode(String::new());
             self.put(&chunk.map_err(|error| failed(self.output.path(), error))?)?;
         }

@@ -20,7 +20,7 @@ pub(crate) enum ChangesetText {
 }
 
 impl ChangesetText {
-    /// An empty buffer for text in the given form.
+    /// Creates an empty buffer for text with the given options.
     pub(crate) fn new(options: &TextOptions) -> Self {
         match options.format {
             TextFormat::Opl | TextFormat::O5m | TextFormat::O5c => Self::Opl(Lines::default()),
@@ -29,7 +29,7 @@ impl ChangesetText {
         }
     }
 
-    /// Appends a changeset. OPL has no place for comments.
+    /// Appends a changeset. In OPL, the comments are left out.
     pub(crate) fn put(&mut self, changeset: &Changeset) {
         match self {
             Self::Opl(lines) => lines.put_opl(changeset),

@@ -1,4 +1,5 @@
-//! Writing the debug format: text for people, with a line for each attribute. The bytes are those that osmium writes.
+//! Writing the debug format, which is text for people with a line for each attribute. The output is byte for byte that
+//! of osmium.
 
 use super::changesets::Changeset;
 use super::checksum::{add_changeset, add_object};
@@ -11,7 +12,7 @@ use crate::pbf::{HeaderBlock, Info, InfoFields, Member, Object, ObjectBody};
 use crc32fast::Hasher;
 use std::fmt::Write as _;
 
-/// The text before the objects: the facts of the header.
+/// Returns the text before the objects, which has the facts of the header.
 pub(super) fn debug_prologue(
     header: &HeaderBlock,
     boxes: &[Bbox],
@@ -75,7 +76,7 @@ impl Paint {
         self.code(out, RESET);
     }
 
-    /// Appends the name of an attribute, a colon and spaces up to a column.
+    /// Appends the name of an attribute, a colon, and spaces up to the column of the values.
     fn name(self, out: &mut TextBuffer, name: &str, width: usize) {
         out.push_str("  ");
         self.put(out, CYAN, name);

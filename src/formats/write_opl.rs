@@ -1,4 +1,4 @@
-//! Writing OPL, with the same bytes as osmium.
+//! Writing OPL. The output is byte for byte that of osmium.
 
 use super::numbers::{TimeFormatter, put_e7, put_number};
 use super::text_buffer::TextBuffer;
@@ -17,7 +17,7 @@ pub struct OplText {
 }
 
 impl OplText {
-    /// An empty buffer for text in the given form.
+    /// Creates an empty buffer for text with the given options.
     pub const fn new(options: &TextOptions) -> Self {
         Self {
             text: TextBuffer::new(),
@@ -145,7 +145,7 @@ const fn is_escaped(char: char) -> bool {
     )
 }
 
-/// For each byte, whether it is an ASCII character that is not escaped.
+/// A table that tells for each byte whether it is an ASCII character that is not escaped.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0u8;

@@ -8,8 +8,8 @@ use crate::osm::{Location, ObjectKind, format_e7, format_timestamp};
 use crate::pbf::{Info, InfoFields, Object, ObjectBody};
 use std::fmt::Write as _;
 
-/// The text before the objects of an OSM XML file: the start tag of the root element with the document header, and the
-/// bounds.
+/// Returns the text before the objects of an OSM XML file, which ends with the start tag of the root element and the
+/// bounds. The start tag has the document header.
 pub(crate) fn xml_prologue(document_header: &DocumentHeader) -> TextBuffer {
     let mut text = document("osm", document_header);
     put_bounds(&mut text, document_header);
@@ -19,7 +19,7 @@ pub(crate) fn xml_prologue(document_header: &DocumentHeader) -> TextBuffer {
 /// The text after the objects of an OSM XML file.
 pub(crate) const XML_EPILOGUE: &str = "</osm>\n";
 
-/// The XML declaration and the start tag of the root element, with the document header as attributes.
+/// Returns the XML declaration and the start tag of the root element, which has the document header as attributes.
 pub(super) fn document(root: &str, document_header: &DocumentHeader) -> TextBuffer {
     let mut text = TextBuffer::new();
     let _ = write!(
@@ -44,7 +44,7 @@ pub(super) fn document(root: &str, document_header: &DocumentHeader) -> TextBuff
     attribute("osmosis_replication_sequence_number", sequence);
     let time = state.timestamp.map(format_timestamp);
     attribute("osmosis_replication_timestamp", time);
-    // Without these attributes, a change file is one step.
+    // A change file without these attributes is one step in the sequence.
     let previous = &document_header.previous;
     let is_step = previous
         .sequence
@@ -64,7 +64,7 @@ pub(super) fn document(root: &str, document_header: &DocumentHeader) -> TextBuff
     text
 }
 
-/// Appends an element for each box of the document header.
+/// Appends a `bounds` element for each box of the document header.
 pub(super) fn put_bounds(text: &mut TextBuffer, document_header: &DocumentHeader) {
     for bbox in &document_header.text.boxes {
         let edges = [
@@ -81,19 +81,19 @@ pub(super) fn put_bounds(text: &mut TextBuffer, document_header: &DocumentHeader
     }
 }
 
-/// The spaces before an element that is an object.
+/// The indentation of the element of an object.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Indent {
-    /// Two spaces: the object is in the root element.
+    /// Two spaces, for an object in the root element.
     Root,
-    /// Four spaces: the object is in a section.
+    /// Four spaces, for an object in a section.
     Section,
 }
 
 impl Indent {
     #[inline(always)]
     fn put(self, text: &mut TextBuffer) {
-        // Constant lengths are copied without a call.
+        // Strings of constant length are copied without a function call.
         match self {
             Self::Root => text.push_str("  "),
             Self::Section => text.push_str("    "),
@@ -114,7 +114,8 @@ pub(super) struct XmlBuffer {
 }
 
 impl XmlBuffer {
-    /// An empty buffer for text in the given form. `visibility` selects the objects with the attribute `visible`.
+    /// Creates an empty buffer for text with the given options. `visibility` selects the objects with the attribute
+    /// `visible`.
     pub(super) const fn new(options: &TextOptions, visibility: Visibility) -> Self {
         Self {
             text: TextBuffer::new(),
@@ -263,7 +264,7 @@ fn put_location(text: &mut TextBuffer, location: Option<Location>) {
     }
 }
 
-/// For each byte, whether it is not part of a special character.
+/// A table that tells for each byte whether it cannot be part of a special character.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0;

@@ -83,9 +83,9 @@ impl Ancestor {
     }
 }
 
-/// The parts of objects. They are an error in any other element.
+/// The names of the elements that are parts of objects. Outside objects, these elements are an error.
 const PARTS: [&str; 3] = ["tag", "nd", "member"];
-/// The elements that contain objects, and objects.
+/// The names of the elements that contain objects, and of the objects themselves.
 const CONTAINERS: [&str; 8] = [
     "osm",
     "osmChange",
@@ -212,7 +212,7 @@ impl Parser {
     fn close(&mut self, element: Ancestor) -> Result<(), String> {
         if element == Ancestor::Remark {
             let remark = std::mem::take(&mut self.remark);
-            // An error message has one line.
+            // A remark is reported in a message of one line.
             let words: Vec<&str> = remark.split_whitespace().collect();
             self.objects
                 .remarks
@@ -298,7 +298,7 @@ impl Parser {
         for_each_attribute(element, |key, value| {
             match key {
                 "id" => id = Some(number::<i64>(key, value)?),
-                // Some editors write version 0 for objects without version.
+                // Some editors write version 0 for objects without a version.
                 "version" => {
                     let version = number::<i32>(key, value)?;
                     draft.version = u32::try_from(version).ok().filter(|&version| version > 0);
@@ -318,7 +318,8 @@ impl Parser {
                     }
                     _ => return Err(format!("visible=\"{value}\" is neither true nor false")),
                 },
-                // Editors mark objects that their user deleted by this attribute. The database has no such version.
+                // With this attribute, editors mark objects that their user deleted. The OSM database has no such
+                // version of the object.
                 "action" if self.format == TextFormat::Osm && value == "delete" => {
                     draft.is_left_out = true;
                 }
@@ -329,7 +330,7 @@ impl Parser {
         draft.id = id.ok_or_else(|| format!("{kind} without id"))?;
         draft.location = match (kind, lat, lon) {
             (ObjectKind::Node, Some(lat), Some(lon)) => Location::new(lat, lon),
-            // Without a location, a change of a node would not be complete. Some servers leave it out of OSM XML.
+            // Without a location, a change of a node is not complete. In OSM XML, some servers leave out locations.
             (ObjectKind::Node, _, _)
                 if draft.action != ChangeAction::Delete && self.format == TextFormat::OsmChange =>
             {
@@ -411,11 +412,12 @@ impl Parser {
     }
 }
 
-/// Skips an element that has no meaning in `ancestor`. Fails if the element has a meaning elsewhere, since its data
-/// would be lost.
+/// Skips an element that has no meaning in `ancestor`. Fails if the element has a meaning elsewhere, because skipping
+/// it would lose its data.
 fn other(ancestor: Ancestor, name: &str) -> Result<Ancestor, String> {
     let is_misplaced = match ancestor {
-        // Servers write tags in elements of their own, and the nodes of ways into members and into such elements.
+        // Servers write tags into elements that are not part of the format. They write the nodes of ways into such
+        // elements and into members.
         Ancestor::Remark | Ancestor::Other => CONTAINERS.contains(&name),
         Ancestor::Member => name != "nd" && (PARTS.contains(&name) || CONTAINERS.contains(&name)),
         Ancestor::Root | Ancestor::Section(_) | Ancestor::Object(_) | Ancestor::Leaf => {
@@ -476,7 +478,7 @@ pub(super) fn time(value: &str) -> Result<i64, String> {
     parse_timestamp(value).ok_or_else(|| format!("timestamp=\"{value}\" is not a time"))
 }
 
-/// The document header in the attributes of a root element.
+/// Reads the document header from the attributes of a root element.
 pub(super) fn root_attributes(element: &BytesStart<'_>) -> Result<DocumentHeader, String> {
     let mut document_header = DocumentHeader::default();
     for_each_attribute(element, |key, value| {

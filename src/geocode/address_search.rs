@@ -14,13 +14,13 @@ use crate::osm::ObjectKind;
 
 /// The distance in metres within which one of several numbered nodes in an area is preferred to the area.
 const BESIDE: f64 = 5.0;
-/// The distance in metres within which a place is at a house, whose number is better than any that is nearer by another
-/// rule.
+/// The distance in metres within which a place is at a house. The number of that house is preferred to a nearer number
+/// that another rule finds.
 const AT_HOUSE: f64 = 6.0;
 /// The distance in metres within which a place is on a street.
 const ON_STREET: f64 = 0.5;
 
-/// The keys, besides the street, that an address takes from the area or the interpolation way that it belongs to.
+/// The keys of the tags, besides the street, that an address inherits from its area or its interpolation way.
 const SHARED: [&str; 10] = [
     "addr:postcode",
     "addr:city",
@@ -49,7 +49,7 @@ fn size(projection: &LocalProjection, rings: &[Vec<Point>]) -> f64 {
 }
 
 impl<'i> Query<'i, '_> {
-    /// The address of the query point. The arguments are the nearest address, street and interpolation way.
+    /// Returns the address of the query point. The arguments are the nearest address, street and interpolation way.
     pub(super) fn address_here(
         &self,
         address: Option<&Near<'i>>,
@@ -62,8 +62,8 @@ impl<'i> Query<'i, '_> {
         }
     }
 
-    /// The address of the smallest area that contains the query point: the address of the area itself, or of a node in
-    /// it.
+    /// Returns the address of the smallest area that contains the query point. It is the address of the area itself, or
+    /// of a node in the area.
     fn inside(&self, nearest: Option<&Near<'i>>) -> Result<Option<Near<'i>>> {
         let area = match nearest {
             Some(nearest) if nearest.found.squared == 0.0 => self.smallest(Layer::Addresses)?,
@@ -95,7 +95,7 @@ impl<'i> Query<'i, '_> {
         Ok(Some(area))
     }
 
-    /// The smallest area of a layer that contains the query point, and its size in square metres.
+    /// Returns the smallest area in a layer that contains the query point, and the size of that area in square metres.
     fn smallest(&self, layer: Layer) -> Result<Option<(f64, Near<'i>)>> {
         let projection = LocalProjection::around(self.place);
         let mut best: Option<(f64, super::index::Hit<'i>)> = None;
@@ -118,7 +118,7 @@ impl<'i> Query<'i, '_> {
         best.map(near).transpose()
     }
 
-    /// The nearest node in an area that has a house number, except the node with the id `but`.
+    /// Returns the nearest node with a house number in an area. Ignores the node with the id `but`.
     fn node_in(&self, area: &LeafItem<'i>, but: Option<i64>) -> Result<Option<Near<'i>>> {
         let lines = area.lines().map_err(|error| self.index.damaged(&error))?;
         let projection = LocalProjection::around(self.place);
@@ -135,8 +135,9 @@ impl<'i> Query<'i, '_> {
         })
     }
 
-    /// The nearest node in an area beside the query point that has what the address of the area lacks: a number, or the
-    /// street of the same number.
+    /// Returns the nearest node with a house number in an area beside the query point, if the node completes the
+    /// address of the area. It does if the area has no number, or if the node has the same number and the area has no
+    /// street.
     fn node_of(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         if area.found.item.shape != Shape::Area {
             return Ok(None);
@@ -157,7 +158,7 @@ impl<'i> Query<'i, '_> {
         node.transpose()
     }
 
-    /// The nearest address that no nearer street contradicts, or the interpolated one if its way is nearer.
+    /// Returns the nearest address that no nearer street contradicts, or the interpolated address if its way is nearer.
     fn beside(
         &self,
         address: Option<&Near<'i>>,
@@ -175,7 +176,7 @@ impl<'i> Query<'i, '_> {
         };
         let is_at = |near: &Near<'i>| near.distance_m() <= AT_HOUSE;
         let is_on_street = || street.is_some_and(|(street, _)| street.distance_m() <= ON_STREET);
-        // At the corner of two streets, a house is that of the farther one.
+        // At the corner of two streets, a house can belong to the farther one.
         let contradicts = |near: &Near<'i>| match near.street() {
             Some(own) if is_of_other(near) && is_at(near) => {
                 Ok(is_on_street() && !self.is_on(own, ON_STREET)?)
@@ -200,7 +201,7 @@ impl<'i> Query<'i, '_> {
             _ => near,
         };
         let between = interpolation.filter(is_near).filter(|between| {
-            // A number that is there is better than one between others.
+            // The number of a house is preferred to an interpolated one.
             let is_nearer = near.as_ref().is_none_or(|near| {
                 between.found.squared < near.found.squared
                     && !(is_at(near) && house_number(&near.tags).is_some())
@@ -224,7 +225,8 @@ impl<'i> Query<'i, '_> {
         Ok(interpolated(line, &near.tags, near.found.place))
     }
 
-    /// An address with a street: its own, that of its relation, or that of the interpolation way that has the node.
+    /// Returns an address with a street if one is known. It is the street of the address itself, of its relation, or of
+    /// the interpolation way that contains its node.
     fn completed(&self, mut near: Near<'i>) -> Result<Near<'i>> {
         if near.street().is_none() {
             self.complete(&mut near)?;
@@ -232,7 +234,7 @@ impl<'i> Query<'i, '_> {
         Ok(near)
     }
 
-    /// Adds the street to an address without one.
+    /// Adds the street to an address that has none.
     fn complete(&self, near: &mut Near<'i>) -> Result<()> {
         let radius = self.index.manifest().coarse_search_radius;
         if let Some(way) = tag(&near.tags, STREET).and_then(|way| way.parse::<i64>().ok()) {

@@ -5,16 +5,16 @@ use super::item::text_tag;
 use super::leaf::LeafItem;
 use crate::error::FormatError;
 
-/// The keys of house numbers. Countries with two numbers a house use the second and the third.
+/// The keys of house numbers. Countries with two numbers per house use the second and the third.
 pub(super) const NUMBERS: [&str; 3] = [
     "addr:housenumber",
     "addr:conscriptionnumber",
     "addr:streetnumber",
 ];
-/// The keys that replace a house number.
+/// The keys of the tags that replace a house number.
 const NAMES: [&str; 2] = ["addr:housename", "addr:block_number"];
 
-/// The house number in the tags of an address.
+/// Returns the house number in the tags of an address.
 pub(super) fn house_number(tags: &[(&str, &str)]) -> Option<String> {
     let [number, conscription, street] = NUMBERS.map(|key| text_tag(tags, key));
     let in_parts = || match (conscription, street) {
@@ -24,13 +24,13 @@ pub(super) fn house_number(tags: &[(&str, &str)]) -> Option<String> {
     number.map(str::to_owned).or_else(in_parts)
 }
 
-/// Whether tags have an address: a house number, or a tag that replaces it.
+/// Whether tags have an address, which is a house number or a tag that replaces it.
 pub(super) fn is_address(tags: &[(&str, &str)]) -> bool {
     let mut keys = NUMBERS.iter().chain(&NAMES);
     keys.any(|key| text_tag(tags, key).is_some())
 }
 
-/// Whether an item has a tag with one of the keys whose value is not blank.
+/// Whether an item has, for one of the keys, a tag whose value is not blank.
 pub(super) fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> Result<bool, FormatError> {
     for key in keys {
         if item.tag(key)?.is_some_and(|value| !value.trim().is_empty()) {
@@ -40,7 +40,7 @@ pub(super) fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> Result<bool, Forma
     Ok(false)
 }
 
-/// The same as [`is_address`] for the tags of an item.
+/// Whether the tags of an item have an address, as defined by [`is_address`].
 pub(super) fn item_is_address(item: &LeafItem<'_>) -> Result<bool, FormatError> {
     Ok(has_text(item, &NUMBERS)? || has_text(item, &NAMES)?)
 }

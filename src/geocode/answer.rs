@@ -3,7 +3,7 @@
 use crate::geometry::Extent;
 use crate::osm::{Location, ObjectKind};
 
-/// The address of a location, and the objects that it is composed from.
+/// The address of a location, and the objects from which it is composed.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Answer<'i> {
@@ -15,7 +15,7 @@ pub struct Answer<'i> {
     pub object: Option<AnsweringObject<'i>>,
     /// The address.
     pub address: Address<'i>,
-    /// The objects that the parts of the address come from.
+    /// The objects from which the parts of the address come.
     pub sources: Sources,
     /// The street of the address; `None` unless the query resolves names.
     pub street: Option<NearStreet<'i>>,
@@ -35,7 +35,7 @@ pub struct Address<'i> {
     pub house_name: Option<&'i str>,
     /// The number of a flat, a room or the like.
     pub unit: Option<&'i str>,
-    /// The number of the block of houses, such as Japanese addresses have.
+    /// The number of the block of houses, as in Japanese addresses.
     pub block_number: Option<&'i str>,
     /// The number of the house in its part of the town, in countries whose houses have two numbers.
     pub conscription_number: Option<&'i str>,
@@ -43,9 +43,9 @@ pub struct Address<'i> {
     pub street_number: Option<&'i str>,
     /// The street.
     pub street: Option<&'i str>,
-    /// The place that replaces a street: `addr:place`, or `addr:hamlet`.
+    /// The place that replaces a street (`addr:place` or `addr:hamlet`).
     pub place: Option<&'i str>,
-    /// The neighbourhood that an address names.
+    /// The neighbourhood that the address names.
     pub neighbourhood: Option<&'i str>,
     /// The postcode.
     pub postcode: Option<&'i str>,
@@ -53,7 +53,7 @@ pub struct Address<'i> {
     pub suburb: Option<&'i str>,
     /// The city, town or village.
     pub city: Option<&'i str>,
-    /// The kind of the city: `city`, `town`, `village`, or another value of `place`.
+    /// The kind of the city, which is `city`, `town`, `village`, or another value of `place`.
     pub city_kind: Option<&'i str>,
     /// The county or district.
     pub county: Option<&'i str>,
@@ -63,7 +63,7 @@ pub struct Address<'i> {
     pub state_code: Option<&'i str>,
     /// The country.
     pub country: Option<&'i str>,
-    /// The ISO 3166-1 code of the country: two letters in lower case.
+    /// The ISO 3166-1 code of the country, which has two letters in lower case.
     pub country_code: Option<String>,
 }
 
@@ -71,15 +71,15 @@ pub struct Address<'i> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct AnsweringObject<'i> {
-    /// The object.
+    /// The object, with its distance from the location.
     pub object: NearObject,
     /// The key and the value of the tag that classifies the object, such as `amenity` and `townhall`.
     pub class: Option<(&'i str, &'i str)>,
-    /// The name.
+    /// The name of the object.
     pub name: Option<&'i str>,
 }
 
-/// The objects that the parts of an address come from.
+/// The objects from which the parts of an address come.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Sources {
@@ -127,7 +127,7 @@ pub struct NearObject {
     pub kind: ObjectKind,
     /// The id of the object.
     pub id: i64,
-    /// The distance in metres; 0 inside an area.
+    /// The distance from the location to the object in metres; 0 if the object is an area that contains the location.
     pub distance_m: f64,
     /// The bounding box of the object, or of the part of it that is near; `None` unless the query asks for boxes.
     pub extent: Option<Extent>,
@@ -137,13 +137,13 @@ pub struct NearObject {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct NearAddress<'i> {
-    /// The object.
+    /// The object, with its distance from the location.
     pub object: NearObject,
     /// The house number.
     pub house_number: Option<String>,
-    /// The street: `addr:street`.
+    /// The street (`addr:street`).
     pub street: Option<&'i str>,
-    /// The place that replaces a street: `addr:place`.
+    /// The place that replaces a street (`addr:place`).
     pub place: Option<&'i str>,
 }
 
@@ -151,13 +151,13 @@ pub struct NearAddress<'i> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct NearStreet<'i> {
-    /// The object.
+    /// The object, with its distance from the location.
     pub object: NearObject,
-    /// The name.
+    /// The name of the object.
     pub name: &'i str,
     /// The value of `highway`; `None` for a square without one.
     pub highway: Option<&'i str>,
-    /// The reference, such as `B 3`.
+    /// The reference of the street, such as `B 3`.
     pub reference: Option<&'i str>,
 }
 
@@ -165,11 +165,11 @@ pub struct NearStreet<'i> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct NearRoad<'i> {
-    /// The object.
+    /// The object, with its distance from the location.
     pub object: NearObject,
     /// The value of `highway`.
     pub highway: &'i str,
-    /// The reference, such as `A 5`.
+    /// The reference of the road, such as `A 5`.
     pub reference: Option<&'i str>,
 }
 
@@ -177,11 +177,11 @@ pub struct NearRoad<'i> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct NearPlace<'i> {
-    /// The object.
+    /// The object, with its distance from the location.
     pub object: NearObject,
-    /// The value of `place`.
+    /// The value of `place`, which is the kind of the place.
     pub place: &'i str,
-    /// The name.
+    /// The name of the object.
     pub name: &'i str,
 }
 
@@ -197,10 +197,10 @@ pub struct NamedArea<'i> {
     pub extent: Extent,
     /// The value of `admin_level`, from 2 for countries to 11; `None` if it is absent or not a number.
     pub admin_level: Option<u8>,
-    /// The name.
+    /// The name of the object.
     pub name: &'i str,
-    /// The ISO 3166-2 code, such as `DE-BW`.
+    /// The ISO 3166-2 code of the area, such as `DE-BW`.
     pub code: Option<&'i str>,
-    /// The kind of area: `administrative`.
+    /// The kind of the area, which is `administrative`.
     pub kind: &'static str,
 }

@@ -1,7 +1,8 @@
 //! Areas: polygons whose edges are sorted into bands of latitude, for point-in-polygon tests.
 //!
-//! An area is a record with its tags, and parts, each a polygon with its holes. A ray from a point to the east can
-//! cross only edges in the band of the point, so that the test takes as long for half a million corners as for a few.
+//! An area is stored as a record with its tags, followed by its parts. Each part is a polygon with its holes. A ray
+//! from a point to the east can cross only edges in the band of the point. The test is therefore as fast for half a
+//! million corners as for a few.
 
 use super::answer::NearObject;
 use super::container::Container;
@@ -11,25 +12,25 @@ use crate::geometry::{Edge, Extent, Point};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 
-/// The approximate number of edges of a band.
+/// The approximate number of edges per band.
 const BAND_EDGES: usize = 16;
-/// The maximum average number of bands that store an edge.
+/// The maximum number of bands that store an edge, on average.
 const MAX_COPIES: usize = 3;
-/// The length of an edge in bytes.
+/// The size of an edge in bytes.
 const EDGE_LEN: usize = 16;
-/// The length of the head of a part in bytes: the distance from the record to the part in bytes, the southern edge, the
-/// height of a band, and the number of bands. The starts of the bands follow.
+/// The size in bytes of the header of a part. The header has the distance in bytes from the record to the part, the
+/// southern edge, the height of a band, and the number of bands. The starts of the bands follow the header.
 const HEAD_LEN: usize = 8 + 4 + 4 + 4;
 
-/// An area as bytes.
+/// An encoded area.
 pub(crate) struct EncodedArea {
-    /// The record, and the parts behind it.
+    /// The record, followed by the parts.
     pub bytes: Vec<u8>,
-    /// The bounding box of each part, and its offset from the record.
+    /// The bounding box of each part, and the offset of the part from the start of the record.
     pub parts: Vec<(Extent, u64)>,
 }
 
-/// Encodes an area. The lines of its row are rings, with an empty line between parts.
+/// Encodes an area. The lines of its row are the rings of all parts, with an empty line between parts.
 pub(crate) fn encode_area(row: &RowItem<'_>) -> EncodedArea {
     let RowItem {
         kind,
@@ -54,8 +55,8 @@ pub(crate) fn encode_area(row: &RowItem<'_>) -> EncodedArea {
     EncodedArea { bytes, parts }
 }
 
-/// Appends tags. Those with a key of [`KEYS`] come first, after their length in bytes, so that a lookup need not pass
-/// over names in all languages.
+/// Appends tags. The tags whose keys are in [`KEYS`] come first, preceded by their total length in bytes. A lookup of
+/// one of these keys thus need not skip the names in all languages.
 fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
     let number = |key: &str| KEYS.iter().position(|other| *other == key);
     let mut known = Vec::new();
@@ -76,7 +77,8 @@ fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
 
 const BROKEN_AREA: FormatError = FormatError::new("an area is broken");
 
-/// The tags of an area, as bytes of UTF-8. The iterator ends before bytes that are no tag, and leaves them.
+/// An iterator over encoded tags of an area, whose items are bytes of UTF-8. It ends before bytes that are not a tag,
+/// and leaves them in `bytes`.
 #[derive(Debug, Clone, Copy)]
 struct AreaTags<'c> {
     bytes: &'c [u8],
@@ -100,7 +102,7 @@ impl<'c> Iterator for AreaTags<'c> {
     }
 }
 
-/// The bands of a part.
+/// The bands into which a part is divided.
 struct Bands {
     south: i64,
     height: i64,
@@ -167,7 +169,7 @@ fn put_part(out: &mut Vec<u8>, rings: &[Vec<Point>], extent: Extent) {
 pub(crate) struct Area<'c> {
     pub kind: ObjectKind,
     pub id: i64,
-    /// The administrative level; `None` without one, or if it is not a number.
+    /// The administrative level; `None` if it is absent or not a number.
     pub level: Option<u8>,
     /// Whether the area has `boundary=administrative`.
     pub is_administrative: bool,
@@ -175,9 +177,9 @@ pub(crate) struct Area<'c> {
     pub code: Option<&'c str>,
     /// The bounding box of the part that contains the query point.
     pub extent: Extent,
-    /// The tags with a key of [`KEYS`].
+    /// The tags whose keys are in [`KEYS`].
     known: AreaTags<'c>,
-    /// The other tags, which are names.
+    /// The tags whose keys are not in [`KEYS`], which are names.
     names: AreaTags<'c>,
 }
 
@@ -220,7 +222,7 @@ impl<'c> Area<'c> {
         }
     }
 
-    /// The area as an object at distance 0.
+    /// Returns the area as an object at distance 0.
     pub(crate) fn object(&self) -> NearObject {
         NearObject {
             kind: self.kind,
@@ -230,7 +232,7 @@ impl<'c> Area<'c> {
         }
     }
 
-    /// The value of a tag with a key of [`KEYS`].
+    /// Returns the value of a tag whose key is in [`KEYS`].
     #[inline]
     pub(crate) fn tag(&self, key: &str) -> Option<&'c str> {
         let mut tags = self.known;
@@ -238,7 +240,7 @@ impl<'c> Area<'c> {
         std::str::from_utf8(value).ok()
     }
 
-    /// The values of several tags with keys of [`KEYS`], found in one pass.
+    /// Returns the values of several tags in one pass. Their keys must be in [`KEYS`].
     pub(crate) fn tags<const COUNT: usize>(&self, keys: [&str; COUNT]) -> [Option<&'c str>; COUNT] {
         let mut values = [None; COUNT];
         for (key, value) in self.known {
@@ -250,7 +252,7 @@ impl<'c> Area<'c> {
         values
     }
 
-    /// All names, in no language, in all languages and alternative ones.
+    /// Returns all names, which are those without a language, those in all languages, and alternative names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'c str> {
         let tags = self.known.chain(self.names);
         tags.filter_map(|(key, name)| {
@@ -259,7 +261,7 @@ impl<'c> Area<'c> {
         })
     }
 
-    /// The name in a language.
+    /// Returns the name in a language.
     pub(crate) fn name_in(&self, language: &str) -> Option<&'c str> {
         let mut tags = self.known.chain(self.names);
         let (_, name) = tags.find(|(key, _)| {
@@ -270,23 +272,23 @@ impl<'c> Area<'c> {
     }
 }
 
-/// The areas of a file.
+/// The areas of an index file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Areas<'c> {
     pub container: &'c Container,
-    /// The section of records and parts.
+    /// The number of the section that has the records and the parts.
     pub section: usize,
 }
 
-/// The bytes of a number in a head.
+/// Copies the bytes of a number at offset `at`.
 #[inline]
 fn number<const LEN: usize, const ALL: usize>(bytes: &[u8; ALL], at: usize) -> [u8; LEN] {
     std::array::from_fn(|index| bytes[at + index])
 }
 
-/// The head of a part.
+/// The header of a part.
 struct Head {
-    /// The start of the record of the area.
+    /// The offset of the record of the area in the section.
     record: u64,
     south: i64,
     /// The height of a band.
@@ -296,7 +298,7 @@ struct Head {
 }
 
 impl Head {
-    /// The band that contains a latitude.
+    /// Returns the number of the band that contains a latitude.
     fn band(&self, lat_e7: i32) -> Option<u64> {
         let north_of = i64::from(lat_e7) - self.south;
         let band = u64::try_from(north_of).ok()? / self.height.unsigned_abs();
@@ -309,7 +311,7 @@ impl<'c> Areas<'c> {
         self.container.bytes(self.section, start, len)
     }
 
-    /// Reads the head of a part.
+    /// Reads the header of a part.
     fn head(&self, part: u64) -> Result<Head> {
         let head: [u8; HEAD_LEN] = self.container.array(self.section, part)?;
         let record = part.checked_sub(u64::from_le_bytes(number(&head, 0)));
@@ -326,7 +328,7 @@ impl<'c> Areas<'c> {
         Ok(head)
     }
 
-    /// The edges of some bands of a part.
+    /// Returns the edges in a range of bands of a part.
     fn edges_of(
         &self,
         part: u64,
@@ -356,8 +358,8 @@ impl<'c> Areas<'c> {
         }))
     }
 
-    /// The start of the record of the area to which a part belongs, if the part contains `place`; otherwise `None`.
-    /// `place` must be in the bounding box of the part.
+    /// Returns the offset of the record of the area to which a part belongs, or `None` if the part does not contain
+    /// `place`. `place` must be in the bounding box of the part.
     pub(crate) fn record_of(&self, part: u64, place: Point) -> Result<Option<u64>> {
         let head = self.head(part)?;
         let band = head.band(place.lat_e7);
@@ -372,8 +374,8 @@ impl<'c> Areas<'c> {
         Ok(is_inside.then_some(head.record))
     }
 
-    /// Calls `visit` with the ends of each edge in the bands that a box intersects, after the first `skipped` edges,
-    /// until `visit` returns `false`. An edge that several bands store is visited for each.
+    /// Calls `visit` with the ends of each edge in the bands that a box intersects, until `visit` returns `false`.
+    /// Skips the first `skipped` edges. An edge that is stored in several of these bands is visited once per band.
     pub(crate) fn edges(
         &self,
         part: u64,
@@ -382,7 +384,7 @@ impl<'c> Areas<'c> {
         visit: &mut impl FnMut(Point, Point) -> bool,
     ) -> Result<()> {
         let head = self.head(part)?;
-        // The box may reach beyond the bands on either side.
+        // The box may extend beyond the bands to the south and to the north.
         let low = head.band(extent.low.lat_e7).unwrap_or(0);
         let high = head.band(extent.high.lat_e7).unwrap_or(head.count - 1);
         if low <= high {
@@ -392,7 +394,7 @@ impl<'c> Areas<'c> {
         Ok(())
     }
 
-    /// Reads the area whose record starts at `record`. `extent` is the bounding box of one of its parts.
+    /// Reads the area whose record starts at offset `record`. `extent` is the bounding box of one of its parts.
     pub(crate) fn area(&self, record: u64, extent: Extent) -> Result<Area<'c>> {
         let len = u32::from_le_bytes(self.container.array(self.section, record)?);
         let bytes = self.bytes(record + 4, len.into())?;
@@ -423,7 +425,7 @@ mod tests {
         for corners in [3, 10, 100, 1000] {
             let mut lines: Vec<Vec<Point>> = Vec::new();
             for part in 0..3 {
-                // A ring may cross itself: what an odd number of edges encloses is inside.
+                // A ring may cross itself. A place is inside if a ray from it crosses an odd number of edges.
                 let mut ring: Vec<Point> = (0..corners)
                     .map(|_| Point {
                         lat_e7: random.below(100),
@@ -525,7 +527,8 @@ mod tests {
         for len in 0..good.bytes.len() {
             assert!(read(&good.bytes[..len], extent).is_err(), "{len}");
         }
-        // Tags that end within a value, and a part without bands, with bands of no height, or beyond its bands.
+        // The damage is, in this order: tags that end within a value, no bands, bands without height, and a place
+        // outside the bands.
         let start = start as usize;
         for (at, value) in [(6, 2), (start + 16, 0), (start + 12, 0), (start + 8, 11)] {
             let mut damaged = good.bytes.clone();

@@ -24,15 +24,15 @@ pub(super) type EdgeRows = [[f64; QUEUE_LEN]; 4];
 /// The children of a node or the items of a leaf, ordered by the lower bounds of their distances.
 ///
 /// A key is the bound as an `f32`, rounded down, with the number of the box in its lowest bits. Bounds are not
-/// negative, so keys compare as integers. The next box is that of the smallest key above the last one. Scanning all
-/// keys by vector instructions is faster than sorting them.
+/// negative, so keys compare as integers. The next box is the box with the smallest key above the last key. Scanning
+/// all keys with vector instructions is faster than sorting them.
 pub(super) struct ChildQueue {
     keys: [i32; QUEUE_LEN],
     last: i32,
 }
 
 impl ChildQueue {
-    /// A queue of the first `count` boxes.
+    /// Creates a queue of the first `count` boxes.
     #[inline(always)]
     pub(super) fn of(projection: &LocalProjection, count: usize, edges: &EdgeRows) -> Self {
         // The margin is larger than the error of rounding to `f32`.
@@ -61,7 +61,8 @@ impl ChildQueue {
         Self { keys, last: -1 }
     }
 
-    /// Takes the next box. Returns its number; `None` if its bound is above the limit.
+    /// Removes the next box from the queue and returns its number. Returns `None` if its bound is above `limit`, or if
+    /// no box is left.
     #[inline]
     pub(super) fn next(&mut self, limit: f64) -> Option<u8> {
         let mut least = [i32::MAX; 4];
@@ -74,7 +75,7 @@ impl ChildQueue {
         let next = least.into_iter().fold(i32::MAX, i32::min);
         let bound = f32::from_bits((next & !NUMBER) as u32);
         self.last = next;
-        // `i32::MAX` marks the end: its bound is NaN, which is not within any limit.
+        // `i32::MAX` marks the end. Its bound is NaN, which is not within any limit.
         (f64::from(bound) <= limit).then_some((next & NUMBER) as u8)
     }
 }

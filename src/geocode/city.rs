@@ -3,9 +3,9 @@
 use super::area::Area;
 use super::countries::{has_own_levels, municipality_levels, usual_levels};
 
-/// Values of `place` of settlements.
+/// The values of `place` for settlements.
 const SETTLEMENTS: [&str; 3] = ["city", "town", "village"];
-/// Values of `place` of parts of municipalities, and of areas above them.
+/// The values of `place` for parts of municipalities, and for areas that are larger than municipalities.
 const NO_MUNICIPALITIES: [&str; 12] = [
     "suburb",
     "borough",
@@ -21,23 +21,23 @@ const NO_MUNICIPALITIES: [&str; 12] = [
     "island",
 ];
 
-/// The kind of settlement that a value of `place` or `border_type` names.
+/// Returns the kind of settlement that a value of `place` or `border_type` names.
 pub(super) fn settlement(value: &str) -> Option<&'static str> {
     let mut values = value.split(';').map(str::trim);
     values.find_map(|value| SETTLEMENTS.into_iter().find(|kind| *kind == value))
 }
 
-/// The settlement that a boundary may be, by its tags and its members.
+/// The kinds of settlement that the tags and the members of a boundary indicate.
 struct Roles<'a, 'i> {
     area: &'a Area<'i>,
     level: u8,
-    /// The kind of settlement by the tags of the boundary.
+    /// The kind of settlement that the tags of the boundary indicate.
     own: Option<&'static str>,
-    /// The kind of settlement by its label node.
+    /// The kind of settlement that the label node indicates.
     label: Option<&'static str>,
-    /// The kind of settlement by its `admin_centre` node.
+    /// The kind of settlement that the `admin_centre` node indicates.
     centre: Option<&'static str>,
-    /// Whether the boundary is not that of a municipality.
+    /// Whether the tags or the label node show that the boundary is not that of a municipality.
     is_other: bool,
 }
 
@@ -72,11 +72,12 @@ impl<'a, 'i> Roles<'a, 'i> {
     }
 }
 
-/// The boundary of the settlement, and its kind: `city`, `town` or `village`. Areas are in the order of their levels.
+/// Returns the boundary of the settlement, and its kind, which is `city`, `town` or `village`. `areas` must be in the
+/// order of their levels.
 ///
-/// A boundary with its own tags for a settlement comes first, then one at a level of municipalities in the country. A
-/// boundary within a municipality is a part of it, whatever its tags. A label or `admin_centre` node counts less than
-/// the level, because a province may have its capital as label.
+/// Prefers a boundary whose own tags indicate a settlement, then a boundary at a level of municipalities in the
+/// country. A boundary within a municipality is a part of the municipality, whatever its tags. A label or
+/// `admin_centre` node counts less than the level, because the label of a province may be its capital.
 pub(super) fn city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -92,7 +93,7 @@ pub(super) fn city<'a, 'i>(
     let reaches = |area: &&Roles<'_, '_>| {
         municipality.is_none_or(|municipality| area.level <= municipality.level)
     };
-    // The deepest comes last.
+    // The boundary with the highest level comes last in `boundaries`.
     let mut around = boundaries.iter().rev().filter(reaches);
     let is_role = |area: &&Roles<'_, '_>| {
         area.own.is_some()
@@ -104,8 +105,8 @@ pub(super) fn city<'a, 'i>(
     Some((found.area, found.kind().unwrap_or("city")))
 }
 
-/// The boundary to use as city where neither boundaries nor place nodes give one. In a country whose levels of
-/// municipalities are known, any other boundary is a ward, a parish or a district.
+/// Returns the boundary to use as the city where neither `city` nor a place node gives one. Returns `None` in a country
+/// whose levels of municipalities are known, because any other boundary is a ward, a parish or a district there.
 pub(super) fn guess<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -121,7 +122,7 @@ pub(super) fn guess<'a, 'i>(
     [8, 10, 7].into_iter().find_map(at).map(|found| found.area)
 }
 
-/// The kind of the settlement among areas with the given name.
+/// Returns the kind of the settlement with the given name among `areas`.
 pub(super) fn kind_of_name(areas: &[Area<'_>], name: &str) -> Option<&'static str> {
     let with_name = areas
         .iter()
@@ -131,8 +132,8 @@ pub(super) fn kind_of_name(areas: &[Area<'_>], name: &str) -> Option<&'static st
     with_name.filter_map(kind).next()
 }
 
-/// The boundary of the settlement that `is_named` accepts, and its kind: one whose tags or label say that it is a
-/// settlement, or one at a level of municipalities in the country.
+/// Returns the boundary of a settlement that `is_named` accepts, and its kind. The tags or the label node of the
+/// boundary must indicate a settlement, or the boundary must be at a level of municipalities in the country.
 pub(super) fn city_named<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,

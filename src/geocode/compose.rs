@@ -7,14 +7,14 @@ use super::countries::{PostcodePlace, is_number_first, postcode_place};
 use super::item::text_tag;
 use super::options::QueryOptions;
 
-/// A part of an address, and the object that it comes from.
+/// A part of an address, and the object from which it comes.
 pub(super) type Part<'i, T = &'i str> = Option<(T, NearObject)>;
 
 /// The parts of an address.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parts<'i> {
     house_number: Part<'i, String>,
-    /// The parts that come from the object of the house number.
+    /// The parts that come from the same object as the house number.
     of_house: OfHouse<'i>,
     pub street: Part<'i>,
     place: Part<'i>,
@@ -40,21 +40,21 @@ struct OfHouse<'i> {
     neighbourhood: Option<&'i str>,
 }
 
-/// The country among areas.
+/// Returns the country among `areas`.
 fn country_of<'a, 'i>(areas: &'a [Area<'i>]) -> Option<&'a Area<'i>> {
     let mut areas = areas.iter();
     areas.find(|area| area.is_administrative && area.level == Some(2))
 }
 
-/// The code of the country in an ISO 3166-2 code: `DE` in `DE-BW`.
+/// Returns the country code in an ISO 3166-2 code, such as `DE` in `DE-BW`.
 fn country_in(code: &str) -> Option<&str> {
     let (country, part) = code.split_once('-')?;
     let is_country = country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_uppercase());
     (is_country && part.starts_with(|first: char| first.is_ascii_alphanumeric())).then_some(country)
 }
 
-/// The code of the country around a query point in lower case: that of the country or, without one, the first half of
-/// the code of a part of it.
+/// Returns the code of the country that contains a query point, in lower case. If the country itself has no code,
+/// returns the first half of the ISO 3166-2 code of an area within it.
 pub(super) fn country_code_of(areas: &[Area<'_>]) -> Option<String> {
     let of_country = country_of(areas).and_then(|country| {
         let code = country.tag("ISO3166-1");
@@ -67,7 +67,7 @@ pub(super) fn country_code_of(areas: &[Area<'_>]) -> Option<String> {
     of_country.or_else(of_part).map(str::to_lowercase)
 }
 
-/// The postcode of the area with the highest `admin_level` that has one.
+/// Returns the postcode of the area that has the highest `admin_level` among those with a postcode.
 fn postcode_of<'i>(areas: &[Area<'i>]) -> Part<'i> {
     let postal = |area: &Area<'i>| Some((area.tag("postal_code")?, area.object()));
     areas.iter().rev().find_map(postal)
@@ -124,7 +124,7 @@ impl<'i> Parts<'i> {
         self.postcode = self.postcode.take().or(code);
     }
 
-    /// Sets the nearest place as city, unless there is a city.
+    /// Uses the nearest place as the city, unless the address has a city.
     pub(super) fn add_place(&mut self, place: &NearPlace<'i>) {
         if self.city.is_none() {
             self.city = Some((place.name, place.object));
@@ -132,13 +132,13 @@ impl<'i> Parts<'i> {
         }
     }
 
-    /// Sets the kind of a city, unless it is known.
+    /// Sets the kind of the city with the given name, unless the kind is known.
     fn set_city_kind(&mut self, areas: &[Area<'i>], name: &str) {
         let known = self.city_kind.or_else(|| kind_of_name(areas, name));
         self.city_kind = Some(known.unwrap_or("city"));
     }
 
-    /// Sets a boundary of a usual level as city, unless there is a city.
+    /// Uses a boundary at a usual level as the city, unless the address has a city.
     pub(super) fn guess_city(&mut self, areas: &[Area<'i>], options: &QueryOptions) {
         if self.city.is_none()
             && let Some(area) = guess(areas, self.country_code.as_deref())
@@ -148,7 +148,7 @@ impl<'i> Parts<'i> {
         }
     }
 
-    /// Sets the parts from areas, which are in the order of their levels.
+    /// Sets the parts that come from areas. `areas` must be in the order of their levels.
     pub(super) fn add_areas(&mut self, areas: &[Area<'i>], options: &QueryOptions) {
         let at_level = |levels: [u8; 2]| {
             let area_at = |wanted: &u8| {
@@ -189,7 +189,7 @@ impl<'i> Parts<'i> {
         };
         let county = at_level([6, 5]).filter(|area| !is_city(area));
         self.county = county.and_then(named);
-        // Within a municipality of a low level, all others are parts of it.
+        // All boundaries within a municipality of a low level are parts of it.
         let level = municipality.and_then(|city| city.level);
         let is_part = |area: &&Area<'i>| {
             area.is_administrative
@@ -208,7 +208,7 @@ impl<'i> Parts<'i> {
         self.postcode = self.postcode.take().or_else(|| postcode_of(areas));
     }
 
-    /// The address, and the objects that its parts come from.
+    /// Returns the address, and the objects from which its parts come.
     pub(super) fn finish(self) -> (Address<'i>, Sources) {
         fn split<T>(part: Option<(T, NearObject)>) -> (Option<T>, Option<NearObject>) {
             part.unzip()
@@ -265,7 +265,7 @@ impl<'i> Parts<'i> {
     }
 }
 
-/// The address in one line.
+/// Returns the address in one line.
 pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
     let road = nearest.road.as_ref().and_then(|road| road.reference);
     let street = address.street.or(address.place).or(road);

@@ -1,8 +1,8 @@
-//! The file of an index: sections of bytes with a checksum for each block of 16 KiB.
+//! The file of an index, which has sections of bytes and a checksum for each block of 16 KiB.
 //!
 //! A file has [`MAGIC`], the sections, the checksums of all blocks, and a footer. The footer has the ranges of the
 //! sections and of the checksums, a checksum of the checksums, and a checksum of itself. A block is verified when it is
-//! read for the first time: a large index opens at once, and no damaged byte is used.
+//! read for the first time. A large index thus opens at once, and no damaged byte is used.
 
 use crate::error::{Error, Result};
 use crate::io::{MappedFile, StreamOutput};
@@ -14,12 +14,12 @@ use twox_hash::XxHash3_64;
 
 /// The first bytes of a file.
 const MAGIC: [u8; 8] = *b"pbfhGEO\x01";
-/// The length of a block in bytes.
+/// The size of a block in bytes.
 const BLOCK_LEN: usize = 1 << 14;
-/// The length of the fixed part of the footer in bytes: the number of sections, the start and the length of the
-/// checksums, their checksum, the checksum of the footer, and [`MAGIC`].
+/// The size in bytes of the fixed part of the footer. This part has the number of sections, the start and the length of
+/// the checksums, the checksum of the checksums, the checksum of the footer, and [`MAGIC`].
 const FOOTER_LEN: usize = 8 * 6;
-/// The length of the range of a section in bytes.
+/// The size in bytes of a footer entry, which is the range of a section.
 const PLACE_LEN: usize = 16;
 
 /// Writes a container.
@@ -32,7 +32,7 @@ pub(crate) struct ContainerWriter {
 }
 
 impl ContainerWriter {
-    /// Begins a file.
+    /// Begins a container in `output`.
     pub(crate) fn create(output: StreamOutput) -> Result<Self> {
         let mut writer = Self {
             output,
@@ -54,7 +54,7 @@ impl ContainerWriter {
         Ok(())
     }
 
-    /// The length of the current section in bytes; 0 before the first section.
+    /// The size of the current section in bytes; 0 before the first section.
     pub(crate) fn section_len(&self) -> u64 {
         self.sections
             .last()
@@ -133,7 +133,7 @@ pub(crate) struct Container {
     sections: Vec<Range<u64>>,
     /// The range of the checksums.
     checksums: Range<usize>,
-    /// The bit of a block is set once the block is verified.
+    /// A bit for each block, which is set once the block is verified.
     compared: Vec<AtomicU64>,
 }
 
@@ -142,7 +142,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// The ranges of the sections and of the checksums; `None` if the footer or the checksums are damaged.
+/// Returns the ranges of the sections and of the checksums; `None` if the footer or the checksums are damaged.
 fn places(bytes: &[u8]) -> Option<(Vec<Range<u64>>, Range<usize>)> {
     let fixed = bytes.len().checked_sub(FOOTER_LEN)?;
     let is_magic = bytes.starts_with(&MAGIC) && bytes.ends_with(&MAGIC);
@@ -170,7 +170,7 @@ fn places(bytes: &[u8]) -> Option<(Vec<Range<u64>>, Range<usize>)> {
 }
 
 impl Container {
-    /// Opens a file with the given number of sections. Verifies the footer and the checksums, and no section.
+    /// Opens a file with the given number of sections. Verifies the footer and the checksums, but no section.
     pub(crate) fn open(path: &Path, sections: usize) -> Result<Self> {
         let file = MappedFile::open(path)?;
         let damaged = || {
@@ -194,13 +194,14 @@ impl Container {
         })
     }
 
-    /// The length of a section in bytes.
+    /// The size of a section in bytes.
     pub(crate) fn section_len(&self, section: usize) -> u64 {
         let place = &self.sections[section];
         place.end - place.start
     }
 
-    /// The `len` bytes of a section from `start` on. Fails if the section ends before, or if a block is damaged.
+    /// Returns the `len` bytes of a section from offset `start` on. Fails if the section has fewer bytes, or if a block
+    /// is damaged.
     #[inline]
     pub(crate) fn bytes(&self, section: usize, start: u64, len: u64) -> Result<&[u8]> {
         let place = self.sections.get(section).and_then(|place| {
@@ -219,7 +220,7 @@ impl Container {
         bytes.ok_or_else(|| self.damaged("a place that is not in it"))
     }
 
-    /// The `LEN` bytes of a section from `start` on. Fails as [`bytes`](Self::bytes) does.
+    /// Returns the `LEN` bytes of a section from offset `start` on. Fails like [`bytes`](Self::bytes).
     #[inline]
     pub(crate) fn array<const LEN: usize>(&self, section: usize, start: u64) -> Result<[u8; LEN]> {
         let bytes = self.bytes(section, start, LEN as u64)?;
@@ -227,7 +228,7 @@ impl Container {
         array.ok_or_else(|| self.damaged("a place that is not in it"))
     }
 
-    /// Verifies the checksum of a block, unless it is verified already.
+    /// Verifies the checksum of a block, unless the block was verified before.
     #[inline]
     fn compare(&self, block: usize) -> Result<()> {
         let bit = 1 << (block % 64);
@@ -255,7 +256,7 @@ impl Container {
         }
     }
 
-    /// The error for damage at a place, which is named in the message.
+    /// Returns the error for a damaged index. The message names `place`.
     pub(crate) fn damaged(&self, place: &str) -> Error {
         let cause = format!(
             "the index is damaged ({place}); build it again with `pbfhogg build-geocode-index`"
@@ -264,7 +265,7 @@ impl Container {
     }
 }
 
-/// Makes a container of what `write` writes, and opens it.
+/// Creates a container with the sections that `write` writes, and opens it.
 #[cfg(test)]
 pub(super) fn container_of(
     path: &Path,
@@ -341,7 +342,7 @@ mod tests {
             bytes[at] ^= 0x10;
             std::fs::write(&bad, &bytes).unwrap();
             let read = Container::open(&bad, 5).and_then(|container| all(&container, 5));
-            // Bytes between sections have no meaning.
+            // Damage to the padding between sections does no harm.
             assert!(
                 read.is_err() || read.is_ok_and(|read| read == sections),
                 "{at}"

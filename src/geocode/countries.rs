@@ -1,11 +1,11 @@
 //! Facts about countries.
 
-/// The values of `admin_level` of municipalities by country, the best first.
+/// The values of `admin_level` for municipalities by country. The best value comes first.
 ///
 /// The source is the table "admin_level=* values for specific countries" in the wiki of OpenStreetMap:
 /// <https://wiki.openstreetmap.org/wiki/Tag:boundary%3Dadministrative>, and the pages of the countries there. A country
-/// without levels has boundaries of districts, wards or parishes, but none of the towns that addresses name. Where two
-/// levels divide a city, the level of the whole city comes first.
+/// with an empty list has boundaries of districts, wards or parishes, but no boundaries of the towns that addresses
+/// name. Where two levels divide a city, the level of the whole city comes first.
 const MUNICIPALITIES: [(&str, &[u8]); 55] = [
     ("ad", &[7]),
     ("al", &[7]),
@@ -75,7 +75,7 @@ const NUMBER_FIRST: [&str; 46] = [
     "ph", "pk", "sa", "sg", "sn", "th", "tn", "tt", "ug", "us", "vn", "za", "zm", "zw",
 ];
 
-/// Countries whose addresses have the postcode after the city, by the formats of Google's libaddressinput:
+/// Countries whose addresses have the postcode after the city, according to the formats of Google's libaddressinput:
 /// <https://github.com/google/libaddressinput/wiki/AddressValidationMetadata>.
 const POSTCODE_AFTER_CITY: [&str; 48] = [
     "af", "ai", "bd", "bh", "bm", "bn", "bt", "cr", "fk", "gb", "gg", "gi", "gs", "gu", "il", "im",
@@ -83,13 +83,14 @@ const POSTCODE_AFTER_CITY: [&str; 48] = [
     "nz", "pe", "pg", "ph", "pk", "pn", "pr", "sa", "sd", "sg", "sh", "sz", "tc", "vc", "vg", "za",
 ];
 
-/// Countries whose addresses have the postcode after the state, by the same formats.
+/// Countries whose addresses have the postcode after the state, according to the formats of Google's libaddressinput.
 const POSTCODE_AFTER_STATE: [&str; 29] = [
     "au", "bb", "br", "ca", "cc", "co", "cu", "cx", "eg", "fm", "hm", "hn", "id", "ie", "iq", "mh",
     "mn", "mp", "nf", "pw", "ru", "so", "th", "ua", "um", "us", "ve", "vi", "vn",
 ];
 
-/// The values of `admin_level` of municipalities in a country, the best first; `None` without a country.
+/// Returns the values of `admin_level` for municipalities in a country, the best first; `None` if the country is not
+/// known.
 pub(super) fn municipality_levels(country_code: Option<&str>) -> Option<&'static [u8]> {
     let code = country_code?;
     let known = MUNICIPALITIES.iter().find(|(country, _)| *country == code);
@@ -102,7 +103,7 @@ pub(super) fn has_own_levels(country_code: Option<&str>) -> bool {
     country_code.is_some_and(|code| countries.any(|(country, _)| *country == code))
 }
 
-/// The levels of municipalities where the country is not known.
+/// Returns the levels of municipalities to use where the country is not known.
 pub(super) const fn usual_levels() -> &'static [u8] {
     USUAL
 }
@@ -112,7 +113,7 @@ pub(super) fn is_number_first(country_code: Option<&str>) -> bool {
     country_code.is_some_and(|code| NUMBER_FIRST.contains(&code))
 }
 
-/// The part of an address that the postcode belongs to.
+/// The position of the postcode in an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PostcodePlace {
     BeforeCity,
@@ -120,7 +121,7 @@ pub(super) enum PostcodePlace {
     AfterState,
 }
 
-/// The part of addresses of a country that the postcode belongs to.
+/// Returns the position of the postcode in addresses of a country.
 pub(super) fn postcode_place(country_code: Option<&str>) -> PostcodePlace {
     match country_code {
         Some(code) if POSTCODE_AFTER_CITY.contains(&code) => PostcodePlace::AfterCity,

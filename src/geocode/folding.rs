@@ -116,7 +116,7 @@ const DIRECTIONS: [&[&str]; 8] = [
 /// Street types at the end of a compound word, and their abbreviations.
 const ENDINGS: [(&str, &str); 3] = [("strasse", "str"), ("straat", "str"), ("platz", "pl")];
 
-/// The first word of the group that contains a word.
+/// Returns the first word of the group that contains `word`.
 fn standing_for<'w>(groups: &[&[&'static str]], word: &'w str) -> Option<&'w str>
 where
     'static: 'w,
@@ -125,7 +125,7 @@ where
     group.first().copied()
 }
 
-/// The words of a name in lower case without diacritics.
+/// Returns the words of a name in lower case, without diacritics.
 fn words(name: &str) -> Vec<String> {
     let (mut words, mut word) = (Vec::new(), String::new());
     for char in name.chars().flat_map(char::to_lowercase) {
@@ -150,7 +150,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// The normal form of a name, which all of its spellings share.
+/// Returns the normal form of a name, which all spellings of the name share.
 pub(crate) fn folded(name: &str) -> String {
     let words = words(name);
     let is_direction = |word: &String| standing_for(&DIRECTIONS, word).is_some();
@@ -192,7 +192,7 @@ pub(crate) fn folded(name: &str) -> String {
     out
 }
 
-/// Whether two names are spellings of one.
+/// Whether two names are spellings of the same name.
 pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
     one == other || {
         let folded = [one, other].map(folded);
@@ -205,7 +205,7 @@ pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
 pub(super) struct StreetNames<'i> {
     names: Vec<&'i str>,
     folded: OnceCell<Vec<String>>,
-    /// The last name that was compared, and the result. Neighbouring addresses share their street.
+    /// The last name that was compared, and the result. It is cached because neighbouring addresses share their street.
     last: Cell<Option<(&'i str, bool)>>,
 }
 
@@ -220,7 +220,7 @@ impl<'i> StreetNames<'i> {
         }
     }
 
-    /// Whether one of the names is a spelling of a name.
+    /// Whether `name` is a spelling of one of the names of the street.
     pub(super) fn has(&self, name: &'i str) -> bool {
         if let Some((last, result)) = self.last.get()
             && std::ptr::eq(last, name)

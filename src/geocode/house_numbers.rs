@@ -1,7 +1,8 @@
 //! House numbers of the nodes of interpolation ways.
 //!
-//! The row of an interpolation way has only the ids of its nodes. Addresses are written before interpolation ways. The
-//! addresses of these nodes are kept in memory, and complete the ways.
+//! The row of an interpolation way has only the ids of its nodes. Addresses are written to the index before
+//! interpolation ways. The addresses of the nodes are therefore kept in memory, and are added to the ways when the ways
+//! are written.
 
 use super::item::{BROKEN, NUMBERS, RowItem, tag};
 use crate::error::FormatError;
@@ -32,7 +33,7 @@ fn is_shared(key: &str) -> bool {
     key.starts_with("addr:") && !OF_HOUSE.contains(&key)
 }
 
-/// The addresses of the rows that are nodes in a set, with the ids of the nodes.
+/// Returns the addresses in the rows of nodes whose ids are in `wanted`, with the ids of the nodes.
 pub(super) fn addresses_of(rows: &[RowItem<'_>], wanted: &IdSet) -> Vec<(i64, Tags)> {
     let is_wanted = |row: &&RowItem<'_>| row.kind == ObjectKind::Node && wanted.contains(row.id);
     let found = rows.iter().filter(is_wanted).map(|row| {
@@ -43,7 +44,7 @@ pub(super) fn addresses_of(rows: &[RowItem<'_>], wanted: &IdSet) -> Vec<(i64, Ta
     found.collect()
 }
 
-/// The ids of the nodes of an interpolation way, as the value of [`NUMBERS`] in its row.
+/// Formats the node ids of an interpolation way as the value of [`NUMBERS`] in its row.
 pub(crate) fn node_list(refs: impl Iterator<Item = i64>) -> String {
     let mut list = String::new();
     for (at, node) in refs.enumerate() {
@@ -59,8 +60,8 @@ impl HouseNumbers {
         self.addresses.extend(addresses);
     }
 
-    /// The addresses of the nodes of an interpolation way, with their indices in the way. Fails if the row has no list
-    /// of nodes.
+    /// Returns the addresses of the nodes of an interpolation way, with the indices of the nodes in the way. Fails if
+    /// the row has no list of nodes.
     fn of(&self, row: &RowItem<'_>) -> Result<Vec<(usize, &Tags)>, FormatError> {
         let nodes = tag(&row.tags, NUMBERS).ok_or(BROKEN)?;
         let mut addresses = Vec::new();
@@ -71,7 +72,7 @@ impl HouseNumbers {
         Ok(addresses)
     }
 
-    /// The numbers of the nodes of an interpolation way, as the value of [`NUMBERS`] in an index.
+    /// Formats the house numbers of the nodes of an interpolation way as the value of [`NUMBERS`] in an index.
     pub(super) fn numbers(&self, row: &RowItem<'_>) -> Result<String, FormatError> {
         let mut numbers = String::new();
         for (at, address) in self.of(row)? {
@@ -83,7 +84,8 @@ impl HouseNumbers {
         Ok(numbers)
     }
 
-    /// The tags of an interpolation way with the given `numbers`, and with the shared tags of its nodes that it lacks.
+    /// Returns the tags of an interpolation way, with `numbers` as the value of [`NUMBERS`]. Adds the tags that the way
+    /// lacks, but that its nodes have and that all houses along it share.
     pub(super) fn tags<'a>(
         &'a self,
         row: &'a RowItem<'_>,

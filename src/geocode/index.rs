@@ -17,24 +17,24 @@ use std::path::Path;
 
 /// The name of the manifest in the directory of an index.
 pub(crate) const MANIFEST: &str = "manifest.json";
-/// The version of the format.
+/// The version of the index format.
 pub(crate) const VERSION: u32 = 3;
 
 /// The contents of `manifest.json` in the directory of an index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Manifest {
-    /// The version of the format.
+    /// The version of the index format.
     pub version: u32,
     /// The name of the file with the index.
     pub file: String,
-    /// The length of that file in bytes.
+    /// The size of the index file in bytes.
     pub bytes: u64,
-    /// The name of the PBF file that the index was made from.
+    /// The name of the PBF file from which the index was built.
     pub input: String,
-    /// The replication timestamp of that file, in seconds since 1970.
+    /// The replication timestamp of the PBF file, in seconds since 1970.
     pub timestamp: Option<i64>,
-    /// The number of objects of each layer; of parts, for streets and roads.
+    /// The number of objects in each layer. For streets and roads, the number of their parts.
     pub counts: BTreeMap<String, u64>,
     /// The maximum distance of an address from the query point, in metres.
     pub search_radius: f64,
@@ -72,8 +72,8 @@ impl Manifest {
         })
     }
 
-    /// The name of the index file by the manifest of a directory, of any version; `None` if there is no such manifest.
-    /// Fails if the manifest cannot be read.
+    /// Returns the name of the index file from the manifest in a directory. The manifest may have any version. Returns
+    /// `None` if there is no manifest, or if it does not name an index file. Fails if the manifest cannot be read.
     pub(crate) fn listed_in(directory: &Path) -> std::io::Result<Option<String>> {
         let bytes = match std::fs::read(directory.join(MANIFEST)) {
             Ok(bytes) => bytes,
@@ -87,7 +87,8 @@ impl Manifest {
         Ok(file.filter(is_name))
     }
 
-    /// A manifest of this version. The radii are the search radius and the coarse search radius.
+    /// Creates a manifest of this version, with an empty file name. The array has the search radius and the coarse
+    /// search radius.
     pub(crate) fn new(
         bytes: u64,
         input: impl Into<String>,
@@ -114,7 +115,7 @@ impl Manifest {
 #[derive(Debug)]
 pub struct GeocodeIndex {
     container: Container,
-    /// In the order of [`Layer::ALL`].
+    /// The trees of the layers, in the order of [`Layer::ALL`].
     trees: Vec<PackedRTree>,
     manifest: Manifest,
 }
@@ -125,12 +126,12 @@ pub(crate) struct Hit<'c> {
     pub item: LeafItem<'c>,
     /// The query point, with a longitude on the object's side of the antimeridian.
     pub place: Point,
-    /// The squared distance in metres.
+    /// The square of the distance in metres.
     pub squared: f64,
 }
 
 impl Hit<'_> {
-    /// The sort key: by distance, then by kind and id.
+    /// The sort key, which orders by distance, then by kind and id.
     pub(super) fn key(&self) -> (f64, ObjectKind, i64) {
         (self.squared, self.item.kind, self.item.id)
     }
@@ -163,7 +164,7 @@ impl GeocodeIndex {
         }
     }
 
-    /// Opens the index of a manifest.
+    /// Opens the index that a manifest describes.
     fn of(directory: &Path, manifest: Manifest) -> Result<Self> {
         let container = Container::open(&directory.join(&manifest.file), SECTION_COUNT)?;
         let trees = Layer::ALL.iter();
@@ -175,7 +176,7 @@ impl GeocodeIndex {
         })
     }
 
-    /// Facts about the index.
+    /// The manifest of the index.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -188,13 +189,13 @@ impl GeocodeIndex {
         &self.trees[layer as usize]
     }
 
-    /// The error for bytes that violate the format. Names the file.
+    /// Returns the error for bytes that violate the format. The message names the file.
     pub(super) fn damaged(&self, error: &FormatError) -> Error {
         self.container.damaged(&error.to_string())
     }
 
-    /// Visits the objects of a layer that may be within `radius` metres of a place, roughly nearest first. `visit` gets
-    /// the limit, the squared distance in metres, and may lower it.
+    /// Calls `visit` with each object of a layer that may be within `radius` metres of a place, roughly nearest first.
+    /// Also passes the limit, which is the square of a distance in metres. `visit` may lower the limit.
     pub(super) fn visit_near<'c>(
         &'c self,
         layer: Layer,
@@ -234,7 +235,7 @@ impl GeocodeIndex {
         Ok(())
     }
 
-    /// The nearest object of a layer that `accepts` accepts, within `radius` metres of a place.
+    /// Returns the nearest object that `accepts` accepts in a layer, within `radius` metres of a place.
     pub(super) fn nearest<'c>(
         &'c self,
         layer: Layer,
@@ -255,7 +256,7 @@ impl GeocodeIndex {
         Ok(best)
     }
 
-    /// The areas that contain a place.
+    /// Returns the areas that contain a place.
     pub(super) fn areas_at(&self, place: Point) -> Result<Vec<Area<'_>>> {
         let tree = self.tree(Layer::Areas);
         let areas = Areas {
@@ -285,7 +286,7 @@ impl GeocodeIndex {
     }
 }
 
-/// A place, and the same place with the opposite longitude if it is on the antimeridian.
+/// Returns a place, and the same place with the opposite longitude if it is on the antimeridian.
 fn both_sides(place: Point) -> impl Iterator<Item = Point> {
     const ANTIMERIDIAN_E7: u32 = 1_800_000_000;
     let other = Point {

@@ -4,7 +4,7 @@ use super::item::{NUMBERS, tag};
 use super::local_projection::{LocalProjection, along, segment_distance};
 use crate::geometry::Point;
 
-/// A node of an interpolation way with a house number.
+/// A node with a house number in an interpolation way.
 struct Anchor {
     /// The length of the way up to the node, in metres.
     at: f64,
@@ -33,8 +33,9 @@ impl HouseNumber {
     }
 }
 
-/// The house number at the point of an interpolation way that is nearest to a place, by linear interpolation between
-/// the numbered nodes before and after. `None` if there are none, or if their numbers do not fit `addr:interpolation`.
+/// Returns the house number at the point of an interpolation way that is nearest to a place. Interpolates linearly
+/// between the nodes with numbers before and after that point. Returns `None` if there are no such nodes, or if their
+/// numbers do not fit `addr:interpolation`.
 pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) -> Option<String> {
     let projection = LocalProjection::around(place);
     let corners: Vec<[f64; 2]> = line
@@ -78,7 +79,8 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
     )
 }
 
-/// The number at a fraction `part` of the way between two numbers.
+/// Returns the number at the fraction `part` of the distance between two numbers. `rule` is the value of
+/// `addr:interpolation`.
 fn between(from: HouseNumber, to: HouseNumber, rule: &str, part: f64) -> Option<String> {
     let step = match rule {
         "even" | "odd" => 2,

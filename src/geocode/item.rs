@@ -54,18 +54,20 @@ pub(super) const KEYS: [&str; 45] = [
     "tourism",
 ];
 
-/// The synthetic key of a boundary for the value of `place` of its label node. No tag in OSM has this key.
+/// The synthetic key under which a boundary stores the value of `place` from its label node. No tag in OSM has this
+/// key.
 pub(crate) const LABEL: &str = "@label";
 
-/// The synthetic key of a boundary for the value of `place` of its `admin_centre` node.
+/// The synthetic key under which a boundary stores the value of `place` from its `admin_centre` node.
 pub(crate) const CENTRE: &str = "@admin_centre";
 
-/// The synthetic key of an address for the id of the way that names its street, where the `associatedStreet` relation
-/// has no name.
+/// The synthetic key under which an address stores the id of the way that names its street. It is used if the
+/// `associatedStreet` relation of the address has no name.
 pub(crate) const STREET: &str = "@street";
 
-/// The synthetic key of an interpolation way for the house numbers of its nodes: "0:12,5:30" means that the first node
-/// has number 12 and the sixth number 30. In rows, the value is the ids of the nodes.
+/// The synthetic key under which an interpolation way stores the house numbers of its nodes. The value "0:12,5:30"
+/// means that the first node has number 12 and the sixth number 30. In rows, the value has the ids of the nodes
+/// instead.
 pub(crate) const NUMBERS: &str = "#";
 
 /// The type of the geometry of an item.
@@ -75,7 +77,7 @@ pub(crate) enum Shape {
     Point,
     /// Lines.
     Line,
-    /// Closed rings; the inside is by the even-odd rule.
+    /// Closed rings. The even-odd rule determines their inside.
     Area,
 }
 
@@ -123,14 +125,14 @@ pub(crate) fn tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a str>
     found.map(|(_, value)| *value)
 }
 
-/// The value of a tag, unless it is blank.
+/// Returns the value of a tag without surrounding white space, unless it is blank.
 pub(crate) fn text_tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a str> {
     tag(tags, key)
         .map(str::trim)
         .filter(|value| !value.is_empty())
 }
 
-/// Appends the number of tags, and their keys and values.
+/// Appends the number of tags, followed by their keys and values.
 fn put_texts(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
     put_varint(out, tags.len() as u64);
     for (key, value) in tags {
@@ -155,7 +157,8 @@ fn texts<'b>(bytes: &mut &'b [u8]) -> Result<Vec<(&'b str, &'b str)>, FormatErro
     Ok(tags)
 }
 
-/// The capacity to reserve for `count` values that are read from `bytes`: at most one value a byte.
+/// The capacity to reserve for `count` values that are read from `bytes`. It is at most the number of bytes, because a
+/// value has at least one byte.
 fn capacity(count: u64, bytes: &[u8]) -> usize {
     bytes.len().min(count as usize)
 }
@@ -181,7 +184,7 @@ impl Item<'_> {
         put_texts(out, self.tags);
     }
 
-    /// The bounding box; `None` without points.
+    /// The bounding box; `None` if there are no points.
     pub(crate) fn extent(&self) -> Option<Extent> {
         Extent::of(self.lines.iter().flatten())
     }
@@ -251,7 +254,7 @@ impl<'r> RowItem<'r> {
         })
     }
 
-    /// The row as an item.
+    /// Returns the row as an item.
     pub(crate) fn item(&self) -> Item<'_> {
         Item {
             kind: self.kind,

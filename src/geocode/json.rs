@@ -1,5 +1,5 @@
-//! Encoding answers as JSON (`reference/geocode.md`). It is written by hand because derived `serde` takes half as long
-//! again, which is 5 to 8 % of a query.
+//! Encoding answers as JSON (`reference/geocode.md`). The code is written by hand, because derived `serde` code needs
+//! half as much time again, which is 5 to 8 % of a query.
 
 use super::answer::{
     Address, Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearPlace, NearRoad,
@@ -26,7 +26,7 @@ impl Answer<'_> {
         });
     }
 
-    /// The answer as a JSON object.
+    /// Returns the answer as a JSON object.
     pub fn json(&self) -> String {
         let mut out = Vec::new();
         self.put_json(&mut out);
@@ -198,7 +198,7 @@ impl Members<'_> {
     #[inline]
     fn text(&mut self, key: &'static str, text: &str) {
         self.key(key);
-        // The loop has no early exit, so that it becomes vector instructions.
+        // The loop has no early exit, so that it compiles to vector instructions.
         let is_plain = text.bytes().fold(true, |is_plain, byte| {
             is_plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\')
         });
@@ -217,7 +217,7 @@ impl Members<'_> {
     }
 
     fn value(&mut self, value: &(impl Serialize + ?Sized)) {
-        // Texts and numbers are always JSON, and a vector takes all bytes.
+        // Strings and numbers can always be encoded as JSON, and writing to a vector does not fail.
         let written = serde_json::to_writer(&mut *self.out, value);
         debug_assert!(written.is_ok());
     }

@@ -4,22 +4,22 @@ use super::packed_rtree::SECTIONS;
 use crate::geometry::{Extent, Point};
 use crate::index::KeyBits;
 
-/// A layer of an index: the objects that one search can find.
+/// A layer of an index: a set of objects with an R-tree of its own. One search finds objects of one layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
     /// Objects with a house number.
     Addresses,
-    /// Parts of streets with a name.
+    /// Parts of named streets.
     Streets,
-    /// Parts of roads without a name.
+    /// Parts of unnamed roads.
     Roads,
     /// Ways along which house numbers are interpolated.
     Interpolations,
-    /// Nodes that are places.
+    /// Place nodes, such as cities and villages.
     Places,
-    /// Buildings without a house number in which there are nodes with one.
+    /// Buildings that have no house number but contain nodes with one.
     Buildings,
-    /// Areas that contain places.
+    /// Areas that can contain places, such as administrative boundaries.
     Areas,
 }
 
@@ -35,7 +35,7 @@ impl Layer {
         Self::Areas,
     ];
 
-    /// The name in reports.
+    /// Returns the name of the layer in reports.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Addresses => "addresses",
@@ -48,7 +48,7 @@ impl Layer {
         }
     }
 
-    /// The first section of the layer's tree.
+    /// Returns the first section of the layer's tree.
     pub(crate) const fn tree(self) -> usize {
         match self {
             Self::Areas => AREA_SECTION + 1,
@@ -57,27 +57,27 @@ impl Layer {
     }
 }
 
-/// The section with the records and the parts of areas.
+/// The section with the records and the parts of all areas.
 pub(crate) const AREA_SECTION: usize = Layer::Areas as usize * SECTIONS;
 /// The number of sections of an index.
 pub(crate) const SECTION_COUNT: usize = AREA_SECTION + 1 + SECTIONS;
 
 /// The number of bits of a position on the Hilbert curve.
 pub(crate) const CURVE_BITS: u32 = 56;
-/// The sort keys of rows: the number of the layer above a position on the Hilbert curve. Rows are counted by cells of
-/// 0.022 by 0.011 degrees.
+/// The layout of the sort keys of rows: the number of the layer in the high bits, and a position on the Hilbert curve
+/// in the low [`CURVE_BITS`] bits. Rows are counted per cell of 0.022 by 0.011 degrees.
 pub(crate) const KEY: KeyBits = KeyBits {
     uncounted: 24,
     below_group: CURVE_BITS,
 };
 
-/// The layer of a key.
+/// Returns the layer of a sort key; `None` if no layer has its number.
 pub(crate) fn layer_of(key: u64) -> Option<Layer> {
     let number = usize::try_from(key >> CURVE_BITS).ok()?;
     Layer::ALL.get(number).copied()
 }
 
-/// The sort key of an item with a bounding box.
+/// Returns the sort key of an item of a layer with a bounding box.
 pub(crate) fn key_of(layer: Layer, extent: &Extent) -> u64 {
     (layer as u64) << CURVE_BITS | extent.curve_position(CURVE_BITS)
 }
@@ -85,8 +85,8 @@ pub(crate) fn key_of(layer: Layer, extent: &Extent) -> u64 {
 /// 360 degrees in units of 1e-7 degree.
 const CIRCLE_E7: i64 = 3_600_000_000;
 
-/// The copy of a line that crosses the antimeridian, shifted by 360 degrees to the other side; `None` if the line does
-/// not cross it.
+/// Returns a copy of a line that crosses the antimeridian, shifted by 360 degrees to the other side. Returns `None` if
+/// the line does not cross it.
 pub(crate) fn on_other_side(line: &[Point]) -> Option<Vec<Point>> {
     let lons = || line.iter().map(|point| i64::from(point.lon_e7));
     let turn = match (lons().min()?, lons().max()?) {
@@ -104,8 +104,8 @@ pub(crate) fn on_other_side(line: &[Point]) -> Option<Vec<Point>> {
 }
 
 /// Shifts the points of a line by multiples of 360 degrees so that no segment spans more than 180 degrees of longitude.
-/// A line whose longitudes would leave the range of `i32` stays as it is: it runs around a pole, near which longitudes
-/// are not compared.
+/// A line whose longitudes would leave the range of `i32` stays as it is, because it runs around a pole, where
+/// longitudes are not compared.
 pub(crate) fn unwrap(line: &mut [Point]) {
     let is_jump = |pair: &[Point]| match pair {
         [from, to] => i64::from(from.lon_e7).abs_diff(to.lon_e7.into()) > CIRCLE_E7 as u64 / 2,

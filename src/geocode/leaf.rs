@@ -1,9 +1,9 @@
 //! Leaves of the R-tree of a layer: up to 16 neighbouring objects with their tags.
 //!
-//! A leaf has a fixed-size head, the quantized boxes of its items, an offset table, the items, and a string table. A
-//! search compares boxes, and parses only the items that may be near enough. A tag is a pair of string numbers. The
-//! lowest numbers stand for [`KEYS`], the others for the strings of the leaf. Tags with a key of [`KEYS`] precede the
-//! other tags of an item, so that a lookup need not pass over names in all languages.
+//! A leaf consists of a fixed-size header, the quantized boxes of its items, an offset table, the items, and a string
+//! table. A search compares boxes, and parses only the items that may be near enough. A tag is a pair of string
+//! numbers. The lowest numbers stand for [`KEYS`], the others for the strings of the leaf. Tags with a key in [`KEYS`]
+//! precede the other tags of an item, so that a lookup of such a key need not pass over names in all languages.
 
 use super::child_queue::{ChildQueue, QUEUE_LEN};
 use super::item::{BROKEN, KEYS, Shape, head};
@@ -14,15 +14,16 @@ use crate::geometry::{Edge, Extent, ORIGIN, Point};
 use crate::osm::{Edges, ObjectKind};
 use crate::pbf::wire::Varints;
 
-/// The length of the head in bytes: latitude and longitude of the south-western corner, the offset of the string table,
-/// the number of items, the shift of [`Units`], and the widths of the offsets of items and of strings.
+/// The size of the header in bytes. It has the latitude and longitude of the south-western corner, the offset of the
+/// string table, the number of items, the shift of [`Units`], and the widths of the offsets of items and of strings.
 pub(super) const HEAD_LEN: usize = 4 + 4 + 4 + 4;
-/// The length of a quantized box in bytes: south, west, north and east in units from the corner of the leaf.
+/// The size of a quantized box in bytes. Its edges are south, west, north and east, in units from the south-western
+/// corner of the leaf.
 pub(super) const UNITS_LEN: usize = 4;
 /// The maximum number of items of a leaf.
 pub(super) const LEAF_ITEMS: usize = QUEUE_LEN;
 
-/// A table of offsets of two bytes each, or of four if the largest needs them.
+/// A table of offsets of two bytes each, or of four bytes each if the largest offset needs them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OffsetTable<'c> {
     bytes: &'c [u8],
@@ -30,7 +31,7 @@ pub(super) struct OffsetTable<'c> {
 }
 
 impl OffsetTable<'_> {
-    /// The width in bytes of the offsets of a table with the given largest offset.
+    /// Returns the width in bytes of the offsets in a table whose largest offset is `largest`.
     pub(super) fn len_of(largest: usize) -> u8 {
         if largest <= usize::from(u16::MAX) {
             2
@@ -90,7 +91,7 @@ impl Units {
         [south - lat, west - lon, north - lat, east - lon].map(|from| (from >> self.shift) as u8)
     }
 
-    /// The smallest box that contains all boxes with the given quantized box.
+    /// Returns the smallest box that contains every box with the given quantized edges.
     #[inline]
     fn extent(self, [south, west, north, east]: [u8; UNITS_LEN]) -> Extent {
         let edge = |base: i32, units: i64| {
@@ -116,12 +117,12 @@ fn array<const LEN: usize>(bytes: &[u8], at: usize) -> Result<[u8; LEN], FormatE
 /// The string table of a leaf.
 #[derive(Debug, Clone, Copy)]
 struct Texts<'c> {
-    /// The number of strings and the end of each, with the strings behind.
+    /// The number of strings and the end of each string. The strings follow in the same bytes.
     table: OffsetTable<'c>,
 }
 
 impl<'c> Texts<'c> {
-    /// The string with a number: one of [`KEYS`], or else of the table.
+    /// Returns the string with a number, from [`KEYS`] or else from the string table.
     #[inline]
     fn text(&self, number: u64) -> Result<&'c str, FormatError> {
         let number = usize::try_from(number).map_err(|_| BROKEN)?;
@@ -156,7 +157,7 @@ pub(super) struct Leaf<'c> {
 }
 
 impl<'c> Leaf<'c> {
-    /// Parses the head of a leaf.
+    /// Parses the header of a leaf.
     #[inline]
     pub(super) fn parse(bytes: &'c [u8]) -> Result<Self, FormatError> {
         let texts_at = u32::from_le_bytes(array(bytes, 8)?) as usize;
@@ -197,7 +198,7 @@ impl<'c> Leaf<'c> {
         })
     }
 
-    /// The number and the box of each item.
+    /// Returns the number and the box of each item.
     #[inline]
     pub(super) fn boxes(&self) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
         let units = self.units;
@@ -205,13 +206,13 @@ impl<'c> Leaf<'c> {
         boxes.map(move |(number, in_units)| (number, units.extent(*in_units)))
     }
 
-    /// The items, ordered by the distances of their boxes.
+    /// Returns a queue of the items, ordered by the distances of their boxes from the query point.
     #[inline]
     pub(super) fn queue(&self, projection: &LocalProjection) -> ChildQueue {
         let Units { base, shift } = self.units;
         let [lat, lon] = [base.lat_e7, base.lon_e7].map(f64::from);
         let unit = (1u64 << shift) as f64;
-        // The edges are in rows, which vector instructions convert.
+        // One row per edge, so that vector instructions can convert the edges.
         let mut in_units = [[0u8; QUEUE_LEN]; 4];
         for (number, of_box) in self.boxes.iter().enumerate() {
             for (row, edge) in in_units.iter_mut().zip(of_box) {
@@ -276,7 +277,7 @@ impl<'c> LeafItem<'c> {
         })
     }
 
-    /// The squared distance to the query point in metres; 0 inside an area. `place` is the query point.
+    /// Returns the squared distance, in square metres, to `place`, which is the query point. It is 0 inside an area.
     #[inline]
     pub(super) fn distance(
         &self,
@@ -309,7 +310,7 @@ impl<'c> LeafItem<'c> {
         Ok(if is_inside { 0.0 } else { nearest })
     }
 
-    /// Whether the item is an area that contains a point, edges included.
+    /// Whether the item is an area that contains a point. Points on an edge belong to the area.
     pub(super) fn holds(&self, place: Point) -> Result<bool, FormatError> {
         let (mut last, mut is_inside, mut is_on_edge) = (ORIGIN, false, false);
         for_each_point(self.lines, |point, is_first| {
@@ -326,7 +327,7 @@ impl<'c> LeafItem<'c> {
         Ok(self.shape == Shape::Area && (is_inside || is_on_edge))
     }
 
-    /// The lines, or the rings of an area.
+    /// Returns the lines of the item, or the rings of an area.
     pub(super) fn lines(&self) -> Result<Vec<Vec<Point>>, FormatError> {
         let mut lines: Vec<Vec<Point>> = Vec::new();
         for_each_point(self.lines, |point, is_first| match lines.last_mut() {
@@ -336,7 +337,7 @@ impl<'c> LeafItem<'c> {
         Ok(lines)
     }
 
-    /// The bounding box.
+    /// Returns the bounding box of the item.
     pub(super) fn extent(&self) -> Result<Extent, FormatError> {
         let mut extent = None;
         for_each_point(self.lines, |point, _| {
@@ -346,14 +347,14 @@ impl<'c> LeafItem<'c> {
         extent.ok_or(BROKEN)
     }
 
-    /// The first point.
+    /// Returns the first point of the item.
     pub(super) fn first_point(&self) -> Result<Point, FormatError> {
         let mut first = None;
         for_each_point(self.lines, |point, _| first = first.or(Some(point)))?;
         first.ok_or(BROKEN)
     }
 
-    /// The tags.
+    /// Returns the tags of the item.
     pub(super) fn tags(&self) -> Result<Vec<(&'c str, &'c str)>, FormatError> {
         let mut values = Varints::new(self.tags);
         let mut tags = Vec::with_capacity(self.tags.len() / 2);
@@ -364,7 +365,7 @@ impl<'c> LeafItem<'c> {
         Ok(tags)
     }
 
-    /// The value of the tag with a key.
+    /// Returns the value of the tag with a key.
     #[inline]
     pub(super) fn tag(&self, key: &str) -> Result<Option<&'c str>, FormatError> {
         let mut values = Varints::new(self.tags);
@@ -392,7 +393,7 @@ mod tests {
         (row, row.item().extent().unwrap())
     }
 
-    /// The items of a leaf, and their boxes.
+    /// Returns the items of a leaf, and their boxes.
     fn items_of(bytes: &[u8]) -> Result<Vec<(LeafItem<'_>, Extent)>, FormatError> {
         let leaf = Leaf::parse(bytes)?;
         let with_item = |(number, extent)| Ok((leaf.item(number)?, extent));
@@ -512,7 +513,7 @@ mod tests {
             });
             assert!(tags.is_err(), "{at}");
         }
-        // More items than a search ranks, and numbers of neither two nor four bytes.
+        // More items than a queue holds, and offsets with a width of neither two nor four bytes.
         for (at, value) in [(12, 17), (14, 0), (14, 3), (15, 0), (15, 1)] {
             let mut damaged = bytes.clone();
             damaged[at] = value;

@@ -1,4 +1,4 @@
-//! Encoding leaves of the R-tree of a layer.
+//! Encodes leaves of the R-tree of a layer.
 
 use super::item::{KEYS, RowItem, put_head};
 use super::leaf::{HEAD_LEN, OffsetTable, Units};
@@ -24,7 +24,7 @@ struct LeafParts {
     items: Vec<u8>,
     /// The tags of the current item, as pairs of string numbers.
     tags: Vec<[u64; 2]>,
-    /// The same numbers as varints.
+    /// The string numbers of `tags` as varints.
     encoded_tags: Vec<u8>,
 }
 
@@ -55,7 +55,7 @@ impl<'r> LeafEncoder<'r> {
     }
 
     /// Encodes up to [`LEAF_ITEMS`](super::leaf::LEAF_ITEMS) items, each with its bounding box. Returns the leaf and
-    /// its bounding box; `None` without items.
+    /// its bounding box; `None` if there are no items.
     pub(super) fn encode(&mut self, items: &[(&RowItem<'r>, Extent)]) -> Option<(Vec<u8>, Extent)> {
         let extents = items.iter().map(|(_, extent)| *extent);
         let extent = extents.reduce(|all, next| all.and(&next))?;
@@ -103,7 +103,8 @@ impl<'r> LeafEncoder<'r> {
         Some((leaf, extent))
     }
 
-    /// Appends the string table to the leaf, and clears it: the number of strings, the end of each, and the strings.
+    /// Appends the string table to the leaf: the number of strings, the end of each string, and the strings. Then
+    /// clears the table.
     fn end_texts(&mut self, end_len: u8, leaf: &mut Vec<u8>) {
         let mut end = 0;
         let ends = self.texts.iter().map(|text| {

@@ -1,15 +1,15 @@
 //! The encoding of the lines of items.
 //!
-//! A line is the number of its points, the first point, and the other points. The other points are stored as
-//! differences of two bytes per coordinate if all differences fit (neighbours are less than 360 m apart), and otherwise
-//! as absolute coordinates. The encoding is made for fast reading rather than for size.
+//! A line is encoded as the number of its points, the first point, and the other points. The other points are stored as
+//! differences from the point before, with two bytes per coordinate, if all differences fit (points less than 360 m
+//! apart), and otherwise as absolute coordinates. The encoding is made for fast reading rather than for size.
 
 use super::item::{BROKEN, Lines};
 use crate::error::FormatError;
 use crate::geometry::Point;
 use crate::pbf::wire::{Varints, put_varint};
 
-/// Appends lines.
+/// Appends encoded lines to `out`.
 pub(super) fn put_lines(out: &mut Vec<u8>, lines: Lines<'_>) {
     let lines = lines.iter();
     put_varint(out, lines.len() as u64);
@@ -29,14 +29,14 @@ pub(super) fn put_lines(out: &mut Vec<u8>, lines: Lines<'_>) {
     }
 }
 
-/// The differences between two points; `None` if they do not fit.
+/// Returns the differences in latitude and longitude between two points; `None` if one does not fit in two bytes.
 fn step((from, to): (&Point, &Point)) -> Option<[i16; 2]> {
     let difference = |from: i32, to: i32| i16::try_from(i64::from(to) - i64::from(from)).ok();
     let lat = difference(from.lat_e7, to.lat_e7)?;
     Some([lat, difference(from.lon_e7, to.lon_e7)?])
 }
 
-/// Calls `visit` with each point of each line, and whether it is the first of its line.
+/// Calls `visit` with each point of each line, and with whether it is the first point of its line.
 #[inline]
 pub(super) fn for_each_point(
     bytes: &[u8],

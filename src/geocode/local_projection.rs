@@ -12,9 +12,9 @@ use crate::osm::Edges;
 const RADIUS: f64 = 6_371_008.8;
 /// 1e-7 degree in radians.
 const RADIANS: f64 = std::f64::consts::PI / 180.0 * 1e-7;
-/// The latitude in 1e-7 degree from which on the projection is that of the sphere.
+/// The absolute latitude, in 1e-7 degree, from which the azimuthal equidistant projection is used.
 const POLAR_E7: i32 = 850_000_000;
-/// The latitude in 1e-7 degree below which no location is near a query point beyond [`POLAR_E7`].
+/// The absolute latitude, in 1e-7 degree, below which no location is near a query point beyond [`POLAR_E7`].
 const SUBPOLAR_E7: i32 = 840_000_000;
 /// 360 degrees in units of 1e-7 degree.
 const CIRCLE_E7: i64 = 3_600_000_000;
@@ -24,17 +24,18 @@ const CIRCLE_E7: i64 = 3_600_000_000;
 pub(crate) struct LocalProjection {
     lat_e7: f64,
     lon_e7: f64,
-    /// The length of 1e-7 degree of longitude in metres, and its decrease for each 1e-7 degree to the north.
+    /// The length in metres of 1e-7 degree of longitude at the query point. It decreases by `decrease` for each 1e-7
+    /// degree to the north.
     metres: f64,
     decrease: f64,
     is_polar: bool,
-    /// The sine and the cosine of the latitude.
+    /// The sine of the latitude of the query point. `cos` is its cosine.
     sin: f64,
     cos: f64,
 }
 
 impl LocalProjection {
-    /// The projection around a place.
+    /// Returns the projection around a place.
     pub(crate) fn around(place: Point) -> Self {
         let lat_e7 = f64::from(place.lat_e7);
         let (sin, cos) = (lat_e7 * RADIANS).sin_cos();
@@ -49,8 +50,9 @@ impl LocalProjection {
         }
     }
 
-    /// The projections in which all locations within `radius` metres lie: the one around the place, and near the
-    /// antimeridian also the one around the same place with its longitude shifted by 360 degrees.
+    /// Returns the projections that together cover all locations within `radius` metres: the projection around the
+    /// place, and near the antimeridian also the projection around the same place with its longitude shifted by 360
+    /// degrees.
     pub(crate) fn all_around(place: Point, radius: f64) -> impl Iterator<Item = Self> {
         let projection = Self::around(place);
         let near = (radius * 1.01 / projection.metres.max(1e-9)).min(CIRCLE_E7 as f64);
@@ -59,7 +61,8 @@ impl LocalProjection {
             ..projection
         };
         let half = CIRCLE_E7 as f64 / 2.0;
-        // On the sphere, longitudes may differ by any multiple of 360 degrees.
+        // The azimuthal projection needs no copy, because it accepts longitudes that differ by multiples of 360
+        // degrees.
         let is_plane = !projection.is_polar;
         let is_west = is_plane && projection.lon_e7 - near < -half;
         let is_east = is_plane && projection.lon_e7 + near > half;
@@ -77,7 +80,7 @@ impl LocalProjection {
         self.is_polar
     }
 
-    /// The query point. Its longitude may lie beyond 180 degrees.
+    /// Returns the query point. Its longitude may lie beyond 180 degrees.
     pub(crate) const fn place(&self) -> Point {
         Point {
             lat_e7: self.lat_e7 as i32,
@@ -100,7 +103,8 @@ impl LocalProjection {
         }
     }
 
-    /// The azimuthal equidistant projection: metres to the east and to the north.
+    /// Returns the metres to the east and to the north in the azimuthal equidistant projection. `longitudes` is the
+    /// difference in longitude from the query point, in radians.
     fn on_sphere(&self, longitudes: f64, latitude: f64) -> [f64; 2] {
         let (sin, cos) = latitude.sin_cos();
         let (sin_lon, cos_lon) = longitudes.sin_cos();
@@ -122,8 +126,8 @@ impl LocalProjection {
         [east * scale, north * scale]
     }
 
-    /// A lower bound of the squared distance in metres from the query point to a box, given by its edges in 1e-7
-    /// degree.
+    /// Returns a lower bound of the squared distance, in square metres, from the query point to a box. The edges of the
+    /// box are in 1e-7 degree.
     #[inline(always)]
     pub(crate) fn bound(&self, edges: Edges<f64>) -> f64 {
         let Edges {
@@ -132,7 +136,7 @@ impl LocalProjection {
             east,
             north,
         } = edges;
-        // `f64::max` is slower, since it handles NaN.
+        // `f64::max` is slower, because it handles NaN.
         let larger = |one: f64, other: f64| if one > other { one } else { other };
         let smaller = |one: f64, other: f64| if one < other { one } else { other };
         if self.is_polar {
@@ -143,7 +147,7 @@ impl LocalProjection {
         let [west, east] = [west, east].map(|edge| edge - self.lon_e7);
         let v = larger(larger(south, -north), 0.0) * (RADIUS * RADIANS);
         let u = larger(larger(west, -east), 0.0);
-        // The image of the box is a trapezoid: its shorter side is at one of the latitudes.
+        // The projected box is a trapezoid. Its shorter side is its southern or its northern edge.
         let sides = [south, north].map(|edge| self.metres - self.decrease * edge);
         let least = larger(smaller(sides[0], sides[1]), 0.0);
         let u = u * least;
@@ -157,14 +161,14 @@ pub(crate) fn crosses_ray(from: [f64; 2], to: [f64; 2]) -> bool {
     (from[1] > 0.0) != (to[1] > 0.0) && from[0] - from[1] * dx / dy > 0.0
 }
 
-/// The squared distance between the origin and a segment.
+/// Returns the squared distance between the origin and a segment.
 #[inline]
 pub(crate) fn segment_distance(from: [f64; 2], to: [f64; 2]) -> f64 {
     let [x, y] = at_nearest(from, to, along(from, to));
     x * x + y * y
 }
 
-/// The fraction of a segment before its point nearest to the origin.
+/// Returns the position of the point of a segment that is nearest to the origin, as a fraction of the segment.
 #[inline]
 pub(crate) fn along(from: [f64; 2], to: [f64; 2]) -> f64 {
     let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
@@ -189,7 +193,7 @@ mod tests {
     use crate::for_tests::random::Random;
     use crate::geometry::Extent;
 
-    /// The distance on a sphere, by the haversine formula.
+    /// Returns the distance on a sphere, by the haversine formula.
     fn haversine(a: Point, b: Point) -> f64 {
         let [lat_a, lat_b] = [a, b].map(|point| f64::from(point.lat_e7) * RADIANS);
         let lon = (f64::from(a.lon_e7) - f64::from(b.lon_e7)) * RADIANS;
@@ -198,7 +202,7 @@ mod tests {
         2.0 * RADIUS * h.sqrt().min(1.0).asin()
     }
 
-    /// The squared distance in metres between a place and a line.
+    /// Returns the squared distance in square metres between a place and a line.
     fn line_distance(projection: &LocalProjection, line: &[Point]) -> f64 {
         let corners: Vec<[f64; 2]> = line
             .iter()
@@ -230,7 +234,7 @@ mod tests {
                     if (lat + dlat).abs() > 90.0 {
                         continue;
                     }
-                    // A location on the other side of the antimeridian has a longitude of its own.
+                    // Longitudes wrap around at the antimeridian.
                     let wrapped = if lon + dlon > 180.0 {
                         lon + dlon - 360.0
                     } else {

@@ -1,4 +1,4 @@
-//! The lines of a map: the streets and the boundaries of an index in a box.
+//! Lines for a map: the streets, roads and boundaries of an index in a box.
 
 use super::area::Areas;
 use super::index::GeocodeIndex;
@@ -12,7 +12,7 @@ use crate::osm::Bbox;
 
 /// The approximate number of lines in a leaf.
 const LINES_OF_LEAF: u64 = 16;
-/// The number of bytes of a name that cost as much as a point of a line.
+/// The number of bytes of a name that count as much as one point of a line.
 const BYTES_OF_POINT: usize = 16;
 
 /// A layer of a map.
@@ -28,7 +28,7 @@ pub enum MapLayer {
 }
 
 impl MapLayer {
-    /// All layers, in the order of a walk.
+    /// All layers, in the order in which a walk visits them.
     const ALL: [Self; 3] = [Self::Boundaries, Self::Roads, Self::Streets];
 
     const fn layer(self) -> Layer {
@@ -69,13 +69,13 @@ pub struct MapWalk {
     budget: usize,
     /// The current layer, as an index of [`MapLayer::ALL`].
     layer: usize,
-    /// The step from a visited leaf to the next, by layer.
+    /// For each layer, a number `n`. The walk visits every `n`-th leaf that meets the box.
     steps: [u64; 3],
     /// The current leaf; `None` at the end of the layer.
     leaf: Option<u64>,
-    /// The number of objects of the current leaf that were visited.
+    /// The number of objects in the current leaf that are finished.
     visited: usize,
-    /// The number of points or edges of the current object that were visited.
+    /// The number of points or edges of the current object that are finished.
     skipped: usize,
     /// The number of edges of areas that were visited.
     boundaries: usize,
@@ -83,7 +83,7 @@ pub struct MapWalk {
 }
 
 impl GeocodeIndex {
-    /// The bounding box of all objects; empty if the index has none.
+    /// Returns the bounding box of all objects. It is empty if the index has no objects.
     ///
     /// # Errors
     ///
@@ -99,8 +99,8 @@ impl GeocodeIndex {
         Ok(bbox)
     }
 
-    /// Begins a walk over the lines in a box, with about `budget` lines of each layer. Of a layer with more, only every
-    /// second, fourth, … leaf is visited.
+    /// Begins a walk over the lines in a box, with about `budget` lines or boundary edges of each layer. In a layer
+    /// with more lines, the walk visits only every second, fourth, … leaf.
     ///
     /// # Errors
     ///
@@ -135,13 +135,13 @@ impl GeocodeIndex {
 }
 
 impl MapWalk {
-    /// Whether lines are left out because there are too many. The result is final at the end of
+    /// Whether lines are omitted because there are too many. The result is final at the end of
     /// [`MapLayer::Boundaries`].
     pub const fn is_thinned(&self) -> bool {
         self.is_thinned
     }
 
-    /// Visits about `room` points. Returns whether more are left.
+    /// Calls `visit` with the next pieces, which have about `room` points. Returns whether more pieces are left.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ impl MapWalk {
         Ok(false)
     }
 
-    /// Moves to a leaf that meets the box, passing over the first `between` such leaves from leaf `from` on.
+    /// Moves to the first leaf from leaf `from` on that meets the box, after passing over `between` other such leaves.
     fn go_to_leaf(&mut self, index: &GeocodeIndex, from: u64, between: u64) -> Result<()> {
         (self.visited, self.skipped, self.leaf) = (0, 0, None);
         if let Some(layer) = MapLayer::ALL.get(self.layer) {
@@ -185,7 +185,7 @@ impl MapWalk {
         Ok(())
     }
 
-    /// Visits lines of a leaf while there is room. Returns whether the leaf is finished.
+    /// Visits lines of a leaf until `room` is used up. Returns whether the leaf is finished.
     fn lines(
         &mut self,
         index: &GeocodeIndex,
@@ -234,8 +234,8 @@ impl MapWalk {
         visit_lines().map_err(|error| index.damaged(&error))
     }
 
-    /// Visits edges of the parts of a leaf while there is room. Returns whether the leaf is finished. Ends the layer
-    /// when the budget is spent.
+    /// Visits edges of the parts of areas in a leaf until `room` is used up. Returns whether the leaf is finished. Ends
+    /// the layer when the budget is used up.
     fn boundaries(
         &mut self,
         index: &GeocodeIndex,

@@ -14,7 +14,7 @@ use crate::error::Result;
 const CITY_RADIUS: f64 = 15_000.0;
 /// The radius in metres of the search for a smaller place that an address names.
 const PART_RADIUS: f64 = 4_000.0;
-/// Values of `place` of cities, and of smaller settlements that an address may name as its city.
+/// Values of `place` of cities. [`HAMLETS`] are those of smaller settlements that an address may name as its city.
 const CITIES: [&str; 3] = ["city", "town", "village"];
 const HAMLETS: [&str; 2] = ["hamlet", "isolated_dwelling"];
 /// Values of `place` of parts of cities.
@@ -24,7 +24,8 @@ const SUBURBS: [&str; 4] = ["suburb", "quarter", "neighbourhood", "borough"];
 type NamedPlace<'i> = (&'i str, NearObject, &'i str);
 
 impl<'i> Query<'i, '_> {
-    /// The name of a street that an address has as `written`, in the best language. `street` is the nearest street.
+    /// Returns the name, in the best language, of the street that an address names as `written`. `street` is the
+    /// nearest street.
     pub(super) fn street_name(
         &self,
         written: &'i str,
@@ -46,7 +47,7 @@ impl<'i> Query<'i, '_> {
             .unwrap_or(written))
     }
 
-    /// The name of a city that an address has as `written`, in the best language.
+    /// Returns the name, in the best language, of the city that an address names as `written`.
     pub(super) fn city_name(&self, written: &'i str, areas: &[Area<'i>]) -> Result<&'i str> {
         if self.options.languages.is_empty() {
             return Ok(written);
@@ -101,7 +102,7 @@ impl<'i> Query<'i, '_> {
         Ok(street)
     }
 
-    /// The nearest street with a name that is a spelling of `written`.
+    /// Returns the nearest street with a name that is a spelling of `written`.
     fn street_named(
         &self,
         written: &'i str,
@@ -119,7 +120,7 @@ impl<'i> Query<'i, '_> {
         })
     }
 
-    /// Whether a street with a name that is a spelling of `written` is within `radius` metres.
+    /// Whether a street within `radius` metres has a name that is a spelling of `written`.
     pub(super) fn is_on(&self, written: &'i str, radius: f64) -> Result<bool> {
         let names = StreetNames::of(&[("name", written)]);
         let street = self.near(Layer::Streets, radius, |item| {
@@ -128,8 +129,8 @@ impl<'i> Query<'i, '_> {
         Ok(street.is_some())
     }
 
-    /// The city that an address names: a boundary around the query point, an area that is such a place, or the nearest
-    /// node.
+    /// Returns the city that an address names: a boundary around the query point, an area tagged as a city or a smaller
+    /// settlement, or the nearest place node.
     fn city_named(&self, written: &'i str, areas: &[Area<'i>]) -> Result<Option<NamedPlace<'i>>> {
         let names = StreetNames::of(&[("name", written)]);
         let is_named = |area: &Area<'i>| area.names().any(|name| names.has(name));
@@ -146,7 +147,7 @@ impl<'i> Query<'i, '_> {
         Ok(None)
     }
 
-    /// The part of a city that an address names: an area around the query point, or the nearest node.
+    /// Returns the part of a city that an address names: an area around the query point, or the nearest place node.
     fn suburb_named(&self, written: &'i str, areas: &[Area<'i>]) -> Result<Option<NamedPlace<'i>>> {
         let names = StreetNames::of(&[("name", written)]);
         let is_part = |area: &&Area<'i>| area.is_administrative && area.level > Some(8);
@@ -159,8 +160,8 @@ impl<'i> Query<'i, '_> {
         self.place_named(written, &SUBURBS, PART_RADIUS, areas)
     }
 
-    /// The place of one of some kinds with a name that is a spelling of `written`: an area around the query point, or
-    /// the nearest node.
+    /// Returns the place whose kind is in `kinds` and which has a name that is a spelling of `written`: an area around
+    /// the query point, or the nearest place node.
     fn place_named(
         &self,
         written: &'i str,
@@ -186,7 +187,7 @@ impl<'i> Query<'i, '_> {
         }))
     }
 
-    /// The name, in the best language, of the nearest object whose `name` is a spelling of `written`.
+    /// Returns the name, in the best language, of the nearest object whose `name` is a spelling of `written`.
     fn name_of(&self, layer: Layer, radius: f64, written: &'i str) -> Result<Option<&'i str>> {
         let names = StreetNames::of(&[("name", written)]);
         let found = self.near(layer, radius, |item| {
@@ -196,7 +197,7 @@ impl<'i> Query<'i, '_> {
     }
 }
 
-/// Whether a name in tags is one of some names.
+/// Whether any name in `tags` is one of `names`.
 fn has_name<'i>(tags: &[(&'i str, &'i str)], names: &StreetNames<'i>) -> bool {
     let mut of = tags.iter().filter(|(key, _)| key.contains("name"));
     of.any(|(_, name)| names.has(name))

@@ -6,23 +6,24 @@ use super::item::tag;
 /// Options of a query.
 #[derive(Debug, Clone, Default)]
 pub struct QueryOptions {
-    /// The languages of names, such as `de` and `en`, the best first. `name` comes after all of them.
+    /// The languages of names, such as `de` and `en`, the best first. The tag `name` is used if an object has a name in
+    /// none of them.
     pub languages: Vec<String>,
     /// Whether objects in the answer have bounding boxes.
     pub has_boxes: bool,
-    /// Whether street, part of the city and city are objects of their own. Otherwise the object of a part that an
-    /// address names is that with the address. A name without an object near is replaced by that of the nearest
-    /// street or of the area around the location.
+    /// Whether to find the street, the part of the city and the city that an address names as objects of their own. A
+    /// name without an object nearby is then replaced by the name of the nearest street or of the area around the
+    /// location. If false, the object with the address is the source of each name in it.
     pub resolves_names: bool,
 }
 
 impl QueryOptions {
-    /// The name of an object in the best language that it has.
+    /// Returns the name of an object in the best language that it has.
     pub(super) fn name<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
         self.name_in_language(tags).or_else(|| tag(tags, "name"))
     }
 
-    /// The name of an object in the best of the languages; `None` if it has none in any of them.
+    /// Returns the name of an object in the best of the languages; `None` if it has a name in none of them.
     pub(super) fn name_in_language<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
         self.languages.iter().find_map(|language| {
             let name = tags.iter().find(|(key, _)| {
@@ -33,7 +34,7 @@ impl QueryOptions {
         })
     }
 
-    /// The name of an area in the best language that it has.
+    /// Returns the name of an area in the best language that it has.
     pub(super) fn area_name<'i>(&self, area: &Area<'i>) -> Option<&'i str> {
         let mut languages = self.languages.iter();
         let name = languages.find_map(|language| area.name_in(language));

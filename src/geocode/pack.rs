@@ -1,4 +1,4 @@
-//! Packing objects into leaves whose bounding boxes overlap little.
+//! Packs objects into leaves whose bounding boxes overlap little.
 
 use super::leaf::LEAF_ITEMS;
 use crate::geometry::{Extent, Point};
@@ -10,11 +10,12 @@ const RADIAN_E7: f64 = 1e7 * 180.0 / std::f64::consts::PI;
 /// The centre of an object's bounding box, and the number of the object.
 type Middle = (Point, u32);
 
-/// Groups objects with the given bounding boxes by up to [`LEAF_ITEMS`] neighbours. Returns the numbers of the objects
-/// of each group. Neighbouring groups follow each other.
+/// Divides objects with the given bounding boxes into groups of up to [`LEAF_ITEMS`] neighbours. Returns the numbers of
+/// the objects in each group. Neighbouring groups follow each other.
 ///
-/// The objects of a range of the Hilbert curve are halved across their longer side, again and again (top-down packing).
-/// A search visits half as many of these groups as of runs of 16 objects along the curve, whose boxes overlap more.
+/// The objects, which are a range of the Hilbert curve, are halved recursively across the longer side of their bounding
+/// box (top-down packing). A search visits half as many of these groups as of runs of 16 objects along the curve,
+/// because the boxes of such runs overlap more.
 pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
     let middle = |extent: &Extent| {
         let Edges {

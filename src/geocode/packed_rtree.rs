@@ -1,12 +1,12 @@
 //! Packed Hilbert R-trees.
 //!
-//! Leaves follow each other along a Hilbert curve, and every 16 of them, in that order, have one parent (`pack` forms
-//! the leaves). A tree is immutable and has two sections. The first has the leaves. The second has their number and the
+//! Leaves (formed by `pack`) are ordered along a Hilbert curve, and each 16 consecutive leaves have one parent. A tree
+//! is immutable and has two sections. The first section has the leaves. The second has the number of leaves, and the
 //! nodes, level by level from the parents of leaves up to the root.
 //!
 //! A node stores the boxes of its children column by column (south, west, north, east), for comparison by vector
-//! instructions. A parent of leaves also has an offset table: the start of its first leaf, and the end of each leaf
-//! from there on.
+//! instructions. A parent of leaves also has an offset table, which stores the start of its first leaf, and the end of
+//! each leaf relative to that start.
 
 use super::child_queue::{ChildQueue, QUEUE_LEN};
 use super::container::{Container, ContainerWriter};
@@ -18,21 +18,21 @@ use std::ops::Range;
 
 /// The maximum number of children of a node.
 const FANOUT: usize = QUEUE_LEN;
-/// The number of sections that a tree takes.
+/// The number of sections of a tree.
 pub(crate) const SECTIONS: usize = 2;
 /// The section of the nodes, counted from the first section of the tree.
 const NODES: usize = 1;
-/// The length of the number of leaves in bytes.
+/// The size in bytes of the number of leaves.
 const COUNT_LEN: u64 = 8;
-/// The length of the boxes of a node in bytes. A node above nodes has nothing else.
+/// The size in bytes of the boxes of a node. A node that is not a parent of leaves has nothing else.
 const BOXES_LEN: u64 = (4 * FANOUT * EDGE_LEN) as u64;
-/// The length in bytes of the offset table in a parent of leaves.
+/// The size in bytes of the offset table of a parent of leaves.
 const PLACES_LEN: u64 = (START_LEN + FANOUT * END_LEN) as u64;
-/// The length of the start of the first leaf in bytes.
+/// The size in bytes of the start of the first leaf.
 const START_LEN: usize = 8;
-/// The length of the end of a leaf in bytes.
+/// The size in bytes of the end of a leaf.
 const END_LEN: usize = 4;
-/// The length of an edge of a box in bytes.
+/// The size in bytes of an edge of a box.
 const EDGE_LEN: usize = 4;
 
 /// Writes a tree: each leaf when it is added, and the nodes at the end.
@@ -87,7 +87,7 @@ impl PackedRTreeBuilder {
     }
 }
 
-/// The boxes of a node.
+/// Returns the encoded boxes of the children of a node.
 fn boxes(children: &[Extent]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(BOXES_LEN as usize);
     for edge in 0..4 {
@@ -98,7 +98,7 @@ fn boxes(children: &[Extent]) -> Vec<u8> {
     bytes
 }
 
-/// The offset table of a parent of leaves. Fails if the leaves take more than 4 GB.
+/// Returns the offset table of a parent of leaves. Fails if the leaves have more than 4 GB.
 fn places(start: u64, ends: &[u64]) -> Result<Vec<u8>> {
     let mut bytes = start.to_le_bytes().to_vec();
     let too_long = |_| Error::Internal("16 leaves of an index have more than 4 GB".into());
@@ -110,7 +110,7 @@ fn places(start: u64, ends: &[u64]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The start and the length of a leaf by the offset table of its parent. `number` is below [`FANOUT`].
+/// Returns the start and the length of a leaf from the offset table of its parent. `number` is below [`FANOUT`].
 #[inline]
 fn place_of(places: &[u8], number: usize) -> Option<[u64; 2]> {
     let (start, ends) = places.split_first_chunk::<START_LEN>()?;
@@ -127,41 +127,41 @@ fn place_of(places: &[u8], number: usize) -> Option<[u64; 2]> {
 /// A level of a tree.
 #[derive(Debug)]
 struct Level {
-    /// The offset of the first node in the section of the nodes.
+    /// The offset of the first node of the level in the section of the nodes.
     start: u64,
-    /// The length of a node in bytes.
+    /// The size of a node in bytes.
     node_len: u64,
-    /// The number of children of all nodes together.
+    /// The total number of children of all nodes of the level.
     children: u64,
 }
 
 /// A packed Hilbert R-tree in a [`Container`].
 #[derive(Debug)]
 pub(crate) struct PackedRTree {
-    /// The first section.
+    /// The first section of the tree.
     section: usize,
-    /// The levels, from the parents of leaves up to the root. Empty without leaves.
+    /// The levels, from the parents of leaves up to the root. Empty if the tree has no leaves.
     levels: Vec<Level>,
 }
 
 /// A node: its level, and its number in the level.
 type Node = (usize, u64);
 
-/// The children of a node.
+/// The children of one node.
 struct Children<'c> {
     level: usize,
     /// The number of the first child.
     first: u64,
     count: usize,
-    /// The southern, western, northern and eastern edges.
+    /// The southern, western, northern and eastern edges of the children.
     edges: &'c [EdgeRow; 4],
 }
 
-/// An edge of each child.
+/// One edge, such as the southern one, of each child.
 type EdgeRow = [[u8; EDGE_LEN]; FANOUT];
 
 impl<'c> Children<'c> {
-    /// The children, ordered by the distances of their boxes.
+    /// Returns a queue of the children, ordered by the distances of their boxes from the query point.
     #[inline]
     fn queue(&self, projection: &LocalProjection) -> ChildQueue {
         let mut edges = [[0.0; QUEUE_LEN]; 4];
@@ -173,7 +173,7 @@ impl<'c> Children<'c> {
         ChildQueue::of(projection, self.count, &edges)
     }
 
-    /// The children whose boxes intersect a box: for each its number in the node, and its box.
+    /// Returns the number in the node and the box of each child whose box intersects `extent`.
     #[inline]
     fn meeting(&self, extent: &Extent) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
         let Edges {
@@ -202,7 +202,8 @@ impl<'c> Children<'c> {
     }
 }
 
-/// Sets the bit of each child whose edge is apart. The loop has no branches, so that it becomes vector instructions.
+/// Sets the bit of each child whose edge `is_apart` accepts. The loop has no branches, so that it becomes vector
+/// instructions.
 #[inline]
 fn mark(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool) {
     const BITS: [u32; FANOUT] = {
@@ -220,7 +221,7 @@ fn mark(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool
 }
 
 impl PackedRTree {
-    /// Opens the tree that begins with a section. Reads the number of leaves only.
+    /// Opens the tree whose first section is `section`. Reads only the number of leaves.
     pub(crate) fn open(container: &Container, section: usize) -> Result<Self> {
         let damaged = || container.damaged("a tree");
         let count = container.bytes(section + NODES, 0, COUNT_LEN)?;
@@ -248,7 +249,7 @@ impl PackedRTree {
         }
     }
 
-    /// The bounding box of all leaves; `None` without leaves.
+    /// Returns the bounding box of all leaves; `None` if there are no leaves.
     pub(crate) fn extent(&self, container: &Container) -> Result<Option<Extent>> {
         let everything = Extent::from_stored([i32::MIN, i32::MIN, i32::MAX, i32::MAX]);
         let Some(children) = self.children(container, None)? else {
@@ -258,7 +259,7 @@ impl PackedRTree {
         Ok(extents.reduce(|all, next| all.and(&next)))
     }
 
-    /// The bytes of a leaf.
+    /// Returns the bytes of a leaf.
     #[inline]
     pub(crate) fn leaf<'c>(&self, container: &'c Container, number: u64) -> Result<&'c [u8]> {
         let child = (number % FANOUT as u64) as usize;
@@ -277,7 +278,7 @@ impl PackedRTree {
         container.bytes(self.section, start, len)
     }
 
-    /// The children of a node, or those of the root for `None`. Returns `None` without leaves.
+    /// Returns the children of a node, or of the root if `node` is `None`. Returns `None` if the tree has no leaves.
     #[inline]
     fn children<'c>(
         &self,
@@ -305,8 +306,8 @@ impl PackedRTree {
         }))
     }
 
-    /// Visits the leaves whose boxes are within a distance of the query point, nearest children first (branch and
-    /// bound). `limit` is the squared distance in metres; `visit` may lower it.
+    /// Calls `visit` with each leaf whose box is within a distance of the query point, nearest children first (branch
+    /// and bound). `limit` is the square of the distance in metres; `visit` may lower it.
     pub(crate) fn near(
         &self,
         container: &Container,
@@ -341,7 +342,7 @@ impl PackedRTree {
         Ok(())
     }
 
-    /// Visits the leaves whose boxes intersect a box.
+    /// Calls `visit` with each leaf whose box intersects `extent`.
     pub(crate) fn meeting(
         &self,
         container: &Container,
@@ -372,7 +373,7 @@ impl PackedRTree {
         Ok(())
     }
 
-    /// The number of leaves whose boxes intersect a box.
+    /// Returns the number of leaves whose boxes intersect a box.
     pub(crate) fn count_meeting(&self, container: &Container, extent: &Extent) -> Result<u64> {
         self.count_in(container, extent, None)
     }
@@ -398,7 +399,8 @@ impl PackedRTree {
         Ok(count)
     }
 
-    /// The numbers of the leaves below a child of a node at a level.
+    /// Returns the numbers of the leaves below a child of a node at `level`. `child` is counted over all nodes of the
+    /// level.
     fn leaves_below(&self, level: usize, child: u64) -> Range<u64> {
         let all = self.levels.first().map_or(0, |level| level.children);
         let of_child = (FANOUT as u64).saturating_pow(level as u32);
@@ -406,7 +408,8 @@ impl PackedRTree {
         first..first.saturating_add(of_child).min(all)
     }
 
-    /// The first leaf from leaf `from` on whose box intersects a box, after `skipped` such leaves.
+    /// Returns the first leaf whose box intersects a box, from leaf `from` on, after passing over `skipped` leaves
+    /// whose boxes also intersect it.
     pub(crate) fn nth_meeting(
         &self,
         container: &Container,

@@ -11,7 +11,7 @@ use super::layout::Layer;
 use super::query::{Near, Query};
 use crate::error::Result;
 
-/// The reach in metres of a place node, by value of `place`.
+/// The reach of a place node by value of `place`: the distance in metres up to which an answer may use the node.
 const PLACES: [(&str, f64); 5] = [
     ("city", 15_000.0),
     ("town", 8_000.0),
@@ -19,12 +19,12 @@ const PLACES: [(&str, f64); 5] = [
     ("hamlet", 1_000.0),
     ("isolated_dwelling", 1_000.0),
 ];
-/// The maximum number of places that are rejected.
+/// The maximum number of places that are rejected because they lie in another municipality.
 const MAX_OTHERS: usize = 16;
 
 impl<'i> Query<'i, '_> {
-    /// The place with the smallest ratio of its distance to its reach. `areas` are those that contain the query point.
-    /// A place in a municipality that is not among them is rejected.
+    /// Returns the place with the smallest ratio of its distance to its reach. `areas` are the areas that contain the
+    /// query point. A place in a municipality that is not in `areas` is rejected.
     pub(super) fn nearest_place(&self, areas: &[Area<'i>]) -> Result<Option<NearPlace<'i>>> {
         let mut others: Vec<i64> = Vec::new();
         while let Some(near) = self.next_place(&others)? {
@@ -42,11 +42,11 @@ impl<'i> Query<'i, '_> {
         Ok(None)
     }
 
-    /// The best place whose id is not in `others`.
+    /// Returns the best place whose id is not in `others`.
     fn next_place(&self, others: &[i64]) -> Result<Option<Near<'i>>> {
         let farthest = PLACES.iter().map(|(_, reach)| *reach);
         let farthest = farthest.fold(0.0, f64::max);
-        // The squared ratio, and the place.
+        // The squared ratio of distance to reach, and the place.
         let mut best: Option<(f64, Hit<'i>)> = None;
         let index = self.index;
         index.visit_near(Layer::Places, self.place, farthest, |found, limit| {
@@ -70,7 +70,7 @@ impl<'i> Query<'i, '_> {
         best.map(near).transpose()
     }
 
-    /// Whether a place is in a municipality that is not among `areas`.
+    /// Whether a place is in a municipality that is not in `areas`.
     fn is_elsewhere(&self, near: &Near<'i>, areas: &[Area<'i>]) -> Result<bool> {
         let point = near.found.item.first_point();
         let point = point.map_err(|error| self.index.damaged(&error))?;

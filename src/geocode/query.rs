@@ -1,4 +1,4 @@
-//! Reverse geocoding: composing the answer about a place.
+//! Reverse geocoding: composes the answer about a place.
 
 use super::address_tags::{house_number, is_address, item_is_address};
 use super::answer::{
@@ -58,12 +58,12 @@ impl<'i> Near<'i> {
         }
     }
 
-    /// The street that the address names.
+    /// Returns the street that the address names.
     pub(super) fn street(&self) -> Option<&'i str> {
         text_tag(&self.tags, "addr:street")
     }
 
-    /// The object as the source of the answer. Its class is its first tag that is neither a name nor part of an
+    /// Returns the object as the source of the answer. Its class is its first tag that is neither a name nor part of an
     /// address.
     fn answering(&self) -> AnsweringObject<'i> {
         let is_class = |key: &str| key != "name" && !key.contains([':', '@', '#']);
@@ -185,8 +185,8 @@ impl<'i> Query<'i, '_> {
         })
     }
 
-    /// The nearest object that has an address by [`is_address`]. `first` is the nearest of the layer, which mostly has
-    /// one.
+    /// Returns the nearest object that has an address according to [`is_address`]. `first` is the nearest object of the
+    /// layer, which has one in most cases.
     fn usable(&self, first: Option<&Near<'i>>, radius: f64) -> Result<Option<Near<'i>>> {
         match first {
             Some(near) if !is_address(&near.tags) => {
@@ -196,7 +196,7 @@ impl<'i> Query<'i, '_> {
         }
     }
 
-    /// The nearest street and the nearest road.
+    /// Returns a `Nearest` with only the nearest street and the nearest road.
     fn nearest_streets(&self, street: Option<Near<'i>>, road: Option<Near<'i>>) -> Nearest<'i> {
         Nearest {
             street: street.and_then(|near| self.near_street(&near)),
@@ -229,7 +229,7 @@ impl<'i> Query<'i, '_> {
         })
     }
 
-    /// The nearest object of a layer that `accepts` accepts, within `radius` metres.
+    /// Returns the nearest object in a layer, within `radius` metres, for which `accepts` returns true.
     pub(super) fn near(
         &self,
         layer: Layer,
@@ -241,8 +241,8 @@ impl<'i> Query<'i, '_> {
         found.map(near).transpose()
     }
 
-    /// Composes the part of the address that does not come from areas. If names are resolved, it has the names that the
-    /// address has.
+    /// Composes the part of the address that does not come from areas. If the query resolves names, the result still
+    /// has the names as the address spells them.
     fn compose(
         &self,
         chosen: Option<Chosen<'i>>,
@@ -282,12 +282,12 @@ impl<'i> Query<'i, '_> {
         Ok(parts)
     }
 
-    /// The areas that contain the query point, the lowest `admin_level` first.
+    /// Returns the areas that contain the query point, the lowest `admin_level` first.
     fn areas(&self) -> Result<Vec<Area<'i>>> {
         self.areas_around(self.place)
     }
 
-    /// The areas that contain a point, the lowest `admin_level` first.
+    /// Returns the areas that contain a point, the lowest `admin_level` first.
     pub(super) fn areas_around(&self, point: Point) -> Result<Vec<Area<'i>>> {
         let mut areas = self.index.areas_at(point)?;
         areas.sort_unstable_by_key(|area| (area.level.unwrap_or(u8::MAX), area.kind, area.id));

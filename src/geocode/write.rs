@@ -1,4 +1,4 @@
-//! Writing an index from sorted rows.
+//! Writes an index from sorted rows.
 
 use super::area::{EncodedArea, encode_area};
 use super::container::ContainerWriter;
@@ -24,11 +24,11 @@ struct Encoded {
     rows: u64,
     leaves: Vec<(Vec<u8>, Extent)>,
     areas: Vec<EncodedArea>,
-    /// The addresses among the rows that belong to nodes of interpolation ways.
+    /// The ids and tags of those rows that are nodes of interpolation ways.
     addresses: Vec<(i64, Vec<(String, String)>)>,
 }
 
-/// Writes an index. `interpolated` has the ids of the nodes of interpolation ways. Returns the output, which is not
+/// Writes an index. `interpolated` has the ids of the nodes of interpolation ways. Returns the output, which is not yet
 /// committed, and the number of rows of each layer.
 pub(crate) fn write_index(
     sorted: &SortedRows,
@@ -123,7 +123,7 @@ struct IndexWriter {
     container: ContainerWriter,
     layer: Layer,
     tree: PackedRTreeBuilder,
-    /// The bounding box and the start of each part of an area.
+    /// The bounding box of each part of an area, and the offset of the part in its section.
     parts: Vec<(Extent, u64)>,
 }
 
@@ -153,7 +153,7 @@ impl IndexWriter {
         for (bytes, extent) in encoded.leaves {
             self.tree.add(&bytes, extent, &mut self.container)?;
         }
-        // For areas, this section has the records. The tree of their parts follows it.
+        // In the layer of areas, the current section has the records. The tree of the parts follows it.
         for area in encoded.areas {
             let at = self.container.section_len();
             let parts = area.parts.into_iter();
@@ -184,10 +184,10 @@ impl IndexWriter {
     }
 }
 
-/// The length in bytes of the entry of a part in a leaf: its bounding box and its start.
+/// The size in bytes of the entry of a part in a leaf: its bounding box and its start.
 const PART_PLACE_LEN: usize = Extent::LEN + 8;
 
-/// The bounding box and the start of each part in a leaf of the layer of areas.
+/// Returns the bounding box and the start of each part from a leaf of the layer of areas.
 pub(super) fn part_places(leaf: &[u8]) -> Result<impl Iterator<Item = (Extent, u64)>, FormatError> {
     let (parts, rest) = leaf.as_chunks::<PART_PLACE_LEN>();
     if parts.is_empty() || !rest.is_empty() {

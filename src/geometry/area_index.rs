@@ -18,7 +18,7 @@ pub struct AreaIndex {
     regions: usize,
 }
 
-/// The regions that contain or touch a box. Both lists ascend and have no region in common.
+/// The regions that contain or touch a box. Both lists are in ascending order and have no region in common.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cover {
     /// Regions that contain the whole box. A region with an edge in the box may be in `touched`
@@ -28,7 +28,7 @@ pub struct Cover {
     pub touched: Vec<u32>,
 }
 
-/// The contact of the edges of a region with a box.
+/// The kind of contact between the edges of a region and a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Contact {
     /// No edge meets the box.
@@ -67,13 +67,13 @@ impl AreaIndex {
         }
     }
 
-    /// The sets of regions to which [`Locator::at`] refers by index. Each set ascends, all sets
-    /// differ, and the first is empty.
+    /// The sets of regions to which [`Locator::at`] refers by index. Each set is in ascending order, no two sets are
+    /// equal, and the first is empty.
     pub fn sets(&self) -> &[Vec<u32>] {
         &self.tree.sets
     }
 
-    /// The approximate memory of the index, in bytes.
+    /// Returns the approximate memory usage of the index in bytes.
     pub fn bytes(&self) -> u64 {
         self.tree.bytes()
     }
@@ -106,7 +106,7 @@ impl AreaIndex {
         !cover.inside.is_empty() || !cover.touched.is_empty()
     }
 
-    /// Returns the contact of each region with a box.
+    /// Returns the kind of contact between each region and a box.
     fn contacts(&self, bbox: &Bbox) -> Vec<Contact> {
         let mut contacts = vec![Contact::None; self.regions];
         let bounds = HalfUnitBox {
@@ -157,7 +157,7 @@ impl AreaIndex {
         contacts
     }
 
-    /// Returns the contact of the edges of a group in a leaf with a box.
+    /// Returns the kind of contact between a box and the edges of one group in a leaf.
     fn contact_of(&self, part: &GroupEdges, bounds: &HalfUnitBox) -> Contact {
         let mut contact = Contact::None;
         for edge in self.tree.edges_of(part) {
@@ -171,8 +171,8 @@ impl AreaIndex {
         contact
     }
 
-    /// The regions that contain a box with an area. A region without an edge inside the box
-    /// contains all of its interior or none, so one point of the interior decides.
+    /// Returns the regions that contain a box with an area. A region without an edge inside the box contains all of its
+    /// interior or none, so one point of the interior decides.
     fn inside(&self, bbox: &Bbox, contacts: &[Contact]) -> Vec<u32> {
         let corner = HalfUnitPoint::of(corner_of(bbox));
         let point = HalfUnitPoint {
@@ -186,8 +186,8 @@ impl AreaIndex {
         regions
     }
 
-    /// The regions that contain a box without an area, which is a point or a line. If it is a line,
-    /// regions with an edge that meets the line are left out.
+    /// Returns the regions that contain a box without an area, which is a point or a line. If it is a line, regions
+    /// with an edge that meets the line are omitted.
     fn inside_flat(&self, bbox: &Bbox, contacts: &[Contact]) -> Vec<u32> {
         let point = corner_of(bbox);
         let is_point = bbox.max_lat_e7 == point.lat_e7 && bbox.max_lon_e7 == point.lon_e7;
@@ -196,8 +196,8 @@ impl AreaIndex {
         regions
     }
 
-    /// The regions that cover the leaf at the south-western corner of a box, and the regions with
-    /// edges in that leaf that `is_held` accepts. The list ascends.
+    /// Returns, in ascending order, the regions that cover the leaf at the south-western corner of a box, and the
+    /// regions with edges in that leaf for which `is_held` returns true.
     fn regions_at(&self, bbox: &Bbox, is_held: impl Fn(&Cell, &GroupEdges) -> bool) -> Vec<u32> {
         let (x, y) = (i64::from(bbox.min_lon_e7), i64::from(bbox.min_lat_e7));
         let Some((cell, leaf)) = self.tree.leaf_at(x, y) else {
@@ -236,7 +236,7 @@ fn mark(contacts: &mut [Contact], region: u32, contact: Contact) {
     *known = contact.max(*known);
 }
 
-/// A cell that contains no point: its longitude is beyond the range of `i32`.
+/// A cell that contains no point, because its longitude is beyond the range of `i32`.
 const EMPTY_CELL: Cell = Cell {
     x: i64::MAX / 2,
     y: 0,
@@ -254,10 +254,9 @@ pub struct Locator<'a> {
 }
 
 impl Locator<'_> {
-    /// Finds the regions that contain a point, given in 1e-7 degree. Returns the index in
-    /// [`AreaIndex::sets`] of the regions that cover the whole leaf of the point. `partial` is
-    /// cleared and receives, in ascending order, the other regions that contain the point. No region
-    /// is in both.
+    /// Finds the regions that contain a point, given in 1e-7 degree. Returns the index in [`AreaIndex::sets`] of the
+    /// set of regions that cover the whole leaf of the point. Clears `partial` and adds to it, in ascending order, the
+    /// other regions that contain the point. No region is in both the set and `partial`.
     #[inline]
     pub fn at(&mut self, lat_e7: i32, lon_e7: i32, partial: &mut Vec<u32>) -> u32 {
         partial.clear();
@@ -284,8 +283,8 @@ impl Locator<'_> {
         self.parts.is_empty() && self.cell.holds(i64::from(lon_e7), i64::from(lat_e7))
     }
 
-    /// Moves to the leaf of a point and returns true. If the point lies outside of the tree, the
-    /// locator has no leaf afterwards, and the result is false.
+    /// Moves to the leaf of a point and returns true. If the point lies outside of the tree, the locator then has no
+    /// leaf, and the result is false.
     fn move_to_leaf_of(&mut self, x: i64, y: i64) -> bool {
         let Some((cell, leaf)) = self.tree.leaf_at(x, y) else {
             self.cell = EMPTY_CELL;

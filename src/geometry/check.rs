@@ -1,7 +1,8 @@
 //! Checks the validity of shapes: finds rings that have no area, that cross themselves or each
 //! other, and holes outside of their outer ring.
 //!
-//! Rings may touch, in points and along edges, and may run back on themselves. The check has two steps:
+//! Rings may touch, in points and along edges, and may have spikes, which run back on themselves. The check has two
+//! steps:
 //!
 //! 1. No two edges of a polygon may cross. Only edges in the same leaf of a quadtree are compared.
 //! 2. The winding number of the polygon must be 0 (outside) or 1 (inside) on both sides of each edge, at its lower end
@@ -135,13 +136,13 @@ impl<'a> Polygons<'a> {
         }
     }
 
-    /// The index of the ring that contains an edge.
+    /// Returns the index of the ring to which an edge belongs.
     fn ring_of(&self, edge: usize) -> usize {
         self.rings.partition_point(|&(first, ..)| first <= edge) - 1
     }
 
-    /// The name of an edge's ring, the vertex (counted from 1) at which the edge starts, and
-    /// whether the ring is a hole.
+    /// Returns the name of an edge's ring, the vertex (counted from 1) at which the edge starts, and whether the ring
+    /// is a hole.
     fn place_of(&self, edge: usize) -> (&str, usize, bool) {
         let (first, ring, is_hole) = self.rings[self.ring_of(edge)];
         (&ring.name, edge + 1 - first, is_hole)
@@ -166,7 +167,8 @@ impl<'a> Polygons<'a> {
         meetings
     }
 
-    /// Collects the [`Span`] of each edge, sorted by `least`. The sweep runs perpendicular to the longest edge.
+    /// Collects the [`Span`] of each edge into `spans`, sorted by `least`. The sweep runs perpendicular to the longest
+    /// edge.
     fn collect_spans(&self, references: &[u32], spans: &mut Vec<Span>) {
         let edges = || {
             let numbers = references.iter();
@@ -241,8 +243,8 @@ impl<'a> Polygons<'a> {
         }
     }
 
-    /// Returns the first edge of a hole that lies outside of its polygon, or else the first edge
-    /// with a wrong winding number beside it; with that winding number.
+    /// Returns the first edge of a hole that lies outside of its polygon, or else the first edge with a wrong winding
+    /// number beside it. The second value is that winding number.
     fn first_wrong_winding(&self, touched: &[bool]) -> Option<(usize, i32)> {
         let mut found = None;
         let mut last = None;
@@ -285,8 +287,8 @@ impl<'a> Polygons<'a> {
         })
     }
 
-    /// Returns the winding numbers of a polygon just west and just east of the point of `edge`
-    /// infinitesimally above `point`, which lies on `edge`.
+    /// Returns the winding numbers of a polygon just west and just east of `edge`, infinitesimally above `point`. The
+    /// point must lie on `edge`.
     fn windings_beside(
         &self,
         edge: &Edge,
@@ -337,9 +339,8 @@ impl<'a> Polygons<'a> {
     }
 }
 
-/// Returns the side of `edge` on which `other` lies, infinitesimally above `point` on `edge`:
-/// positive is west, negative is east, and zero means that the edges coincide. Neither edge is
-/// horizontal.
+/// Returns the side of `edge` on which `other` lies, infinitesimally above `point`, which is on `edge`. Positive is
+/// west, negative is east, and zero means that the edges coincide. Neither edge is horizontal.
 fn side_of_edge(edge: &Edge, other: &Edge, point: HalfUnitPoint) -> i128 {
     let upwards = |edge: &Edge| if edge.height() > 0 { 1 } else { -1 };
     match other.side(point) * upwards(other) {
@@ -352,7 +353,7 @@ fn side_of_edge(edge: &Edge, other: &Edge, point: HalfUnitPoint) -> i128 {
     }
 }
 
-/// The point at which two edges cross, rounded to 1e-7 degree.
+/// Returns the point at which two edges cross, rounded to 1e-7 degree.
 fn crossing_of(edge: &Edge, other: &Edge) -> Point {
     let from = other.side(HalfUnitPoint::of(edge.from)) as f64;
     let to = other.side(HalfUnitPoint::of(edge.to)) as f64;

@@ -25,9 +25,8 @@ pub(crate) fn point_of_text(lon: &str, lat: &str) -> Result<Point, String> {
     })
 }
 
-/// Converts a longitude and a latitude in degrees like [`point_of_text`]. The shortest decimal form
-/// of each is rounded, because that is the number as it was written; its binary value may round
-/// otherwise.
+/// Converts a longitude and a latitude in degrees like [`point_of_text`]. Rounds the shortest decimal form of each,
+/// because that is the number as it was written. The binary value might be rounded differently.
 pub(crate) fn point_of_degrees(lon: f64, lat: f64) -> Result<Point, String> {
     point_of_text(&lon.to_string(), &lat.to_string())
 }
@@ -55,8 +54,8 @@ fn degrees_e7(what: &str, text: &str, limit: i32) -> Result<i32, String> {
     })
 }
 
-/// Prepares text of an input for a message: control characters become spaces, and at most 40
-/// characters are kept.
+/// Makes a string from an input safe for a message. Control characters become spaces. Of a longer string, only the
+/// first 40 characters are kept, followed by an ellipsis.
 pub(crate) fn for_message(text: &str) -> String {
     const MOST: usize = 40;
     let mut shown: String = text
@@ -99,10 +98,10 @@ pub enum CornerOrder {
 /// A box as a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoxRegion {
-    /// The area: one rectangle, or two if the box crosses the antimeridian.
+    /// The rectangle of the box, or two rectangles if the box crosses the antimeridian.
     pub shape: Shape,
-    /// A warning about a box that crosses the antimeridian and spans more than half of the earth, which is mostly a
-    /// mistake. The text names the box between the corners.
+    /// A warning about a box that crosses the antimeridian and spans more than half of the earth, which is usually a
+    /// mistake. The warning also names the box that the corners form without crossing the antimeridian.
     pub warning: Option<String>,
 }
 
@@ -126,7 +125,7 @@ impl Bbox {
     ///
     /// # Errors
     ///
-    /// There are not four numbers, or a corner is not on the earth. The error says so.
+    /// There are not four numbers, or a corner is not on the earth. The message tells which.
     pub fn parse_degrees(text: &str) -> Result<Self, String> {
         parse_corners(text)
     }
@@ -146,7 +145,7 @@ pub fn parse_box(text: &str, order: CornerOrder) -> Result<BoxRegion, String> {
     corners.map_err(|cause| format!("bounding box '{}': {cause}", for_message(text)))
 }
 
-/// Parses the box around two opposite corners, `lon1,lat1,lon2,lat2` in degrees. It may be without area.
+/// Parses the box around two opposite corners, `lon1,lat1,lon2,lat2` in degrees. The box may have no area.
 pub fn parse_corners(text: &str) -> Result<Bbox, String> {
     let parts: Vec<&str> = text.split(',').collect();
     let &[lon1, lat1, lon2, lat2] = parts.as_slice() else {
@@ -169,7 +168,7 @@ fn bbox_of_corners(first: Point, second: Point, order: CornerOrder) -> Result<Bo
         (west, east) = (east, west);
     }
     if west > east {
-        // 180 and -180 are the same meridian: use the sign of the side on which the box lies.
+        // 180 and -180 are the same meridian, so use the sign of the side on which the box lies.
         if west == ANTIMERIDIAN_E7 {
             west = -ANTIMERIDIAN_E7;
         } else if east == -ANTIMERIDIAN_E7 {
@@ -191,7 +190,7 @@ fn bbox_of_corners(first: Point, second: Point, order: CornerOrder) -> Result<Bo
     })
 }
 
-/// A warning about a box that crosses the antimeridian and is more than 180 degrees wide.
+/// Returns a warning if a box crosses the antimeridian and is more than 180 degrees wide.
 fn wide_crossing(bbox: &Bbox) -> Option<String> {
     let (west, east) = (i64::from(bbox.min_lon_e7), i64::from(bbox.max_lon_e7));
     let width = 2 * i64::from(ANTIMERIDIAN_E7) - (west - east);
@@ -214,7 +213,7 @@ fn wide_crossing(bbox: &Bbox) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The western, southern, eastern and northern edge of each polygon, in whole degrees.
+    /// Returns the western, southern, eastern and northern edge of each polygon, in whole degrees.
     fn boxes(text: &str) -> Vec<[i32; 4]> {
         let shape = parse_bbox(text).unwrap();
         let edges = shape.polygons.into_iter().map(|polygon| {

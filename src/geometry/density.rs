@@ -1,24 +1,25 @@
-//! Counting points by the cells of a grid, which becomes coarser when too many cells have points.
+//! Counts points per cell of a grid. The grid becomes coarser when too many cells have points.
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// The finest level: cells of 360 / 2^24 degrees, 2.4 m of a meridian.
+/// The finest level, with cells of 360 / 2^24 degrees, or 2.4 m along a meridian.
 pub(crate) const FINEST_LEVEL: u32 = 24;
-/// The largest number of cells with points.
+/// The maximum number of cells with points.
 const MAX_CELLS: usize = 40_000;
 /// 360 degrees in units of 1e-7 degree.
 const AROUND: u64 = 3_600_000_000;
 
-/// The number of points of each of `N` classes by the cells of a grid. A cell of level `n` has an edge of 360 / 2^n
-/// degrees; column 0 begins at longitude -180, row 0 at latitude -90.
+/// A grid that counts the points of each of `N` classes in each cell. A cell of level `n` has an edge of 360 / 2^n
+/// degrees. Column 0 begins at longitude -180, row 0 at latitude -90.
 ///
-/// The level is the finest one, at most [`FINEST_LEVEL`], at which not more than 40,000 cells have points. It depends
-/// neither on the order of the points nor on how they were divided into grids that are merged.
+/// The level is the finest one, at most [`FINEST_LEVEL`], at which not more than 40,000 cells have points. The level
+/// depends neither on the order of the points nor on how they were divided into grids that were merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Density<const N: usize> {
     level: u32,
-    /// The number of points by cell: the column in the upper half, the row in the lower one.
+    /// The number of points of each class in each cell. A key has the column in its upper half and the row in its lower
+    /// half.
     cells: FxHashMap<u64, [u64; N]>,
 }
 
@@ -26,8 +27,8 @@ pub(crate) struct Density<const N: usize> {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct CellCounts {
-    /// The edge of a cell is 360 / 2^`level` degrees. The level is the finest one, at most 24, at which not more than
-    /// 40,000 cells have points.
+    /// The level of the grid. The edge of a cell is 360 / 2^`level` degrees. The level is the finest one, at most 24,
+    /// at which not more than 40,000 cells have points.
     pub level: u32,
     /// For each cell with points, sorted: the column, the row, and the number of points of each class.
     pub cells: Vec<Vec<u64>>,
@@ -40,7 +41,7 @@ impl<const N: usize> Default for Density<N> {
 }
 
 impl<const N: usize> Density<N> {
-    /// An empty grid at a level. The level must not be coarser than the final one.
+    /// Creates an empty grid at a level, which must not be coarser than the final one.
     pub(crate) fn at_level(level: u32) -> Self {
         Self {
             level,
@@ -73,7 +74,7 @@ impl<const N: usize> Density<N> {
         }
     }
 
-    /// Moves to the next coarser level, in which each cell joins four.
+    /// Moves to the next coarser level, in which each cell is the union of four.
     fn coarsen(&mut self) {
         self.level -= 1;
         for (cell, points) in std::mem::take(&mut self.cells) {
@@ -81,18 +82,18 @@ impl<const N: usize> Density<N> {
         }
     }
 
-    /// Adds the points that were counted in another grid.
+    /// Adds all points of another grid.
     pub(crate) fn merge(&mut self, other: &Self) {
         while self.level > other.level {
             self.coarsen();
         }
         for (cell, points) in &other.cells {
-            // The level may change with each cell.
+            // This grid may become coarser with each added cell.
             self.add_to(parent(*cell, other.level - self.level), points);
         }
     }
 
-    /// The cells that have points.
+    /// Returns the cells that have points.
     pub(crate) fn counts(&self) -> CellCounts {
         let cells = self.cells.iter();
         let row = u64::from(u32::MAX);
@@ -107,7 +108,7 @@ impl<const N: usize> Density<N> {
     }
 }
 
-/// Adds numbers of points to a cell.
+/// Adds the numbers of points of each class to a cell.
 fn put<const N: usize>(cells: &mut FxHashMap<u64, [u64; N]>, cell: u64, points: &[u64; N]) {
     let sums = cells.entry(cell).or_insert([0; N]);
     sums.iter_mut()
@@ -115,7 +116,7 @@ fn put<const N: usize>(cells: &mut FxHashMap<u64, [u64; N]>, cell: u64, points: 
         .for_each(|(sum, more)| *sum += more);
 }
 
-/// The cell of a level that is coarser by `levels` which contains `cell`.
+/// Returns the cell that contains `cell` on the level that is coarser by `levels`.
 const fn parent(cell: u64, levels: u32) -> u64 {
     let (column, row) = (cell >> 32, cell & u32::MAX as u64);
     (column >> levels) << 32 | row >> levels
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
     use crate::for_tests::random::Random;
 
-    /// Points that are spread over a square of the given width, and some at the ends of the world.
+    /// Returns points that are spread over a square of the given width, and two at opposite corners of the world.
     fn points(count: u64, width: u64) -> Vec<(i64, i64)> {
         let mut random = Random(1);
         let spread = (0..count).map(|_| (random.below(width) as i64, random.below(width) as i64));

@@ -74,8 +74,8 @@ impl Edge {
         i64::from(self.to.lat_e7) - i64::from(self.from.lat_e7)
     }
 
-    /// The side of the edge on which a point lies: positive is left, negative is right, and zero is
-    /// on the line of the edge.
+    /// Returns the side of the edge on which a point lies. Positive is left, negative is right, and zero is on the line
+    /// of the edge.
     #[inline]
     pub fn side(&self, point: HalfUnitPoint) -> i128 {
         let from = HalfUnitPoint::of(self.from);
@@ -125,8 +125,7 @@ impl Edge {
         winding
     }
 
-    /// Returns the change of the winding number at this edge along a path from `start` straight up
-    /// to `turn`.
+    /// Returns by how much this edge changes the winding number along a path straight up from `start` to `turn`.
     #[inline]
     pub fn winding_up(&self, start: HalfUnitPoint, turn: HalfUnitPoint) -> i32 {
         let (a, b) = (HalfUnitPoint::of(self.from), HalfUnitPoint::of(self.to));
@@ -142,7 +141,7 @@ impl Edge {
         }
     }
 
-    /// Returns the change of the winding number where a path crosses the edge from west to east.
+    /// Returns by how much the winding number changes where a path crosses the edge from west to east.
     #[inline]
     pub fn winding_eastwards(&self) -> i32 {
         if self.height() > 0 { -1 } else { 1 }
@@ -154,15 +153,15 @@ impl Edge {
         (HalfUnitPoint::of(self.from).y <= y) != (HalfUnitPoint::of(self.to).y <= y)
     }
 
-    /// Whether a ray from a point to the east crosses the edge. A ray through a corner of a ring crosses one of the two
-    /// edges if the ring passes there from one side to the other.
+    /// Whether a ray from a point to the east crosses the edge. If the ray runs through a corner of a ring at which the
+    /// ring passes from one side of the ray to the other, the ray crosses exactly one of the two edges.
     #[inline]
     pub fn crosses_ray_east_of(&self, point: Point) -> bool {
         let point = HalfUnitPoint::of(point);
         self.is_crossed_at(point.y) && self.is_east_of_point(point)
     }
 
-    /// Whether a point lies west of the edge. The edge must cross the level of the point
+    /// Whether the edge lies east of a point. The edge must cross the horizontal line just above the point
     /// ([`Edge::is_crossed_at`]).
     #[inline]
     pub fn is_east_of_point(&self, point: HalfUnitPoint) -> bool {
@@ -210,7 +209,7 @@ impl Edge {
         least < 0 && most > 0
     }
 
-    /// The minimum and the maximum of [`Edge::side`] over the corners of a box.
+    /// Returns the minimum and the maximum of [`Edge::side`] over the corners of a box.
     #[inline]
     fn sides_of(&self, bounds: &HalfUnitBox) -> (i128, i128) {
         let (low, high) = if self.width() >= 0 {
@@ -280,7 +279,7 @@ pub fn add_ring(ring: &Ring, is_hole: bool, edges: &mut Vec<Edge>) {
     }));
 }
 
-/// Twice the signed area of a ring, in squared units of 1e-7 degree; negative for a clockwise ring.
+/// Returns twice the signed area of a ring, in squared units of 1e-7 degree. The area of a clockwise ring is negative.
 pub fn doubled_area(points: &[Point]) -> i128 {
     let Some(&origin) = points.first() else {
         return 0;

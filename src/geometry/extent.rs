@@ -16,10 +16,10 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The length of an encoded box in bytes.
+    /// The size of an encoded box in bytes.
     pub const LEN: usize = 16;
 
-    /// The bounding box of points; `None` without points.
+    /// Returns the bounding box of points; `None` if there are no points.
     pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Option<Self> {
         let mut points = points.into_iter();
         let start = Self::at(*points.next()?);
@@ -34,7 +34,7 @@ impl Extent {
         }
     }
 
-    /// The box of a Bbox that is not empty.
+    /// Converts a [`Bbox`], which must not be empty.
     pub const fn of_bbox(bbox: &Bbox) -> Self {
         let Edges {
             west,
@@ -45,7 +45,8 @@ impl Extent {
         Self::from_stored([south, west, north, east])
     }
 
-    /// The box with edges in 1e-7 degree in the order in which indexes store them: south, west, north, east.
+    /// Returns the box with the given edges in 1e-7 degree, in the order in which indexes store them: south, west,
+    /// north, east.
     pub(crate) const fn from_stored([south, west, north, east]: [i32; 4]) -> Self {
         Self {
             low: Point {
@@ -59,7 +60,7 @@ impl Extent {
         }
     }
 
-    /// The edges in 1e-7 degree in the order in which indexes store them: south, west, north, east.
+    /// Returns the edges in 1e-7 degree, in the order in which indexes store them: south, west, north, east.
     pub(crate) const fn stored(&self) -> [i32; 4] {
         let Self { low, high } = self;
         [low.lat_e7, low.lon_e7, high.lat_e7, high.lon_e7]
@@ -76,7 +77,7 @@ impl Extent {
         }
     }
 
-    /// The edges as little-endian bytes: south, west, north, east.
+    /// Returns the edges as little-endian bytes: south, west, north, east.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         for (bytes, edge) in bytes.chunks_exact_mut(4).zip(self.stored()) {
@@ -97,8 +98,8 @@ impl Extent {
         ])
     }
 
-    /// The position of the centre of the box on a Hilbert curve over the whole earth, as a number of `bits` bits.
-    /// `bits` is even and at most 64. Longitudes beyond 180 degrees wrap around.
+    /// Returns the position of the centre of the box on a Hilbert curve over the whole earth, as a number of `bits`
+    /// bits. `bits` must be even and at most 64. Longitudes beyond 180 degrees wrap around.
     pub fn curve_position(&self, bits: u32) -> u64 {
         let Edges {
             west,
@@ -123,7 +124,7 @@ impl Extent {
         fast_hilbert::xy2h(lon, lat, (bits / 2) as u8)
     }
 
-    /// The bounding box of two boxes.
+    /// Returns the bounding box of two boxes.
     pub fn and(&self, other: &Self) -> Self {
         Self {
             low: Point {
@@ -140,7 +141,7 @@ impl Extent {
     /// Whether two boxes share a point, edges included.
     #[inline]
     pub const fn meets(&self, other: &Self) -> bool {
-        // Branches would be mispredicted here.
+        // `&` instead of `&&`, because branches would be mispredicted.
         (self.low.lat_e7 <= other.high.lat_e7)
             & (other.low.lat_e7 <= self.high.lat_e7)
             & (self.low.lon_e7 <= other.high.lon_e7)

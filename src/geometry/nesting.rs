@@ -12,21 +12,21 @@ enum Side {
     Outside,
 }
 
-/// A point as x and y in half units of 1e-7 degree, in which the middle of an edge is an integer, too.
+/// A point as x and y in half units of 1e-7 degree. In these units, the middle of an edge has integer coordinates, too.
 type HalfUnitPoint = (i64, i64);
 
 fn doubled(point: Point) -> HalfUnitPoint {
     (i64::from(point.lon_e7) * 2, i64::from(point.lat_e7) * 2)
 }
 
-/// The edges of a ring. The last edge joins the last point to the first.
+/// Returns the edges of a ring. The last edge joins the last point to the first.
 fn edges(points: &[Point]) -> impl Iterator<Item = (Point, Point)> + '_ {
     let ends = points.iter().skip(1).chain(points.first());
     points.iter().copied().zip(ends.copied())
 }
 
-/// The side of the line from `a` to `b` on which a point lies: `Greater` is left, `Less` is right,
-/// `Equal` is on the line.
+/// Returns the side of the line from `a` to `b` on which a point lies. `Greater` is left, `Less` is right, and `Equal`
+/// is on the line.
 fn turn(a: HalfUnitPoint, b: HalfUnitPoint, point: HalfUnitPoint) -> Ordering {
     let wide = i128::from;
     let left = wide(b.0 - a.0) * wide(point.1 - a.1);
@@ -43,8 +43,8 @@ fn side(ring: &[Point], point: HalfUnitPoint) -> Side {
         if turn == Ordering::Equal && beside(a.0, b.0, point.0) && beside(a.1, b.1, point.1) {
             return Side::Edge;
         }
-        // The point lies on the left of an upward edge, or on the right of a downward edge, that is
-        // east of the point.
+        // An edge that spans the latitude of the point is east of it if the point lies on the left of an upward edge,
+        // or on the right of a downward edge.
         let upwards = a.1 <= point.1 && point.1 < b.1;
         let downwards = b.1 <= point.1 && point.1 < a.1;
         if (upwards && turn == Ordering::Greater) || (downwards && turn == Ordering::Less) {
@@ -54,7 +54,7 @@ fn side(ring: &[Point], point: HalfUnitPoint) -> Side {
     if inside { Side::Inside } else { Side::Outside }
 }
 
-/// A ring with its bounding box, which quickly rules out most containments, and its area.
+/// A ring with its area, and with its bounding box, which quickly rules out most containments.
 struct Measured<'a> {
     points: &'a [Point],
     envelope: Bbox,
@@ -80,9 +80,9 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// Whether this ring contains another ring, which must not cross this ring. The vertices and
-    /// middles of edges of the other ring are tested in turn: the first that does not lie on an edge
-    /// of this ring decides. If all lie on edges of this ring, the result is true.
+    /// Whether this ring contains another ring, which must not cross this ring. Tests the vertices of the other ring,
+    /// and then the middles of its edges. The first of these points that does not lie on an edge of this ring decides.
+    /// If all lie on edges of this ring, the result is true.
     fn holds(&self, other: &Self) -> bool {
         if self.envelope.union(&other.envelope) != self.envelope {
             return false;
@@ -97,7 +97,7 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// The index of the smallest outer ring that contains `inner`.
+/// Returns the index of the smallest outer ring that contains `inner`.
 fn smallest_container(outers: &[Measured<'_>], inner: &Measured<'_>) -> Option<usize> {
     let holders = outers
         .iter()

@@ -1,10 +1,11 @@
-//! Lists of points in rows and indexes: their number, and the difference of each point to the one before.
+//! Lists of points in rows and indexes. A list is stored as the number of points, and the difference of each point from
+//! the one before.
 
 use super::Point;
 use crate::error::FormatError;
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 
-/// The point from which the first difference is taken.
+/// The point from which the first difference is computed.
 pub(crate) const ORIGIN: Point = Point {
     lat_e7: 0,
     lon_e7: 0,
@@ -21,14 +22,14 @@ pub(crate) fn put_points(out: &mut Vec<u8>, points: &[Point]) {
     }
 }
 
-/// Reads a list of points into `points`, whose memory is kept.
+/// Reads a list of points into `points`, and reuses its memory.
 pub(crate) fn read_points(
     values: &mut Varints<'_>,
     points: &mut Vec<Point>,
 ) -> Result<(), FormatError> {
     let (count, mut last) = (values.read()?, ORIGIN);
     points.clear();
-    // A point takes two bytes or more.
+    // A point has at least two bytes.
     points.reserve((values.rest().len() / 2).min(count as usize));
     for _ in 0..count {
         last = next_point(values, last)?;

@@ -1,10 +1,9 @@
 //! A quadtree over the edges of many groups that finds which groups contain a point.
 //!
-//! A group is a set of edges with a winding number of its own: those of a region, or of one polygon
-//! of a region. The borders of cells run between integer coordinates, so each point lies in exactly
-//! one leaf. A leaf knows the groups that cover it completely. For each group with edges in the
-//! leaf, it also knows those edges and the winding number at the leaf's south-western corner, from
-//! which the winding number anywhere in the leaf can be computed.
+//! A group is a set of edges that has its own winding numbers: the edges of a region, or of one polygon of a region.
+//! The borders of cells run between integer coordinates, so each point lies in exactly one leaf. A leaf stores the
+//! groups that cover it completely. For each group with edges in the leaf, it also stores those edges and the winding
+//! number at the leaf's south-western corner, from which the winding number anywhere in the leaf can be computed.
 
 use super::edge::{Edge, HalfUnitBox, HalfUnitPoint};
 use super::shape::Point;
@@ -22,13 +21,13 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The number of rows and of columns.
+    /// Returns the number of rows, which is also the number of columns.
     #[inline]
     pub fn side(&self) -> i64 {
         1 << self.level
     }
 
-    /// The south-western corner, half a unit south-west of the first point of the cell.
+    /// Returns the south-western corner, half a unit south-west of the first point of the cell.
     #[inline]
     pub fn corner(&self) -> HalfUnitPoint {
         HalfUnitPoint {
@@ -37,7 +36,7 @@ impl Cell {
         }
     }
 
-    /// The closed box of the cell, border included.
+    /// Returns the closed box of the cell, border included.
     pub fn bounds(&self) -> HalfUnitBox {
         let min = self.corner();
         let max = HalfUnitPoint {
@@ -76,7 +75,7 @@ pub struct GroupEdges {
     pub winding: i32,
     /// The index in [`Quadtree::references`] of the first edge.
     pub first: u32,
-    /// The index after that of the last edge.
+    /// The index in [`Quadtree::references`] after that of the last edge.
     pub end: u32,
 }
 
@@ -87,7 +86,7 @@ pub struct Leaf {
     pub set: u32,
     /// The index in [`Quadtree::parts`] of the first part of the leaf.
     pub first: u32,
-    /// The index after that of the last part.
+    /// The index in [`Quadtree::parts`] after that of the last part of the leaf.
     pub end: u32,
 }
 
@@ -100,7 +99,7 @@ pub enum Node {
         quarters: u32,
         /// The index in [`Quadtree::crossing`] of the first group with edges in the cell.
         first: u32,
-        /// The index after that of the last group.
+        /// The index in [`Quadtree::crossing`] after that of the last group with edges in the cell.
         end: u32,
     },
     /// A cell that is not divided.
@@ -114,20 +113,19 @@ pub struct Quadtree {
     pub root: Cell,
     /// The nodes; the first is the root.
     pub nodes: Vec<Node>,
-    /// The groups with edges in an inner node, node by node. Nodes with the same groups share a
-    /// range.
+    /// The groups with edges in each inner node, node by node. Nodes with the same groups share a range.
     pub crossing: Vec<u32>,
-    /// The groups with edges in a leaf, leaf by leaf.
+    /// The groups with edges in each leaf, leaf by leaf. An entry is called a part of the leaf.
     pub parts: Vec<GroupEdges>,
-    /// The indices in `edges` of the edges of each part, part by part.
+    /// The indices in [`Quadtree::edges`] of the edges of each part in [`Quadtree::parts`], part by part.
     pub references: Vec<u32>,
     /// The edges of all groups, group by group.
     pub edges: Vec<Edge>,
-    /// The different sets of groups that cover a leaf, each ascending. The first is empty.
+    /// The distinct sets of groups that cover a leaf, each in ascending order. The first is empty.
     pub sets: Vec<Vec<u32>>,
 }
 
-/// Returns a range of a list. The builder has made all ranges.
+/// Returns a range of a list. All ranges were made by the builder, so they are valid.
 #[inline]
 fn stored<T>(items: &[T], first: u32, end: u32) -> &[T] {
     &items[first as usize..end as usize]
@@ -163,32 +161,32 @@ impl Quadtree {
         }
     }
 
-    /// The groups with edges in a leaf.
+    /// Returns the groups with edges in a leaf, and the edges of each.
     #[inline]
     pub fn group_edges_of(&self, leaf: Leaf) -> &[GroupEdges] {
         stored(&self.parts, leaf.first, leaf.end)
     }
 
-    /// The groups with edges in an inner node, given their range in [`Quadtree::crossing`].
+    /// Returns the groups with edges in an inner node, given their range in [`Quadtree::crossing`].
     pub fn crossing_in(&self, groups: Range<u32>) -> &[u32] {
         stored(&self.crossing, groups.start, groups.end)
     }
 
-    /// The indices of the edges of a part.
+    /// Returns the indices in [`Quadtree::edges`] of the edges of a part.
     #[inline]
     pub fn edge_indices_of(&self, part: &GroupEdges) -> &[u32] {
         stored(&self.references, part.first, part.end)
     }
 
-    /// The edges of a part.
+    /// Returns the edges of a part.
     #[inline]
     pub fn edges_of(&self, part: &GroupEdges) -> impl Iterator<Item = &Edge> {
         let references = self.edge_indices_of(part).iter();
         references.map(|&number| &self.edges[number as usize])
     }
 
-    /// The winding number of a group at a point in a leaf or on the border of the leaf. The point must
-    /// not lie on an edge.
+    /// Returns the winding number of a group at a point in a leaf or on the border of the leaf. The point must not lie
+    /// on an edge.
     pub fn winding_at(&self, cell: &Cell, part: &GroupEdges, point: HalfUnitPoint) -> i32 {
         let corner = cell.corner();
         self.edges_of(part).fold(part.winding, |winding, edge| {
@@ -210,7 +208,7 @@ impl Quadtree {
         winding > 0
     }
 
-    /// The approximate memory of the tree, in bytes.
+    /// Returns the approximate memory usage of the tree in bytes.
     pub fn bytes(&self) -> u64 {
         let sets: usize = self
             .sets

@@ -1,4 +1,4 @@
-//! Builds a quadtree level by level. If the limit on its size is reached, all parts of the tree are equally coarse.
+//! Builds a quadtree level by level, so that all parts of the tree are equally coarse if its size limit is reached.
 
 use super::edge::{Edge, HalfUnitPoint};
 use super::quadtree::{Cell, GroupEdges, Leaf, Node, Quadtree};
@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 
 /// A leaf with more edges than this is divided.
 const EDGES_IN_A_LEAF: usize = 8;
-/// While the tree has fewer nodes than this, every leaf with an edge is divided: the cost is small,
-/// and most points then lie in a leaf without edges.
+/// While the tree has fewer nodes than this, every leaf with an edge is divided. The cost is small, and most points
+/// then lie in a leaf without edges.
 const NODES_FOR_FREE: usize = 4096;
 /// The limit on the size of the tree: the number of references and nodes per edge. No leaf is
 /// divided beyond it. Without a limit, edges that run close together over a long distance would be
@@ -90,8 +90,7 @@ impl Quadtree {
     }
 }
 
-/// The smallest cell that contains all edges and has its first column and row at their minimum
-/// longitude and latitude.
+/// Returns the smallest cell that contains all edges and begins at their minimum longitude and latitude.
 fn root_of(edges: &[Edge]) -> Cell {
     let points = || edges.iter().map(|edge| edge.from);
     let span = |coordinate: fn(super::Point) -> i32| {
@@ -109,7 +108,7 @@ fn root_of(edges: &[Edge]) -> Cell {
     }
 }
 
-/// Whether an edge is a mere point at an end of the next edge, and can be left out.
+/// Whether an edge is a mere point at an end of the next edge, so that it can be left out.
 fn is_redundant_point(edge: &Edge, next: Option<&Edge>) -> bool {
     edge.is_empty() && next.is_some_and(|next| next.from == edge.from || next.to == edge.from)
 }
@@ -257,9 +256,9 @@ impl Builder {
         }
     }
 
-    /// Returns the range in [`Quadtree::crossing`] that lists the groups with edges in a node. These
-    /// groups are a subset of those of the parent node. If both lists have the same length, they are
-    /// equal, and the node shares the range `above` of the parent.
+    /// Returns the range in [`Quadtree::crossing`] that lists the groups with edges in a node. The groups of a node are
+    /// a subset of those of its parent. If both lists have the same length, they are equal, and the node shares the
+    /// range `above` of the parent.
     fn crossing(&mut self, parts: &[GroupEdges], above: (u32, u32)) -> (u32, u32) {
         if (above.1 - above.0) as usize == parts.len() {
             return above;
@@ -270,7 +269,7 @@ impl Builder {
         (first, number(self.tree.crossing.len()))
     }
 
-    /// Adds the node of a quarter: a leaf if it has no edges, else pending in the level below.
+    /// Adds the node of a quarter. It is a leaf if it has no edges, and otherwise pending in the level below.
     fn add_quarter(
         &mut self,
         quarter: usize,
@@ -312,8 +311,8 @@ impl Builder {
         covering.clear();
     }
 
-    /// Returns the index in [`Quadtree::sets`] of the set that consists of the groups in `set` and
-    /// of those that cover a quarter. Adds the set if it is new.
+    /// Returns the index in [`Quadtree::sets`] of the union of a set and the groups that cover a quarter. Adds the
+    /// union to the sets if it is new.
     fn set_with_covering(&mut self, set: u32, quarter: usize) -> u32 {
         let covering = &self.quarters[quarter].covering;
         if covering.is_empty() {

@@ -39,7 +39,7 @@ impl From<Location> for Point {
 pub struct Ring {
     /// The name of the ring in messages, such as `feature 3, polygon 1, ring 2`.
     pub name: String,
-    /// The points of the ring. At least three differ in a ring that [`Shape::check`] accepts.
+    /// The points of the ring. [`Shape::check`] requires that at least three of them are different.
     pub points: Vec<Point>,
 }
 
@@ -84,8 +84,8 @@ impl fmt::Display for ShapeError {
 impl std::error::Error for ShapeError {}
 
 impl Shape {
-    /// The shape of a box. A box whose western edge lies east of its eastern edge crosses the
-    /// antimeridian and becomes two polygons.
+    /// Returns the shape of a box. A box whose western edge lies east of its eastern edge crosses the antimeridian and
+    /// becomes two polygons.
     pub fn of_bbox(bbox: &Bbox) -> Self {
         const EDGE: i32 = 1_800_000_000;
         let spans = if bbox.min_lon_e7 > bbox.max_lon_e7 {
@@ -110,7 +110,7 @@ impl Shape {
         }
     }
 
-    /// The smallest box that contains all outer rings; [`Bbox::EMPTY`] for a shape without points.
+    /// Returns the smallest box that contains all outer rings; [`Bbox::EMPTY`] for a shape without points.
     pub fn envelope(&self) -> Bbox {
         let points = self
             .polygons

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 /// The number of words of a bitmap.
 const WORDS: usize = 1 << (CHUNK_BITS - 6);
-/// The maximum length of a list: with this length it takes as much memory as a bitmap.
+/// The maximum length of a list. A list of this length uses as much memory as a bitmap.
 const MAX_ARRAY_LEN: usize = 4096;
 /// The length of the part of a list that is searched first, around the expected index of an offset.
 const WINDOW: usize = 32;
@@ -17,7 +17,7 @@ const WINDOW: usize = 32;
 pub(super) enum Chunk {
     #[default]
     Empty,
-    /// The offsets, ascending.
+    /// The offsets, in ascending order.
     Array(Vec<u16>),
     /// One bit per offset.
     Bitmap(Box<[u64; WORDS]>),
@@ -29,8 +29,8 @@ pub(super) enum Slot<'a> {
     /// No memory: the chunk is empty or absent.
     #[default]
     Nowhere,
-    /// The list, and the part of it in which the offset is expected, on the assumption that offsets are evenly
-    /// distributed.
+    /// The whole list, and the part of the list in which the offset is expected, on the assumption that offsets are
+    /// evenly distributed.
     Array(&'a [u16], &'a [u16]),
     /// The word of the bitmap that contains the bit of the offset.
     Word(&'a u64),
@@ -72,7 +72,7 @@ impl Slot<'_> {
 }
 
 impl Chunk {
-    /// The memory that a look-up of `offset` reads.
+    /// Returns the memory that a look-up of `offset` reads.
     #[inline]
     pub(super) fn slot(&self, offset: u16) -> Slot<'_> {
         match self {
@@ -100,7 +100,7 @@ impl Chunk {
                 };
                 if list.len() < MAX_ARRAY_LEN {
                     if list.len() == list.capacity() {
-                        // Grow by less than `Vec` does: a set has many such lists.
+                        // Grow by less than `Vec` does, because a set has many such lists.
                         list.reserve_exact(list.len() / 4 + 4);
                     }
                     list.insert(at, offset);
@@ -113,7 +113,7 @@ impl Chunk {
         }
     }
 
-    /// A [`Chunk::Bitmap`] with the same offsets.
+    /// Returns a [`Chunk::Bitmap`] with the same offsets.
     fn mapped(&self) -> Self {
         let mut words = Box::new([0; WORDS]);
         for offset in self.offsets() {
@@ -122,7 +122,7 @@ impl Chunk {
         Self::Bitmap(words)
     }
 
-    /// The offsets, ascending.
+    /// Returns the offsets in ascending order.
     pub(super) fn offsets(&self) -> impl DoubleEndedIterator<Item = u16> + '_ {
         let (listed, words): (&[u16], &[u64]) = match self {
             Self::Empty => (&[], &[]),
@@ -141,7 +141,7 @@ impl Chunk {
 }
 
 impl Chunk {
-    /// A chunk with the given offsets, which must be strictly ascending; this is not checked.
+    /// Creates a chunk with the given offsets, which must be strictly ascending. This is not checked.
     pub(super) fn of_ascending(mut offsets: Vec<u16>) -> Self {
         offsets.shrink_to_fit();
         let list = Self::Array(offsets);
@@ -153,8 +153,8 @@ impl Chunk {
     }
 }
 
-/// The part of an ascending list in which `offset` is expected, on the assumption that offsets are evenly distributed.
-/// Returns the index at which this part starts, and the part.
+/// Returns the part of an ascending list in which `offset` is expected, on the assumption that offsets are evenly
+/// distributed. The first value is the index at which the part starts.
 #[inline]
 fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
     let guess = (list.len() * usize::from(offset)) >> CHUNK_BITS;
@@ -162,7 +162,7 @@ fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
     (start, &list[start..(start + WINDOW).min(list.len())])
 }
 
-/// The index of `offset` in an ascending list; `None` if the list does not contain it.
+/// Returns the index of `offset` in an ascending list; `None` if the list does not contain it.
 #[inline]
 pub(super) fn find_listed(list: &[u16], offset: u16) -> Option<usize> {
     let (start, window) = window(list, offset);
@@ -222,15 +222,15 @@ impl RunCounts {
         (Self { before }, count)
     }
 
-    /// The rank of `offset`: the number of smaller offsets in the chunk; `None` if the chunk does not contain `offset`.
-    /// `chunk` must be the chunk that was counted. `at` is a hint, which is updated: the list index of the previous
-    /// look-up.
+    /// Returns the rank of `offset`, which is the number of smaller offsets in the chunk; `None` if the chunk does not
+    /// contain `offset`. `chunk` must be the chunk that was counted. `at` is a hint and is updated: the list index of
+    /// the previous look-up.
     #[inline]
     pub(super) fn rank(&self, chunk: &Chunk, offset: u16, at: &mut usize) -> Option<u64> {
         match chunk {
             Chunk::Empty => None,
             Chunk::Array(list) => {
-                // The offset after or before the last one in the list is the most likely.
+                // The offset just after or before the previous one in the list is the most likely.
                 let next = *at + 1;
                 *at = match list.get(next) {
                     Some(found) if *found == offset => next,

@@ -21,8 +21,8 @@ use std::sync::Mutex;
 
 /// Bytes buffered before each write to a temporary file.
 const BUFFER_LEN: usize = 256 << 10;
-/// Minimum number of bytes of encoded ids in a group of lists other than the last. A worker looks up one group at a
-/// time.
+/// The minimum number of bytes of encoded ids in a group of lists, except in the last group. A worker looks up one
+/// group at a time.
 const AT_A_TIME: u64 = 256 << 10;
 /// The maximum number of ids that are looked up at once. The lists of real files have fewer.
 const IDS_AT_ONCE: usize = 1 << 20;
@@ -34,11 +34,11 @@ pub(crate) struct DiskJoin {
     directory: PathBuf,
     /// The rank of the first id of each range, ascending; the first is 0.
     starts: Vec<u64>,
-    /// The files of encoded ids of the ranges that are not resolved yet.
+    /// The files with the encoded ids of the ranges that are not resolved yet, one file per range.
     ids: VecDeque<Scratch>,
-    /// The files of encoded locations of the ranges that are resolved.
+    /// The files with the encoded locations of the ranges that are resolved, one file per range.
     locations: Vec<Scratch>,
-    /// The number of bytes in temporary files, until all ranges are resolved.
+    /// The number of bytes in temporary files. Not updated after all ranges are resolved.
     bytes: u64,
     /// The maximum of [`bytes`](Self::bytes) so far.
     peak_bytes: u64,
@@ -50,7 +50,7 @@ pub(crate) struct DiskJoin {
 struct ReadLists {
     /// All lists with a smaller index were read.
     end: usize,
-    /// The lists that were read before a list with a smaller index: their indexes are greater than `end`.
+    /// The lists that were read before a list with a smaller index. Their indexes are greater than `end`.
     later: BTreeSet<usize>,
 }
 
@@ -65,7 +65,7 @@ impl ReadLists {
     }
 }
 
-/// A list of ids, split by range: for each range, the ids of the list in that range, delta-encoded.
+/// A list of ids that was split by range. For each range, it has the delta-encoded ids of the list in that range.
 #[derive(Debug)]
 pub(crate) struct SplitIds(Vec<Vec<u8>>);
 
@@ -82,9 +82,9 @@ impl Splitter {
     }
 }
 
-/// A list of ids that is split by range.
+/// A list of ids that is being split by range.
 pub(crate) struct ListSplitter<'s> {
-    /// The encoded ids of each range, and the last one.
+    /// For each range, its encoded ids, and its last id.
     parts: Vec<(Vec<u8>, i64)>,
     at: RangeFinder<'s>,
 }
@@ -99,15 +99,15 @@ impl ListSplitter<'_> {
         }
     }
 
-    /// The list, for [`DiskJoin::push`].
+    /// Returns the split list, for [`DiskJoin::push`].
     pub(crate) fn finish(self) -> SplitIds {
         SplitIds(self.parts.into_iter().map(|(part, _)| part).collect())
     }
 }
 
 impl DiskJoin {
-    /// A join without lists. `starts` is the rank of the first id of each range: the ranks must ascend, and the first
-    /// must be 0. Fails if a temporary file cannot be created in `directory`.
+    /// Creates a join without lists. `starts` is the rank of the first id of each range. The ranks must ascend, and the
+    /// first must be 0. Fails if a temporary file cannot be created in `directory`.
     pub(crate) fn new(starts: Vec<u64>, directory: &Path) -> Result<Self> {
         let file = |_: &u64| Scratch::create(directory);
         Ok(Self {
@@ -121,24 +121,24 @@ impl DiskJoin {
         })
     }
 
-    /// The number of bytes of memory that a join of `lists` lists in `ranges` ranges takes, without the
+    /// Returns the number of bytes of memory that a join of `lists` lists in `ranges` ranges uses, without the
     /// [`LocationStore`]s.
     pub(crate) const fn memory(ranges: u64, lists: u64) -> u64 {
         ranges * (2 * BUFFER_LEN as u64 + 16 * lists)
     }
 
-    /// The maximum number of bytes that the temporary files took at any time.
+    /// Returns the maximum number of bytes that the temporary files occupied at any time.
     pub(crate) const fn peak_bytes(&self) -> u64 {
         self.peak_bytes
     }
 
-    /// A splitter for the ranges of this join.
+    /// Returns a splitter for the ranges of this join.
     pub(crate) fn splitter(&self) -> Splitter {
         Splitter(self.starts.clone())
     }
 
-    /// Appends a list. The index of the list, which [`read`](Self::read) takes, is the number of lists
-    /// appended before. Fails if a temporary file cannot be written.
+    /// Appends a list. The index of the list, for [`read`](Self::read), is the number of lists appended before. Fails
+    /// if a temporary file cannot be written.
     pub(crate) fn push(&mut self, list: &SplitIds) -> Result<()> {
         if list.0.len() != self.ids.len() {
             let cause = "a list of a join was split into other ranges";
@@ -168,7 +168,7 @@ impl DiskJoin {
             ctx.jobs,
             ctx.byte_budget(),
             ids.groups().into_iter().map(Ok),
-            // An estimate: encoded locations take more bytes than encoded ids, most of which take one byte.
+            // An estimate. Encoded locations have more bytes than encoded ids, most of which have one byte.
             |group| ids.bytes_of(group) * 10,
             Lookup::default,
             |lookup, group| {
@@ -192,8 +192,8 @@ impl DiskJoin {
         Ok(())
     }
 
-    /// Reads the locations of the ids of the list with index `list`. All ranges must be resolved. A list can be read
-    /// only once; several threads may read different lists at the same time.
+    /// Reads the locations for the list with index `list`. All ranges must be resolved. A list can be read only once;
+    /// several threads may read different lists at the same time.
     pub(crate) fn read(&self, list: usize) -> Result<ListReader<'_>, FormatError> {
         let mut parts = Vec::with_capacity(self.locations.len());
         for file in &self.locations {
@@ -236,14 +236,14 @@ fn cannot_write(directory: &Path, error: std::io::Error) -> Error {
 pub(crate) struct ListReader<'j> {
     join: &'j DiskJoin,
     list: usize,
-    /// The encoded locations of each range, the position of the next one, and the last one.
+    /// For each range, its encoded locations, the position of the next location, and the last location.
     parts: Vec<(Vec<u8>, usize, [i64; 2])>,
     at: RangeFinder<'j>,
 }
 
 impl ListReader<'_> {
-    /// Appends the locations of the next `ids` of the list to `out`; `None` for a node without a location. Fails if
-    /// they are not those that were pushed.
+    /// Appends the locations of `ids`, the next ids of the list, to `out`; `None` for a node without a location. Fails
+    /// if the ids are not those that were pushed.
     pub(crate) fn next(
         &mut self,
         ids: &[i64],
@@ -300,16 +300,16 @@ impl<'s> RangeFinder<'s> {
             let behind = self.starts.partition_point(|start| *start <= rank);
             self.at = behind.saturating_sub(1);
             let start = self.starts[self.at];
-            // `ranks` excludes rank `u64::MAX`: for the id of that rank, the range is searched each time.
+            // `ranks` excludes rank `u64::MAX`, so the range of the id of that rank is searched each time.
             self.ranks = start..self.starts.get(behind).copied().unwrap_or(u64::MAX);
         }
         self.at
     }
 }
 
-/// Appends an encoded location: 0 for no location; otherwise 1 plus the zigzag-encoded difference of the latitude, then
-/// the zigzag-encoded difference of the longitude. The differences are to `last`: latitude and longitude of the
-/// previous location, which is updated.
+/// Appends an encoded location: 0 for no location, and otherwise 1 plus the zigzag-encoded difference of the latitude,
+/// followed by the zigzag-encoded difference of the longitude. The differences are to `last`, which is the latitude and
+/// longitude of the previous location, and is updated.
 #[inline]
 fn put_location(out: &mut Vec<u8>, location: Option<Location>, last: &mut [i64; 2]) {
     match location {
@@ -323,7 +323,7 @@ fn put_location(out: &mut Vec<u8>, location: Option<Location>, last: &mut [i64; 
     }
 }
 
-/// Reads a location that [`put_location`] has encoded. `last` is updated.
+/// Reads a location that [`put_location`] has encoded, and updates `last`.
 #[inline]
 fn read_location(
     locations: &mut Varints<'_>,
@@ -337,7 +337,7 @@ fn read_location(
     Ok(Location::new(last[0] as i32, last[1] as i32))
 }
 
-/// The buffers that a worker uses for one group of lists after another.
+/// The buffers that a worker reuses for one group of lists after another.
 #[derive(Default)]
 struct Lookup {
     bytes: Vec<u8>,
@@ -377,7 +377,7 @@ impl Lookup {
         Ok(found)
     }
 
-    /// The encoded locations of a list of encoded ids.
+    /// Returns the encoded locations of a list of encoded ids.
     fn look_up(&mut self, ids: &[u8], store: &LocationStore) -> Result<Vec<u8>, FormatError> {
         let (mut deltas, mut last) = (Varints::new(ids), 0i64);
         let (mut out, mut last_location) = (Vec::new(), [0; 2]);
@@ -398,10 +398,10 @@ impl Lookup {
     }
 }
 
-/// An unnamed temporary file with a part of each list.
+/// An unnamed temporary file with one part of each list: the part for one range.
 struct Scratch {
     file: File,
-    /// The offset at which the part of each list ends.
+    /// For each list, the offset at which its part ends.
     ends: Vec<u64>,
     /// Appended bytes that are not written to the file yet.
     buffer: Vec<u8>,
@@ -423,7 +423,7 @@ impl Scratch {
         })
     }
 
-    /// The number of bytes of all parts, including bytes that are not written to the file yet.
+    /// Returns the size of all parts in bytes, including bytes that are not written to the file yet.
     fn len(&self) -> u64 {
         self.ends.last().map_or(0, |end| *end)
     }
@@ -447,7 +447,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// The range of bytes of the file that contains the parts of `lists`.
+    /// Returns the range of bytes of the file that contains the parts of `lists`.
     fn span(&self, lists: &Range<usize>) -> Range<u64> {
         let end_of = |list: usize| self.ends[list];
         let start = lists.start.checked_sub(1).map_or(0, end_of);
@@ -455,14 +455,14 @@ impl Scratch {
         start..end
     }
 
-    /// The number of bytes of the parts of `lists`.
+    /// Returns the size of the parts of `lists` in bytes.
     fn bytes_of(&self, lists: &Range<usize>) -> u64 {
         let span = self.span(lists);
         span.end - span.start
     }
 
-    /// Divides the lists into groups of neighbouring lists; a worker looks up one group at a time. The parts of a group
-    /// have at least [`AT_A_TIME`] bytes in all, except for the last group.
+    /// Divides the lists into groups of neighbouring lists. A worker looks up one group at a time. The parts of a group
+    /// have at least [`AT_A_TIME`] bytes in total, except those of the last group.
     fn groups(&self) -> Vec<Range<usize>> {
         let (mut groups, mut start) = (Vec::new(), 0);
         for end in 1..=self.ends.len() {
@@ -486,13 +486,13 @@ impl Scratch {
         system::read_exact_at(&self.file, &mut out[start..], span.start)
     }
 
-    /// The number of bytes whose disk space is not freed.
+    /// Returns the number of bytes whose disk space is not freed yet.
     fn left(&self) -> u64 {
         let freed_bytes = lock(&self.freed_bytes);
         self.len() - *freed_bytes
     }
 
-    /// Frees the disk space of the first `lists` lists, if at least [`MIN_PUNCH_LEN`] bytes of it are not freed yet.
+    /// Frees the disk space of the first `lists` lists, unless fewer than [`MIN_PUNCH_LEN`] bytes are left to free.
     /// Returns the number of bytes freed.
     fn release(&self, lists: usize) -> u64 {
         let end = self.span(&(0..lists)).end;

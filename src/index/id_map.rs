@@ -11,8 +11,8 @@ use super::values::Values;
 ///
 /// - a list with two bytes per id that has a number, if these numbers are all the same;
 /// - a list with six bytes per id that has a number, if the numbers differ;
-/// - where that is smaller, a palette of the distinct numbers, with 1 to 32 bits for each of the 65,536 ids: 8 kB if
-///   there is a single number.
+/// - a palette of the distinct numbers, with 1 to 32 bits for each of the 65,536 ids, if that is smaller than a list. A
+///   palette with a single number needs 8 kB.
 #[derive(Debug, Default, Clone)]
 pub struct IdMap {
     /// A filter for look-ups, small enough for the processor's cache. Most look-ups are of ids that have no number and
@@ -27,7 +27,7 @@ pub struct IdMap {
 struct Taken(u64);
 
 impl Taken {
-    /// The bit of the group of 1024 ids that contains `offset`.
+    /// Returns the bit of the group of 1024 ids that contains `offset`.
     const fn bit(offset: u16) -> u64 {
         1 << (offset >> (CHUNK_BITS - 6))
     }
@@ -47,7 +47,7 @@ impl Offsets for Taken {
 }
 
 impl IdMap {
-    /// The number of an id; 0 if the id has none.
+    /// Returns the number of an id; 0 if the id has none.
     #[inline]
     pub fn get(&self, id: i64) -> u32 {
         let (number, offset) = split(id);
@@ -80,7 +80,7 @@ impl IdMap {
         }
     }
 
-    /// A cursor for many look-ups of ids that are mostly in ascending order.
+    /// Returns a cursor for many look-ups of ids that are mostly in ascending order.
     pub fn walk(&self) -> IdMapCursor<'_> {
         IdMapCursor {
             map: self,
@@ -99,13 +99,13 @@ impl IdMap {
         }
     }
 
-    /// Whether an id from `first` to `last` (inclusive, in canonical order) may have a number. Exact for positive
-    /// ids. If `first` is not positive, 0 and every negative id with a number count as in the range.
+    /// Whether an id from `first` to `last` (inclusive, in canonical order) may have a number. The result is exact for
+    /// positive ids. If `first` is not positive, 0 and all negative ids count as in the range.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
         !self.is_empty() && self.chunks.may_meet(first, last)
     }
 
-    /// The number of ids that have a number.
+    /// Returns the number of ids that have a number.
     pub const fn len(&self) -> u64 {
         self.len
     }
@@ -115,7 +115,7 @@ impl IdMap {
         self.len == 0
     }
 
-    /// The memory that the map occupies, in bytes.
+    /// Returns the memory usage of the map in bytes.
     pub fn bytes(&self) -> u64 {
         let (below, above) = self.chunks.chunks();
         let chunks = below.iter().chain(&above);
@@ -131,16 +131,17 @@ pub struct IdMapCursor<'m> {
     map: &'m IdMap,
     /// The chunk number of the last id looked up; `None` before the first look-up.
     number: Option<u64>,
-    /// The bits of this chunk in [`IdMap::taken`].
+    /// The bits in [`IdMap::taken`] of the chunk of the last id looked up.
     taken: Taken,
-    /// The numbers of the chunk's ids; `None` until a look-up in the chunk needs them.
+    /// The numbers of the ids in the chunk of the last id looked up; `None` until a look-up in the chunk needs them.
     chunk: Option<&'m Values>,
-    /// The list index of the last look-up in the chunk, as [`Values::get_near`] takes it.
+    /// The list index of the last look-up in the chunk, for [`Values::get_near`].
     at: usize,
 }
 
 impl IdMapCursor<'_> {
-    /// The number of an id; 0 if the id has none. `&mut` because the cursor remembers the position of the look-up.
+    /// Returns the number of an id; 0 if the id has none. `&mut` because the cursor remembers the position of the
+    /// look-up.
     #[inline]
     pub fn get(&mut self, id: i64) -> u32 {
         let (number, offset) = split(id);

@@ -5,9 +5,9 @@ use super::table::{ChunkTable, join, split};
 
 /// A set of the ids of objects of one kind. Ids may be any `i64`, dense or sparse, in any order.
 ///
-/// 65,536 neighbouring ids share a chunk, which takes two bytes per id up to 4,096 ids, and 8 kB in all above. The
-/// table of chunks grows with the largest id, up to 12 MB. Chunks of negative ids and of ids above 34 thousand
-/// million are in a hash table.
+/// 65,536 neighbouring ids share a chunk, which uses two bytes per id for up to 4,096 ids, and 8 kB for more ids. The
+/// table of chunks grows with the largest id, up to 12 MB. Chunks of negative ids and of ids above 34 thousand million
+/// are in a hash table.
 #[derive(Debug, Default, Clone)]
 pub struct IdSet {
     chunks: ChunkTable<Chunk>,
@@ -28,7 +28,7 @@ impl IdSet {
         self.slot(id).contains(id as u16)
     }
 
-    /// Calls `absent` with the index of each id of `ids` that is not in the set, in ascending order.
+    /// Calls `absent` with the index in `ids` of each id that is not in the set, in ascending order.
     pub fn for_each_absent(&self, ids: &[i64], mut absent: impl FnMut(usize)) {
         self.look_up(ids, |index, is_there| {
             if !is_there {
@@ -37,7 +37,7 @@ impl IdSet {
         });
     }
 
-    /// Calls `present` with the index of each id of `ids` that is in the set, in ascending order.
+    /// Calls `present` with the index in `ids` of each id that is in the set, in ascending order.
     pub fn for_each_present(&self, ids: &[i64], mut present: impl FnMut(usize)) {
         self.look_up(ids, |index, is_there| {
             if is_there {
@@ -46,7 +46,7 @@ impl IdSet {
         });
     }
 
-    /// Calls `visit` with the index of each id in `ids` and whether the set contains the id. Ids are looked up in
+    /// Calls `visit` with the index of each id in `ids`, and with whether the set contains the id. Ids are looked up in
     /// batches whose cache misses overlap, which is several times as fast as single look-ups.
     #[inline(always)]
     fn look_up(&self, ids: &[i64], mut visit: impl FnMut(usize, bool)) {
@@ -63,7 +63,7 @@ impl IdSet {
         }
     }
 
-    /// The memory that a look-up of the id reads.
+    /// Returns the memory that a look-up of the id reads.
     #[inline]
     fn slot(&self, id: i64) -> Slot<'_> {
         let (number, offset) = split(id);
@@ -76,18 +76,18 @@ impl IdSet {
         self.chunks
     }
 
-    /// The chunks of the set.
+    /// Returns the chunks of the set.
     pub(super) const fn chunks(&self) -> &ChunkTable<Chunk> {
         &self.chunks
     }
 
-    /// Whether an id from `first` to `last` (inclusive, in canonical order) may be in the set. Exact for positive
-    /// ids. If `first` is not positive, 0 and every negative id of the set count as in the range.
+    /// Whether an id from `first` to `last` (inclusive, in canonical order) may be in the set. The result is exact for
+    /// positive ids. If `first` is not positive, 0 and all negative ids count as in the range.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
         !self.is_empty() && self.chunks.may_meet(first, last)
     }
 
-    /// The number of ids in the set.
+    /// Returns the number of ids in the set.
     pub const fn len(&self) -> u64 {
         self.len
     }
@@ -97,11 +97,11 @@ impl IdSet {
         self.len == 0
     }
 
-    /// The ids in canonical order: 0, then negative ids by absolute value, then positive ones.
+    /// Returns the ids in canonical order: 0, then negative ids by absolute value, then positive ones.
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         let (below, above) = self.chunks.chunks();
         let zero = self.contains(0).then_some(0);
-        // Canonical order is by absolute value, and -1 has the largest chunk number and offset: iterate backwards.
+        // Canonical order is by absolute value, and -1 has the largest chunk number and offset, so iterate backwards.
         let below = below.into_iter().flat_map(|(number, chunk)| {
             chunk
                 .offsets()

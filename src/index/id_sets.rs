@@ -9,12 +9,12 @@ use crate::pbf::BlobEntry;
 pub struct IdSets([IdSet; 3]);
 
 impl IdSets {
-    /// The ids of one kind.
+    /// Returns the set of the ids of one kind.
     pub const fn of(&self, kind: ObjectKind) -> &IdSet {
         &self.0[kind as usize]
     }
 
-    /// The ids of one kind, as a set that can be changed.
+    /// Returns the set of the ids of one kind, for changes.
     pub const fn of_mut(&mut self, kind: ObjectKind) -> &mut IdSet {
         &mut self.0[kind as usize]
     }
@@ -29,7 +29,7 @@ impl IdSets {
         self.of(kind).contains(id)
     }
 
-    /// The number of objects in the set.
+    /// Returns the number of objects in the set.
     pub fn len(&self) -> u64 {
         self.0.iter().map(IdSet::len).sum()
     }
@@ -39,20 +39,20 @@ impl IdSets {
         self.len() == 0
     }
 
-    /// The kinds with at least one object in the set.
+    /// Returns the kinds with at least one object in the set.
     pub fn kinds(&self) -> KindSet {
         let found = |kind: &ObjectKind| !self.of(*kind).is_empty();
         ObjectKind::ALL.into_iter().filter(found).collect()
     }
 
-    /// The objects, in canonical order.
+    /// Returns the objects in canonical order.
     pub fn ids(&self) -> impl Iterator<Item = ObjectId> + '_ {
         ObjectKind::ALL
             .into_iter()
             .flat_map(|kind| self.of(kind).ids().map(move |id| ObjectId { kind, id }))
     }
 
-    /// Whether an object of the set may be in the blob of `entry`. The id range of the blob is compared only if the
+    /// Whether the blob of `entry` may contain an object of the set. The id range of the blob is compared only if the
     /// blob has objects of a single kind.
     pub fn may_meet(&self, entry: &BlobEntry) -> bool {
         match entry.kinds.single() {

@@ -9,13 +9,13 @@ use crate::osm::{Location, id_rank};
 /// The number of ids per chunk.
 const CHUNK: usize = 1 << CHUNK_BITS;
 
-/// The number of ids per page of a dense store. The locations of a page take 4 kB, the page size of the operating
+/// The number of ids per page of a dense store. The locations of a page occupy 4 kB, the page size of the operating
 /// system.
 const PAGE: usize = 512;
 /// The number of pages per chunk.
 const PAGES: usize = CHUNK / PAGE;
 
-/// The number of bytes that a chunk of a sparse store takes in addition to ids and locations, including the overhead of
+/// The number of bytes that a chunk of a sparse store uses in addition to ids and locations, including the overhead of
 /// the allocator.
 const CHUNK_OVERHEAD: u64 = (size_of::<Closed>() + 48) as u64;
 
@@ -32,8 +32,8 @@ pub enum StoreForm {
 /// A map from node ids, which may be any `i64`, to locations. If a node is added twice, the second location replaces
 /// the first.
 ///
-/// A sparse store expects nodes in ascending order of ids, as in a sorted file: adding to an earlier chunk copies that
-/// chunk. [`of_ids`](Self::of_ids) makes a sparse store for nodes in any order.
+/// A sparse store expects nodes in ascending order of ids, as in a sorted file, because adding to an earlier chunk
+/// copies that chunk. [`of_ids`](Self::of_ids) creates a sparse store for nodes in any order.
 #[derive(Debug)]
 pub struct LocationStore {
     form: StoreForm,
@@ -77,7 +77,7 @@ impl NodeBatch {
         }
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.offsets.len()
     }
@@ -113,7 +113,8 @@ enum LocationChunk {
     Open(Box<Open>),
     /// A chunk of a sparse store in which nodes can be looked up.
     Closed(Box<Closed>),
-    /// A chunk of a dense store: pages of the locations of all ids. Only pages with a node are allocated.
+    /// A chunk of a dense store, divided into pages. A page has the locations of all its ids. Only pages with a node
+    /// are allocated.
     Full(Box<[Option<Page>; PAGES]>),
 }
 
@@ -143,13 +144,13 @@ impl Offsets for LocationChunk {
 }
 
 impl LocationChunk {
-    /// A [`LocationChunk::Full`] without pages.
+    /// Creates a [`LocationChunk::Full`] without pages.
     fn full() -> Self {
         Self::Full(Box::new([const { None }; PAGES]))
     }
 
-    /// Adds nodes. `known` is [`LocationStore::locations`]: a closed chunk is opened again, and the locations of its
-    /// nodes are copied from `known`.
+    /// Adds nodes. A closed chunk is opened again, and the locations of its nodes are copied from `known`, which is
+    /// [`LocationStore::locations`].
     fn add(&mut self, offsets: &[u16], locations: &[Option<Location>], known: &[Option<Location>]) {
         match self {
             Self::Empty => *self = Self::Open(Box::default()),
@@ -205,8 +206,8 @@ impl LocationChunk {
         }
     }
 
-    /// The location of the node at `offset`; `None` if the chunk does not have the node, or is open. `known` is
-    /// [`LocationStore::locations`]; `at` is the hint that [`RunCounts::rank`] takes.
+    /// Returns the location of the node at `offset`; `None` if the chunk does not have the node, or is open. `known` is
+    /// [`LocationStore::locations`]; `at` is the hint for [`RunCounts::rank`].
     #[inline]
     fn find<'s>(
         &'s self,
@@ -228,7 +229,7 @@ impl LocationChunk {
     }
 }
 
-/// The page of an id, and the index of its location in that page.
+/// Returns the page of an id, and the index of its location in that page.
 const fn page_of(offset: u16) -> (usize, usize) {
     (offset as usize / PAGE, offset as usize % PAGE)
 }
@@ -241,7 +242,7 @@ fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<O
         .zip(locations.iter().copied())
         .collect();
     nodes.sort_by_key(|(offset, _)| *offset);
-    // `dedup_by` removes the later node of two: copy its location to the node that is kept.
+    // `dedup_by` removes the later node of two, so copy its location to the node that is kept.
     nodes.dedup_by(|later, kept| {
         let is_same = later.0 == kept.0;
         if is_same {
@@ -253,7 +254,7 @@ fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<O
 }
 
 impl LocationStore {
-    /// An empty store. A sparse store reserves memory for the locations of `nodes` nodes; a dense store ignores
+    /// Creates an empty store. A sparse store reserves memory for the locations of `nodes` nodes; a dense store ignores
     /// `nodes`.
     pub fn new(form: StoreForm, nodes: u64) -> Self {
         let locations = match form {
@@ -269,9 +270,9 @@ impl LocationStore {
         }
     }
 
-    /// A sparse store for nodes with the given ids, which may be added in any order. Nodes with other ids are ignored
-    /// when they are added, and a node has no location before it is added. Nodes can be looked up without a call of
-    /// [`close`](Self::close).
+    /// Creates a sparse store for nodes with the given ids, which may be added in any order. Nodes with other ids are
+    /// ignored when they are added, and a node has no location before it is added. Nodes can be looked up without
+    /// calling [`close`](Self::close).
     pub fn of_ids(ids: IdSet) -> Self {
         let locations = vec![None; ids.len() as usize];
         let mut start = 0;
@@ -293,14 +294,14 @@ impl LocationStore {
         }
     }
 
-    /// The maximum number of bytes that the table of chunks takes, for ids up to `largest`.
+    /// Returns the maximum number of bytes that the table of chunks uses for ids up to `largest`.
     pub fn table_bytes(largest: i64) -> u64 {
-        // A table that grows is copied: during the copy, the old and the new table take memory.
+        // A table that grows is copied, and the old and the new table are both in memory during the copy.
         ChunkTable::<LocationChunk>::bytes_up_to(largest) * 3 / 2
     }
 
-    /// The maximum number of bytes that the locations of `nodes` nodes with ids from `first` to `last` take. The table
-    /// of chunks is not included.
+    /// Returns the maximum number of bytes that the locations of `nodes` nodes with ids from `first` to `last` use. The
+    /// table of chunks is not included.
     pub fn bytes(form: StoreForm, nodes: u64, first: i64, last: i64) -> u64 {
         const CHUNK: u64 = self::CHUNK as u64;
         let span = id_rank(last)
@@ -364,7 +365,7 @@ impl LocationStore {
         self.chunks.for_each_mut(|chunk| chunk.close(locations));
     }
 
-    /// The location of a node; `None` if the store does not have the node, or if the node has no location.
+    /// Returns the location of a node; `None` if the store does not have the node, or if the node has no location.
     #[cfg(test)]
     fn get(&self, id: i64) -> Option<Location> {
         let (number, offset) = split(id);
@@ -373,7 +374,7 @@ impl LocationStore {
         location.copied().flatten()
     }
 
-    /// Appends the location of the node with each id to `locations`; `None` if the store does not have the node, or if
+    /// Appends the location of the node with each id to `locations`, or `None` if the store does not have the node or
     /// the node has no location. Ids are looked up in batches whose cache misses overlap, which is several times as
     /// fast as single look-ups.
     pub fn get_all(&self, ids: &[i64], locations: &mut Vec<Option<Location>>) {

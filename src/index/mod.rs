@@ -1,7 +1,8 @@
 //! Sets of object ids, maps from ids to numbers and locations, and sorting and joining on disk.
 //!
-//! - [`IdSet`], [`IdMap`], [`RankSet`] and [`LocationStore`] divide ids into chunks of 65,536 neighbours, which `table`
-//!   holds. A chunk is a sorted list or a bitmap (`chunk`), or has a palette of numbers (`values`).
+//! - [`IdSet`], [`IdMap`], [`RankSet`] and [`LocationStore`] divide ids into chunks of 65,536 neighbours, and keep the
+//!   chunks in a table (`table`). A chunk is a sorted list or a bitmap (`chunk`), or has a palette of numbers
+//!   (`values`).
 //! - [`SetTable`] numbers sets of small numbers, such as the regions that keep an object.
 //! - `DiskJoin` looks up the locations of more nodes than fit into memory.
 //! - `RowSorter` sorts rows of bytes by a key, in bounded memory.

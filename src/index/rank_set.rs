@@ -4,8 +4,8 @@ use super::chunk::{Chunk, RunCounts};
 use super::id_set::IdSet;
 use super::table::{ChunkTable, Offsets, split};
 
-/// A set of ids that returns the rank of each id: its index in canonical order, from 0. The ranks take 40 bytes per
-/// chunk and 256 bytes per bitmap in addition to the [`IdSet`]: 4 % more where ids are dense.
+/// A set of ids that returns the rank of each id: its index in canonical order, from 0. In addition to the [`IdSet`],
+/// the ranks use 40 bytes per chunk and 256 bytes per bitmap, which is 4 % more where ids are dense.
 #[derive(Debug, Default, Clone)]
 pub struct RankSet {
     set: IdSet,
@@ -15,8 +15,8 @@ pub struct RankSet {
 /// The ranks of the ids of a chunk.
 #[derive(Debug, Default, Clone)]
 struct Ranks {
-    /// The smallest rank in the chunk. If the chunk contains the id 0, it is one less than the smallest rank of the
-    /// other ids.
+    /// The smallest rank in the chunk. If the chunk contains the id 0, the value is one less than the smallest rank of
+    /// the other ids.
     first: u64,
     /// The number of ids in a chunk of negative ids, in which ranks descend as ids ascend; `None` for other chunks.
     backwards: Option<u64>,
@@ -60,13 +60,13 @@ impl From<IdSet> for RankSet {
 }
 
 impl RankSet {
-    /// The rank of an id: the number of ids of the set that precede it in canonical order. `None` if the id is not in
-    /// the set.
+    /// Returns the rank of an id, which is the number of ids of the set that precede it in canonical order. Returns
+    /// `None` if the id is not in the set.
     pub fn rank(&self, id: i64) -> Option<u64> {
         self.walk().rank(id)
     }
 
-    /// A cursor for many look-ups of ids that are close to each other.
+    /// Returns a cursor for many look-ups of ids that are close to each other.
     pub fn walk(&self) -> RankCursor<'_> {
         RankCursor {
             ranks: self,
@@ -75,7 +75,7 @@ impl RankSet {
         }
     }
 
-    /// The ids of the set.
+    /// Returns the ids of the set.
     pub const fn set(&self) -> &IdSet {
         &self.set
     }
@@ -87,12 +87,12 @@ pub struct RankCursor<'r> {
     ranks: &'r RankSet,
     /// The chunk of the last look-up: the chunk's number, its ids and the ranks of these ids.
     chunk: Option<(u64, &'r Chunk, &'r Ranks)>,
-    /// The list index of the last look-up, as [`RunCounts::rank`] takes it.
+    /// The list index of the last look-up, for [`RunCounts::rank`].
     at: usize,
 }
 
 impl RankCursor<'_> {
-    /// The rank of an id, as [`RankSet::rank`] returns it.
+    /// Returns the rank of an id, as [`RankSet::rank`] does.
     #[inline]
     pub fn rank(&mut self, id: i64) -> Option<u64> {
         let (number, offset) = split(id);

@@ -10,7 +10,7 @@ pub type SetNumber = u32;
 pub const EMPTY_SET: SetNumber = 0;
 
 /// A table of distinct sets of `u32` members, each stored as a bitmap. Equal sets have the same [`SetNumber`]; the
-/// empty set has the number [`EMPTY_SET`]. Several threads may use the table at the same time: the order of their calls
+/// empty set has the number [`EMPTY_SET`]. Several threads may use the table at the same time. The order of their calls
 /// decides which numbers the sets get.
 #[derive(Debug)]
 pub struct SetTable(RwLock<Sets>);
@@ -32,7 +32,7 @@ impl Default for SetTable {
 }
 
 impl Sets {
-    /// The number of the set with the bitmap `words`. A new set is added.
+    /// Returns the number of the set with the bitmap `words`, and adds the set if it is new.
     fn number(&mut self, mut words: Vec<u64>) -> SetNumber {
         while words.pop_if(|word| *word == 0).is_some() {}
         if let Some(number) = self.numbers.get(words.as_slice()) {
@@ -46,7 +46,7 @@ impl Sets {
 }
 
 impl SetTable {
-    /// The bitmap of a set of this table.
+    /// Returns the bitmap of a set of this table.
     fn words(&self, set: SetNumber) -> Arc<[u64]> {
         let sets = self.0.read().unwrap_or_else(PoisonError::into_inner);
         sets.sets[set as usize].clone()
@@ -59,7 +59,7 @@ impl SetTable {
             .number(words)
     }
 
-    /// The number of the set with the given members. A new set is added.
+    /// Returns the number of the set with the given members, and adds the set if it is new.
     pub fn of(&self, members: impl IntoIterator<Item = u32>) -> SetNumber {
         let mut words = Vec::new();
         for member in members {
@@ -72,7 +72,7 @@ impl SetTable {
         self.number(words)
     }
 
-    /// The members of a set, ascending.
+    /// Returns the members of a set in ascending order.
     pub fn members(&self, set: SetNumber) -> Vec<u32> {
         let words = self.words(set);
         let in_word = |(word, bits): (u32, &u64)| {
@@ -91,16 +91,16 @@ impl SetTable {
         word.is_some_and(|word| word >> (member % 64) & 1 != 0)
     }
 
-    /// The number of the set whose bitmap is the result of `op` for each pair of words of two sets.
+    /// Returns the number of the set whose bitmap is the result of `op` for each pair of words of two sets.
     fn combine(&self, one: SetNumber, two: SetNumber, op: impl Fn(u64, u64) -> u64) -> SetNumber {
         let (one, two) = (self.words(one), self.words(two));
-        // Bitmaps have no zero words at their ends.
+        // Bitmaps are stored without trailing zero words.
         let word = |set: &[u64], index: usize| set.get(index).map_or(0, |word| *word);
         let words = 0..one.len().max(two.len());
         self.number(words.map(|at| op(word(&one, at), word(&two, at))).collect())
     }
 
-    /// The number of distinct sets in the table, including the empty set.
+    /// Returns the number of distinct sets in the table, including the empty set.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.0
@@ -111,7 +111,7 @@ impl SetTable {
     }
 }
 
-/// Set operations on the sets of a [`SetTable`], with a cache of their results. Each thread has its own.
+/// Set operations on the sets of a [`SetTable`], with a cache of their results. Each thread has its own `SetAlgebra`.
 #[derive(Debug)]
 pub struct SetAlgebra<'t> {
     table: &'t SetTable,
@@ -120,7 +120,7 @@ pub struct SetAlgebra<'t> {
 }
 
 impl<'t> SetAlgebra<'t> {
-    /// Operations on the sets of `table`.
+    /// Creates the operations on the sets of `table`.
     pub fn new(table: &'t SetTable) -> Self {
         Self {
             table,
@@ -129,7 +129,7 @@ impl<'t> SetAlgebra<'t> {
         }
     }
 
-    /// The union of two sets.
+    /// Returns the union of two sets.
     #[inline]
     pub fn union(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
         match (one, two) {
@@ -140,14 +140,14 @@ impl<'t> SetAlgebra<'t> {
         }
     }
 
-    /// The union of two sets, from the cache if possible.
+    /// Returns the union of two sets, from the cache if possible.
     fn joined(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
         let pair = (one.min(two), one.max(two));
         let join = || self.table.combine(one, two, |one, two| one | two);
         *self.unions.entry(pair).or_insert_with(join)
     }
 
-    /// The difference of two sets: the members of `one` that are not in `two`.
+    /// Returns the difference of two sets: the members of `one` that are not in `two`.
     #[inline]
     pub fn difference(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
         match (one, two) {
@@ -158,7 +158,7 @@ impl<'t> SetAlgebra<'t> {
         }
     }
 
-    /// The difference of two sets, from the cache if possible.
+    /// Returns the difference of two sets, from the cache if possible.
     fn subtracted(&mut self, one: SetNumber, two: SetNumber) -> SetNumber {
         let subtract = || self.table.combine(one, two, |one, two| one & !two);
         *self.differences.entry((one, two)).or_insert_with(subtract)

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// million.
 const NEAR_CHUNKS: u64 = 1 << 19;
 /// The number of chunks per page. A page is allocated when the first of its chunks is created, so that a few ids far
-/// apart take little memory.
+/// apart use little memory.
 const PAGE: usize = 64;
 
 /// A map from chunk numbers to chunks, for ids that may be any `i64`. The list of pages grows with the largest id.
@@ -23,7 +23,7 @@ pub(super) struct ChunkTable<C> {
 
 type Page<C> = Box<[C; PAGE]>;
 
-/// The page of a near chunk, and the index of the chunk in that page.
+/// Returns the page of a near chunk, and the index of the chunk in that page.
 const fn page_of(number: u64) -> (usize, usize) {
     (number as usize / PAGE, number as usize % PAGE)
 }
@@ -40,12 +40,12 @@ pub(super) trait Offsets {
     fn meets(&self, low: u16, high: u16) -> bool;
 }
 
-/// The number of the chunk of an id, and the offset of the id in the chunk.
+/// Returns the number of the chunk of an id, and the offset of the id in the chunk.
 pub(super) const fn split(id: i64) -> (u64, u16) {
     ((id as u64) >> CHUNK_BITS, id as u16)
 }
 
-/// The id at an offset of a chunk, given the chunk's number: the inverse of [`split`].
+/// Returns the id at an offset of a chunk, given the chunk's number. This is the inverse of [`split`].
 pub(super) const fn join(number: u64, offset: u16) -> i64 {
     (number << CHUNK_BITS | offset as u64) as i64
 }
@@ -56,7 +56,7 @@ const fn is_negative(number: u64) -> bool {
 }
 
 impl<C: Default + Offsets> ChunkTable<C> {
-    /// The chunk with a number, created if absent.
+    /// Returns the chunk with a number, and creates it if it is absent.
     pub(super) fn chunk_mut(&mut self, number: u64) -> &mut C {
         if number >= NEAR_CHUNKS {
             return self.far.entry(number).or_default();
@@ -70,8 +70,8 @@ impl<C: Default + Offsets> ChunkTable<C> {
         &mut page[at]
     }
 
-    /// The chunk with a number; `None` if absent. A chunk that was not created but whose page is allocated is returned
-    /// as an empty chunk.
+    /// Returns the chunk with a number; `None` if absent. A chunk that was not created but whose page is allocated is
+    /// returned as an empty chunk.
     #[inline]
     pub(super) fn chunk(&self, number: u64) -> Option<&C> {
         if number < NEAR_CHUNKS {
@@ -82,7 +82,7 @@ impl<C: Default + Offsets> ChunkTable<C> {
         }
     }
 
-    /// The chunks of the allocated pages from number `first` on, ascending, with their numbers.
+    /// Returns the chunks of the allocated pages from number `first` on, in ascending order, with their numbers.
     fn near_from(&self, first: u64) -> impl Iterator<Item = (u64, &C)> {
         let (start, _) = page_of(first.min(NEAR_CHUNKS));
         let pages = self.near.iter().enumerate().skip(start);
@@ -102,7 +102,7 @@ impl<C: Default + Offsets> ChunkTable<C> {
         near.chain(self.far.values_mut()).for_each(change);
     }
 
-    /// A table with the result of `change` for each chunk. `change` consumes one chunk after another, so that old and
+    /// Returns a table with the result of `change` for each chunk. Consumes one chunk after another, so that old and
     /// new chunks are not all in memory at the same time.
     pub(super) fn map<D>(self, mut change: impl FnMut(C) -> D) -> ChunkTable<D> {
         ChunkTable {
@@ -115,8 +115,8 @@ impl<C: Default + Offsets> ChunkTable<C> {
         }
     }
 
-    /// Whether an id from `first` to `last` (inclusive, in canonical order) may be in the table. Exact for positive
-    /// ids. If `first` is not positive, 0 and every negative id in the table count as in the range.
+    /// Whether an id from `first` to `last` (inclusive, in canonical order) may be in the table. The result is exact
+    /// for positive ids. If `first` is not positive, 0 and all negative ids count as in the range.
     pub(super) fn may_meet(&self, first: i64, last: i64) -> bool {
         let zero = || self.chunk(0).is_some_and(|chunk| chunk.meets(0, 0));
         let negative = || self.far.keys().any(|number| is_negative(*number));
@@ -141,8 +141,9 @@ impl<C: Default + Offsets> ChunkTable<C> {
                 .any(|(number, chunk)| (from.0..=until.0).contains(number) && meets(*number, chunk))
     }
 
-    /// Two lists of chunks with their numbers: the chunks of negative ids by descending number, and the chunks of other
-    /// ids by ascending number. This is canonical order, except that the id 0 is in the first chunk of the second list.
+    /// Returns two lists of chunks with their numbers: the chunks of negative ids by descending number, and the chunks
+    /// of other ids by ascending number. This is canonical order, except that the id 0 is in the first chunk of the
+    /// second list.
     pub(super) fn chunks(&self) -> (Numbered<'_, C>, Numbered<'_, C>) {
         let mut far: Vec<(u64, &C)> = self
             .far
@@ -157,20 +158,21 @@ impl<C: Default + Offsets> ChunkTable<C> {
         (below, self.near_from(0).chain(above).collect())
     }
 
-    /// The number of chunks in the allocated pages, including empty chunks.
+    /// Returns the number of chunks in the allocated pages, including empty chunks.
     #[cfg(test)]
     pub(super) fn near_len(&self) -> usize {
         self.near.iter().flatten().count() * PAGE
     }
 
-    /// The maximum number of bytes that the pages of a table take, for ids up to `largest`. Memory that the chunks
-    /// allocate is not included.
+    /// Returns the maximum number of bytes that the pages of a table use for ids up to `largest`. Memory that the
+    /// chunks allocate is not included.
     pub(super) fn bytes_up_to(largest: i64) -> u64 {
         let chunks = split(largest.max(0)).0 + 1;
         chunks.min(NEAR_CHUNKS).next_multiple_of(PAGE as u64) * (size_of::<C>() as u64 + 1)
     }
 
-    /// The number of bytes that the pages and the hash table take. Memory that the chunks allocate is not included.
+    /// Returns the number of bytes that the pages and the hash table use. Memory that the chunks allocate is not
+    /// included.
     pub(super) fn bytes(&self) -> u64 {
         let far = self.far.capacity() * (size_of::<C>() + 16);
         let pages = self.near.iter().flatten().count() * size_of::<[C; PAGE]>();

@@ -18,9 +18,9 @@ const NEAR: usize = 8;
 pub(super) enum Values {
     #[default]
     Empty,
-    /// The offsets that have a number, ascending, and the number that all of them have.
+    /// The offsets that have a number, in ascending order, and the number that all of them have.
     SameNumber(Vec<u16>, u32),
-    /// The offsets that have a number, ascending, and the number of each offset.
+    /// The offsets that have a number, in ascending order, and the number of each offset.
     Array(Vec<u16>, Vec<u32>),
     Packed(Packed),
 }
@@ -39,12 +39,12 @@ pub(super) struct Packed {
     last: (u32, u64),
 }
 
-/// The number of bytes that 65,536 offsets take, with `bits` bits each.
+/// Returns the number of bytes of 65,536 offsets with `bits` bits each.
 const fn packed_bytes(bits: u32) -> usize {
     PLACES / 8 * bits as usize
 }
 
-/// The minimum number of bits per index into a palette of 0 and `numbers` other numbers.
+/// Returns the minimum number of bits per index into a palette of 0 and `numbers` other numbers.
 const fn bits_for(numbers: usize) -> u32 {
     match numbers {
         0..=1 => 1,
@@ -66,7 +66,8 @@ impl Packed {
         }
     }
 
-    /// The index of the word that contains the palette index of an offset, and the shift of its lowest bit.
+    /// Returns the index of the word that contains the palette index of an offset, and the position of its lowest bit
+    /// in the word.
     #[inline]
     const fn word_of(&self, offset: u16) -> (usize, u32) {
         let bit = offset as u32 * self.bits;
@@ -117,7 +118,7 @@ impl Packed {
 }
 
 impl Values {
-    /// The number of an offset; 0 if the offset has none.
+    /// Returns the number of an offset; 0 if the offset has none.
     #[inline]
     pub(super) fn get(&self, offset: u16) -> u32 {
         match self {
@@ -132,7 +133,7 @@ impl Values {
         }
     }
 
-    /// Returns the same as [`get`](Self::get), and is fast for offsets in ascending order: a list of offsets is
+    /// Returns the same as [`get`](Self::get), and is fast for offsets in ascending order, because a list of offsets is
     /// searched from index `at` on. Sets `at` to the index of the offset, or to the index at which it would be
     /// inserted.
     #[inline]
@@ -185,7 +186,7 @@ impl Values {
                         return;
                     }
                 }
-                // Counting the distinct numbers takes a sort: count them once per 1024 offsets.
+                // Counting the distinct numbers requires a sort, so count them only once per 1024 offsets.
                 if offsets.len().is_multiple_of(1024) && self.bytes() > self.packed_bytes() {
                     self.pack();
                 }
@@ -194,7 +195,7 @@ impl Values {
         }
     }
 
-    /// The number of bytes that a [`Values::Array`] would take as [`Values::Packed`].
+    /// Returns the number of bytes that a [`Values::Array`] would use as [`Values::Packed`].
     fn packed_bytes(&self) -> u64 {
         let mut numbers: Vec<u32> = match self {
             Self::Array(_, numbers) => numbers.clone(),
@@ -230,7 +231,7 @@ impl Values {
         }
     }
 
-    /// The number of bytes that the map has allocated.
+    /// Returns the number of bytes that the map has allocated.
     pub(super) fn bytes(&self) -> u64 {
         let bytes = match self {
             Self::Empty => 0,
@@ -255,7 +256,8 @@ impl Offsets for Values {
     }
 }
 
-/// Inserts an offset into an ascending list. Returns the offset's index, as an error if the list already contains it.
+/// Inserts an offset into an ascending list. Returns the index of the offset, as an error if the list already contains
+/// it.
 fn insert(offsets: &mut Vec<u16>, offset: u16) -> Result<usize, usize> {
     let at = match offsets.last() {
         // Most ids are inserted in order.
@@ -266,7 +268,7 @@ fn insert(offsets: &mut Vec<u16>, offset: u16) -> Result<usize, usize> {
         },
     };
     if offsets.len() == offsets.capacity() {
-        // Grow by less than `Vec` does: a map has many such lists.
+        // Grow by less than `Vec` does, because a map has many such lists.
         offsets.reserve_exact(offsets.len() / 4 + 4);
     }
     offsets.insert(at, offset);

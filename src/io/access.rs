@@ -5,9 +5,9 @@ use std::fs::File;
 use std::path::Path;
 
 /// Gives `file`, which will replace the file at `path`, the owner, group, permissions, access control list and extended
-/// attributes of that file. Those that the process may not set stay as they are, but access is never wider than before.
-/// Returns a warning if the access control list or extended attributes could not be kept. Does nothing if there is no
-/// file at `path`.
+/// attributes of that file. Those that the process may not set remain unchanged, but access never becomes wider than
+/// before. Returns a warning if the access control list or extended attributes could not be kept. Does nothing if there
+/// is no file at `path`.
 #[cfg(unix)]
 pub(super) fn keep(path: &Path, file: &File) -> Option<String> {
     use std::fs::Permissions;
@@ -39,7 +39,7 @@ pub(super) fn keep(path: &Path, file: &File) -> Option<String> {
     lost
 }
 
-/// Does nothing: a new file has the permissions of its directory.
+/// Does nothing, because a new file has the permissions of its directory.
 #[cfg(windows)]
 pub(super) const fn keep(_: &Path, _: &File) -> Option<String> {
     None
@@ -55,8 +55,8 @@ mod attributes {
 
     /// The extended attribute that holds the access control list.
     const LIST: &CStr = c"system.posix_acl_access";
-    /// Prefixes of the names of attributes that are not copied: they describe the content, not the access, or cannot be
-    /// set.
+    /// Prefixes of the names of attributes that are not copied, because they describe the content rather than the
+    /// access, or cannot be set.
     const OF_SYSTEM: [&str; 4] = ["system.", "security.ima", "security.evm", "btrfs."];
 
     /// The attributes of the old file that could not be copied to the new one.
@@ -81,8 +81,8 @@ mod attributes {
     }
 
     /// Copies extended attributes and the access control list of the file at `path`. `is_group_lost` tells whether the
-    /// new file belongs to another group. Returns the group permissions of the new file's mode, or `None` if they are
-    /// those of the old file's mode; and the attributes that are lost.
+    /// new file belongs to another group. Returns the group permissions for the mode of the new file, or `None` if they
+    /// are the same as in the mode of the old file. Also returns the attributes that are lost.
     pub(super) fn copy(path: &Path, file: &File, is_group_lost: bool) -> (Option<u32>, Lost) {
         let mut lost = Lost::default();
         for name in names(path) {
@@ -115,7 +115,7 @@ mod attributes {
             list
         };
         if fsetxattr(file, LIST, &list.to_bytes(), XattrFlags::empty()).is_ok() {
-            // The bits of the group in a mode are the mask of the list.
+            // If a file has an access control list, the group bits of its mode are the mask of the list.
             lost.has_list = true;
             return (list.mask(), lost);
         }
@@ -124,7 +124,7 @@ mod attributes {
         (Some(group), lost)
     }
 
-    /// The names of the extended attributes of a file; none if the file system has no attributes.
+    /// Returns the names of the extended attributes of a file. The list is empty if the file system has no attributes.
     fn names(path: &Path) -> Vec<CString> {
         let mut names = Vec::with_capacity(1 << 16);
         if listxattr(path, rustix::buffer::spare_capacity(&mut names)).is_err() {

@@ -1,8 +1,9 @@
 //! POSIX access control lists, as Linux stores them in an extended attribute (`linux/posix_acl_xattr.h`).
 
-/// The version of the form.
+/// The version of the format.
 const VERSION: u32 = 2;
-/// Length in bytes of an entry: a tag and permissions of 16 bits, and an id of 32 bits, all little-endian.
+/// The size of an entry in bytes. An entry has a tag and permissions of 16 bits each, and an id of 32 bits, all
+/// little-endian.
 const ENTRY: usize = 8;
 
 /// The tag of the entry for the file's group.
@@ -22,7 +23,7 @@ struct Entry {
 pub(super) struct AccessList(Vec<Entry>);
 
 impl AccessList {
-    /// Reads a list; `None` if its form is not known.
+    /// Parses a list; `None` if its format is unknown.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (version, entries) = bytes.split_first_chunk::<4>()?;
         if u32::from_le_bytes(*version) != VERSION || !entries.len().is_multiple_of(ENTRY) {
@@ -37,7 +38,7 @@ impl AccessList {
         Some(Self(entries.iter().map(entry).collect()))
     }
 
-    /// The stored form.
+    /// Returns the list in its stored format.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = VERSION.to_le_bytes().to_vec();
         for entry in &self.0 {
@@ -53,18 +54,19 @@ impl AccessList {
         entry.map(|entry| entry.permissions)
     }
 
-    /// The mask, which limits all permissions but those of the owner and of others; `None` if the list has none.
+    /// Returns the mask, which limits all permissions but those of the owner and of others; `None` if the list has
+    /// none.
     pub(super) fn mask(&self) -> Option<u32> {
         self.permissions(MASK).map(u32::from)
     }
 
-    /// The permissions that the file's group really has.
+    /// Returns the effective permissions of the file's group.
     pub(super) fn group_permissions(&self) -> u32 {
         let group = self.permissions(GROUP_OBJ).unwrap_or(0);
         u32::from(group & self.permissions(MASK).unwrap_or(0o7))
     }
 
-    /// The list without permissions for the file's group.
+    /// Returns the list without permissions for the file's group.
     pub(super) fn without_group(mut self) -> Self {
         for entry in &mut self.0 {
             if entry.tag == GROUP_OBJ {

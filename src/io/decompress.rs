@@ -1,7 +1,7 @@
 //! Decompression of whole files: gzip, bzip2 and zstd.
 //!
-//! A file can consist of several members or frames. Zeros between the members of gzip and bzip2, and after the last,
-//! are padding, as tapes and block devices add it. Other bytes there are an error.
+//! A file can consist of several members or frames. Zeros between the members of gzip and bzip2, and after the last
+//! member, are padding, which tapes and block devices add. Other bytes in these places are an error.
 
 use super::Input;
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ impl FileCompression {
         })
     }
 
-    /// The name of the compression.
+    /// Returns the name of the compression.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -41,7 +41,7 @@ impl FileCompression {
         }
     }
 
-    /// The command that decompresses a file to standard output.
+    /// Returns the command that decompresses a file to standard output.
     pub(crate) const fn command(self) -> &'static str {
         match self {
             Self::Gzip => "gunzip -c",
@@ -52,7 +52,7 @@ impl FileCompression {
     }
 }
 
-/// A reader of the decompressed bytes of an input. The compression is detected from the first bytes; xz is an error.
+/// Returns a reader of the decompressed bytes of an input. Detects the compression from the first bytes. Fails for xz.
 pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
     let compression = FileCompression::of(input.start()?);
     let bytes = InputBytes {
@@ -82,7 +82,7 @@ pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
     })
 }
 
-/// A reader of the decompressed bytes of a gzip file.
+/// Returns a reader of the decompressed bytes of a gzip file.
 pub(crate) fn gunzip<R: BufRead>(bytes: R) -> impl Read + use<R> {
     Members::new(
         bytes,
@@ -95,14 +95,14 @@ pub(crate) fn gunzip<R: BufRead>(bytes: R) -> impl Read + use<R> {
 struct Members<R, M> {
     /// The decoder of the current member.
     member: Option<M>,
-    /// The rest of the file, between members.
+    /// The rest of the file, while no member is being read.
     rest: Option<R>,
     begin: fn(R) -> M,
     end: fn(M) -> R,
 }
 
 impl<R: BufRead, M: Read> Members<R, M> {
-    /// The members of a file that begins with one.
+    /// Creates a reader of a file that begins with a member.
     fn new(bytes: R, begin: fn(R) -> M, end: fn(M) -> R) -> Self {
         Self {
             member: Some(begin(bytes)),
@@ -134,7 +134,7 @@ impl<R: BufRead, M: Read> Read for Members<R, M> {
     }
 }
 
-/// Skips zeros. Returns whether nothing follows them.
+/// Skips zeros. Returns true if nothing follows the zeros.
 fn is_done(rest: &mut impl BufRead) -> io::Result<bool> {
     loop {
         let bytes = rest.fill_buf()?;
@@ -185,7 +185,7 @@ mod tests {
         let (one, two, zeros) = (gzip("one "), gzip("two"), vec![0; 700]);
         let text = |parts: &[&[u8]]| {
             let (bytes, mut text) = (parts.concat(), String::new());
-            // A small buffer, so that padding and members extend over several of its fillings.
+            // A small buffer, which must be refilled several times within padding and members.
             let reader = BufReader::with_capacity(7, bytes.as_slice());
             gunzip(reader).read_to_string(&mut text).map(|_| text)
         };

@@ -29,8 +29,8 @@ pub(super) fn direct_reader(path: &Path, ctx: &Context) -> Option<File> {
         .ok()
 }
 
-/// Reads a range: reads the aligned blocks that contain the range, and copies the range to `buffer`. Returns the number
-/// of bytes read, which is smaller than `buffer.len()` only at the end of the file.
+/// Reads the aligned blocks that contain a range, and copies the range to `buffer`. Returns the number of bytes read,
+/// which is smaller than `buffer.len()` only at the end of the file.
 pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let before = (offset % ALIGNMENT as u64) as usize;
     let len = (before + buffer.len()).next_multiple_of(ALIGNMENT);

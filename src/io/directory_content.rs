@@ -4,10 +4,11 @@ use super::staging::is_temporary;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Whether this program has written a file. Gets the path of the file in its directory, and the open file.
+/// A function that tells whether this program has written a file, given the path of the file within its directory, and
+/// the open file.
 pub(crate) type IsOwn = fn(&Path, &File) -> bool;
 
-/// The maximum depth of directories that are searched; this program writes no deeper ones.
+/// The maximum depth of directories that are searched. This program writes no deeper ones.
 const DEPTH: u32 = 2;
 
 /// The content of a directory.
@@ -15,14 +16,14 @@ const DEPTH: u32 = 2;
 pub(super) enum Content {
     /// The directory is missing or empty.
     Nothing,
-    /// This program has written all files in it.
+    /// This program has written all files in the directory.
     Own,
-    /// The directory has something else; the first such entry has this path in the directory.
+    /// The directory has something else. The path, within the directory, is that of the first such entry.
     Foreign(PathBuf),
 }
 
 impl Content {
-    /// The content of a directory, without the entry `staged`. Symbolic links are not followed.
+    /// Returns the content of a directory, ignoring the entry `staged`. Does not follow symbolic links.
     pub(super) fn of(directory: &Path, staged: Option<&Path>, is_own: IsOwn) -> Self {
         match walk(directory, Path::new(""), DEPTH, staged, is_own) {
             Ok(true) => Self::Own,
@@ -42,7 +43,7 @@ fn walk(
 ) -> Result<bool, PathBuf> {
     let entries = match fs::read_dir(root.join(below)) {
         Ok(entries) => entries,
-        // A file, or nothing: creating the directory reports the cause.
+        // The path is a file, or nothing is there. Creating the directory reports the cause.
         Err(_) if below.as_os_str().is_empty() => return Ok(false),
         Err(_) => return Err(below.to_owned()),
     };
@@ -71,8 +72,8 @@ fn walk(
     Ok(!paths.is_empty())
 }
 
-/// Removes the files in a directory that this program has written, temporary files included, and then empty directories
-/// in it.
+/// Removes the files in a directory that this program has written, including temporary files. Then removes the
+/// directories in it that are empty.
 pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {
     remove_below(directory, Path::new(""), DEPTH, is_own);
 }

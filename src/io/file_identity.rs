@@ -2,7 +2,7 @@
 
 use std::fs::Metadata;
 
-/// Distinguishes a file from other files, and from its own state before a later write.
+/// Distinguishes a file from other files, and from the same file after a later write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileIdentity {
     place: (u64, u64),
@@ -11,7 +11,7 @@ pub(super) struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// The device, the inode, the length and the time of the last write.
+    /// Returns the identity of a file: its device, its inode, its length and the time of its last write.
     #[cfg(unix)]
     pub(super) fn of(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
@@ -22,7 +22,7 @@ impl FileIdentity {
         }
     }
 
-    /// The times of creation and of the last write, and the length.
+    /// Returns the identity of a file: the times of its creation and of its last write, and its length.
     #[cfg(windows)]
     pub(super) fn of(metadata: &Metadata) -> Self {
         use std::os::windows::fs::MetadataExt;

@@ -7,8 +7,8 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
-/// A lock on a file, until the last clone is dropped or the process ends. A run takes it for each file that it replaces
-/// in place. If a process locks a file twice, both share the lock.
+/// A lock on a file, which lasts until the last clone of the `Arc` is dropped or the process ends. A run locks each
+/// file that it replaces in place. If a process locks a file twice, both callers share the lock.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,
@@ -17,7 +17,7 @@ pub(crate) struct FileLock {
 /// The locks of this process.
 static LOCKS: Mutex<Vec<Weak<FileLock>>> = Mutex::new(Vec::new());
 
-/// The number of times that a lock is tried on a path where the file is replaced between opening and locking.
+/// The maximum number of attempts to lock the file at a path, if the file is replaced between opening and locking.
 const ATTEMPTS: u32 = 10;
 
 impl FileLock {
@@ -60,16 +60,17 @@ impl FileLock {
     }
 }
 
-/// Opens the file that a lock is put on: the file itself.
+/// Opens the file to be locked, which is the file at `path` itself.
 #[cfg(unix)]
 fn open_to_lock(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    // A named pipe would wait for a writer.
+    // Without the flag, opening a named pipe would wait for a writer.
     let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     File::options().read(true).custom_flags(nonblock).open(path)
 }
 
-/// Opens the file that a lock is put on: another file beside it, because a locked file cannot be read on Windows.
+/// Opens the file to be locked. On Windows this is another file beside the file at `path`, because a locked file cannot
+/// be read.
 #[cfg(windows)]
 fn open_to_lock(path: &Path) -> io::Result<File> {
     // The file may have several paths.
@@ -78,7 +79,7 @@ fn open_to_lock(path: &Path) -> io::Result<File> {
     File::create(path.with_file_name(format!(".{name}.pbfhogg-lock")))
 }
 
-/// Whether two descriptors are of one file.
+/// Whether two descriptors refer to the same file.
 #[cfg(unix)]
 fn is_same(one: &File, other: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -86,13 +87,13 @@ fn is_same(one: &File, other: &File) -> io::Result<bool> {
     Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
-/// Whether two descriptors are of one file: unknown, so `false`.
+/// Returns `false`, because it is unknown whether two descriptors refer to the same file.
 #[cfg(windows)]
 fn is_same(_: &File, _: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether a locked file is still the one at `path`.
+/// Whether a locked file is still the file at `path`.
 #[cfg(unix)]
 fn is_at(locked: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -100,7 +101,7 @@ fn is_at(locked: &File, path: &Path) -> io::Result<bool> {
     Ok((locked.dev(), locked.ino()) == (named.dev(), named.ino()))
 }
 
-/// Whether a locked file is still the one for `path`: always, because it is never replaced.
+/// Whether a locked file is still the lock file for `path`. It always is, because lock files are never replaced.
 #[cfg(windows)]
 fn is_at(_: &File, path: &Path) -> io::Result<bool> {
     path.metadata().map(|_| true)

@@ -1,4 +1,4 @@
-//! Input files: regular files, streams spooled to temporary files, and files of web servers.
+//! Input files: regular files, streams spooled to temporary files, and files on web servers.
 
 use super::FIRST_READ;
 use super::direct;
@@ -14,8 +14,8 @@ use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-/// A file that is read at any offset. Standard input and other streams are first copied to a temporary file. The path
-/// of a file of a web server is its URL; the ranges that are read are fetched to a temporary file. Clones share the
+/// A file that is read at any offset. Standard input and other streams are first copied to a temporary file. For a file
+/// on a web server, the path is the URL, and the ranges that are read are fetched to a temporary file. Clones share the
 /// open file.
 #[derive(Debug, Clone)]
 pub struct Input(Arc<OpenInput>);
@@ -24,7 +24,7 @@ pub struct Input(Arc<OpenInput>);
 struct OpenInput {
     path: PathBuf,
     file: File,
-    /// The file of a web server that `file` holds parts of.
+    /// The file on a web server, if this input is one. `file` then has the parts that were fetched.
     #[cfg(feature = "update")]
     remote: Option<RemoteFile>,
     /// A second descriptor of the file, opened with `O_DIRECT`; `None` if reads use the page cache.
@@ -33,7 +33,8 @@ struct OpenInput {
     /// Whether pages that were read are dropped from the page cache, so that reading this large file does not evict
     /// other files.
     drop_behind: bool,
-    /// Length in bytes of the file that this temporary file was converted from; `None` if it was not converted.
+    /// The size in bytes of the original file, if `file` is a temporary file to which the original was converted;
+    /// otherwise `None`.
     original_len: Option<u64>,
     /// The first [`FIRST_READ`] bytes of the file; unset until they are first requested.
     start: OnceLock<Vec<u8>>,
@@ -41,11 +42,11 @@ struct OpenInput {
     identity: Option<FileIdentity>,
 }
 
-/// The inputs of this process that are open, and some that are closed already.
+/// The inputs of this process that are open, and some that are already closed.
 static OPEN: Mutex<Vec<Weak<OpenInput>>> = Mutex::new(Vec::new());
 
-/// The identities of the file at `path` at the times when the inputs that are still open opened it. `path` must have no
-/// symbolic links in it.
+/// Returns the identities of the file at `path` at the times when it was opened by inputs that are still open. `path`
+/// must have no symbolic links in it.
 pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
     let open = lock(&OPEN);
     let inputs = open.iter().filter_map(Weak::upgrade);
@@ -114,7 +115,7 @@ impl Input {
         Ok(Self(input))
     }
 
-    /// Opens a file of a web server, and fetches its beginning.
+    /// Opens a file on a web server, and fetches its beginning.
     #[cfg(feature = "update")]
     fn open_url(url: &Path) -> Result<Self> {
         let (remote, file) = RemoteFile::open(url, super::FIRST_READ as u64)?;
@@ -168,17 +169,18 @@ impl Input {
         Self::from_temporary(file, path)
     }
 
-    /// An input that reads `file`, a temporary file that `original` was converted to. Messages name `original`.
+    /// Creates an input that reads `file`, a temporary file that `original` was converted to. Messages name `original`.
     pub(crate) fn converted(file: File, original: &Self) -> Result<Self> {
         Self::temporary(file, original.path(), Some(original.len()))
     }
 
-    /// An input that reads `file`, a temporary file with the sorted objects of `original`. Messages name `original`.
+    /// Creates an input that reads `file`, a temporary file with the sorted objects of `original`. Messages name
+    /// `original`.
     pub(crate) fn sorted(file: File, original: &Self) -> Result<Self> {
         Self::from_temporary(file, original.path())
     }
 
-    /// An input that reads a temporary file of this process; `name` is for messages.
+    /// Creates an input that reads a temporary file of this process. `name` is for messages.
     pub(crate) fn from_temporary(file: File, name: &Path) -> Result<Self> {
         Self::temporary(file, name, None)
     }
@@ -201,17 +203,17 @@ impl Input {
         })))
     }
 
-    /// The path, for messages.
+    /// Returns the path, for messages.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Length in bytes of the file that this input was converted from; `None` if it was not converted.
+    /// Returns the size in bytes of the file that this input was converted from; `None` if it was not converted.
     pub(crate) fn original_len(&self) -> Option<u64> {
         self.0.original_len
     }
 
-    /// Length of the file in bytes when it was opened.
+    /// Returns the size that the file had when it was opened, in bytes.
     pub fn len(&self) -> u64 {
         self.0.len
     }
@@ -221,7 +223,8 @@ impl Input {
         self.len() == 0
     }
 
-    /// Fetches a range of a file of a web server, so that [`file`](Self::file) has it. Does nothing for other files.
+    /// Fetches a range of a file on a web server, so that [`file`](Self::file) contains it. Does nothing for other
+    /// files.
     pub(crate) fn fetch(&self, offset: u64, len: u64) -> Result<()> {
         #[cfg(feature = "update")]
         if let Some(remote) = &self.0.remote {
@@ -231,7 +234,7 @@ impl Input {
         Ok(())
     }
 
-    /// The open file, for kernel copies. For a file of a web server, it has only the ranges that were fetched.
+    /// Returns the open file, for kernel copies. For a file on a web server, it has only the ranges that were fetched.
     pub fn file(&self) -> &File {
         &self.0.file
     }
@@ -259,8 +262,8 @@ impl Input {
         Ok(count)
     }
 
-    /// The first 64 KiB of the file, or the whole file if it is shorter. The bytes are read on the first call and
-    /// cached.
+    /// Returns the first 64 KiB of the file, or the whole file if it is shorter. The bytes are read on the first call
+    /// and cached.
     pub(crate) fn start(&self) -> Result<&[u8]> {
         if let Some(start) = self.0.start.get() {
             return Ok(start);
@@ -295,7 +298,7 @@ impl Input {
         }
     }
 
-    /// An [`Error::Blob`] for blob `number` of this file, whose frame starts at `offset`.
+    /// Returns an [`Error::Blob`] for blob `number` of this file, whose frame starts at `offset`.
     pub fn blob_error(&self, number: u64, offset: u64, source: FormatError) -> Error {
         Error::Blob {
             path: self.path().to_owned(),
@@ -306,11 +309,12 @@ impl Input {
     }
 }
 
-/// Whether a path is the URL of a file of a web server.
+/// Whether a path is the URL of a file on a web server.
 pub(super) fn is_url(path: &Path) -> bool {
     let text = path.to_str().unwrap_or_default();
     text.starts_with("https://") || text.starts_with("http://")
 }
 
-/// Distance in bytes between the range being read and the pages of a large file that are dropped from the page cache.
+/// The distance in bytes between the range being read and the pages of a large file that are dropped from the page
+/// cache.
 const DROP_BEHIND: u64 = 256 << 20;

@@ -8,11 +8,11 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Opens a regular file; `None` if it is not there or cannot be opened.
+/// Opens a regular file. Returns `None` if it does not exist or cannot be opened.
 ///
 /// # Errors
 ///
-/// There is something else at the path, such as a named pipe, which would let the reader wait forever.
+/// Something other than a regular file is at the path, such as a named pipe, which would make the reader wait forever.
 pub(crate) fn open_kept(path: &Path) -> Result<Option<File>> {
     let Ok(metadata) = path.metadata() else {
         return Ok(None);
@@ -24,7 +24,7 @@ pub(crate) fn open_kept(path: &Path) -> Result<Option<File>> {
     Ok(open_at_once(path).ok())
 }
 
-/// Opens a file without waiting, if it has become a named pipe meanwhile.
+/// Opens a file. Does not wait even if a named pipe has replaced the file since it was checked.
 #[cfg(unix)]
 fn open_at_once(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
@@ -37,8 +37,9 @@ fn open_at_once(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Writes a file, which gets its name when it is complete. An existing file is removed first, as it must be damaged.
-/// Nothing is flushed: after a crash of the machine the file may be damaged, which its reader has to detect.
+/// Writes a file, which gets its name when it is complete. First removes an existing file, because it must be damaged.
+/// The data are not flushed to disk, so the file may be damaged after a crash of the machine. The reader has to detect
+/// this.
 pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
     let failed = |error| Error::io(path, "cannot write", error);
     match fs::remove_file(path) {
@@ -55,13 +56,13 @@ pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
         system::write(&file, &buffer[..len]).map_err(failed)?;
     }
     match output.commit_unflushed() {
-        // Another run has kept the same file meanwhile.
+        // Another run has kept the same file in the meantime.
         Err(_) if path.is_file() => Ok(()),
         result => result,
     }
 }
 
-/// Removes the temporary files in a directory that no process uses, including those with the names that earlier
+/// Removes, from a directory, the temporary files that no process uses, including those with names that earlier
 /// versions of this program gave.
 pub(crate) fn remove_temporary(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else {
@@ -78,7 +79,7 @@ pub(crate) fn remove_temporary(directory: &Path) {
     }
 }
 
-/// Whether a name is `.tmp` and six letters or digits.
+/// Whether a name is `.tmp` followed by six letters or digits.
 fn is_of_earlier_version(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     let random = name.strip_prefix(b".tmp");

@@ -1,4 +1,4 @@
-//! Directories with a list: a file by which readers find the other files.
+//! Directories with a list file, by which readers find the other files.
 
 use super::output::Directory;
 use super::output_target::real_path;
@@ -11,23 +11,24 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// New files in a directory, which may have other files already. One of the new files is the list, by which readers
-/// find the others. The new files are removed again unless [`complete`](Self::complete) succeeds.
+/// A set of new files in a directory that may already contain others. One of the new files is the list, by which
+/// readers find the others. The new files are removed unless [`complete`](Self::complete) succeeds.
 ///
-/// A directory that does not exist is written to a staging directory, which gets its name at the end. In a directory
-/// that exists, the list is replaced when all other files have their names.
+/// If the directory does not exist, the files are written to a staging directory, which is renamed at the end. If it
+/// exists, the list is replaced after all other files have got their names.
 #[derive(Debug)]
 pub(crate) struct ListedDirectory {
     root: PathBuf,
     real: PathBuf,
-    /// The staging directory; `None` if the directory exists.
+    /// The staging directory; `None` if the target directory existed before.
     staging: Option<Staging>,
-    /// The files in a directory that exists.
+    /// The new files, if the target directory existed before; otherwise empty.
     created: Vec<PathBuf>,
 }
 
 impl ListedDirectory {
-    /// Begins files in a directory. A directory that does not exist is created at the end.
+    /// Begins a set of files in a directory. A directory that does not exist is created by
+    /// [`complete`](Self::complete).
     pub(crate) fn create_or_extend(root: &Path) -> Result<Self> {
         let real = real_path(root);
         staging::clear(&real, |directory| {
@@ -74,7 +75,7 @@ impl ListedDirectory {
         ctx: &Context,
     ) -> Result<()> {
         let Some(staging) = &self.staging else {
-            // Another run must not take a file for one that a killed process left.
+            // The locks keep other runs from mistaking the new files for those that a killed process left.
             let held: Vec<_> = files.iter().map(StreamOutput::hold).collect();
             commit_all(files)?;
             let target = OutputTarget::File {
@@ -130,9 +131,9 @@ fn commit_all(files: Vec<StreamOutput>) -> Result<()> {
         .try_for_each(|file| file.commit().map(drop))
 }
 
-/// Removes the files that killed processes have left in a directory. These are the files that `is_ours` selects by name
-/// and content, that no process has locked, and that the list does not name. `listed` reads the name in the list,
-/// `None` if there is no list; if it fails, no file is removed.
+/// Removes the files that killed processes have left in a directory. A file is removed if `is_ours` accepts its name
+/// and content, no process has locked it, and the list does not name it. `listed` returns the name in the list, or
+/// `None` if there is no list. If `listed` fails, no file is removed.
 pub(crate) fn remove_unlisted(
     directory: &Path,
     is_ours: impl Fn(&str, &File) -> bool,
@@ -147,7 +148,7 @@ pub(crate) fn remove_unlisted(
         let Some(file) = File::open(entry.path()).ok().filter(|_| is_file) else {
             continue;
         };
-        // The list is read under the lock: a process that held the file has completed its list by then.
+        // The list is read under the lock, because a process that held the lock before has written its list by then.
         let is_left = is_ours(&name, &file)
             && file.try_lock().is_ok()
             && listed().is_ok_and(|listed| listed.as_ref() != Some(&name));

@@ -13,13 +13,13 @@ pub(crate) struct MappedFile {
 }
 
 impl MappedFile {
-    /// Maps a file. No program may change or cut the file in place. Files that get their name when they are complete
-    /// satisfy this.
+    /// Maps a file. No program may change or truncate the file in place while it is mapped. Files that get their name
+    /// only when they are complete satisfy this.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot open", error);
         let file = File::open(path).map_err(failed)?;
-        // SAFETY: the file is only read, and its writer never changes it after it has its name. If someone else cuts
-        // it nevertheless, the process ends with a bus error, as every reader of mapped files does.
+        // SAFETY: the file is only read, and its writer never changes it after it has its name. If another program
+        // truncates it nevertheless, the process ends with a bus error, as every reader of mapped files does.
         let bytes = unsafe { Mmap::map(&file) };
         let bytes = bytes.map_err(|error| Error::io(path, "cannot map", error))?;
         // Queries read few pages in random order. A refusal of this hint does not matter.

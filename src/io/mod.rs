@@ -1,4 +1,5 @@
-//! Files: inputs that are read at any offset, outputs that appear under their name only when they are complete.
+//! Input files, which are read at any offset, and output files, which appear under their name only when they are
+//! complete.
 
 mod access;
 #[cfg(target_os = "linux")]
@@ -44,5 +45,5 @@ pub(crate) use stream_output::{StreamOutput, commit_together};
 pub use unfinished::abandon_unfinished;
 pub use writer_target::WriterTarget;
 
-/// Length in bytes of the first read of a file, and of the read that searches its end for the table of contents.
+/// The number of bytes of the first read of a file, and of the read that searches its end for the table of contents.
 pub(crate) const FIRST_READ: usize = 64 * 1024;

@@ -15,8 +15,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::NamedTempFile;
 
-/// An output that is open and still empty. Opening it before the input is read makes an output that cannot be created
-/// fail early.
+/// An output that is open and still empty. Outputs are opened before the input is read, so that one that cannot be
+/// created fails early.
 #[derive(Debug)]
 pub struct OpenOutput {
     pub(crate) output: Output,
@@ -41,7 +41,8 @@ impl OpenOutput {
         })
     }
 
-    /// Opens a new file that gets the path `place` and must not replace another file. Messages call the file `shown`.
+    /// Opens a new file, which gets the path `place` when it is committed, and must not replace another file. `shown`
+    /// is its path in messages.
     pub(super) fn hidden(place: PathBuf, shown: PathBuf) -> Result<Self> {
         let (pending, file) = begin_file(&shown, place)?;
         let target = OutputTarget::File {
@@ -77,13 +78,13 @@ pub struct Output {
     replaced: Option<Replaced>,
     /// The warning that the output cannot have all attributes of the file that it will replace.
     warning: Option<String>,
-    /// The claim on the place of the file; `None` for streams and temporary files.
+    /// The claim on the path of the file; `None` for streams and temporary files.
     claim: Option<Claim>,
     cancellation: Cancellation,
 }
 
-/// The state of an unfinished output: for a [`ScratchFile`], its directory; for a file without a name or with a
-/// temporary name, the file and its final path.
+/// The state of an unfinished output. `Scratch` holds the directory of the temporary file. `Unnamed` and `Named` hold
+/// the file, which has no name or a temporary name, and its final path.
 #[derive(Debug)]
 enum Pending {
     Stream,
@@ -135,7 +136,7 @@ impl Output {
                 let real_path = real_path(path);
                 replaced = Replaced::at(&real_path)?;
                 let (pending, file) = begin_file(path, real_path)?;
-                // Before its first byte is written, the file gets the access of the old one.
+                // The file gets the permissions of the old one before its first byte is written.
                 warning = replaced
                     .as_ref()
                     .and_then(|old| access::keep(old.path(), &file));
@@ -153,12 +154,13 @@ impl Output {
         Ok((output, file))
     }
 
-    /// The path, for messages.
+    /// The path of the output, for messages.
     pub fn path(&self) -> &Path {
         self.target.path()
     }
 
-    /// Free bytes on the output's file system; `None` for a stream, or if the file system does not report them.
+    /// The number of free bytes on the file system of the output; `None` for a stream, or if the file system does not
+    /// report them.
     pub(super) fn free_space(&self) -> Option<u64> {
         match &self.pending {
             Pending::Stream | Pending::Writer(_) => None,
@@ -169,7 +171,7 @@ impl Output {
         }
     }
 
-    /// A second descriptor of the output, opened with `O_DIRECT`. `None` for a stream or a temporary file; if the
+    /// Opens a second descriptor of the output with `O_DIRECT`. Returns `None` for a stream or a temporary file. If the
     /// system refuses, warns and returns `None`.
     pub(super) fn direct_file(&self, ctx: &Context) -> Option<File> {
         let file = match &self.pending {
@@ -187,26 +189,26 @@ impl Output {
             .ok()
     }
 
-    /// Flushes a file to disk and gives it the path of the target. Fails if a file with that path has been created
-    /// meanwhile and may not be replaced, or if the file to replace has changed since the output was opened. Does
-    /// nothing for a stream or a temporary file.
+    /// Flushes a file to disk and gives it the path of the target. Fails if, since the output was opened, a file that
+    /// may not be replaced has been created at that path, or the file to replace has changed. Does nothing for a stream
+    /// or a temporary file.
     pub fn commit(self) -> Result<()> {
         self.commit_with(&[])
     }
 
-    /// Commits as [`commit`](Self::commit) does, and completes other unfinished files in the same moment: a signal that
-    /// ends the process leaves all of them or none.
+    /// Commits as [`commit`](Self::commit) does, and at the same time marks the unfinished files `completed` as
+    /// complete. A signal that ends the process leaves either all of the files or none.
     pub(super) fn commit_with(self, completed: &[PathBuf]) -> Result<()> {
         self.put(completed, system::sync)
     }
 
-    /// Gives a file its name as [`commit`](Self::commit) does, but does not wait until it is on disk: after a crash of
-    /// the machine the file may be empty or damaged, which its readers have to detect.
+    /// Gives a file its name as [`commit`](Self::commit) does, but does not wait until it is on disk. After a crash of
+    /// the machine, the file may be empty or damaged, which its readers have to detect.
     pub(crate) fn commit_unflushed(self) -> Result<()> {
         self.put(&[], |_| Ok(()))
     }
 
-    /// Flushes the file and its directory by `flush`, and gives the file its name.
+    /// Flushes the file with `flush`, gives it its name, and flushes its directory.
     fn put(self, completed: &[PathBuf], flush: fn(&File) -> io::Result<()>) -> Result<()> {
         self.cancellation.check()?;
         let Self {
@@ -261,15 +263,15 @@ impl Output {
     }
 }
 
-/// The places of the unfinished outputs of this process.
+/// The paths, without symbolic links, of the unfinished outputs of this process.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// The claim of an unfinished output on its place, until it is dropped.
+/// The claim of an unfinished output on its path. It lasts until it is dropped.
 #[derive(Debug)]
 struct Claim(PathBuf);
 
 impl Claim {
-    /// Fails if another unfinished output of this process has the same place.
+    /// Claims a path. Fails if another unfinished output of this process has claimed it.
     fn on(path: &Path) -> Result<Self> {
         let place = place_of(path);
         let mut places = lock(&UNFINISHED);
@@ -305,7 +307,7 @@ pub(super) fn check_directory(directory: &Path, output: &Path) -> Result<()> {
     Err(Error::file(directory, cause))
 }
 
-/// Creates the file of an output: unnamed if the system supports it, otherwise a hidden temporary file.
+/// Creates the file of an output. It is unnamed if the system supports that, and otherwise a hidden temporary file.
 fn begin_file(path: &Path, real_path: PathBuf) -> Result<(Pending, File)> {
     check_directory(directory_of(&real_path), path)?;
     let failed = |error| Error::io(path, "cannot create", error);
@@ -337,7 +339,7 @@ fn replace(temp: NamedTempFile, path: &Path) -> io::Result<()> {
 }
 
 /// Gives an unnamed file the name `path`. An existing file is replaced atomically if `overwrite` is set and `check`
-/// allows it, and is an error otherwise. The unfinished files `completed` are complete from then on.
+/// allows it, and is an error otherwise. At the same time, marks the unfinished files `completed` as complete.
 fn put_in_place(
     file: &File,
     path: &Path,
@@ -349,14 +351,14 @@ fn put_in_place(
     let link = |name: &Path| system::give_name(file, name);
     system::admit(Call::Rename, 0)?;
     if !overwrite || path.symlink_metadata().is_err() {
-        // A file that is not there needs no temporary name, which a killed process could leave.
+        // If there is nothing to replace, the file needs no temporary name, which a killed process could leave.
         let linked = unfinished::end(None, completed, || check().and_then(|()| link(path)));
         match linked {
             Err(error) if overwrite && error.kind() == io::ErrorKind::AlreadyExists => {}
             result => return result,
         }
     }
-    // `linkat` cannot replace a file, but `rename` can: give the file a temporary name first.
+    // `linkat` cannot replace a file, but `rename` can. So give the file a temporary name first.
     temporary::lock(file);
     loop {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
@@ -374,15 +376,15 @@ fn put_in_place(
                 temporary::unlock(file);
                 return Ok(());
             }
-            // A killed process with the same process id left a file of this name: try the next name.
+            // A killed process with the same process id left a file of this name. Try the next name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// The directory of an output, opened before its entries change; `None` if it cannot be opened, such as a directory
-/// that is writable but not readable.
+/// The directory of an output, opened before its entries change; `None` if it cannot be opened, for example because it
+/// is writable but not readable.
 pub(super) struct Directory(Option<File>);
 
 impl Directory {
@@ -396,7 +398,7 @@ impl Directory {
         self.flush(system::sync)
     }
 
-    /// Flushes the entries of the directory by `flush`. Does nothing if the directory could not be opened.
+    /// Flushes the entries of the directory with `flush`. Does nothing if the directory could not be opened.
     fn flush(&self, flush: fn(&File) -> io::Result<()>) -> io::Result<()> {
         self.0.as_ref().map_or(Ok(()), flush)
     }

@@ -11,17 +11,18 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A directory of new files, which get their names together. They are removed again unless they are kept at the end.
+/// A directory of new files, which get their names together. The files are removed unless [`complete`](Self::complete)
+/// succeeds.
 ///
 /// The files are written to a hidden directory beside the target (`staging`), which gets the name of the target when
-/// all are there and on disk. The hidden directory replaces an older directory in one step where the system can do
-/// that, and otherwise in two. In a mount point, in the working directory and in a directory that cannot be renamed,
-/// files are replaced one after another. The next run removes the files that a killed run has left.
+/// all files are complete and on disk. The hidden directory replaces an older directory in one step where the system
+/// can do that, and otherwise in two. In a mount point, in the working directory and in a directory that cannot be
+/// renamed, files are replaced one after another. The next run removes the files that a killed run has left.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
-    /// The directory as the user calls it.
+    /// The path of the directory as the user wrote it.
     root: PathBuf,
-    /// The same without symbolic links.
+    /// The path of the directory without symbolic links.
     real: PathBuf,
     staging: Staging,
     is_own: IsOwn,
@@ -29,8 +30,8 @@ pub(crate) struct OutputDirectory {
 }
 
 impl OutputDirectory {
-    /// Begins a directory of files. Fails if it exists and is not empty, unless `overwrite` is set and `is_own`
-    /// recognises all files in it as written by an earlier run.
+    /// Begins the output directory `root`. Fails if the directory exists and is not empty, unless `overwrite` is set
+    /// and `is_own` recognises all files in it as written by an earlier run.
     pub(crate) fn create(root: &Path, overwrite: bool, is_own: IsOwn) -> Result<Self> {
         let real = real_path(root);
         staging::clear(&real, |directory| remove_own(directory, is_own));
@@ -44,7 +45,7 @@ impl OutputDirectory {
         })
     }
 
-    /// Opens a new file in a directory below, which is created with its first file.
+    /// Opens a new file in the subdirectory `directory`, which is created with its first file.
     pub(crate) fn open_below(&mut self, directory: &str, name: &str) -> Result<OpenOutput> {
         let shown = self.root.join(directory);
         if !self.staging.path().join(directory).is_dir() {
@@ -57,7 +58,7 @@ impl OutputDirectory {
         Ok(output)
     }
 
-    /// Flushes the files to disk and gives all of them their names. Returns their length in bytes.
+    /// Flushes the files to disk and gives all of them their names. Returns their total size in bytes.
     pub(crate) fn complete(self, files: Vec<StreamOutput>) -> Result<u64> {
         let mut bytes = 0;
         for file in files {
@@ -117,7 +118,8 @@ impl Staging {
         fs::create_dir(path)
     }
 
-    /// The path, beside the staging directory, to which the directory that it replaces is moved.
+    /// The temporary path to which the old directory is moved before it is replaced. It is beside the staging
+    /// directory.
     pub(super) fn name_for_replaced(&self) -> PathBuf {
         let name = self
             .path()
@@ -141,13 +143,13 @@ impl Staging {
         Ok(())
     }
 
-    /// Marks the staging directory for later runs: its files are being moved one by one, and the target is incomplete
-    /// until the mark is removed.
+    /// Creates the mark in the staging directory. The mark tells later runs that the files are being moved one by one,
+    /// and that the target is incomplete until the mark is removed.
     pub(super) fn mark(&self) -> io::Result<()> {
         File::create(self.path().join(MOVING)).map(drop)
     }
 
-    /// Removes the mark and the staging directory, from which everything was moved.
+    /// Removes the mark, and then the staging directory, which is empty.
     pub(super) fn end(&self) {
         let _ = fs::remove_file(self.path().join(MOVING));
         let _ = fs::remove_dir(self.path());
@@ -170,7 +172,7 @@ fn put_in_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()>
     }
 }
 
-/// Gives a staging directory the name `real`, in place of the directory that has it.
+/// Renames a staging directory to `real`, and removes the old directory of this name.
 fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
     let (staged, parent) = (staging.path(), Directory::of(real));
     if let (true, Ok(file)) = (real.is_dir(), File::open(staged)) {
@@ -200,7 +202,7 @@ fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves the files of a staging directory to the directory `real`, where the old ones are removed first.
+/// Removes the old files from the directory `real`, and then moves the files of a staging directory there one by one.
 fn move_files(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
     staging.mark()?;
     flush_entries(staging.path())?;

@@ -1,4 +1,4 @@
-//! Directories that are replaced, where the system can and where it cannot exchange names.
+//! Tests of the replacement of directories, on systems that can exchange names and on those that cannot.
 
 use super::super::ListedDirectory;
 use super::*;
@@ -7,13 +7,13 @@ use crate::system::faults::{Fault, Faults};
 use rustix::io::Errno;
 use std::io::Read;
 
-/// Files that begin with `own` are those of earlier runs.
+/// Whether a file counts as written by an earlier run. The content of such a file begins with `own`.
 fn is_own(_: &Path, mut file: &File) -> bool {
     let mut text = String::new();
     file.read_to_string(&mut text).is_ok() && text.starts_with("own")
 }
 
-/// A directory with a target in it.
+/// A temporary directory that contains the target.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -37,7 +37,7 @@ impl Place {
         directory.complete(files)
     }
 
-    /// The texts of the two parts; `None` for one that is not there.
+    /// The contents of the two parts; `None` for a missing part.
     fn parts(&self) -> [Option<String>; 2] {
         ["a/part", "b/part"].map(|name| fs::read_to_string(self.root().join(name)).ok())
     }
@@ -46,7 +46,7 @@ impl Place {
         self.parts() == [Some(text.to_owned()), Some(text.to_owned())]
     }
 
-    /// The names beside the target.
+    /// The names of the entries beside the target.
     fn beside(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -112,7 +112,7 @@ fn a_directory_that_cannot_be_renamed_gets_the_files_one_after_another() {
     place.write("own 2", true).unwrap();
     assert!(faults.end());
     assert!(place.has("own 2") && place.beside().is_empty());
-    // A process that was killed after the first of them.
+    // A process was killed after it had moved the first file.
     let staged = place.0.path().join(".table.pbfhogg-1-1.tmp");
     fs::create_dir(&staged).unwrap();
     fs::write(staged.join(".moving"), "").unwrap();
@@ -135,7 +135,7 @@ fn a_failure_at_any_flush_or_name_leaves_the_old_directory() {
             }
             let is_new = place.has("own 2");
             assert!(is_new || place.has("own 1"), "{call:?} {nth}");
-            // Only the flush of the directory above can fail after the exchange.
+            // Only the flush of the parent directory can fail after the exchange.
             assert!(!is_new || call == Call::Sync, "{call:?} {nth}");
             place.write("own 1", true).unwrap();
             assert!(
@@ -156,7 +156,7 @@ fn staging_directories_of_running_processes_stay() {
     fs::write(dead.join("part"), "own").unwrap();
     place.write("own 1", false).unwrap();
     assert!(!dead.exists() && other.staging.path().exists());
-    // The one that comes second finds the directory of the first.
+    // The output that is completed second finds the directory of the first.
     assert!(other.complete(Vec::new()).is_err());
     assert!(place.has("own 1") && place.beside().is_empty());
     drop(faults);

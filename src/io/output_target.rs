@@ -1,4 +1,4 @@
-//! The targets of outputs: files, temporary files, standard output and writers.
+//! The targets of outputs, which are files, temporary files, standard output and writers.
 
 use super::input::is_url;
 use super::temporary::directory_of;
@@ -42,7 +42,7 @@ impl ScratchFile {
         })
     }
 
-    /// A new descriptor of the open file, which shares the file offset with the others.
+    /// A new descriptor of the open file, which shares the file offset with its other descriptors.
     pub fn open(&self) -> Result<File> {
         let file = self.file.try_clone();
         file.map_err(|error| Error::io(&self.directory, "cannot open a temporary file", error))
@@ -57,7 +57,7 @@ pub enum OutputTarget {
     Stdout,
     /// A temporary file.
     Scratch(ScratchFile),
-    /// A [`Write`](std::io::Write) of the caller, as a stream; see [`OutputTarget::writer`].
+    /// A [`std::io::Write`] that the caller provides, as a stream; see [`OutputTarget::writer`].
     Writer(WriterTarget),
     /// A named file, device or pipe.
     File {
@@ -77,10 +77,10 @@ impl OutputTarget {
         }
     }
 
-    /// A writer, to which another thread writes the output as a stream while the command runs. When the command
-    /// returns, everything is written and the writer is flushed. A writer takes one output. If it fails, the command
-    /// fails: with [`Error::ClosedPipe`], or with the error of the writer if the command had passed on all data by
-    /// then.
+    /// A writer. While the command runs, another thread writes the output to it as a stream. When the command returns,
+    /// everything is written and the writer is flushed. A writer accepts only one output. If the writer fails, the
+    /// command fails with [`Error::ClosedPipe`], or with the error of the writer if the command had already passed on
+    /// all data.
     ///
     /// ```
     /// use pbfhogg::commands::{cat, synth};
@@ -101,7 +101,8 @@ impl OutputTarget {
         Self::Writer(WriterTarget::new(Box::new(writer)))
     }
 
-    /// Whether the output is written as a stream, without seeking: standard output, a device or a named pipe.
+    /// Whether the output is written as a stream, without seeking. This holds for standard output, writers, devices and
+    /// named pipes.
     pub fn is_stream(&self) -> bool {
         match self {
             Self::Stdout | Self::Writer(_) => true,
@@ -113,7 +114,7 @@ impl OutputTarget {
         }
     }
 
-    /// Fails if the target is a directory, or exists and may not be overwritten.
+    /// Fails if the target is a URL or a directory, or if it exists and may not be overwritten.
     pub fn check(&self) -> Result<()> {
         let Self::File { path, overwrite } = self else {
             return Ok(());
@@ -131,8 +132,8 @@ impl OutputTarget {
         Ok(())
     }
 
-    /// The path of a file without symbolic links, which is the same for two names of one file. `None` for streams and
-    /// temporary files.
+    /// The path of the file without symbolic links, so that two paths that lead to one file are equal. `None` for
+    /// streams and temporary files.
     fn place(&self) -> Option<PathBuf> {
         match self {
             Self::File { path, .. } if !self.is_stream() => Some(place_of(path)),
@@ -140,7 +141,7 @@ impl OutputTarget {
         }
     }
 
-    /// Fails if two targets are one file under the same or different names, or if a target is one of the inputs.
+    /// Fails if two targets are the same file, under the same or different names, or if a target is one of the inputs.
     pub(crate) fn check_distinct<'t>(
         targets: impl IntoIterator<Item = &'t Self>,
         inputs: &[&Path],
@@ -188,7 +189,8 @@ impl OutputTarget {
         }
     }
 
-    /// The path, for messages: "standard output" for standard output, the directory for a temporary file.
+    /// The path of the target, for messages. It is "standard output" for standard output, "the writer" for a writer,
+    /// and the directory for a temporary file.
     pub fn path(&self) -> &Path {
         match self {
             Self::Stdout => Path::new("standard output"),
@@ -213,7 +215,7 @@ pub(super) fn real_path(path: &Path) -> PathBuf {
     path
 }
 
-/// The path of a file that need not exist, without symbolic links in it.
+/// Resolves symbolic links in the path of a file that need not exist.
 pub(super) fn place_of(path: &Path) -> PathBuf {
     let real = real_path(path);
     match (directory_of(&real).canonicalize(), real.file_name()) {

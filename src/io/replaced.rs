@@ -1,4 +1,4 @@
-//! The file that an output replaces: its lock against other runs, and its identity.
+//! The file that an output replaces, with its lock against other runs and its identity.
 
 use super::file_identity::FileIdentity;
 use super::{FileLock, input};
@@ -8,7 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An existing file that an output will replace. Other runs that would replace it fail as long as this exists.
+/// An existing file that an output will replace. As long as this value exists, other runs that try to replace the file
+/// fail.
 #[derive(Debug)]
 pub(super) struct Replaced {
     path: PathBuf,
@@ -18,8 +19,8 @@ pub(super) struct Replaced {
 }
 
 impl Replaced {
-    /// The regular file at `path`, which has no symbolic links in it; `None` if there is none. Fails if another run is
-    /// replacing it, or if it has changed since this process began to read it.
+    /// Returns the regular file at `path`, or `None` if there is none. `path` has no symbolic links in it. Fails if
+    /// another run is replacing it, or if it has changed since this process began to read it.
     pub(super) fn at(path: &Path) -> Result<Option<Self>> {
         let lock = match FileLock::of(path) {
             Ok(lock) => Some(lock),
@@ -43,7 +44,7 @@ impl Replaced {
         }
     }
 
-    /// Fails if the path has another file now, or if the file was written to. Call this directly before the
+    /// Fails if the path leads to another file now, or if the file was written to. Call this directly before the
     /// replacement.
     pub(super) fn check(&self) -> io::Result<()> {
         let is_same = self

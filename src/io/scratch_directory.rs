@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A temporary directory. It is removed with all that is in it when it is dropped, and when a signal ends the program.
+/// A temporary directory. It is removed with everything in it when the value is dropped, and when a signal ends the
+/// program.
 #[derive(Debug)]
 pub struct ScratchDirectory {
     directory: TempDir,
@@ -13,7 +14,7 @@ pub struct ScratchDirectory {
 }
 
 impl ScratchDirectory {
-    /// Creates a directory in `parent`; without it, in the system's directory for temporary files.
+    /// Creates a directory in `parent` or, if that is `None`, in the system's directory for temporary files.
     ///
     /// # Errors
     ///
@@ -38,7 +39,7 @@ impl ScratchDirectory {
         self.directory.path()
     }
 
-    /// Keeps the directory for ever. Returns its path.
+    /// Keeps the directory permanently. Returns its path.
     #[cfg(feature = "cli")]
     pub fn keep(mut self) -> PathBuf {
         self.directory.disable_cleanup(true);

@@ -6,11 +6,11 @@ const MAX_SHARES: u64 = 8;
 /// The estimated size of an output, and the number of its bytes that are copied from inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SizeHint {
-    /// Estimated length in bytes; 0 if unknown.
+    /// The estimated size of the output in bytes; 0 if unknown.
     pub bytes: u64,
-    /// The number of these bytes that are copied from inputs unchanged: a lower bound of the length.
+    /// The number of bytes that are copied from inputs unchanged. It is a lower bound of the size of the output.
     pub copied: u64,
-    /// Offset in the input of the first blob, if the output begins with a copied blob.
+    /// If the output begins with a copied blob, the offset of that blob in the input.
     pub first_copy: Option<u64>,
     /// The number of other outputs that are written at the same time. More outputs have smaller buffers.
     pub others: usize,

@@ -1,9 +1,10 @@
-//! Staging directories: hidden directories in which the files of an output directory are written before they get their
-//! names together.
+//! Staging directories, which are hidden directories for the files of an output directory until they get their names
+//! together.
 //!
-//! The name is `.NAME.pbfhogg-….tmp`, beside the directory NAME or, if that cannot be renamed, in it. A staging
-//! directory is locked as long as its process uses it. A later run with the same output removes staging directories
-//! without a lock, which killed processes have left. Where a file system has no locks on directories (NFS), they stay.
+//! A staging directory for the directory NAME is called `.NAME.pbfhogg-….tmp`. It is beside NAME or, if NAME cannot be
+//! renamed, in it. A staging directory is locked as long as its process uses it. A later run with the same output
+//! removes unlocked staging directories, which killed processes have left. Where a file system has no locks on
+//! directories (NFS), they stay.
 
 use super::output::check_directory;
 use super::temporary::directory_of;
@@ -16,16 +17,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The name of the mark: a file in a staging directory whose files are being moved to the target one by one.
+/// The name of the mark, a file in a staging directory. The mark means that files are being moved from there to the
+/// target one by one.
 pub(super) const MOVING: &str = ".moving";
-/// The end of the temporary name of a directory that is being replaced, and is removed afterwards.
+/// The suffix of the temporary name of a directory that is being replaced. The directory is removed afterwards.
 pub(super) const REPLACED: &str = "-replaced.tmp";
 
-/// A staging directory. It is removed with its files unless they are kept at the end.
+/// A staging directory. Dropping it removes the directory and its files, unless they have been moved to their final
+/// place.
 #[derive(Debug)]
 pub(super) struct Staging {
     path: PathBuf,
-    /// The paths of the directory and of all files and directories in it, each after its parent.
+    /// The paths of the staging directory and of everything in it. Parents come before their children.
     pub(super) created: Vec<PathBuf>,
     /// The lock; `None` where directories cannot be opened.
     _lock: Option<File>,
@@ -67,7 +70,7 @@ impl Staging {
             if let Err(error) = made {
                 unfinished::end_all(std::slice::from_ref(&name));
                 match error.kind() {
-                    // A killed process with the same process id left it.
+                    // A killed process with the same process id left a directory of this name.
                     io::ErrorKind::AlreadyExists => continue,
                     _ => return Err(error),
                 }
@@ -81,7 +84,7 @@ impl Staging {
                 created: vec![name.clone()],
                 _lock: lock,
             };
-            // Another run may have removed it before it was locked.
+            // Another run may have removed the directory before it was locked.
             if name.is_dir() {
                 return Ok(staging);
             }
@@ -106,8 +109,8 @@ impl Drop for Staging {
     }
 }
 
-/// Whether a directory can be renamed: it is neither a mount point, nor the working directory or a parent of it. If the
-/// working directory were renamed, the shell that started the process would stay in the old directory.
+/// Whether a directory can be renamed. It must be neither a mount point nor the working directory or a parent of it. If
+/// the working directory were renamed, the shell that started the process would stay in the old directory.
 fn can_be_renamed(directory: &Path) -> bool {
     let current = std::env::current_dir().and_then(|current| current.canonicalize());
     let is_above = current.is_ok_and(|current| current.starts_with(directory));
@@ -126,8 +129,8 @@ pub(super) fn is_denied(error: &io::Error) -> bool {
     kinds.contains(&error.kind())
 }
 
-/// Removes the staging directories of `root` that killed runs have left, and completes or undoes their replacements.
-/// `remove` removes the files in a directory that this program has written.
+/// Removes the staging directories of `root` that killed runs have left, and completes or undoes the replacements that
+/// those runs had begun. `remove` removes those files from a directory that this program has written.
 pub(super) fn clear(root: &Path, remove: impl Fn(&Path)) {
     let within = root.join(root.file_name().unwrap_or_default());
     let mut remnants = temporary::remnants(root);

@@ -6,7 +6,7 @@ use crate::system;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The number of bytes after which the system is told to write them to the disk.
+/// The number of written bytes after which the system is told to start writing them to disk.
 const WRITEBACK_LEN: u64 = 8 << 20;
 
 /// An output that is written from its start to its end, in large portions.
@@ -17,7 +17,7 @@ pub(crate) struct StreamOutput {
     is_stream: bool,
     /// The number of bytes written.
     len: u64,
-    /// The number of bytes that the system was told to write to the disk.
+    /// The number of bytes that the system was told to start writing to disk.
     written_back: u64,
 }
 
@@ -38,7 +38,7 @@ impl StreamOutput {
         }
     }
 
-    /// The path, for messages.
+    /// The path of the output, for messages.
     pub(crate) fn path(&self) -> &Path {
         self.output.path()
     }
@@ -61,14 +61,14 @@ impl StreamOutput {
         self.len += bytes.len() as u64;
         let ready = self.len - self.len % WRITEBACK_LEN;
         if !self.is_stream && ready > self.written_back {
-            // Starts to write to the disk, so that the flush at the end has little left to do.
+            // Start writing to disk, so that the flush at the end has little left to do.
             system::release(&self.file, self.written_back, ready - self.written_back);
             self.written_back = ready;
         }
         Ok(())
     }
 
-    /// Flushes the file to disk and gives it its name. Returns its length in bytes.
+    /// Flushes the file to disk and gives it its name. Returns its size in bytes.
     pub(crate) fn commit(self) -> Result<u64> {
         self.commit_with(&[])
     }
@@ -83,15 +83,17 @@ impl StreamOutput {
         flushed.map_err(|error| Error::io(self.path(), "cannot flush to disk", error))
     }
 
-    /// Commits as [`commit`](Self::commit) does, and completes other unfinished files in the same moment.
+    /// Commits as [`commit`](Self::commit) does, and at the same time marks the unfinished files `completed` as
+    /// complete.
     pub(super) fn commit_with(self, completed: &[PathBuf]) -> Result<u64> {
         self.output.commit_with(completed)?;
         Ok(self.len)
     }
 }
 
-/// Flushes files to disk, and then gives all of them their names. A signal that ends the process takes effect before or
-/// after that. Only a process that is killed within this short time leaves some of the files.
+/// Flushes files to disk, and then gives all of them their names. A signal that ends the process takes effect before
+/// the first name is given or after the last one. Only a process that is killed in between leaves some of the files
+/// without the others.
 pub(crate) fn commit_together(files: Vec<StreamOutput>) -> Result<()> {
     files.iter().try_for_each(StreamOutput::flush)?;
     unfinished::together(|| {

@@ -1,6 +1,6 @@
-//! Temporary files beside outputs. A process that is killed can leave one: a later run with the same output removes it.
+//! Temporary files beside outputs. A killed process can leave one, which a later run with the same output removes.
 //!
-//! A temporary file is locked as long as its process uses it, so that no other run takes it for a remnant.
+//! A temporary file is locked as long as its process uses it, so that no other run mistakes it for a remnant.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// The maximum number of bytes of an output's name that the name of a temporary file contains: file systems limit the
-/// length of names.
+/// The maximum number of bytes of an output's name that the name of a temporary file contains, because file systems
+/// limit the length of names.
 const MAX_NAME: usize = 200;
 const SUFFIX: &str = ".tmp";
 
@@ -40,20 +40,20 @@ pub(super) fn create(path: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let temp = builder.tempfile_in(directory_of(path))?;
         lock(temp.as_file());
-        // Another run may have removed it before it was locked.
+        // Another run may have removed the file before it was locked.
         if temp.path().exists() {
             return Ok(temp);
         }
     }
 }
 
-/// Marks a file as in use, by a lock. Where the file system has no locks, remnants cannot be told from files in use and
-/// stay.
+/// Locks a file to mark it as in use. Where the file system has no locks, remnants cannot be told apart from files in
+/// use, and stay.
 pub(super) fn lock(file: &File) {
     let _ = file.lock();
 }
 
-/// Removes the mark of [`lock`]: the file is no longer a temporary one.
+/// Unlocks a file that is no longer temporary.
 pub(super) fn unlock(file: &File) {
     let _ = file.unlock();
 }
@@ -74,7 +74,7 @@ pub(super) fn remnants(path: &Path) -> Vec<PathBuf> {
     };
     let prefix = prefix(path);
     let is_unused = |path: &PathBuf| {
-        // Anything else that has such a name, as a named pipe, is not opened: that may wait forever.
+        // Anything else with a matching name, such as a named pipe, is not opened, because that may block forever.
         let is_ours = |found: fs::Metadata| found.is_file() || found.is_dir();
         path.symlink_metadata().is_ok_and(is_ours)
             && File::open(path).is_ok_and(|file| file.try_lock().is_ok())

@@ -22,12 +22,12 @@ fn names() -> MutexGuard<'static, Vec<PathBuf>> {
     lock(&NAMES)
 }
 
-/// Removes all unfinished outputs that have a name on disk. Any later attempt to finish an output, in any thread,
-/// blocks forever: call this only in a process that is about to exit.
+/// Removes all unfinished outputs that have a name on disk, and all temporary directories. Any later attempt to finish
+/// an output, in any thread, blocks forever. So call this only in a process that is about to exit.
 pub fn abandon_unfinished() {
     let together = lock(&TOGETHER);
     let names = names();
-    // A directory comes before what it holds.
+    // In the list, a directory comes before its content.
     for name in names.iter().rev() {
         if fs::remove_file(name).is_err() {
             let _ = fs::remove_dir(name);
@@ -35,18 +35,19 @@ pub fn abandon_unfinished() {
     }
     let trees = trees();
     for tree in trees.iter() {
-        // A thread may add a file meanwhile.
+        // Another thread may add a file concurrently, so try again.
         for _ in 0..3 {
             let _ = fs::remove_dir_all(tree);
         }
     }
-    // Never release the lock: an output that is about to get its name waits for the lock until the process exits.
+    // Never release the locks, so that an output that is about to get its name waits for them until the process exits.
     std::mem::forget(names);
     std::mem::forget(trees);
     std::mem::forget(together);
 }
 
-/// Runs `finish`, which gives several outputs their names. [`abandon_unfinished`] runs before it or after it.
+/// Runs `finish`, which gives several outputs their names. [`abandon_unfinished`] runs entirely before or entirely
+/// after `finish`.
 pub(super) fn together<T>(finish: impl FnOnce() -> T) -> T {
     let _together = lock(&TOGETHER);
     finish()
@@ -67,10 +68,10 @@ pub(super) fn add(name: &Path) {
     names().push(name.to_owned());
 }
 
-/// Runs `finish`, which gives an unfinished output its final name or fails. Unregisters `temporary`, the path of the
-/// output until then. If `finish` succeeds, also unregisters the paths `completed`, which are complete together with
-/// this output. The list of paths is locked meanwhile, so that [`abandon_unfinished`] runs entirely before `finish` or
-/// entirely after it.
+/// Runs `finish`, which gives an unfinished output its final name or fails. Unregisters `temporary`, the path that the
+/// output had until then. If `finish` succeeds, also unregisters the paths `completed`, which are complete together
+/// with this output. The list of paths is locked while `finish` runs, so that [`abandon_unfinished`] runs entirely
+/// before or entirely after it.
 pub(super) fn end<T, E>(
     temporary: Option<&Path>,
     completed: &[PathBuf],

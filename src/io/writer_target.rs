@@ -1,4 +1,4 @@
-//! An output that goes to a [`Write`] of the caller.
+//! Outputs that are written to a [`Write`] of the caller.
 
 use crate::error::{Error, Result};
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// A [`Write`] of the caller, which one output takes.
+/// A [`Write`] of the caller, which accepts one output.
 #[derive(Clone)]
 pub struct WriterTarget(Arc<Mutex<Option<Box<dyn Write + Send>>>>);
 
@@ -30,7 +30,7 @@ impl PartialEq for WriterTarget {
 
 impl Eq for WriterTarget {}
 
-/// The name of such an output in messages.
+/// The name in messages of an output that is written to a [`WriterTarget`].
 pub(super) const NAME: &str = "the writer";
 
 #[cfg(unix)]
@@ -45,14 +45,14 @@ mod pipe {
     /// A thread that copies an output to the writer as it is written.
     #[derive(Debug)]
     pub(in crate::io) struct WriterPipe {
-        /// The end to which the output is written. Its descriptors may outlive this value: only a shutdown ends the
-        /// copy.
+        /// The end of the socket pair to which the output is written. Its descriptors may outlive this value, so that
+        /// only a shutdown ends the copy.
         end: UnixStream,
         thread: JoinHandle<io::Result<()>>,
     }
 
     impl WriterPipe {
-        /// Starts to copy. Returns the file to write to.
+        /// Starts the thread. Returns the file to write to.
         pub(in crate::io) fn open(target: &WriterTarget) -> Result<(Self, File)> {
             let failed = |error| Error::io(Path::new(NAME), "cannot open", error);
             let writer = lock(&target.0).take();
@@ -65,7 +65,7 @@ mod pipe {
             let file = File::from(OwnedFd::from(end.try_clone().map_err(failed)?));
             let copy = move || {
                 let copied = io::copy(&mut source, &mut writer).and_then(|_| writer.flush());
-                // Those who still write get a broken pipe.
+                // Later writes to the other end fail with a broken pipe.
                 drop(source);
                 copied
             };
@@ -73,7 +73,7 @@ mod pipe {
             Ok((Self { end, thread }, file))
         }
 
-        /// Ends the copy, and waits until the writer has everything.
+        /// Ends the copy, and waits until the writer has received everything.
         pub(in crate::io) fn finish(self) -> Result<()> {
             let ended = self.end.shutdown(Shutdown::Write);
             let copied = self.thread.join();
@@ -89,7 +89,7 @@ mod pipe {
 mod pipe {
     use super::*;
 
-    /// Not available on this system.
+    /// A thread that copies an output to a writer. Not available on this system.
     #[derive(Debug)]
     pub(in crate::io) enum WriterPipe {}
 

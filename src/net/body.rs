@@ -1,20 +1,20 @@
-//! The bytes of a file that is fetched, in memory or on disk.
+//! Buffers for the bytes of a file that is being fetched, in memory or on disk.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// The number of bytes at the start of a file on disk that are kept in memory.
+/// The number of bytes from the start of a file on disk that are also kept in memory.
 const HEAD_LEN: usize = 4096;
-/// The number of bytes of a file on disk that are read before it is looked at whether it can be a gzip file.
+/// The number of bytes after which a file on disk is checked for the signature of gzip.
 const LOOK_LEN: u64 = 1 << 16;
 
-/// The bytes of a file as they arrive.
+/// A buffer for the bytes of a file that is being fetched.
 pub(crate) trait Body {
     /// The number of bytes that have arrived.
     fn len(&self) -> u64;
 
-    /// The first bytes.
+    /// The start of the file, with at least the first 4096 bytes that have arrived.
     fn head(&self) -> &[u8];
 
     /// Appends bytes.
@@ -23,7 +23,8 @@ pub(crate) trait Body {
     /// Removes all bytes.
     fn clear(&mut self) -> io::Result<()>;
 
-    /// Whether the bytes that have arrived cannot be the beginning of such a file, so that reading the rest is useless.
+    /// Whether the bytes that have arrived cannot be the start of a file of the expected format, so that fetching the
+    /// rest is useless.
     fn is_hopeless(&self) -> bool {
         false
     }
@@ -49,7 +50,7 @@ impl Body for Vec<u8> {
     }
 }
 
-/// A gzip file in an unnamed temporary file, however long it is.
+/// A gzip file of any size, in an unnamed temporary file.
 pub(crate) struct GzipFile {
     file: File,
     head: Vec<u8>,
@@ -57,7 +58,7 @@ pub(crate) struct GzipFile {
 }
 
 impl GzipFile {
-    /// An empty file in a directory.
+    /// Creates an empty temporary file in a directory.
     pub(crate) fn new(directory: &Path) -> io::Result<Self> {
         Ok(Self {
             file: tempfile::tempfile_in(directory)?,
@@ -66,13 +67,13 @@ impl GzipFile {
         })
     }
 
-    /// The file, at its start.
+    /// Returns the temporary file, positioned at its start.
     pub(crate) fn rewound(&mut self) -> io::Result<&mut File> {
         self.file.seek(SeekFrom::Start(0))?;
         Ok(&mut self.file)
     }
 
-    /// The file.
+    /// Returns the temporary file.
     pub(crate) fn into_file(self) -> File {
         self.file
     }

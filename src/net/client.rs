@@ -1,4 +1,4 @@
-//! The configuration of the HTTP client, and how its errors and headers are read.
+//! The configuration of the HTTP client, and the interpretation of its errors and of response headers.
 
 use super::Fault;
 use std::io::ErrorKind;
@@ -10,12 +10,12 @@ use ureq::http::HeaderMap;
 use ureq::http::header::{CONTENT_RANGE, HeaderName};
 use ureq::typestate::AgentScope;
 
-/// The time for a connection.
+/// The timeout for opening a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
-/// The time in which something has to come.
+/// The default timeout of a read.
 const READ_TIME: Duration = Duration::from_secs(60);
 
-/// The configuration of a client. `read_time` is the time in which something has to come; a minute if `None`.
+/// The configuration of a client. `read_time` is the timeout of a read; `None` means one minute.
 pub(super) fn configured(read_time: Option<Duration>) -> ConfigBuilder<AgentScope> {
     Agent::config_builder()
         .http_status_as_error(false)
@@ -23,7 +23,7 @@ pub(super) fn configured(read_time: Option<Duration>) -> ConfigBuilder<AgentScop
         .accept_encoding("identity")
         .timeout_connect(Some(CONNECT_TIME))
         .timeout_per_read(Some(read_time.unwrap_or(READ_TIME)))
-        // The headers, however slowly they come.
+        // All headers must arrive within this time, even if each read is in time.
         .timeout_recv_response(Some(read_time.unwrap_or(READ_TIME)))
 }
 
@@ -32,7 +32,7 @@ pub(super) const fn may_pass(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }
 
-/// The fault behind an error of the client. Its text has no headers, and so no secrets.
+/// Converts an error of the client to a fault. Its message contains no headers, and therefore no secrets.
 pub(super) fn fault(error: &ureq::Error) -> Fault {
     match error {
         ureq::Error::BadUri(_) | ureq::Error::InvalidProxyUrl | ureq::Error::Http(_) => {
@@ -48,7 +48,7 @@ pub(super) fn fault(error: &ureq::Error) -> Fault {
     }
 }
 
-/// The cause of an error while a connection was open.
+/// Describes the cause of an I/O error on an open connection.
 pub(super) fn cause_of_io(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
@@ -64,8 +64,8 @@ pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h 
     headers.get(name)?.to_str().ok()
 }
 
-/// The part in `Content-Range: bytes 100-199/200`, and the length of the file; `None` for the length if it is not
-/// stated.
+/// Parses a header such as `Content-Range: bytes 100-199/200`. Returns the range, and the size of the file; `None` for
+/// the size if it is not stated.
 pub(super) fn content_range(headers: &HeaderMap) -> Option<(Range<u64>, Option<u64>)> {
     let text = text(headers, &CONTENT_RANGE)?;
     let (part, len) = text.trim().strip_prefix("bytes ")?.split_once('/')?;

@@ -11,7 +11,7 @@ struct Cookie {
     includes_subdomains: bool,
     path: String,
     is_secure: bool,
-    /// The time at which it expires, in seconds since 1970; `None` if it is one of a session.
+    /// The expiry time in seconds since 1970; `None` for a session cookie.
     expires: Option<i64>,
     name: String,
     value: String,
@@ -23,7 +23,7 @@ pub struct CookieJar {
     cookies: Vec<Cookie>,
 }
 
-/// Values are secrets.
+/// Omits the values, which are secrets.
 impl fmt::Debug for CookieJar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "CookieJar({} cookies)", self.cookies.len())
@@ -48,7 +48,7 @@ impl Cookie {
         })
     }
 
-    /// Whether the cookie is meant for a path of a host.
+    /// Whether the cookie is sent with requests for `path` on `host`. `is_secure` means that the request is encrypted.
     fn is_for(&self, is_secure: bool, host: &str, path: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let is_below = host
@@ -66,7 +66,7 @@ impl CookieJar {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or a line of it is no cookie. The message does not quote it.
+    /// The file cannot be read, or a line of it is no cookie. The message does not quote the line.
     pub fn read(path: &Path) -> Result<Self> {
         let text =
             std::fs::read_to_string(path).map_err(|error| Error::io(path, "cannot read", error))?;
@@ -78,7 +78,7 @@ impl CookieJar {
         })
     }
 
-    /// Reads a text. The error is the number of the line that is no cookie.
+    /// Parses the content of a cookie jar. The error is the number of the first line that is no cookie, counted from 1.
     fn parse(text: &str) -> Result<Self, usize> {
         let is_cookie = |line: &str| {
             !line.trim().is_empty() && (!line.starts_with('#') || line.starts_with("#HttpOnly_"))
@@ -90,7 +90,7 @@ impl CookieJar {
         })
     }
 
-    /// The value of the header `Cookie` for a request at a time; `None` without a cookie.
+    /// The value of the header `Cookie` for a request at the time `now`; `None` if no cookie applies.
     pub(super) fn header(
         &self,
         is_secure: bool,
@@ -108,7 +108,7 @@ impl CookieJar {
         (!pairs.is_empty()).then(|| pairs.join("; "))
     }
 
-    /// A sentence about a cookie for a request that has expired; `None` if there is none.
+    /// A message about a cookie that applies to a request but has expired; `None` if there is none.
     pub(super) fn expired(
         &self,
         is_secure: bool,

@@ -10,25 +10,25 @@ use std::time::Duration;
 pub enum Fault {
     /// There is no such file.
     Missing,
-    /// The server does not let this user have the file. Asking again does not help.
+    /// The server denies this user the file. Another attempt does not help.
     Refused(String),
-    /// The server asks for a pause, of this length if it says so.
+    /// The server asks the client to wait, for this time if it is stated.
     Busy(Option<Duration>),
     /// The file is incomplete on the server, which may be writing it.
     Incomplete(String),
-    /// Trouble that may pass: a broken connection, a time-out, a status of 500 or more.
+    /// A temporary fault, such as a broken connection, a timeout, or a status of 500 or more.
     Transient(String),
-    /// Trouble that stays.
+    /// A permanent fault, which another attempt does not remove.
     Permanent(String),
 }
 
 impl Fault {
-    /// The fault of bytes that cannot be kept.
+    /// The fault if fetched bytes cannot be written to a temporary file.
     pub(crate) fn unwritten(error: &IoError) -> Self {
         Self::Permanent(format!("cannot write to a temporary file: {error}"))
     }
 
-    /// The fault of a server that gives so little that the transfer would not end.
+    /// The fault if a server sends so slowly that the transfer would not end.
     pub(crate) fn too_slow() -> Self {
         Self::Transient("the server gives less than a thousand bytes a second".into())
     }

@@ -1,26 +1,27 @@
-//! Fetching a file whatever happens on the way: pauses, attempts, and going on where a connection broke.
+//! Fetches whole files with pauses, repeated attempts, and resumption where a connection broke.
 
 use super::{Attempts, Body, BodyRange, Fault, Pace, Transport};
 use std::io::Read;
 use std::time::Duration;
 
-/// The number of attempts in a row that bring nothing before a file is given up.
+/// The number of consecutive attempts without new bytes after which a file is given up.
 const ATTEMPTS: u32 = 5;
-/// The time that a connection may take beside that for its bytes, if the user gives none.
+/// The default of the time that a connection may last in addition to the time for its bytes.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The number of bytes that are read at a time.
 const READ_LEN: usize = 1 << 16;
 
-/// Fetches files by a transport.
+/// Fetches whole files by a transport.
 pub struct Fetcher<'t> {
     transport: &'t dyn Transport,
     attempts: Attempts<'t>,
-    /// The time that a connection may take beside that for its bytes.
+    /// The time that a connection may last in addition to the time for its bytes.
     patience: Duration,
 }
 
 impl<'t> Fetcher<'t> {
-    /// Fetches by `transport`. `pause` waits, and fails if the user wants to end.
+    /// A fetcher that uses `transport`. `pause` waits, and fails if the user wants to stop. `first_pause` is the pause
+    /// after the first failed attempt.
     pub fn new(
         transport: &'t dyn Transport,
         pause: &'t (dyn Fn(Duration) -> Result<(), Fault> + Sync),
@@ -37,20 +38,20 @@ impl<'t> Fetcher<'t> {
         }
     }
 
-    /// Sets the time that a connection may take in addition to the time for its bytes, which must arrive at a thousand
-    /// bytes a second or more. All attempts for a file together may take five times as long.
+    /// Sets the time that a connection may last in addition to the time for its bytes, which must arrive at a thousand
+    /// bytes a second or more. For all attempts for a file together, the additional time is five times as long.
     #[must_use]
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// The bytes of the file at a URL, `limit` at most.
+    /// Returns the bytes of the file at a URL.
     ///
     /// # Errors
     ///
-    /// The file is missing or refused, is longer than `limit`, some attempts in a row brought nothing, or all took too
-    /// long for what they brought.
+    /// The file is missing, refused or longer than `limit` bytes; too many consecutive attempts brought nothing; or all
+    /// attempts together were too slow.
     #[cfg(test)]
     pub fn fetch(&self, url: &str, limit: u64) -> Result<Vec<u8>, Fault> {
         let mut bytes = Vec::new();
@@ -58,7 +59,8 @@ impl<'t> Fetcher<'t> {
         Ok(bytes)
     }
 
-    /// Appends the bytes of the file at a URL, `limit` at most, to an empty body. Fails as [`fetch`](Self::fetch) does.
+    /// Appends the bytes of the file at a URL to an empty body. Fails if the file is missing, refused or longer than
+    /// `limit` bytes, if too many consecutive attempts brought nothing, or if all attempts together were too slow.
     pub(crate) fn fetch_into(
         &self,
         bytes: &mut impl Body,
@@ -72,12 +74,12 @@ impl<'t> Fetcher<'t> {
         })
     }
 
-    /// Waits after some failures of another sort.
+    /// Waits as after `failures` consecutive failed attempts, for failures that the caller counts.
     pub(crate) fn rest(&self, failures: u32) -> Result<(), Fault> {
         self.attempts.wait_after(failures)
     }
 
-    /// Opens the file behind the bytes that are there, and reads on to its end.
+    /// Opens the file at the first byte that is missing in `bytes`, and reads to its end.
     fn read_on(&self, url: &str, limit: u64, bytes: &mut impl Body) -> Result<(), Fault> {
         let pace = Pace::new(self.patience);
         let BodyRange {
@@ -85,7 +87,7 @@ impl<'t> Fetcher<'t> {
             len,
             bytes: mut part,
         } = self.transport.open(url, bytes.len())?;
-        // A server that gives whole files only begins anew.
+        // A server that does not support ranges starts again from the first byte.
         if start != bytes.len() {
             bytes.clear().map_err(|error| Fault::unwritten(&error))?;
             if start > 0 {
@@ -138,7 +140,7 @@ mod tests {
 
     const FILE: &[u8] = b"a file of forty bytes, which comes in part";
 
-    /// An answer of a server: the first byte and the number of bytes that it gives, or a fault.
+    /// An answer of a server, which is a fault, or the offset of the first byte and the number of bytes that are sent.
     type Step = Result<(usize, usize), Fault>;
 
     struct Steps(Mutex<VecDeque<Step>>);
@@ -156,7 +158,7 @@ mod tests {
         }
     }
 
-    /// The result of a fetch from a server that answers so, and the pauses in milliseconds.
+    /// Fetches from a server that gives the answers `steps`. Returns the result, and the pauses in milliseconds.
     fn fetched(steps: Vec<Step>, limit: u64) -> (Result<Vec<u8>, Fault>, Vec<u128>) {
         let transport = Steps(Mutex::new(steps.into()));
         let pauses = Mutex::new(Vec::new());

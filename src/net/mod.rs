@@ -1,7 +1,9 @@
-//! Files of servers: requests, attempts, transfers that go on where they broke off, and files of which parts are read.
+//! Files on servers, with requests, repeated attempts, transfers that resume where they broke off, and files that are
+//! fetched in part.
 //!
-//! A [`Transport`] gets files: [`WebFiles`] over HTTP, [`LocalFiles`] from directories. [`Fetcher`] gets whole files,
-//! and `RemoteFile` the parts of a file that are read. Both repeat failed attempts by the rules of `Attempts`.
+//! A [`Transport`] opens files. [`WebFiles`] uses HTTP, and [`LocalFiles`] opens files in directories. [`Fetcher`]
+//! fetches whole files, and `RemoteFile` only the parts of a file that are read. Both repeat failed attempts by the
+//! rules of `Attempts`.
 
 mod attempts;
 mod body;

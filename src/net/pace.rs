@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-/// The time allowed for a byte: the minimum rate is 1,000 bytes a second, however long the file is.
+/// The time allowed per byte. The minimum rate is thus 1,000 bytes a second for files of any size.
 const BYTE_TIME: Duration = Duration::from_millis(1);
 
-/// A transfer with a minimum rate.
+/// The time limit of a transfer with a minimum rate.
 pub(crate) struct Pace {
     started: Instant,
     patience: Duration,
@@ -25,7 +25,7 @@ impl Pace {
         self.patience = self.patience.saturating_add(more);
     }
 
-    /// Whether the first `bytes` bytes took too long.
+    /// Whether the transfer is too slow, given that `bytes` bytes have arrived by now.
     pub(crate) fn is_lost(&self, bytes: u64) -> bool {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.started.elapsed()

@@ -1,7 +1,7 @@
-//! Files of web servers. Only the ranges that are read are fetched.
+//! Files on web servers. Only the ranges that are read are fetched.
 //!
-//! An unnamed file, as long as the file of the server, holds the bytes that were fetched, at the same offsets. It is
-//! sparse: only the fetched bytes take disk space.
+//! The fetched bytes are stored in an unnamed temporary file of the same size, at the same offsets as in the file of
+//! the server. The temporary file is sparse, so that only the fetched bytes use disk space.
 
 use super::{Attempts, Credentials, Fault, Pace, WebFiles, client};
 use crate::error::{Error, Result};
@@ -18,40 +18,41 @@ use ureq::Body;
 use ureq::http::header::{ETAG, HeaderName, IF_MATCH, LAST_MODIFIED, RANGE};
 use ureq::http::{HeaderMap, Response, Uri};
 
-/// The minimum length of a request: what follows is mostly read next.
+/// The minimum number of bytes of a request. The bytes after a short range are usually read next.
 const MIN_REQUEST: u64 = 16 << 10;
 /// The number of bytes that are written to the file at a time.
 const CHUNK: usize = 256 << 10;
 /// The number of requests for the same bytes before giving up.
 const ATTEMPTS: u32 = 4;
-/// The pause before the second request; each further one is twice as long.
+/// The pause before the second request; each further pause is twice as long.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The time that a request may take beside that for its bytes, of which a thousand a second have to come.
+/// The time that a request may last in addition to the time for its bytes, which must arrive at a thousand bytes a
+/// second or more.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The environment variable with the time in seconds in which something has to come.
+/// The environment variable that sets the timeout of a read in seconds.
 const TIME_VARIABLE: &str = "PBFHOGG_HTTP_TIMEOUT";
 
-/// A file of a web server.
+/// A file on a web server.
 #[derive(Debug)]
 pub(crate) struct RemoteFile {
     url: PathBuf,
     web: WebFiles,
-    /// The time that a request may take beside that for its bytes.
+    /// The time that a request may last in addition to the time for its bytes.
     patience: Duration,
     version: Version,
     parts: Mutex<Parts>,
-    /// Tells threads that wait for parts that some are there.
+    /// Notifies threads that wait for parts when a part has been fetched or has failed.
     changed: Condvar,
 }
 
-/// The parts of a file that were asked for.
+/// The states of the parts of a file.
 #[derive(Debug, Default)]
 struct Parts {
-    /// The parts that were fetched.
+    /// The parts that have been fetched.
     fetched: Ranges,
-    /// The parts that were fetched or that a thread fetches.
+    /// The parts that have been fetched or are being fetched by a thread.
     claimed: Ranges,
-    /// The reason why a part cannot be fetched. Other parts are not asked for any more.
+    /// The first fault with which the fetch of a part failed. Threads no longer wait for missing parts then, but fail.
     failure: Option<Fault>,
 }
 
@@ -66,8 +67,8 @@ struct Version {
 type Attempt<T> = std::result::Result<T, Fault>;
 
 impl RemoteFile {
-    /// Fetches the first `first` bytes of a file. Returns the file of the server, and the unnamed file that holds the
-    /// fetched bytes. A server that does not support ranges sends the whole file.
+    /// Opens a file and fetches its first `first` bytes. Returns the file on the server, and the unnamed temporary file
+    /// that holds the fetched bytes. A server that does not support ranges sends the whole file.
     pub(crate) fn open(url: &Path, first: u64) -> Result<(Self, File)> {
         let seconds = std::env::var(TIME_VARIABLE)
             .ok()
@@ -101,7 +102,7 @@ impl RemoteFile {
         Ok((remote, file))
     }
 
-    /// The length of the file in bytes.
+    /// The size of the file in bytes.
     pub(crate) const fn len(&self) -> u64 {
         self.version.len
     }
@@ -110,8 +111,8 @@ impl RemoteFile {
         lock(&self.parts)
     }
 
-    /// Fetches the missing parts of a range to `file`. Several threads may fetch at the same time, but no thread
-    /// fetches bytes that another one is fetching.
+    /// Fetches the missing parts of a range to `file`. Several threads may fetch at the same time, but a thread waits
+    /// for bytes that another one is fetching.
     pub(crate) fn fetch(&self, range: Range<u64>, file: &File) -> Result<()> {
         let end = range.end.min(self.len());
         let range = range.start.min(end)..end;
@@ -128,7 +129,7 @@ impl RemoteFile {
             let mut parts = self.lock();
             match fetched {
                 Ok(()) => parts.fetched.add(part),
-                // The parts that this thread has claimed are fetched by none.
+                // The part stays claimed, so that no other thread fetches it.
                 Err(fault) => parts.failure = parts.failure.take().or(Some(fault)),
             }
             drop(parts);
@@ -188,7 +189,7 @@ fn attempts<T>(mut attempt: impl FnMut() -> Attempt<T>) -> Attempt<T> {
     attempts.run(None, || (attempt(), 0))
 }
 
-/// Fetches the first `first` bytes of a file, and returns their range.
+/// Fetches the first `first` bytes of a file. Returns the version of the file, and the range that was fetched.
 fn begin(
     web: &WebFiles,
     url: &Path,
@@ -221,7 +222,7 @@ fn begin(
     }
 }
 
-/// Asks for a part of a file, of the version with an ETag if it is known.
+/// Requests a range of a file. If `etag` is known, the server refuses the request for any other version of the file.
 fn ask(
     web: &WebFiles,
     url: &Path,
@@ -238,7 +239,7 @@ fn ask(
     web.ask(url, &headers)
 }
 
-/// The range of a part, and the version of its file.
+/// Reads the range of a part, and the version of its file, from the headers of a response.
 fn part_of(headers: &HeaderMap) -> Attempt<(Range<u64>, Version)> {
     match client::content_range(headers) {
         Some((part, Some(len))) if part.start <= part.end && part.end <= len => {
@@ -260,7 +261,8 @@ fn version_of(headers: &HeaderMap, len: u64) -> Version {
     }
 }
 
-/// Writes a part to its place in a file. Fails unless all of it comes, and keeps pace.
+/// Writes the bytes of a range to a file at the same offset. Fails if bytes are missing, or arrive more slowly than
+/// `pace` allows.
 fn store(body: impl Read, range: &Range<u64>, file: &File, pace: &Pace) -> Attempt<()> {
     let mut part = body.take(range.end - range.start);
     let (mut buffer, mut at) = (vec![0; CHUNK], range.start);
@@ -281,19 +283,20 @@ fn store(body: impl Read, range: &Range<u64>, file: &File, pace: &Pace) -> Attem
     Ok(())
 }
 
-/// Ranges of a file: their ends by their starts. They neither overlap nor adjoin.
+/// A set of ranges of a file, which neither overlap nor adjoin. Maps the start of each range to its end.
 #[derive(Debug, Default)]
 struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {
-    /// Whether all of a range is there.
+    /// Whether the set contains all of `range`.
     fn has(&self, range: &Range<u64>) -> bool {
         let before = self.0.range(..=range.start).next_back();
         range.is_empty() || before.is_some_and(|(_, end)| *end >= range.end)
     }
 
-    /// The missing parts of a range. If the last part is short, it is extended beyond the range, as far as the bytes
-    /// there are missing, too. `len` is the length of the file.
+    /// The parts of `range` that are not in the set. A last part that is shorter than [`MIN_REQUEST`] is extended
+    /// beyond `range`, up to that length, the next range of the set or the end of the file. `len` is the size of the
+    /// file in bytes.
     fn missing(&self, range: Range<u64>, len: u64) -> Vec<Range<u64>> {
         let (mut missing, mut at) = (Vec::new(), range.start);
         let before = self.0.range(..=range.start).next_back();

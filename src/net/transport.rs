@@ -1,22 +1,21 @@
-//! Ways to files: what gives a file from some byte on.
+//! Transports, which open files at a given byte.
 
 use super::Fault;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// A file from some byte on.
+/// The bytes of a file from an offset to its end.
 pub struct BodyRange {
-    /// The number of bytes of the file before the part: those that were asked for, or 0 if the server gives whole files
-    /// only.
+    /// The offset of the first byte. It is the requested offset, or 0 if the server does not support ranges.
     pub start: u64,
-    /// The number of bytes of the part, if the server says so.
+    /// The number of bytes from the offset to the end, if the server states it.
     pub len: Option<u64>,
-    /// The bytes.
+    /// A reader of the bytes.
     pub bytes: Box<dyn Read + Send>,
 }
 
-/// A way to get files.
+/// A source of files that are addressed by URLs.
 pub trait Transport: Send + Sync {
     /// Opens the file at a URL from the byte `start` on.
     ///
@@ -26,7 +25,7 @@ pub trait Transport: Send + Sync {
     fn open(&self, url: &str, start: u64) -> Result<BodyRange, Fault>;
 }
 
-/// Files of this machine, such as a mirror: `file:///srv/replication/day/state.txt`.
+/// Files on this machine, such as those of a mirror, with URLs like `file:///srv/replication/day/state.txt`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalFiles;
 

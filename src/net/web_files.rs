@@ -1,4 +1,4 @@
-//! Files of a web server.
+//! Files on web servers.
 
 use super::{BodyRange, CookieJar, Fault, LocalFiles, Transport, client};
 use crate::error::Error;
@@ -18,7 +18,7 @@ const REDIRECTS: usize = 8;
 pub struct Credentials {
     /// Cookies, by host and path.
     pub cookies: CookieJar,
-    /// A bearer token for the server that is asked first, and for no other.
+    /// A bearer token, which is sent only to the server of the first request.
     pub token: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl Credentials {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or has no token. The message does not quote it.
+    /// The file cannot be read, or contains no token. The message does not quote the file.
     pub fn read_token(path: &Path) -> Result<String, Error> {
         let text = std::fs::read_to_string(path);
         let text = text.map_err(|error| Error::io(path, "cannot read", error))?;
@@ -41,7 +41,7 @@ impl Credentials {
     }
 }
 
-/// Tokens are secrets.
+/// Omits the token, which is a secret.
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let token = if self.token.is_some() {
@@ -53,21 +53,21 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Files of web servers. The environment names a proxy: `https_proxy`, `http_proxy`, `all_proxy`, `no_proxy`.
+/// A transport for files on web servers. The environment variables `https_proxy`, `http_proxy`, `all_proxy` and
+/// `no_proxy` configure a proxy.
 #[derive(Debug)]
 pub struct WebFiles {
     agent: Agent,
     credentials: Credentials,
-    /// The server that was asked first.
+    /// The URL of the first request. The token is sent only to its server.
     origin: OnceLock<Uri>,
 }
 
 impl WebFiles {
-    /// Gets files with some credentials. `read_time` is the time in which something has to come; a minute if `None`.
+    /// A transport that uses `credentials`. `read_time` is the timeout of a read; `None` means one minute.
     pub fn new(credentials: Credentials, read_time: Option<Duration>) -> Self {
         let config = client::configured(read_time)
-            // Redirects are followed here, and not by the client, so that secrets go only to the server that they are
-            // for.
+            // `ask` follows redirects, and not the client, so that secrets go only to the server that they are for.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .build();
@@ -78,8 +78,8 @@ impl WebFiles {
         }
     }
 
-    /// Asks for a file, or a part of it, and follows redirects. Returns the answer, whatever its status, and the URL
-    /// that it comes from.
+    /// Requests a file, or a part of it, and follows redirects. Returns the response, whatever its status, and the URL
+    /// that it came from.
     pub(super) fn ask(
         &self,
         url: &str,
@@ -121,7 +121,7 @@ impl WebFiles {
         request.call().map_err(|error| client::fault(&error))
     }
 
-    /// The fault of an answer that is no file.
+    /// Converts a response with an error status to a fault.
     pub(super) fn refusal(&self, uri: &Uri, response: &Response<Body>) -> Fault {
         let status = response.status();
         let cause = format!("status {status}");
@@ -157,7 +157,7 @@ impl Transport for WebFiles {
             StatusCode::PARTIAL_CONTENT => {
                 client::content_range(response.headers()).map_or(start, |(part, _)| part.start)
             }
-            // The file ends where the part would begin: it became shorter, or is complete.
+            // The requested part begins at or behind the end of the file, which became shorter or was already complete.
             StatusCode::RANGE_NOT_SATISFIABLE => {
                 return Err(Fault::Transient("the file became shorter meanwhile".into()));
             }
@@ -172,14 +172,15 @@ impl Transport for WebFiles {
     }
 }
 
-/// Files of web servers, and of this machine: paths, and URLs that begin with `file://`.
+/// A transport for files on web servers and on this machine. Paths, and URLs that begin with `file://`, name files on
+/// this machine.
 #[derive(Debug)]
 pub struct AnyFiles {
     web: WebFiles,
 }
 
 impl AnyFiles {
-    /// Gets files of web servers by `web`.
+    /// A transport that uses `web` for files on web servers.
     pub fn new(web: WebFiles) -> Self {
         Self { web }
     }
@@ -201,7 +202,7 @@ fn now() -> i64 {
     since.map_or(0, |since| since.as_secs() as i64)
 }
 
-/// Whether a URL is encrypted, its host and its path.
+/// Returns whether the scheme of a URL is `https`, its host, and its path.
 fn parts(uri: &Uri) -> (bool, &str, &str) {
     (
         uri.scheme_str() == Some("https"),
@@ -210,7 +211,7 @@ fn parts(uri: &Uri) -> (bool, &str, &str) {
     )
 }
 
-/// The pause that `Retry-After` asks for, in seconds; `None` if it is a date.
+/// Parses the value of `Retry-After` as a number of seconds; `None` if it is a date.
 fn pause(text: &str) -> Option<Duration> {
     text.trim().parse().ok().map(Duration::from_secs)
 }

@@ -20,9 +20,9 @@ pub enum Unversioned {
 }
 
 impl Age {
-    /// Whether a change of this age replaces a change of the same object that was read `before`. It does if it has a
-    /// higher version, or the same version and is not older. If the versions are equal and a time is missing, the
-    /// change that was read later wins.
+    /// Whether a change with this age replaces a change of the same object that was read earlier and has the age
+    /// `before`. It does if its version is higher, or if the versions are equal and its time is not older. If the
+    /// versions are equal and a time is missing, it does, too.
     pub fn supersedes(self, before: Self, unversioned: Unversioned) -> bool {
         let absent = match unversioned {
             Unversioned::Newest => i64::MAX,

@@ -26,7 +26,7 @@ impl Default for Bbox {
 }
 
 impl Bbox {
-    /// The box that contains no point: the neutral element of [`Bbox::union`].
+    /// The box that contains no point. It is the neutral element of [`Bbox::union`].
     pub const EMPTY: Self = Self {
         min_lat_e7: i32::MAX,
         max_lat_e7: i32::MIN,
@@ -34,7 +34,8 @@ impl Bbox {
         max_lon_e7: i32::MIN,
     };
 
-    /// Whether the box is empty: its southern edge lies north of its northern edge, as in [`Bbox::EMPTY`].
+    /// Whether the box is empty, which means that its southern edge lies north of its northern edge, as in
+    /// [`Bbox::EMPTY`].
     pub const fn is_empty(&self) -> bool {
         self.min_lat_e7 > self.max_lat_e7
     }
@@ -84,13 +85,13 @@ impl Bbox {
         }
     }
 
-    /// Whether a point, in decimicro degrees, lies in the box or on its edge.
+    /// Whether a point with coordinates in decimicro degrees lies in the box or on its edge.
     pub fn contains(&self, lat_e7: i32, lon_e7: i32) -> bool {
         (self.min_lat_e7..=self.max_lat_e7).contains(&lat_e7)
             && (self.min_lon_e7..=self.max_lon_e7).contains(&lon_e7)
     }
 
-    /// Whether a point, in nanodegrees, lies in the box or on its edge.
+    /// Whether a point with coordinates in nanodegrees lies in the box or on its edge.
     pub fn contains_nano(&self, lat: i64, lon: i64) -> bool {
         (nano_of_e7(self.min_lat_e7)..=nano_of_e7(self.max_lat_e7)).contains(&lat)
             && (nano_of_e7(self.min_lon_e7)..=nano_of_e7(self.max_lon_e7)).contains(&lon)
@@ -127,7 +128,7 @@ impl fmt::Display for Bbox {
     }
 }
 
-/// Serializes the box as four numbers in degrees: west, south, east, north, as in GeoJSON.
+/// Serializes the box as four numbers in degrees, in the order west, south, east, north, as in GeoJSON.
 impl Serialize for Bbox {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let edges = [
@@ -179,7 +180,7 @@ pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
     let value = match parse_plain_e7(text.as_bytes()) {
         Some(value) => value,
         None => {
-            // Numbers with an exponent or spaces are rare: the slower float parser is good enough.
+            // Numbers with an exponent or spaces are rare, so the slower float parser is good enough.
             let degrees: f64 = text.trim().parse().ok()?;
             let scaled = (degrees * DECIMICRO_PER_DEGREE as f64).round();
             if !scaled.is_finite() || scaled.abs() > limit as f64 {
@@ -195,11 +196,11 @@ pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
     }
 }
 
-/// Parses decimal degrees that need not be on earth, and returns the nearest number of decimicro degrees. Fails if the
-/// text is not a number, or if the result exceeds the 32 bits of coordinates in files. The message continues a sentence
-/// that begins with the text.
+/// Parses decimal degrees, which may be outside the world, and returns the nearest number of decimicro degrees. Fails
+/// if the text is not a number, or if the result does not fit the 32 bits of stored coordinates. The error message
+/// continues a sentence that begins with `text`.
 pub fn parse_stored_e7(text: &str) -> Result<i32, &'static str> {
-    // 215 degrees are beyond the largest and the smallest number of 32 bits.
+    // ±215 degrees are beyond all coordinates of 32 bits, so that `i32` is the limit.
     parse_e7(text, 215).ok_or_else(|| match text.trim().parse::<f64>() {
         Ok(number) if !number.is_nan() => {
             "is beyond ±214.7483647 degrees, the limit of coordinates with 32 bits"

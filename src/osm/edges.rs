@@ -1,6 +1,6 @@
-//! The edges of a box by their names.
+//! The edges of a box as named fields.
 
-/// The edges of a box on the earth, in a unit that its user names.
+/// The edges of a box on the earth, in a unit that the user of the type chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Edges<T> {
     /// The western edge.
@@ -14,7 +14,7 @@ pub struct Edges<T> {
 }
 
 impl<T> Edges<T> {
-    /// The edges as another type or in another unit.
+    /// Converts each edge to another type or unit.
     #[inline(always)]
     pub fn map<U>(self, convert: impl Fn(T) -> U) -> Edges<U> {
         Edges {
@@ -25,7 +25,7 @@ impl<T> Edges<T> {
         }
     }
 
-    /// West, south, east, north: the order of GeoJSON and of command lines.
+    /// The edges in the order west, south, east, north, as in GeoJSON and on command lines.
     pub fn into_array(self) -> [T; 4] {
         [self.west, self.south, self.east, self.north]
     }

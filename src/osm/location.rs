@@ -4,11 +4,11 @@ use std::num::NonZeroU64;
 
 /// A latitude and a longitude in units of 1e-7 degree.
 ///
-/// `Option<Location>` takes eight bytes, as a `Location` does. Eight zero bytes represent `None`.
+/// `Option<Location>` uses eight bytes, as `Location` does. Eight zero bytes represent `None`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Location(NonZeroU64);
 
-/// The latitude and longitude that files store for an undefined location. No point on earth has such coordinates.
+/// The latitude and longitude that files store for an undefined location. No point on earth has these coordinates.
 const UNDEFINED_E7: (i32, i32) = (i32::MAX, i32::MAX);
 
 const fn pack(lat_e7: i32, lon_e7: i32) -> u64 {

@@ -22,28 +22,28 @@ pub enum MetadataNumber {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetadataCondition {
-    /// A number is in one of some ranges, or in none of them.
+    /// A numeric attribute is in one of the ranges or, if negated, in none of them.
     Number {
         /// The attribute.
         attribute: MetadataNumber,
         /// The ranges.
         ranges: Vec<RangeInclusive<i64>>,
-        /// Whether the number is in none of the ranges.
+        /// Whether the number must be in none of the ranges.
         is_negated: bool,
     },
-    /// The name of the user matches a pattern, or does not match it.
+    /// The name of the user matches a pattern or, if negated, does not match it.
     User {
         /// The pattern.
         name: StringMatcher,
-        /// Whether the name does not match.
+        /// Whether the name must not match the pattern.
         is_negated: bool,
     },
 }
 
-/// The operators. An operator precedes its own prefixes.
+/// The operators. An operator comes before those that are prefixes of it.
 const OPERATORS: [&str; 6] = ["<=", ">=", "!=", "<", ">", "="];
 
-/// The names of the attributes. `None` is the name of the user, the only text.
+/// The names of the attributes. `None` stands for the name of the user, the only attribute that is a string.
 const ATTRIBUTES: [(&str, Option<MetadataNumber>); 5] = [
     ("version", Some(MetadataNumber::Version)),
     ("timestamp", Some(MetadataNumber::Timestamp)),
@@ -52,16 +52,16 @@ const ATTRIBUTES: [(&str, Option<MetadataNumber>); 5] = [
     ("user", None),
 ];
 
-/// The start of a condition in an expression.
+/// The attribute and the operator with which a condition in an expression begins.
 struct Head {
     attribute: Option<MetadataNumber>,
     operator: &'static str,
-    /// The length of the attribute and the operator.
+    /// The number of bytes to the end of the operator, with the `@`.
     len: usize,
 }
 
 impl Head {
-    /// The condition that begins with `text`; `None` if `text` does not begin with an attribute and an operator.
+    /// Parses the attribute and the operator at the start of `text`. Returns `None` if `text` does not begin with them.
     fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix('@')?;
         let (attribute, rest) = ATTRIBUTES
@@ -148,7 +148,7 @@ impl MetadataCondition {
 }
 
 impl MetadataNumber {
-    /// Parses a value of an expression: a number, or a time as the range of its seconds.
+    /// Parses a value of an expression as a number, or as a time, which becomes the range of its seconds.
     fn parse(self, value: &str) -> Result<RangeInclusive<i64>, String> {
         let value = value.trim();
         match self {

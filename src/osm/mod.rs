@@ -1,5 +1,5 @@
-//! The data model: kinds and ids of objects, their canonical order, locations, bounding boxes, times,
-//! expressions that select objects, and string pools.
+//! The data model, with kinds and ids of objects, their canonical order, locations, bounding boxes, times, expressions
+//! that select objects, and string pools.
 
 mod age;
 mod bbox;

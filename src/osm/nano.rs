@@ -4,28 +4,29 @@
 /// The number of nanodegrees in 1e-7 degree.
 pub const NANO_PER_DECIMICRO: i64 = 100;
 
-/// Units of 1e-7 degree in nanodegrees.
+/// Converts units of 1e-7 degree to nanodegrees.
 pub(crate) const fn nano_of_e7(e7: i32) -> i64 {
     e7 as i64 * NANO_PER_DECIMICRO
 }
 
-/// Nanodegrees in units of 1e-7 degree, rounded down: for the lower edge of a box.
+/// Converts nanodegrees to units of 1e-7 degree and rounds down, for the lower edge of a box.
 pub(crate) const fn floor_e7(nano: i64) -> i64 {
     nano.div_euclid(NANO_PER_DECIMICRO)
 }
 
-/// Nanodegrees in units of 1e-7 degree, rounded up: for the upper edge of a box.
+/// Converts nanodegrees to units of 1e-7 degree and rounds up, for the upper edge of a box.
 pub(crate) const fn ceil_e7(nano: i64) -> i64 {
     nano.saturating_add(NANO_PER_DECIMICRO - 1)
         .div_euclid(NANO_PER_DECIMICRO)
 }
 
-/// Nanodegrees in units of 1e-7 degree, truncated and clamped to 32 bits: for the locations that the library returns.
+/// Converts nanodegrees to units of 1e-7 degree, truncated and clamped to 32 bits, for the locations that the library
+/// returns.
 pub(crate) fn truncated_e7(nano: i64) -> i32 {
     (nano / NANO_PER_DECIMICRO).clamp(i32::MIN.into(), i32::MAX.into()) as i32
 }
 
-/// Nanodegrees in units of 1e-7 degree, rounded to the nearest and clamped to 32 bits: for text output.
+/// Converts nanodegrees to units of 1e-7 degree, rounded to the nearest and clamped to 32 bits, for text output.
 pub(crate) fn nearest_e7(nano: i64) -> i32 {
     let half = NANO_PER_DECIMICRO / 2;
     let is_up = nano.rem_euclid(NANO_PER_DECIMICRO) >= half;
@@ -33,7 +34,7 @@ pub(crate) fn nearest_e7(nano: i64) -> i32 {
     rounded.clamp(i32::MIN.into(), i32::MAX.into()) as i32
 }
 
-/// Whether nanodegrees are a whole number of units of 1e-7 degree that fits 32 bits.
+/// Whether a number of nanodegrees is a whole number of units of 1e-7 degree that fits 32 bits.
 pub(crate) fn is_exact_e7(nano: i64) -> bool {
     nano % NANO_PER_DECIMICRO == 0 && i32::try_from(nano / NANO_PER_DECIMICRO).is_ok()
 }

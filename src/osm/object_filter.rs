@@ -3,15 +3,15 @@ use super::metadata_condition::MetadataCondition;
 use super::tag_pattern::TagPattern;
 use rustc_hash::FxHashMap;
 
-/// An expression that selects objects by kind, and by tags or metadata or both: `[nwra/]key[=value]`,
+/// An expression that selects objects by kind, and by tags or metadata or both. It has the form `[nwra/]key[=value]`,
 /// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions. `&` joins several tags. The letters before
 /// the slash are kinds of objects; `a` means areas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectExpression {
     /// The kinds of objects that the expression applies to.
     pub kinds: KindSet,
-    /// Whether the expression also applies to areas: closed ways with four refs or more, and relations whose tag `type`
-    /// is `multipolygon` or `boundary`.
+    /// Whether the expression also applies to areas, which are closed ways with four refs or more, and relations whose
+    /// tag `type` is `multipolygon` or `boundary`.
     pub areas: bool,
     /// The tag that an object needs; `None` if the expression has only conditions on metadata.
     pub tag: Option<TagPattern>,
@@ -39,15 +39,15 @@ impl ObjectExpression {
         }
     }
 
-    /// Parses an expression for one tag alone: `@version>1` and `a&b~c` are keys. The error is a message that quotes
-    /// `text`.
+    /// Parses an expression that contains only one tag, so that `@version>1` and `a&b~c` are keys. The error is a
+    /// message that quotes `text`.
     pub fn parse_tag(text: &str) -> Result<Self, String> {
         let parse = |tag: &str| Ok(vec![TagPattern::parse(tag)?]);
         Self::parse_parts(text, &['=', '@'], |tag| Ok((tag, Vec::new())), parse)
     }
 
-    /// Parses an expression. Kinds precede the first slash if none of `operators` does. `split` separates the rest into
-    /// the text of the tags and the conditions, and `parse` parses the tags.
+    /// Parses an expression. The text before the first slash contains kinds, unless it contains one of `operators`.
+    /// `split` separates the rest into the text of the tags and the conditions, and `parse` parses the tags.
     fn parse_parts(
         text: &str,
         operators: &[char],
@@ -78,7 +78,7 @@ impl ObjectExpression {
         })
     }
 
-    /// Parses the expressions of a text, one per line, with `parse`; `#` begins a comment. An error names the line,
+    /// Parses each line of `text` as an expression, with `parse`. `#` begins a comment. An error names the line,
     /// counted from 1.
     pub fn parse_lines(
         text: &str,
@@ -134,9 +134,9 @@ fn parse_kinds(text: &str) -> Result<(KindSet, bool), String> {
 #[derive(Debug, Clone, Default)]
 pub struct ObjectFilter {
     expressions: Vec<ObjectExpression>,
-    /// The indices of the expressions that match only listed keys, by key.
+    /// For each key, the indices of the expressions whose key pattern lists it.
     by_key: FxHashMap<String, Vec<usize>>,
-    /// The indices of the expressions whose keys begin or end with `*`.
+    /// The indices of the expressions whose key pattern does not list keys, such as `addr:*`.
     by_pattern: Vec<usize>,
     /// The indices of the expressions without a tag.
     without_tag: Vec<usize>,

@@ -35,7 +35,7 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// Parses the ids of a command-line argument, which are separated by spaces, tabs, commas, semicolons, slashes or
+/// Parses the ids in a command-line argument. They are separated by spaces, tabs, commas, semicolons, slashes or
 /// vertical bars. Each id is parsed as by [`ObjectId::parse`].
 pub fn parse_object_ids(text: &str, default: ObjectKind) -> Result<Vec<ObjectId>, String> {
     text.split([' ', '\t', ',', ';', '/', '|'])

@@ -1,6 +1,7 @@
 use super::kind::ObjectKind;
 
-/// The sort key of an object in the canonical order "Sort.Type_then_ID": its kind, then the rank of its id.
+/// The sort key of an object in the canonical order "Sort.Type_then_ID". It consists of the kind of the object and the
+/// rank of its id.
 pub type TypeThenId = (ObjectKind, u64);
 
 const SIGN: u64 = 1 << 63;
@@ -16,7 +17,7 @@ pub const fn id_rank(id: i64) -> u64 {
     }
 }
 
-/// The id with the given rank: the inverse of [`id_rank`].
+/// The id with the given rank. This is the inverse of [`id_rank`].
 #[inline]
 pub const fn id_from_rank(rank: u64) -> i64 {
     if rank > SIGN {

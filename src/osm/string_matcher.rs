@@ -1,11 +1,11 @@
 use regex_lite::Regex;
 
-/// A regular expression. Two regular expressions are equal if their texts are equal.
+/// A regular expression. Two regular expressions are equal if they are written with the same string.
 #[derive(Debug, Clone)]
 pub struct RegexMatcher(Regex);
 
 impl RegexMatcher {
-    /// Parses a regular expression in the syntax of the crate `regex-lite`. It is not anchored.
+    /// Parses a regular expression in the syntax of the crate `regex-lite`. The expression is not anchored.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad = |error| format!("'{text}' is not a regular expression: {error}");
         Regex::new(text).map(Self).map_err(bad)
@@ -29,15 +29,15 @@ impl Eq for RegexMatcher {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StringMatcher {
-    /// Matches any string: `*`.
+    /// Matches any string (`*`).
     Any,
     /// Matches this string.
     Equal(String),
-    /// Matches any one of these strings: `a,b`.
+    /// Matches any one of these strings (`a,b`).
     OneOf(Vec<String>),
-    /// Matches strings that begin with this text: `addr:*`.
+    /// Matches strings that begin with this string (`addr:*`).
     Prefix(String),
-    /// Matches strings that contain this text: `*Paris` or `*Paris*`.
+    /// Matches strings that contain this string (`*Paris` or `*Paris*`).
     Contains(String),
     /// Matches strings that contain a match of this regular expression.
     Regex(RegexMatcher),
@@ -79,7 +79,7 @@ impl StringMatcher {
         }
     }
 
-    /// The strings that match; `None` if the pattern does not list them.
+    /// The strings that the pattern lists; `None` for a pattern that is not a list.
     pub(super) fn listed(&self) -> Option<&[String]> {
         match self {
             Self::Equal(one) => Some(std::slice::from_ref(one)),

@@ -2,8 +2,8 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
-/// Distinct strings in one buffer. Ids count from 0, in the order of first appearance. Offsets have 32 bits: callers
-/// must keep the text of all strings below 4 GiB.
+/// Distinct strings in one buffer. Ids count from 0, in the order of first appearance. Offsets have 32 bits, so that
+/// callers must keep the total length of the strings below 4 GiB.
 #[derive(Debug, Clone, Default)]
 pub struct StringPool {
     text: String,
@@ -21,7 +21,7 @@ fn hash_of(text: &str) -> u64 {
 
 fn at<'a>(text: &'a str, spans: &[(u32, u32)], id: u32) -> &'a str {
     let (start, end) = spans[id as usize];
-    // Beyond 4 GiB the offsets are wrong: callers report that afterwards.
+    // Beyond 4 GiB the offsets are wrong, which callers report afterwards.
     text.get(start as usize..end as usize).unwrap_or("")
 }
 
@@ -61,7 +61,7 @@ impl StringPool {
         self.spans.is_empty()
     }
 
-    /// The length of all strings together, in bytes.
+    /// The total length of all strings in bytes.
     pub fn text_len(&self) -> usize {
         self.text.len()
     }

@@ -1,7 +1,7 @@
 use super::string_matcher::{RegexMatcher, StringMatcher};
 
-/// The part of an expression that selects objects by a tag: `key`, `key=value`, or `key!=value` for every value except
-/// the given ones; with `~` in place of `=`, the value is a regular expression.
+/// The part of an expression that selects objects by a tag. It is `key`, `key=value`, or `key!=value` for every value
+/// except the given ones. With `~` instead of `=`, the value is a regular expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagPattern {
     /// The pattern of the key.
@@ -15,7 +15,8 @@ pub struct TagPattern {
 }
 
 impl TagPattern {
-    /// Parses a key, or a key and a value. `~` is an ordinary character. The error is the cause alone.
+    /// Parses a key, or a key and a value. `~` is an ordinary character. The error is a message with the cause, which
+    /// does not quote `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (key, value) = match text.split_once('=') {
             Some((key, value)) => (key, Some(value)),
@@ -24,7 +25,8 @@ impl TagPattern {
         Self::of_parts(key, value, StringMatcher::parse)
     }
 
-    /// Parses conditions that `&` joins, all of which must hold, each with `=`, `!=`, `~` or `!~`.
+    /// Parses conditions that are joined by `&` and must all hold. Each condition may have the operator `=`, `!=`, `~`
+    /// or `!~`.
     pub(super) fn parse_joined(text: &str) -> Result<Vec<Self>, String> {
         conditions(text)
             .into_iter()
@@ -62,7 +64,7 @@ impl TagPattern {
         })
     }
 
-    /// Whether the pattern accepts a value, with regard to `!=`.
+    /// Whether the pattern accepts a value, taking `!=` into account.
     pub fn matches_value(&self, value: &str) -> bool {
         self.value.matches(value) != self.is_negated
     }
@@ -73,8 +75,8 @@ impl TagPattern {
     }
 }
 
-/// Splits a text into conditions at `&`. After a value, `&` separates only if a key and an operator follow: `Marks &
-/// Spencer` is one value. `\&` and an `&` in the query of a URL (`https://…?a=1&b=2`) do not separate.
+/// Splits an expression into conditions at `&`. After a value, `&` separates only if a key and an operator follow, so
+/// that `Marks & Spencer` is one value. `\&` and an `&` in the query of a URL (`https://…?a=1&b=2`) do not separate.
 fn conditions(text: &str) -> Vec<&str> {
     let (mut found, mut start) = (Vec::new(), 0);
     for (at, _) in text.match_indices('&') {
@@ -93,7 +95,7 @@ fn conditions(text: &str) -> Vec<&str> {
     found
 }
 
-/// Whether a text begins with a key, or a list of keys, and an operator.
+/// Whether a string begins with a key, or a list of keys, and an operator.
 fn begins_with_condition(text: &str) -> bool {
     let Some((key, _)) = text.split_once(['=', '~']) else {
         return false;
@@ -161,7 +163,7 @@ mod tests {
         }
         let error = TagPattern::parse_joined("k~(").unwrap_err();
         assert!(error.contains("'('") && !error.contains('\n'), "{error}");
-        // Where there are no regular expressions, ~ is a part of the key.
+        // `parse` knows no regular expressions, so that ~ is a part of the key.
         assert!(!TagPattern::parse("k~a").unwrap().has_value);
     }
 }

@@ -1,5 +1,4 @@
-//! The config file that lists the regions and outputs of an extract, in the format of
-//! `osmium extract --config`.
+//! Reads the config file with the regions and outputs of an extract, in the format of `osmium extract --config`.
 
 use super::read::{ShapeFileKind, read_shape, read_text};
 use super::{geojson, json};
@@ -9,22 +8,21 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// The content of a config file: the regions to extract, and their outputs.
+/// The content of a config file, with the regions to extract and their outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The directory of the outputs, if the config file names one. The names of outputs are relative to
-    /// this directory.
+    /// The directory to which the names of outputs are relative, if the config file has one.
     pub directory: Option<PathBuf>,
-    /// The extracts, at least one, no two with the same output.
+    /// The extracts. There is at least one, and no two have the same output.
     pub extracts: Vec<ConfigExtract>,
 }
 
 /// One extract of a [`Config`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigExtract {
-    /// The name of the output file, as the config file has it.
+    /// The name of the output file, as in the config file.
     pub output: PathBuf,
-    /// The format of the output, if the config file names one.
+    /// The format of the output, if the config file has one.
     pub output_format: Option<String>,
     /// A description for readers of the config file. It has no effect.
     pub description: Option<String>,
@@ -32,14 +30,14 @@ pub struct ConfigExtract {
     pub shape: Shape,
     /// A warning about the region, if it is probably a mistake.
     pub warning: Option<String>,
-    /// Header options of the output. An option without a value keeps what the header of the input
-    /// has; `generator` without a value becomes this program's name.
+    /// The header options of the output. An option without a value keeps the value in the header of the input.
+    /// `generator` without a value becomes the name of this program.
     pub output_header: Vec<(String, Option<String>)>,
 }
 
-/// Reads a config file and the region files that it names. Paths of region files are relative to
-/// the directory of the config file. Unknown fields are ignored. `corners` is the order of the
-/// corners of boxes. Errors name the extract, counted from 1, and the field.
+/// Reads a config file and the region files that it refers to. Paths of region files are relative to the directory of
+/// the config file. `corners` is the order of the corners of boxes. Ignores unknown fields. Errors name the extract,
+/// counted from 1, and the field.
 pub fn read_config(path: &Path, corners: CornerOrder) -> Result<Config> {
     let config = json::parse(&read_text(path)?);
     let config = config.and_then(|config| {
@@ -59,7 +57,7 @@ struct Reader<'a> {
     /// The directory to which paths of region files are relative.
     directory: &'a Path,
     corners: CornerOrder,
-    /// The region files read so far.
+    /// The regions of the files that have been read.
     shapes: FxHashMap<(PathBuf, Option<ShapeFileKind>), Shape>,
 }
 
@@ -115,7 +113,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads the region of an extract. Fails unless the extract has exactly one.
+    /// Reads the region of an extract. Fails unless the extract has exactly one region.
     fn region(&mut self, fields: &Fields) -> Result<BoxRegion, String> {
         let given = ["bbox", "polygon", "multipolygon"]
             .into_iter()
@@ -179,7 +177,7 @@ fn extract_name(number: usize, output: Option<&str>) -> String {
     }
 }
 
-/// Returns an optional text field. A missing field and `null` are `None`; other types are errors.
+/// Returns the string in a field, or `None` if the field is missing or `null`. Fails if the field has another type.
 fn text(fields: &Fields, key: &str) -> Result<Option<String>, String> {
     match fields.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -188,7 +186,7 @@ fn text(fields: &Fields, key: &str) -> Result<Option<String>, String> {
     }
 }
 
-/// Reads a box: an array of four numbers, or an object with `left`, `bottom`, `right` and `top`.
+/// Reads a box from an array of four numbers, or from an object with `left`, `bottom`, `right` and `top`.
 fn bbox(value: &Value, corners: CornerOrder) -> Result<BoxRegion, String> {
     let numbers: Vec<Option<f64>> = match value {
         Value::Array(corners) => corners.iter().map(Value::as_f64).collect(),

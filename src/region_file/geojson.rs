@@ -1,4 +1,4 @@
-//! Reads every polygon of a GeoJSON document (RFC 7946).
+//! Reads all polygons in a GeoJSON document (RFC 7946).
 
 use super::json;
 use crate::geometry::{
@@ -6,8 +6,8 @@ use crate::geometry::{
 };
 use serde_json::Value;
 
-/// Parses a GeoJSON document and returns all polygons, including those in nested collections. Errors
-/// name the feature, polygon, ring and vertex, as far as the document has them.
+/// Parses a GeoJSON document and returns all polygons, including those in nested collections. Errors name the feature,
+/// polygon, ring and vertex, as far as they are known.
 pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     let mut found = Found::default();
     found.object(&json::parse(text)?, "")?;
@@ -24,13 +24,13 @@ pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
 #[derive(Default)]
 struct Found {
     polygons: Vec<Polygon>,
-    /// A message about the first geometry that is not a polygon.
+    /// A message about the first geometry that was not a polygon.
     other: Option<String>,
 }
 
 impl Found {
-    /// Adds the polygons of an object. `place` names the object in messages; the outermost object
-    /// has no name.
+    /// Adds the polygons of an object. `place` is the name of the object in messages, and empty for the outermost
+    /// object.
     fn object(&mut self, object: &Value, place: &str) -> Result<(), String> {
         if !object.is_object() {
             return Err(within(place, "is not a GeoJSON object"));
@@ -106,7 +106,7 @@ pub(super) fn polygon(value: &Value, place: &str) -> Result<Polygon, String> {
     })
 }
 
-/// Parses a ring. Its last position must repeat its first.
+/// Parses a ring. The last position of the ring must equal the first one.
 fn closed_ring(value: &Value, name: String) -> Result<Ring, String> {
     let positions = filled_array(value, &name, "positions")?;
     let numbered = (1..).zip(positions);
@@ -126,8 +126,7 @@ fn closed_ring(value: &Value, name: String) -> Result<Ring, String> {
     ring(name, points)
 }
 
-/// Parses a longitude and a latitude. Further numbers of the position, such as an altitude, are
-/// ignored.
+/// Parses a position, as its longitude and latitude. Ignores further numbers, such as an altitude.
 fn position(value: &Value) -> Result<Point, String> {
     let numbers = value
         .as_array()

@@ -1,10 +1,9 @@
-//! Parses JSON, and accepts bare `NaN` and `Infinity` as null.
+//! Parses JSON and accepts bare `NaN` and `Infinity` as null.
 
 use serde_json::Value;
 
-/// Parses JSON. Bare `NaN` and `Infinity`, which JSON does not allow but some programs write,
-/// become null. The caller can then report which coordinate is not a number; a JSON error would
-/// only have line and column.
+/// Parses JSON. Bare `NaN` and `Infinity`, which some programs write although JSON does not allow them, become null.
+/// Thus, the caller can report which coordinate is not a number. A JSON error would have only line and column.
 pub(super) fn parse(text: &[u8]) -> Result<Value, String> {
     let first = match serde_json::from_slice(text) {
         Ok(value) => return Ok(value),
@@ -20,8 +19,8 @@ pub(super) fn parse(text: &[u8]) -> Result<Value, String> {
     })
 }
 
-/// Replaces bare `NaN` and `Infinity`, with or without a minus sign, by `null`. Strings are left
-/// alone. Returns `None` if the text has no such word.
+/// Replaces bare `NaN` and `Infinity`, with or without a minus sign, by `null`. Leaves strings unchanged. Returns
+/// `None` if there is nothing to replace.
 fn without_bare_words(text: &[u8]) -> Option<Vec<u8>> {
     let mut replaced = Vec::with_capacity(text.len());
     let mut found = false;
@@ -46,7 +45,7 @@ fn without_bare_words(text: &[u8]) -> Option<Vec<u8>> {
     found.then_some(replaced)
 }
 
-/// The length in bytes of the string literal at the start of `text`, quotes included.
+/// Returns the length in bytes of the string literal at the start of `text`, including its quotes.
 fn string_len(text: &[u8]) -> usize {
     let mut escaped = false;
     let end = text.iter().skip(1).position(|&byte| {

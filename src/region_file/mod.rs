@@ -1,4 +1,4 @@
-//! Readers of files that describe regions (GeoJSON, `.poly`, OSM data), and of the config file of an extract.
+//! Reads files that describe regions (GeoJSON, `.poly`, OSM data), and the config file of an extract.
 
 mod config;
 mod geojson;

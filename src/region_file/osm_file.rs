@@ -1,4 +1,4 @@
-//! Regions as OSM data: the areas of multipolygon and boundary relations, and of closed ways.
+//! Reads regions from OSM data, as the areas of multipolygon and boundary relations and of closed ways.
 
 use super::osm_objects::{AreaRelation, OsmObjects};
 use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble};
@@ -7,9 +7,8 @@ use crate::geometry::{Polygon, Ring, Shape, at_vertex};
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
-/// Reads the areas of an OSM file: those of relations with `type=multipolygon` or `type=boundary`,
-/// and of closed ways that are not members of such a relation. Geometry, not roles, determines
-/// which rings are holes.
+/// Reads the areas in an OSM file. Areas are the relations with `type=multipolygon` or `type=boundary`, and the closed
+/// ways that are not members of one of these relations. Geometry, not roles, determines which rings are holes.
 pub(super) fn read(path: &Path) -> Result<Shape> {
     let objects = OsmObjects::read(path)?;
     let polygons = areas(&objects).and_then(|mut polygons| {
@@ -34,7 +33,7 @@ fn closed_ways(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
     Ok(polygons)
 }
 
-/// The polygons that ways bound, each given as its id and its nodes. The name of each ring begins with `owner`.
+/// Assembles polygons from ways, each given as its id and its nodes. The name of each ring begins with `owner`.
 fn assembled(owner: &str, ways: &[(i64, Vec<AreaNode>)]) -> Result<Vec<Polygon>, String> {
     let ways: Vec<AreaWay<'_>> = ways
         .iter()
@@ -82,8 +81,8 @@ fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
             Err(cause) => incomplete.push((relation.id, cause)),
         }
     }
-    // A download of one boundary contains the relations of its subareas, but not their ways. The
-    // subareas lie within the boundary, so the region is the same without them.
+    // A download of one boundary contains the relations of its subareas, but not the ways of the subareas. The subareas
+    // lie within the boundary, so that the region is the same without them.
     let missed = incomplete
         .into_iter()
         .find(|(id, _)| !parts_of_complete.contains(id));
@@ -93,8 +92,8 @@ fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
     }
 }
 
-/// The nodes of each member way of a relation. Fails with the name of a way or node that is not in the file, or of a
-/// way with fewer than two nodes.
+/// Returns the id and the nodes of each member way of a relation. Fails if a way or node is not in the file, or if a
+/// way has fewer than two nodes. The error names the way or node.
 fn member_ways(
     objects: &OsmObjects,
     relation: &AreaRelation,

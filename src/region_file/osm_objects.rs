@@ -1,4 +1,4 @@
-//! The relations, ways and nodes of an OSM file that make up areas.
+//! Reads the relations, ways and nodes in an OSM file that make up areas.
 
 use crate::error::{Error, Result};
 use crate::file::ElementReader;
@@ -20,22 +20,23 @@ pub(super) struct AreaRelation {
     pub relations: Vec<i64>,
 }
 
-/// The objects of an OSM file from which its areas are assembled.
+/// The objects in an OSM file from which areas are assembled.
 #[derive(Debug, Default)]
 pub(super) struct OsmObjects {
-    /// The relations that describe areas: in file order for PBF, else by id.
+    /// The relations that describe areas. In file order for PBF, by id for other formats.
     pub relations: Vec<AreaRelation>,
-    /// The ids of the closed ways that are not members of these relations, in the same order.
+    /// The ids of closed ways that are not members of a relation in `relations`. In file order for PBF, by id for other
+    /// formats.
     pub closed_ways: Vec<i64>,
-    /// The node ids of each member way and each closed way, by way id.
+    /// The node ids of all member ways and closed ways, by way id.
     pub ways: FxHashMap<i64, Vec<i64>>,
-    /// The locations of the nodes of these ways, by node id.
+    /// The locations of the nodes in `ways`, by node id.
     pub nodes: FxHashMap<i64, Point>,
 }
 
 impl OsmObjects {
-    /// Reads the area relations, then their member ways and all closed ways, then the nodes of
-    /// these ways.
+    /// Reads the relations that describe areas, then their member ways and all closed ways, and finally the nodes of
+    /// the ways.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let source = Source::open(path)?;
         let mut objects = Self::default();
@@ -83,7 +84,7 @@ impl OsmObjects {
     }
 }
 
-/// An OSM file that can be read more than once. XML and OPL are held in memory; PBF is read anew each time.
+/// An OSM file that can be read more than once. XML and OPL are held in memory. PBF is read anew each time.
 enum Source {
     Xml(ChangeSet),
     Pbf(ElementReader),
@@ -158,14 +159,14 @@ impl Source {
     }
 }
 
-/// Calls `visit` with the objects of one kind that are not deleted.
+/// Calls `visit` with each object of the given kind that is not deleted.
 fn for_each(set: &ChangeSet, kind: ObjectKind, mut visit: impl FnMut(&Object<'_>)) {
     let wanted = |change: &&Change| change.key.0 == kind && !change.is_deletion();
     let changes = set.changes().iter().filter(wanted);
     changes.for_each(|change| visit(&set.object(change)));
 }
 
-/// Whether a relation with these tags describes an area.
+/// Whether a relation with the given tags describes an area.
 fn is_area<'a>(mut tags: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
     tags.any(|(key, value)| key == "type" && matches!(value, "multipolygon" | "boundary"))
 }

@@ -1,12 +1,11 @@
-//! Reads the polygon filter files of Osmosis, see the OSM wiki page "Osmosis/Polygon Filter File
-//! Format".
+//! Reads polygon filter files of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format").
 
 use crate::geometry::{Point, Ring, Shape, for_message, point_of_text, ring, with_holes};
 
-/// Parses a polygon file: a line with the name of the polygon, then sections, then a last `END`,
-/// which may be missing. A section is a line with the name of the section, a line for each point,
-/// and `END`. A section whose name starts with `!` is a hole; the outer ring around the hole may be
-/// before or after it. The region of several concatenated files is their union.
+/// Parses a polygon file. The file consists of a line with the name of the polygon, sections, and a last `END`, which
+/// may be missing. Each section consists of a line with its name, a line for each point, and `END`. A section with a
+/// name that starts with `!` is a hole. The outer ring around a hole may precede or follow the hole. Several
+/// concatenated files describe the union of their regions.
 pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     let text = String::from_utf8_lossy(text);
     let mut lines = (1usize..)
@@ -23,7 +22,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
         let shape = with_holes(outers, holes)
             .map_err(|hole| format!("{}: the hole lies outside of every outer ring", hole.name))?;
         polygons.extend(shape.polygons);
-        // The name of the next polygon.
+        // The next line is the name of the next polygon, if there is one.
         match (lines.next(), lines.peek()) {
             (None, _) => return Ok(Shape { polygons }),
             (Some((line, name)), next) if name == "END" || next.is_none() => {
@@ -34,7 +33,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     }
 }
 
-/// Parses the sections of a polygon up to its last `END`, and returns the outer rings and the holes. Adds the number of
+/// Parses the sections of a polygon up to the last `END`. Returns the outer rings and the holes. Adds the number of
 /// sections to `sections`.
 fn polygon<'a>(
     sections: &mut usize,
@@ -53,7 +52,7 @@ fn polygon<'a>(
     Ok((outers, holes))
 }
 
-/// Parses the points of a section up to its `END`.
+/// Parses the points of a section up to `END`.
 fn section<'a>(
     number: usize,
     name: &str,
@@ -95,8 +94,8 @@ fn position(text: &str) -> Result<Point, String> {
     }
 }
 
-/// Removes a last point that repeats the first. The format does not require such a point, but most
-/// files have one.
+/// Removes the last point if it equals the first one. The format does not require that rings are closed, but most files
+/// close them.
 fn drop_closing_point(points: &mut Vec<Point>) {
     if points.len() > 3 && points.first() == points.last() {
         points.pop();
@@ -150,7 +149,7 @@ mod tests {
                 ("section 5 '!2'", 3)
             ]
         );
-        // The hole of one polygon is none of another.
+        // A hole of one polygon is not a hole of another polygon.
         let text = "a\n1\n0 0\n9 0\n9 9\nEND\nEND\nb\n!1\n5 1\n6 1\n6 2\nEND\nEND\n";
         let cause = "section 2 '!1': the hole lies outside of every outer ring";
         assert_eq!(parse_text(text).unwrap_err(), cause);

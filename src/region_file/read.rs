@@ -1,4 +1,4 @@
-//! Reads a region from a file of any supported kind.
+//! Reads a region from a file of any supported kind, and detects the kind.
 
 use super::{geojson, osm_file, poly};
 use crate::error::{Error, Result};
@@ -13,10 +13,9 @@ use std::str::FromStr;
 pub enum ShapeFileKind {
     /// GeoJSON (RFC 7946).
     GeoJson,
-    /// A polygon filter file of Osmosis, see the OSM wiki page "Osmosis/Polygon Filter File
-    /// Format".
+    /// A polygon filter file of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format").
     Poly,
-    /// OSM data, as PBF, XML or OPL: the areas of its relations, and its other closed ways.
+    /// OSM data, as PBF, XML or OPL. The region consists of the areas of relations and of other closed ways.
     Osm,
 }
 
@@ -35,7 +34,7 @@ impl FromStr for ShapeFileKind {
 }
 
 impl ShapeFileKind {
-    /// The kind by the suffix of a file name, in upper or lower case.
+    /// Returns the kind that the suffix of a file name stands for, in upper or lower case.
     fn of_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let mut suffixes = name.rsplit('.');
@@ -51,7 +50,8 @@ impl ShapeFileKind {
         }
     }
 
-    /// The kind by the first bytes of a file. `.poly` files and OPL have no signature, so anything else is `Poly`.
+    /// Returns the kind of a file that begins with `start`. `.poly` and OPL files have no signature, so that any
+    /// content without a known signature is [`Self::Poly`].
     fn of_content(start: &[u8]) -> Self {
         match start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start() {
             [b'{', ..] => Self::GeoJson,
@@ -69,8 +69,8 @@ impl ShapeFileKind {
 pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a region and checks its shape ([`Shape::check`]). Without `kind`, the suffix of the file name determines the
-/// kind, or else the content. Standard input (`-`) is refused. Errors name the file, and the ring and the vertex if
-/// they concern one.
+/// kind. If the suffix is unknown, the content does. Fails for standard input (`-`). Errors name the file and, where
+/// possible, the ring and the vertex.
 pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
     if path.as_os_str() == "-" {
         let cause = "a region is read from a file, not from standard input";
@@ -94,9 +94,9 @@ pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
         .map_err(|cause| Error::file(path, cause))
 }
 
-/// Reads a text file, and removes a byte order mark. An empty file is an error.
+/// Reads a text file and removes a byte order mark. Fails if the file is empty.
 pub(super) fn read_text(path: &Path) -> Result<Vec<u8>> {
-    /// The maximum length in bytes, far above that of any region: a longer file is of another kind.
+    /// The maximum size of a file in bytes, far above that of any region. A larger file must be of another kind.
     const LONGEST: u64 = 1 << 30;
     let input = Input::open(path)?;
     if input.is_empty() {

@@ -1,4 +1,4 @@
-//! A directory in which fetched files are kept.
+//! A cache directory for fetched files.
 
 use crate::error::{Error, Result};
 use crate::io::{keep, open_kept, remove_temporary};
@@ -9,16 +9,17 @@ use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// A directory in which the files of one server are kept, so that none is fetched twice.
+/// A cache directory for the files of one server, so that no file is fetched twice.
 #[derive(Debug, Clone)]
 pub struct Cache {
     directory: PathBuf,
-    /// The directories from which the remnants of killed runs were removed.
+    /// The directories in which this run has removed the temporary files of killed runs.
     cleared: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 impl Cache {
-    /// The cache of a server below `directory`. Its name is that of the server, with characters that are safe in names.
+    /// Creates the cache of the server with the URL `base`, in a subdirectory of `directory`. The subdirectory is named
+    /// after the server. Characters that are not safe in file names are replaced.
     pub fn new(directory: impl Into<PathBuf>, base: &str) -> Self {
         let (_, server) = base.split_once("://").unwrap_or(("", base));
         let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-');
@@ -32,11 +33,11 @@ impl Cache {
         }
     }
 
-    /// A file that was kept.
+    /// Returns a file from the cache, or `None` if the file is missing or cannot be read.
     ///
     /// # Errors
     ///
-    /// There is something in its place that is no file of a cache, and would be lost if the file was kept.
+    /// The cache directory has another file with this name, which cannot be from a cache and must not be overwritten.
     pub(super) fn get(&self, name: &str) -> Result<Option<File>> {
         let path = self.directory.join(name);
         self.clear(path.parent().unwrap_or(&self.directory));
@@ -56,7 +57,7 @@ impl Cache {
         Ok(Some(file))
     }
 
-    /// Keeps a file. It has its name when it is complete.
+    /// Stores a file. The file appears under `name` only when it is complete.
     pub(super) fn put(&self, name: &str, bytes: impl Read) -> Result<()> {
         let path = self.directory.join(name);
         let parent = path.parent().unwrap_or(&self.directory);
@@ -65,8 +66,7 @@ impl Cache {
         keep(&path, bytes)
     }
 
-    /// Removes the files that killed runs have left in a directory, when this run uses the directory for the first
-    /// time.
+    /// Removes the temporary files of killed runs from a directory, unless this run has already done so.
     fn clear(&self, directory: &Path) {
         let mut cleared = lock(&self.cleared);
         if cleared.insert(directory.to_owned()) {
@@ -75,11 +75,12 @@ impl Cache {
     }
 }
 
-/// The number of bytes at the start of a file that show whether it may be a file of a cache.
+/// The number of bytes at the start of a file that [`may_be_kept`] checks.
 const HEAD_LEN: u64 = 4096;
 
-/// Whether a file with these first bytes may be a file of a cache, complete or damaged: gzip data, or a text with the
-/// words of a state. Empty files and files of zeros may be, too: a crash of the machine leaves them.
+/// Whether a file that begins with `bytes` may be a complete or damaged file of a cache. Such files are gzip data or
+/// the text of a state. Empty files and files of zeros are accepted, too, because a crash of the machine may leave
+/// them.
 fn may_be_kept(name: &str, bytes: &[u8]) -> bool {
     let has = |words: &str| {
         bytes

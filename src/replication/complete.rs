@@ -1,17 +1,18 @@
-//! Whether a change file is complete: a server may give a part of it, as long as it writes the file.
+//! Checks that change files are complete. A server may send an incomplete file while it is writing the file.
 
 use crate::io::gunzip;
 use crate::net::Fault;
 use std::io::{self, BufRead, Read, Write};
 
-/// The number of bytes at the end of a text that are looked at.
+/// The number of bytes at the end of the decompressed text that are checked.
 const END_LEN: usize = 4096;
 
-/// The maximum number of bytes of the text of a change file. That of a day of the planet has two billion.
+/// The maximum size in bytes of the decompressed text of a change file. The daily change file of the planet has two
+/// billion bytes.
 const MAX_TEXT: u64 = 32 << 30;
 
-/// Checks that a gzip file holds a complete change file. Returns the number of bytes of its decompressed text. The
-/// error says what is wrong with the file.
+/// Checks that gzip data is a complete change file. Returns the size in bytes of the decompressed text. The error
+/// describes what is wrong with the file.
 pub(super) fn check_changes(bytes: impl BufRead) -> Result<u64, Fault> {
     let mut end = End::default();
     let mut text = gunzip(bytes).take(MAX_TEXT + 1);
@@ -34,7 +35,7 @@ pub(super) fn check_changes(bytes: impl BufRead) -> Result<u64, Fault> {
     }
 }
 
-/// The end of a text that was written to it.
+/// A writer that keeps only the last bytes of its input.
 #[derive(Default)]
 struct End(Vec<u8>);
 
@@ -53,7 +54,7 @@ impl Write for End {
 }
 
 impl End {
-    /// Whether the root element of a change file ends here. White space and comments may follow.
+    /// Whether the text ends with the end of the root element of a change file. White space and comments may follow.
     fn is_of_changes(&self) -> bool {
         let mut text = self.0.trim_ascii_end();
         while let Some(comment) = text.strip_suffix(b"-->") {

@@ -1,4 +1,4 @@
-//! Servers that publish the same changes by the day, by the hour and by the minute.
+//! Combines servers that publish the same changes by the day, by the hour and by the minute.
 
 use super::search::state_at;
 use super::server::Server;
@@ -6,12 +6,12 @@ use super::state::State;
 use crate::error::{Error, Result};
 use std::path::Path;
 
-/// Servers that publish the same changes, those with the longest steps first.
+/// Servers that publish the same changes at different intervals, the longest interval first.
 pub struct Ladder<'s> {
     rungs: Vec<(Server<'s>, State)>,
 }
 
-/// Change files of one server that follow each other.
+/// Consecutive change files of one server.
 pub struct Leg<'l, 's> {
     /// The server.
     pub server: &'l Server<'s>,
@@ -21,21 +21,22 @@ pub struct Leg<'l, 's> {
     pub end: State,
 }
 
-/// The data up to which changes are wanted.
+/// The end of the wanted changes. If both fields are set, the earlier end applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct End {
-    /// The last sequence number of the server with the shortest steps.
+    /// The last wanted sequence number of the server with the shortest interval.
     pub sequence: Option<i64>,
-    /// The last time, in seconds since 1970.
+    /// The last wanted time, in seconds since 1970.
     pub timestamp: Option<i64>,
 }
 
 impl<'s> Ladder<'s> {
-    /// The ladder of servers, those with the longest steps first. Asks each for its newest state.
+    /// Creates a ladder. `servers` must be ordered by interval, the longest first. Fetches the newest state of each
+    /// server.
     ///
     /// # Errors
     ///
-    /// A server cannot be reached, or is no replication server.
+    /// A server cannot be reached or is not a replication server, or `servers` is empty.
     pub fn new(servers: Vec<Server<'s>>) -> Result<Self> {
         let rungs = servers.into_iter().map(|server| {
             let newest = server.newest()?;
@@ -49,7 +50,8 @@ impl<'s> Ladder<'s> {
         }
     }
 
-    /// The server with the shortest steps, whose sequence numbers files have in their headers, and its newest state.
+    /// Returns the server with the shortest interval, and its newest state. The headers of files have the sequence
+    /// numbers of this server.
     pub fn finest(&self) -> (&Server<'s>, State) {
         match self.rungs.as_slice() {
             [.., (server, newest)] => (server, *newest),
@@ -57,7 +59,7 @@ impl<'s> Ladder<'s> {
         }
     }
 
-    /// The last state of the finest server whose data is not newer than `timestamp`.
+    /// Returns the last state of the [finest](Self::finest) server that is not newer than `timestamp`.
     ///
     /// # Errors
     ///
@@ -67,12 +69,12 @@ impl<'s> Ladder<'s> {
         state_of(server, newest, timestamp)
     }
 
-    /// The change files that lead from a state of the finest server to the newest, or to `end`. Servers with longer
-    /// steps come first, as far as they save downloads.
+    /// Returns the change files that lead from `start`, a state of the [finest](Self::finest) server, to the newest
+    /// state or to `end`. Servers with longer intervals come first, as far as they save downloads.
     ///
     /// # Errors
     ///
-    /// A server cannot be reached, or no longer has the states.
+    /// A server cannot be reached, or no longer has the required states.
     pub fn legs(&self, start: State, end: End) -> Result<Vec<Leg<'_, 's>>> {
         let mut legs = Vec::new();
         let (mut at, mut is_between) = (start, false);
@@ -91,7 +93,8 @@ impl<'s> Ladder<'s> {
                 continue;
             }
             let from = state_of(server, newest, at.timestamp)?;
-            // Longer steps begin earlier: they are worth it unless most of them is known.
+            // The change file of a longer interval may begin before `at`. It is worth a download unless most of its
+            // changes are known.
             let (known, new) = (
                 at.timestamp.saturating_sub(from.timestamp),
                 newest.timestamp.saturating_sub(at.timestamp),
@@ -123,7 +126,7 @@ impl<'s> Ladder<'s> {
             .collect())
     }
 
-    /// The last state of the finest server that is wanted.
+    /// Returns the last wanted state of the finest server.
     fn last(&self, end: End) -> Result<State> {
         let (server, mut last) = self.finest();
         if let Some(timestamp) = end.timestamp.filter(|end| *end < last.timestamp) {
@@ -143,7 +146,7 @@ impl<'s> Ladder<'s> {
     }
 }
 
-/// The last state of a server whose data is not newer than `timestamp`.
+/// Returns the last state of a server that is not newer than `timestamp`. Fails if all its states are newer.
 fn state_of(server: &Server<'_>, newest: State, timestamp: i64) -> Result<State> {
     let state = state_at(newest, timestamp, |sequence| server.state(sequence))?;
     state.ok_or_else(|| {
@@ -166,10 +169,10 @@ mod tests {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
     const DAY: i64 = 24 * HOUR;
-    /// The newest minute: 9 days, 7 hours and 12 minutes.
+    /// The time of the newest state, 9 days, 7 hours and 12 minutes.
     const NOW: i64 = 9 * DAY + 7 * HOUR + 12 * MINUTE;
 
-    /// Servers whose first state is the time 0: `v:/STEP/state.txt`, with steps in seconds.
+    /// Servers with the URLs `v:/STEP`, where `STEP` is the interval in seconds. Their first states have the time 0.
     struct Steps;
 
     impl Transport for Steps {
@@ -195,7 +198,7 @@ mod tests {
         }
     }
 
-    /// The steps of the legs from a time, with the first and the last sequence number of each.
+    /// Returns the legs from a time, each as its interval and its first and last sequence number.
     fn legs_from(time: i64, end: End) -> Vec<(i64, i64, i64)> {
         let pause = |_: Duration| Ok(());
         let servers = [DAY, HOUR, MINUTE].map(|step| {
@@ -226,12 +229,12 @@ mod tests {
             (MINUTE, NOW / 60 - 11, NOW / 60),
         );
         assert_eq!(legs_from(5 * DAY, end), [(DAY, 6, 9), hours, minutes]);
-        // A day that begins before the data is fetched again as a whole.
+        // The change file of a day that begins before the start is fetched as a whole.
         assert_eq!(
             legs_from(5 * DAY + HOUR, end),
             [(DAY, 6, 9), hours, minutes]
         );
-        // Most of the only day is known.
+        // The daily change file is not fetched, because most of its changes are known.
         let known = legs_from(8 * DAY + 20 * HOUR, end);
         assert_eq!(known, [(HOUR, 8 * 24 + 21, 9 * 24 + 7), minutes]);
         assert_eq!(

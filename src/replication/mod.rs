@@ -1,4 +1,4 @@
-//! Replication: the change files that a server publishes one after another, and their states.
+//! Fetches change files and their states from replication servers.
 
 mod cache;
 mod complete;

@@ -1,18 +1,19 @@
-//! Finding the state of a server at a time.
+//! Finds the state of a replication server at a given time.
 
 use super::State;
 use crate::error::Result;
 use std::ops::Range;
 
-/// The number of sequence numbers on each side of a missing state that are tried.
+/// The number of neighbouring sequence numbers that are tried on each side of a missing state.
 const NEIGHBOURS: i64 = 4;
 
-/// Finds the last state of a server whose data is not newer than `target`, in seconds since 1970. `None` if all states
-/// that the server has are newer.
+/// Finds the last state of a server that is not newer than `target`, in seconds since 1970. Returns `None` if all
+/// states of the server are newer.
 ///
-/// `newest` is the newest state, and `state_of` gets the state of a sequence number, `None` if the server has none. A
-/// server may have lost its oldest states; if it lost others, the result may be a state before them. About a dozen
-/// states are requested: publishers are regular, so that a time gives an approximate number.
+/// `newest` is the newest state. `state_of` must return the state with a sequence number, or `None` if the server does
+/// not have it. The server may have deleted its oldest states. If other states are missing, the result may be a state
+/// before the missing ones. The search requests about a dozen states, because states are published at regular
+/// intervals, so that the time of a state gives its approximate sequence number.
 ///
 /// # Errors
 ///
@@ -28,11 +29,12 @@ pub fn state_at(
     let mut search = go_back(newest, target, &mut state_of)?;
     let mut halves = false;
     while let Some(guess) = search.guess(target, halves) {
-        // Every other guess halves what is left, so that irregular times cannot make the search long.
+        // Every other guess halves the remaining range, so that irregular times cannot make the search long.
         halves = !halves;
         match existing(guess, &search.left, &mut state_of)? {
             Some(state) => search.narrow(state, target),
-            // The wanted state is above the guess, or it was lost and the state before it is as good.
+            // No state near the guess exists. As long as no older state is known, the wanted state must be above the
+            // guess. Otherwise, the search goes on below, because a state before the missing ones is good enough.
             None if search.lower.is_none() => search.left.start = guess + 1,
             None => search.left.end = guess,
         }
@@ -40,18 +42,18 @@ pub fn state_at(
     Ok(search.lower)
 }
 
-/// The states between which the wanted one lies.
+/// The bounds of the search for the wanted state.
 struct Search {
-    /// A state that is not too new.
+    /// The newest known state that is not newer than the target.
     lower: Option<State>,
-    /// A state that is too new.
+    /// The oldest known state that is newer than the target.
     upper: State,
-    /// The numbers that may be asked for.
+    /// The sequence numbers that remain to be searched.
     left: Range<i64>,
 }
 
 impl Search {
-    /// Takes a state into account.
+    /// Narrows the bounds by a state.
     fn narrow(&mut self, state: State, target: i64) {
         if state.timestamp <= target {
             self.lower = Some(state);
@@ -62,7 +64,7 @@ impl Search {
         }
     }
 
-    /// The number to ask for next; `None` if nothing is left.
+    /// Returns the sequence number to request next, or `None` if no numbers remain.
     fn guess(&self, target: i64, halves: bool) -> Option<i64> {
         let Range { start, end } = self.left;
         if start >= end {
@@ -80,7 +82,7 @@ impl Search {
     }
 }
 
-/// Goes back from the newest state, in steps that become longer, until a state is not too new.
+/// Goes back from the newest state in increasing steps, until a state is not newer than `target`.
 fn go_back(
     newest: State,
     target: i64,
@@ -91,7 +93,7 @@ fn go_back(
         upper: newest,
         left: 0..newest.sequence,
     };
-    // The number nearest to the upper state at which there was none.
+    // The requested sequence number nearest to `search.upper` without a state.
     let mut missing = None;
     let mut step = 1;
     while search.lower.is_none() && !search.left.is_empty() {
@@ -114,7 +116,8 @@ fn go_back(
     Ok(search)
 }
 
-/// The state of a number, or of a neighbour of it among those that may be asked for; `None` if there is none.
+/// Returns the state with the sequence number `guess` or a neighbouring one in `left`, or `None` if none of them
+/// exists.
 fn existing(
     guess: i64,
     left: &Range<i64>,
@@ -136,7 +139,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// The result of a search on a server with some states, and the number of states that it asked for.
+    /// Returns the result of a search on a server with the given states, and the number of requested states.
     fn found(states: &BTreeMap<i64, i64>, target: i64) -> (Option<State>, usize) {
         let state = |(sequence, timestamp): (&i64, &i64)| State {
             sequence: *sequence,
@@ -151,7 +154,7 @@ mod tests {
         (found.unwrap(), asked)
     }
 
-    /// The sequence number of the last state that is not newer than a time.
+    /// Returns the sequence number of the last state that is not newer than `target`.
     fn expected(states: &BTreeMap<i64, i64>, target: i64) -> Option<i64> {
         let mut old = states.iter().rev().filter(|(_, time)| **time <= target);
         old.next().map(|(sequence, _)| *sequence)
@@ -178,7 +181,7 @@ mod tests {
             );
             assert!(asked < 60, "{target}: {asked}");
         }
-        // Hours in which nothing was published, and then much at once.
+        // States with irregular times, which have a gap of a day after each 5000 states.
         let irregular: BTreeMap<i64, i64> = (0..100_000)
             .map(|at| (at, 60 * at + at / 5000 * 86_400))
             .collect();
@@ -206,7 +209,7 @@ mod tests {
             );
             assert!(asked < 200, "{target}: {asked}");
         }
-        // A gap that is longer than what is tried around it.
+        // A gap that is longer than the range of neighbours that are tried.
         let all = (0..30_000).map(|at| (at, 3600 * at));
         let states: BTreeMap<i64, i64> = all
             .filter(|(at, _)| !(15_000..16_000).contains(at))

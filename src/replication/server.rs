@@ -1,4 +1,4 @@
-//! A replication server: its states, its change files, and what it may do wrong.
+//! Fetches states and change files from a replication server, and handles its faults.
 
 use super::cache::Cache;
 use super::complete::check_changes;
@@ -12,11 +12,11 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// The number of states before a missing one that are asked for.
+/// The number of states before a missing one that are requested.
 const STATES_BEFORE: i64 = 4;
-/// The maximum number of bytes of a state file.
+/// The maximum size in bytes of a state file.
 const STATE_LEN: u64 = 1 << 16;
-/// The number of times that a file is fetched that is incomplete on the server.
+/// The maximum number of attempts to fetch a file that is incomplete on the server.
 const INCOMPLETE_ATTEMPTS: u32 = 3;
 
 /// A replication server.
@@ -27,25 +27,25 @@ pub struct Server<'s> {
     cache: Option<Cache>,
 }
 
-/// A change file, complete and compressed with gzip.
+/// A complete change file, compressed with gzip.
 #[derive(Debug)]
 pub struct ChangeFile {
     /// The sequence number.
     pub sequence: i64,
-    /// The file: an unnamed one, or a file of the cache.
+    /// The file, which is either unnamed or a file in the cache.
     pub file: File,
-    /// The number of its bytes.
+    /// The size in bytes of the compressed file.
     pub len: u64,
-    /// The number of bytes of its text.
+    /// The size in bytes of the decompressed text.
     pub text_len: u64,
 }
 
-/// The error for a file that a server did not give.
+/// Returns the error for a file that could not be fetched.
 pub(crate) fn failed(url: &str, fault: &Fault) -> Error {
     Error::file(Path::new(url), fault.to_string())
 }
 
-/// Whether bytes are a page for a browser, as servers send to users who have to sign in.
+/// Whether `bytes` are an HTML page, as servers send to users who have to sign in.
 fn is_page(bytes: &[u8]) -> bool {
     let start = bytes.trim_ascii_start();
     start.starts_with(b"<!") || start.to_ascii_lowercase().starts_with(b"<html")
@@ -56,7 +56,7 @@ fn page() -> Fault {
 }
 
 impl<'s> Server<'s> {
-    /// The server at a URL.
+    /// Creates the server at a URL.
     pub fn new(base: &str, fetcher: Fetcher<'s>, cache: Option<Cache>) -> Self {
         Self {
             base: base.trim_end_matches('/').to_owned(),
@@ -65,17 +65,17 @@ impl<'s> Server<'s> {
         }
     }
 
-    /// The URL of the directory with `state.txt`.
+    /// Returns the URL of the directory with `state.txt`.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// The URL of the change file of a sequence number.
+    /// Returns the URL of the change file with a sequence number.
     pub fn url_of(&self, sequence: i64) -> String {
         format!("{}/{}.osc.gz", self.base, path_of(sequence))
     }
 
-    /// The newest state.
+    /// Fetches the newest state.
     ///
     /// # Errors
     ///
@@ -93,7 +93,8 @@ impl<'s> Server<'s> {
         })
     }
 
-    /// The state of a sequence number; `None` if the server has none, or has one that is cut short and stays so.
+    /// Returns the state with a sequence number. Returns `None` if the server does not have it, or if its file is still
+    /// truncated after some attempts.
     ///
     /// # Errors
     ///
@@ -112,7 +113,7 @@ impl<'s> Server<'s> {
                 if let Some(cache) = &self.cache {
                     cache.put(&name, state.to_text().as_bytes())?;
                 }
-                // Some servers had copied a state to a wrong number.
+                // Some servers have stored a copy of another state under this number.
                 Ok(Some(State { sequence, ..state }))
             }
             Err(Fault::Missing | Fault::Incomplete(_)) => Ok(None),
@@ -120,9 +121,9 @@ impl<'s> Server<'s> {
         }
     }
 
-    /// The time of a sequence number. A server may publish a change file before its state; if there is no state for the
-    /// number, the result is the time of the nearest number before it that has one and is near. `None` if there is
-    /// none.
+    /// Returns the time of the state with a sequence number. If the state is missing, because a server may publish a
+    /// change file before its state, returns the time of one of the few states before. Returns `None` if these are
+    /// missing, too.
     ///
     /// # Errors
     ///
@@ -141,7 +142,7 @@ impl<'s> Server<'s> {
         let read = |bytes: &mut Vec<u8>| {
             let bytes = bytes.as_slice();
             let text = String::from_utf8_lossy(bytes);
-            // The number may be cut short, unless the file stays as it is.
+            // A number at the end of the file may be truncated, unless a second attempt yields the same bytes.
             let is_open = text.lines().last().is_some_and(|line| {
                 line.trim_start().starts_with("sequenceNumber") && !text.ends_with(['\n', '\r'])
             });
@@ -164,8 +165,8 @@ impl<'s> Server<'s> {
             .1)
     }
 
-    /// A file, and the result of `check` for its bytes. A file that `check` refuses is fetched again after a pause: a
-    /// server may be writing it.
+    /// Fetches a file. Returns the file and the result of `check`. A file that `check` reports as incomplete is fetched
+    /// again after a pause, because the server may be writing it.
     fn fetch_complete<B: Body, T>(
         &self,
         url: &str,
@@ -192,13 +193,13 @@ impl<'s> Server<'s> {
         }
     }
 
-    /// The change file of a sequence number; `None` if the server has none. It is kept in a temporary file in a
-    /// directory.
+    /// Returns the change file with a sequence number, from the cache or fetched to a temporary file in `directory`.
+    /// Returns `None` if the server does not have the file.
     ///
     /// # Errors
     ///
-    /// The server cannot be reached or refuses access, the file is longer than `limit` bytes, or it is damaged or
-    /// incomplete, and stays so for some attempts.
+    /// The server cannot be reached or refuses access, the file is larger than `limit` bytes, or the file is still
+    /// damaged or incomplete after some attempts.
     pub fn changes(
         &self,
         sequence: i64,
@@ -243,14 +244,14 @@ impl<'s> Server<'s> {
     }
 }
 
-/// The state in a file of the cache, if it is one.
+/// Returns the state in a file of the cache, or `None` if the file is not a state file.
 fn read_state(file: File) -> Option<State> {
     let mut bytes = Vec::new();
     file.take(STATE_LEN).read_to_end(&mut bytes).ok()?;
     State::parse(&String::from_utf8_lossy(&bytes))
 }
 
-/// Whether two URLs are those of the same server. A path is the URL of a directory of this machine.
+/// Whether two URLs refer to the same server. A path and the `file://` URL of the path are equivalent.
 pub fn is_same_server(one: &str, other: &str) -> bool {
     let plain = |url: &str| {
         let url = url.trim_end_matches('/');
@@ -292,7 +293,7 @@ mod tests {
         let fetcher = Fetcher::new(&LocalFiles, &pause, Duration::ZERO);
         let server = Server::new(&base, fetcher, None);
         assert_eq!(server.newest().unwrap(), whole);
-        // A number at the end of a file is read twice.
+        // A file that ends with a number is read twice.
         let turned =
             |number| format!("timestamp=1970-01-01T00\\:00\\:00Z\nsequenceNumber={number}");
         let whole = State {
@@ -358,10 +359,10 @@ mod tests {
         let server = Server::new(&base, fetcher, Some(cache));
         assert_eq!(server.newest().unwrap(), state(1003));
         put("000/001/000.state.txt", b"sequenceNumber=1000\n");
-        // A state that stays cut short is as one that is missing.
+        // A state that remains truncated is treated as missing.
         assert_eq!(server.state(1000).unwrap(), None);
         for _ in 0..2 {
-            // The second time, both come from the cache.
+            // In the second iteration, both files come from the cache.
             assert_eq!(server.state(1001).unwrap(), Some(state(1001)));
             let mut changes = server.changes(1001, 1000, directory.path());
             let changes = changes.as_mut().unwrap().as_mut().unwrap();

@@ -1,11 +1,11 @@
-//! States of a replication server, and the paths of its files.
+//! The states of a replication server, and the paths of its files.
 
 use crate::osm::{format_timestamp, parse_timestamp};
 
-/// The largest sequence number of a server: the paths of its files have nine digits.
+/// The largest possible sequence number, because the paths of files have nine digits.
 pub const LAST_SEQUENCE: i64 = 999_999_999;
 
-/// A state of a replication server: data up to `timestamp` is in the change files up to `sequence`.
+/// A state of a replication server. All changes up to `timestamp` are in the change files up to `sequence`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
     /// The sequence number of the change file.
@@ -15,8 +15,8 @@ pub struct State {
 }
 
 impl State {
-    /// Reads a state file. `None` if the sequence number or the time is missing, as in a file that was cut short, or if
-    /// the number is larger than `LAST_SEQUENCE`.
+    /// Parses a state file. Returns `None` if the sequence number or the time is missing, as in a truncated file, or if
+    /// the sequence number is larger than `LAST_SEQUENCE`.
     pub fn parse(text: &str) -> Option<Self> {
         let (sequence, timestamp) = numbers(text);
         Some(Self {
@@ -25,15 +25,15 @@ impl State {
         })
     }
 
-    /// The text of a state file.
+    /// Returns the content of a state file.
     pub fn to_text(&self) -> String {
         let time = format_timestamp(self.timestamp).replace(':', "\\:");
         format!("sequenceNumber={}\ntimestamp={time}\n", self.sequence)
     }
 }
 
-/// The sequence number and the time in a state file. Each is `None` if it is missing, or if it is negative because its
-/// writer had no state. State files are Java properties, which escape the colons in the time.
+/// Returns the sequence number and the time in a state file. Each is `None` if it is missing or negative, see
+/// [`known`]. State files are Java properties, which escape the colons in the time.
 pub(crate) fn numbers(text: &str) -> (Option<i64>, Option<i64>) {
     let value = |key: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once('='));
@@ -45,12 +45,14 @@ pub(crate) fn numbers(text: &str) -> (Option<i64>, Option<i64>) {
     (known(sequence), known(timestamp))
 }
 
-/// A sequence number or a time; `None` if it is negative, because some writers put -1 for an unknown value.
+/// Returns a sequence number or a time, or `None` if it is negative, because some programs write -1 for an unknown
+/// value.
 pub(crate) fn known(number: Option<i64>) -> Option<i64> {
     number.filter(|number| *number >= 0)
 }
 
-/// The path of the files of a sequence number below the URL of a server, without their suffix: `004/711/042`.
+/// Returns the path of the files with a sequence number relative to the URL of the server, without suffix, as in
+/// `004/711/042`.
 ///
 /// # Examples
 ///

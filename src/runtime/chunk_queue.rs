@@ -1,8 +1,7 @@
-//! Jobs whose results are many chunks, which are taken in the order of the jobs.
+//! Runs jobs that each result in many chunks. The chunks are consumed in the order of the jobs.
 //!
-//! The chunks of a job wait in a channel of bounded size, so that memory does not depend on their number. Threads take
-//! the jobs in order, and the queue drains the first job whose chunks are not all taken, so that no thread waits for
-//! ever.
+//! The chunks of a job wait in a bounded channel, so that memory does not depend on their number. Threads start the
+//! jobs in order, and the queue always drains the first unfinished job, so that no thread waits forever.
 
 use super::JobQueue;
 use crate::error::{Error, Result};
@@ -10,30 +9,31 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The number of chunks of a job that may wait until the jobs before it are drained.
+/// The maximum number of chunks of a job that wait while the jobs before it are drained.
 const MAX_CHUNKS: usize = 4;
 
-/// The chunks of a job, on their way to the thread that takes them.
+/// The sending half of the channel for the chunks of a job.
 pub(crate) struct ChunkSender<C>(Sender<Result<C>>);
 
 impl<C> ChunkSender<C> {
-    /// Sends a chunk. Waits while too many chunks wait. Fails if the command has failed.
+    /// Sends a chunk. Blocks while the channel is full. Fails if the command has failed.
     pub(crate) fn send(&self, chunk: C) -> Result<()> {
         let sent = self.0.send(Ok(chunk));
         sent.map_err(|_| Error::Internal("the command has failed".into()))
     }
 }
 
-/// A queue of jobs, the threads that do them, and the chunks that are not taken yet.
+/// A queue of jobs, the threads that run them, and the chunks that have not been consumed.
 pub(crate) struct ChunkQueue<J, C> {
-    /// Dropped before `queue`, so that threads that wait for room in a channel go on and end.
+    /// The channels of the jobs that are not drained. Dropped before `queue`, so that threads that wait for a full
+    /// channel go on and end.
     waiting: VecDeque<Receiver<Result<C>>>,
     queue: JobQueue<(J, ChunkSender<C>)>,
 }
 
 impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
-    /// Starts threads that call `work` with the jobs. `init` creates the scratch value of a thread. An error or a panic
-    /// of `work` is passed on as the last chunk of its job; the thread then gets a new scratch value.
+    /// Starts threads that call `work` with each job. `init` creates the scratch value of a thread. An error or a panic
+    /// in `work` is sent as the last chunk of its job. The thread then creates a new scratch value.
     pub(crate) fn start<S>(
         name: &'static str,
         threads: usize,
@@ -43,8 +43,8 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         Self::start_with_flush(name, threads, init, work, |_| ())
     }
 
-    /// Starts threads as [`start`](Self::start) does. They call `flush` after each job, when all of its chunks were
-    /// sent.
+    /// Starts threads as [`start`](Self::start) does. The threads also call `flush` after each job, when all chunks of
+    /// the job have been sent.
     pub(crate) fn start_with_flush<S>(
         name: &'static str,
         threads: usize,
@@ -72,12 +72,12 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         })
     }
 
-    /// Adds a job. Meanwhile, passes chunks that are ready to `take`.
+    /// Adds a job. Calls `take` with each chunk that is ready, and waits for chunks while the queue is full.
     pub(crate) fn push(&mut self, job: J, mut take: impl FnMut(C) -> Result<()>) -> Result<()> {
         let (sender, chunks) = bounded(MAX_CHUNKS);
         self.waiting.push_back(chunks);
         let mut job = (job, ChunkSender(sender));
-        // If the queue is full, it holds jobs before this one, and there are chunks to wait for.
+        // If the queue is full, it contains earlier jobs, which have chunks to wait for.
         while let Some(back) = self.queue.try_send(job)? {
             job = back;
             self.take_next(&mut take)?;
@@ -85,7 +85,7 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         self.take_ready(&mut take)
     }
 
-    /// Waits for all chunks of all jobs, and passes them to `take`.
+    /// Waits for all chunks of all jobs, and calls `take` with each chunk.
     pub(crate) fn drain(&mut self, mut take: impl FnMut(C) -> Result<()>) -> Result<()> {
         while !self.waiting.is_empty() {
             self.take_next(&mut take)?;
@@ -93,12 +93,12 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         Ok(())
     }
 
-    /// Waits for the next chunk of the first job that is not drained.
+    /// Waits for the next chunk of the first job that is not drained, and calls `take` with the chunk.
     fn take_next(&mut self, take: &mut impl FnMut(C) -> Result<()>) -> Result<()> {
         let next = self.waiting.front().map(Receiver::recv);
         match next {
             Some(Ok(chunk)) => take(chunk?),
-            // The job has no further chunk.
+            // The job has no more chunks.
             Some(Err(_)) => {
                 self.waiting.pop_front();
                 Ok(())
@@ -107,7 +107,7 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         }
     }
 
-    /// Takes the chunks that are ready, without waiting.
+    /// Calls `take` with each chunk that is ready, without waiting.
     fn take_ready(&mut self, take: &mut impl FnMut(C) -> Result<()>) -> Result<()> {
         loop {
             let next = self.waiting.front().map(Receiver::try_recv);

@@ -7,22 +7,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::available_parallelism;
 
-/// The method of reading and writing files. The content of an output does not depend on it.
+/// The method of reading and writing files. The content of outputs does not depend on the method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum IoMode {
     /// [`IoMode::Parallel`] for a single large output file, otherwise [`IoMode::Buffered`].
     #[default]
     Auto,
-    /// Through the page cache, in the thread that produces the bytes.
+    /// Writes through the page cache, in the thread that produces the bytes.
     Buffered,
-    /// Through the page cache, in a small pool of threads. A stream, and each of several outputs of one command, is
-    /// written as by [`IoMode::Buffered`].
+    /// Writes through the page cache, in a small pool of threads. Streams, and the outputs of a command with several
+    /// outputs, are written as in [`IoMode::Buffered`].
     Parallel,
-    /// Reads and writes bypass the page cache (`O_DIRECT`). If the file system refuses that, a warning is issued and
-    /// the page cache is used.
+    /// Reads and writes bypass the page cache (`O_DIRECT`). If the file system does not support `O_DIRECT`, a warning
+    /// is issued and the page cache is used.
     Direct,
-    /// Writes use io_uring. If the system refuses that, a warning is issued and [`IoMode::Parallel`] is used.
+    /// Writes use io_uring. If the system does not permit io_uring, a warning is issued and [`IoMode::Parallel`] is
+    /// used.
     IoUring,
 }
 
@@ -41,7 +42,7 @@ pub enum InputFormat {
     Osc,
     /// OPL.
     Opl,
-    /// o5m or o5c, which the first bytes tell apart.
+    /// o5m or o5c, which are distinguished by their first bytes.
     O5m,
 }
 
@@ -49,15 +50,15 @@ pub enum InputFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Disorder {
-    /// The command gives the right result all the same.
+    /// The command handles disorder and produces the correct result.
     #[default]
     Accept,
-    /// The command fails if it notices the disorder in the data that it reads anyway.
+    /// The command fails if it detects disorder in the data that it reads anyway.
     Refuse,
-    /// As [`Disorder::Accept`]; where several inputs are merged, the observer gets a notice about each that is not in
-    /// order.
+    /// The command handles disorder as with [`Disorder::Accept`]. If it merges several inputs, the observer also
+    /// receives a notice about each input that is not in order.
     Tell {
-        /// Whether there is a notice about inputs with several versions of an object, too.
+        /// Whether the observer also receives notices about inputs with several versions of an object.
         versions: bool,
     },
 }
@@ -72,9 +73,9 @@ pub struct Context {
     pub io: IoMode,
     /// The format of the inputs.
     pub input_format: InputFormat,
-    /// Whether the inputs in text formats are history files, whatever their content.
+    /// Whether inputs in text formats are treated as history files, whatever their content.
     pub input_is_history: bool,
-    /// The treatment of inputs that are not in canonical order, or that are history files. It concerns the commands for
+    /// The treatment of inputs that are not in canonical order or that are history files. Applies to the commands for
     /// which osmium needs ordered or current data.
     pub disorder: Disorder,
     /// The receiver of messages and progress.
@@ -84,12 +85,12 @@ pub struct Context {
     pub(crate) cancellation: Cancellation,
 }
 
-/// The flag by which the caller ends the work. Clones share the flag.
+/// The flag that cancels the commands of a context. Clones share the flag.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cancellation(Arc<AtomicBool>);
 
 impl Cancellation {
-    /// Fails if the work was cancelled.
+    /// Fails if the work has been cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         if self.0.load(Ordering::Relaxed) {
             Err(Error::Cancelled)
@@ -108,14 +109,14 @@ impl std::fmt::Debug for Context {
 }
 
 impl Default for Context {
-    /// A context with one worker thread per core and an observer that does nothing.
+    /// Creates a context with one worker thread per core and an observer that does nothing.
     fn default() -> Self {
         Self::new(0)
     }
 }
 
 impl Context {
-    /// A context with `jobs` worker threads; 0 means one per core.
+    /// Creates a context with `jobs` worker threads; 0 means one per core.
     pub fn new(jobs: usize) -> Self {
         let cores = || available_parallelism().map_or(1, usize::from);
         Self {
@@ -130,15 +131,15 @@ impl Context {
         }
     }
 
-    /// The same context with another receiver of messages and progress.
+    /// Returns the context with another receiver of messages and progress.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer, ..self }
     }
 
-    /// Ends the commands that run in this context, or in a clone of it, as Ctrl-C ends the program: they fail with
-    /// [`Error::Cancelled`] after the blobs that are being worked on, and leave no output. A context that was cancelled
-    /// stays so. May be called from any thread.
+    /// Cancels the commands that run in this context or a clone of it, as Ctrl-C does in the program. The commands
+    /// finish the blobs in flight, fail with [`Error::Cancelled`], and leave no output. A cancelled context remains
+    /// cancelled. May be called from any thread.
     ///
     /// ```
     /// use pbfhogg::{Context, ElementReader, ErrorKind};
@@ -155,8 +156,8 @@ impl Context {
         self.cancellation.0.store(true, Ordering::Relaxed);
     }
 
-    /// The maximum number of bytes of blobs in flight (read, decoded or waiting to be written): 8 MiB plus 4 MiB for
-    /// each job, for at most 1024 jobs.
+    /// Returns the maximum number of bytes of blobs in flight (read, decoded or waiting to be written). It is 8 MiB,
+    /// plus 4 MiB for each of at most 1024 jobs.
     pub const fn byte_budget(&self) -> u64 {
         (8 + 4 * if self.jobs > 1024 {
             1024

@@ -1,10 +1,10 @@
-//! A bounded queue of jobs, and the threads that do them.
+//! A bounded queue of jobs, and the threads that run them.
 
 use crate::error::{Error, Result};
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::thread::{Builder, JoinHandle};
 
-/// A queue of jobs and its threads, which end when the queue is dropped and all jobs are done.
+/// A queue of jobs and its threads. The threads end when the queue has been dropped and all jobs are done.
 pub(crate) struct JobQueue<J> {
     name: &'static str,
     queue: Option<Sender<J>>,
@@ -12,8 +12,8 @@ pub(crate) struct JobQueue<J> {
 }
 
 impl<J: Send + 'static> JobQueue<J> {
-    /// Starts threads that call `work` with the jobs of the queue. The queue holds a job for each thread. If the system
-    /// refuses some of the threads, the others do the work.
+    /// Starts threads that call `work` with the receiver of the jobs. The capacity of the queue is one job per thread.
+    /// If the system refuses some threads, the others do the work.
     pub(crate) fn start(
         name: &'static str,
         threads: usize,
@@ -39,13 +39,13 @@ impl<J: Send + 'static> JobQueue<J> {
         Ok(started)
     }
 
-    /// Adds a job. Waits while the queue is full.
+    /// Adds a job. Blocks while the queue is full.
     pub(crate) fn send(&self, job: J) -> Result<()> {
         let queue = self.queue.as_ref().ok_or_else(|| self.stopped())?;
         queue.send(job).map_err(|_| self.stopped())
     }
 
-    /// Adds a job, or gives it back if the queue is full.
+    /// Adds a job, or returns it if the queue is full.
     pub(crate) fn try_send(&self, job: J) -> Result<Option<J>> {
         let queue = self.queue.as_ref().ok_or_else(|| self.stopped())?;
         match queue.try_send(job) {

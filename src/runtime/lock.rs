@@ -1,13 +1,13 @@
-//! Locks of values that stay usable if a thread panics while it holds one.
+//! Functions for mutexes that remain usable if a thread panics while it holds the lock.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a value.
+/// Locks a mutex, even if it is poisoned.
 pub(crate) fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The value itself, after all other threads have ended.
+/// Returns the value of a mutex that no other thread uses any more, even if it is poisoned.
 pub(crate) fn unlocked<T>(value: Mutex<T>) -> T {
     value.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The runtime of every command: context, progress, statistics, and the ordered parallel phase.
+//! The runtime of all commands: context, progress, statistics, and the ordered parallel phase.
 
 mod chunk_queue;
 mod context;

@@ -1,13 +1,14 @@
 //! Observers, which receive the messages and the progress of a command.
 
-/// Receives the messages and the progress of a command. By default every method does nothing.
+/// Receives the messages and the progress of a command. By default, messages and progress are ignored.
 pub trait Observer: Send + Sync {
-    /// Receives a line of the command's own report, which is printed even if messages are not.
+    /// Receives a line of the command's report, which is printed even if messages are not.
     fn notice(&self, _line: &str) {}
     /// Receives a problem that does not stop the command.
     fn warn(&self, _message: &str) {}
-    /// Receives a problem, as [`warn`](Self::warn) does, and the way out for a user of the program, in terms of its
-    /// options. The advice is a further clause of the message, or a remark in parentheses. By default it is left out.
+    /// Receives a problem, as [`warn`](Self::warn) does, with advice for users of the program, in terms of its options.
+    /// The advice continues the message, as a further clause or a remark in parentheses. By default, calls
+    /// [`warn`](Self::warn) without the advice.
     fn warn_with_advice(&self, message: &str, _advice: &str) {
         self.warn(message);
     }
@@ -17,9 +18,10 @@ pub trait Observer: Send + Sync {
     fn debug(&self, _message: &str) {}
     /// Called when the command is going to run `more` phases in addition to those announced before.
     fn phases_expected(&self, _more: u64) {}
-    /// Called when a phase begins. `total_bytes` is the number of bytes of input that it processes, 0 if unknown.
+    /// Called when a phase begins. `total_bytes` is the number of bytes of input that the phase processes, 0 if
+    /// unknown.
     fn phase_started(&self, _name: &'static str, _total_bytes: u64) {}
-    /// Called after the start of a phase whose progress is a number of rows rather than of bytes.
+    /// Called after the start of a phase that reports its progress in rows, not in bytes.
     fn counts_rows(&self) {}
     /// Called when the current phase has processed `bytes` more bytes of input.
     fn advanced(&self, _bytes: u64) {}
@@ -35,7 +37,8 @@ pub struct NoObserver;
 
 impl Observer for NoObserver {}
 
-/// A number of bytes with a decimal unit and one decimal: `541.0 MB`. Below 1000 bytes: `12 B`.
+/// Formats a number of bytes with a decimal unit and one decimal, like `541.0 MB`. A number below 1000 has no decimals,
+/// like `12 B`.
 pub fn human_bytes(value: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
     if value < 1000 {

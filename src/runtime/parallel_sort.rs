@@ -1,14 +1,15 @@
-//! Sorting in memory on every core.
+//! Sorts in memory on several threads.
 
 use super::Context;
 use rayon::slice::ParallelSliceMut;
 use std::cmp::Ordering;
 
-/// The minimum number of items to sort on several threads: for fewer, starting threads takes longer than it saves.
+/// The minimum number of items to sort on several threads. For fewer items, starting threads costs more time than it
+/// saves.
 const MIN_PARALLEL: usize = 1 << 16;
 
-/// Sorts items on the worker threads of a context. The sort is stable, so that the result does not depend on the number
-/// of threads. It takes up to as much additional memory as the items occupy.
+/// Sorts items on [`Context::jobs`] threads. The sort is stable, so that the result does not depend on the number of
+/// threads. Allocates up to as much additional memory as the items occupy.
 pub(crate) fn sort_by<T: Send>(
     items: &mut [T],
     ctx: &Context,
@@ -22,7 +23,7 @@ pub(crate) fn sort_by<T: Send>(
     });
     match pool {
         Some(Ok(pool)) => pool.install(|| items.par_sort_by(&compare)),
-        // The calling thread sorts few items, and all items if the system refuses to start threads.
+        // The calling thread sorts the items itself if they are few or if the system refuses to start threads.
         Some(Err(_)) | None => items.sort_by(compare),
     }
 }

@@ -1,17 +1,17 @@
-//! A parallel phase over parts of input files, with progress and a limit of memory.
+//! A parallel phase over parts of input files, with progress and a memory limit.
 
 use super::{Context, parallel_classify_phase};
 use crate::error::Result;
 
-/// A part of the input that one worker processes at a time: a blob, or several blobs that belong together.
+/// A part of the input that one worker processes at a time, such as a blob or several blobs that belong together.
 pub(crate) trait WorkItem: Send {
-    /// Whether progress counts rows, and [`input_bytes`](Self::input_bytes) is a number of rows.
+    /// Whether the unit of progress is rows, so that [`input_bytes`](Self::input_bytes) returns a number of rows.
     const COUNTS_ROWS: bool = false;
 
-    /// The number of bytes of input in the item, the unit of progress.
+    /// Returns the number of bytes of input in the item, by which progress is measured.
     fn input_bytes(&self) -> u64;
 
-    /// The number of bytes of memory that the item occupies from its claim until its result is merged.
+    /// Returns the number of bytes of memory that the item occupies from its claim until its result is merged.
     fn held_bytes(&self) -> u64 {
         self.input_bytes()
     }
@@ -26,7 +26,7 @@ pub(crate) struct Pass<'c> {
 }
 
 impl<'c> Pass<'c> {
-    /// A phase that progress and statistics show as `name`. Its budget is [`Context::byte_budget`].
+    /// Creates a phase, which progress and statistics show as `name`. Its budget is [`Context::byte_budget`].
     pub(crate) fn new(name: &'static str, ctx: &'c Context) -> Self {
         Self {
             name,
@@ -36,13 +36,13 @@ impl<'c> Pass<'c> {
         }
     }
 
-    /// Sets the maximum number of bytes of memory of all items in flight.
+    /// Sets the maximum total memory of all items in flight, in bytes.
     pub(crate) const fn with_budget(self, budget: u64) -> Self {
         Self { budget, ..self }
     }
 
-    /// Sets the number of bytes of memory that the work on an item takes for each of the item's
-    /// [`held_bytes`](WorkItem::held_bytes); 1 by default.
+    /// Sets the factor by which an item's [`held_bytes`](WorkItem::held_bytes) are multiplied for the memory that the
+    /// work on the item uses; 1 by default.
     pub(crate) const fn holding(self, memory_factor: u64) -> Self {
         Self {
             memory_factor,
@@ -50,7 +50,7 @@ impl<'c> Pass<'c> {
         }
     }
 
-    /// Runs `work` over the items on [`Context::jobs`] threads and passes the results to `merge` in the order of the
+    /// Runs `work` over the items on [`Context::jobs`] threads. Calls `merge` with each result, in the order of the
     /// items. `init` creates the scratch value of a worker. The first error in item order ends the phase and is
     /// returned.
     pub(crate) fn run<T: WorkItem, S, R: Send>(
@@ -65,7 +65,7 @@ impl<'c> Pass<'c> {
     }
 
     /// Runs `work` over the items of an iterator, as [`run`](Self::run) does. `total_bytes` is the estimated sum of the
-    /// items' [`input_bytes`](WorkItem::input_bytes), against which progress is shown; 0 if unknown.
+    /// items' [`input_bytes`](WorkItem::input_bytes), which is the total for progress; 0 if unknown.
     pub(crate) fn run_stream<T: WorkItem, S, R: Send>(
         self,
         total_bytes: u64,

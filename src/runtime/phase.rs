@@ -1,4 +1,4 @@
-//! The ordered parallel phase: workers claim items in order, and results are merged in order.
+//! The ordered parallel phase. Workers claim items in order, and results are merged in order.
 
 use super::threads::{Condvar, Mutex, MutexGuard, Scope, ScopedJoinHandle, scope, spawn_in};
 use crate::error::{Error, Result};
@@ -7,16 +7,16 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
-/// Runs `work` over the items of `source` on `jobs` threads and passes the results, in the order of the items, to
-/// `merge` on the calling thread.
+/// Runs `work` over the items of `source` on `jobs` threads. Calls `merge` with each result on the calling thread, in
+/// the order of the items.
 ///
-/// - `cost` returns the number of bytes that an item holds from its claim until its result is merged. Claims wait while
-///   `budget` bytes or more are held, so that memory does not grow with the number of items. A `budget` of 0 counts as
-///   1.
+/// - `cost` must return the number of bytes that an item holds from its claim until its result is merged. Workers wait
+///   to claim items while `budget` bytes or more are held, so that memory does not grow with the number of items. A
+///   `budget` of 0 counts as 1.
 /// - `init` creates the scratch value of a worker (buffers, readers, compressors) before the worker's first item.
 /// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
-///   all items before it are merged. A panic in `source`, `cost`, `init` or `work` is an error, too. A panic in `merge`
-///   is passed on when the threads have ended.
+///   all items before the error are merged. A panic in `source`, `cost`, `init` or `work` is an error, too. A panic in
+///   `merge` is resumed when the threads have ended.
 pub fn parallel_classify_phase<T, S, R>(
     jobs: usize,
     budget: u64,
@@ -51,7 +51,7 @@ where
     })
 }
 
-/// Runs `run` and turns a panic into an error.
+/// Calls `run` and turns a panic into an error.
 fn caught<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(internal(&*panic)))
 }
@@ -63,9 +63,9 @@ fn internal(panic: &(dyn Any + Send)) -> Error {
 }
 
 /// The threads of a phase. Dropping this value stops the queue and joins the threads, however the phase ends. The scope
-/// alone would wait until the closures of the threads return, not until the threads end.
+/// alone would wait only until the closures of the threads return, not until the threads end.
 ///
-/// It has no type parameters, so that the code that starts threads is compiled once and not for every phase.
+/// The type has no type parameters, so that the code that starts threads is compiled once and not for every phase.
 struct Workers<'scope, 'q> {
     threads: Vec<ScopedJoinHandle<'scope, ()>>,
     stop: &'q dyn Fn(),
@@ -102,20 +102,21 @@ impl Drop for Workers<'_, '_> {
     fn drop(&mut self) {
         (self.stop)();
         for thread in self.threads.drain(..) {
-            // Panics of `work` were caught and became errors already.
+            // Panics in `work` have already been caught and turned into errors.
             let _ = thread.join();
         }
     }
 }
 
-/// The source of the items, and the items that were claimed and not yet merged.
+/// The source of the items, and the items that have been claimed but not merged.
 struct State<I, R> {
     source: Option<I>,
-    /// The claimed items in order: for each the number of bytes it holds, and its result once it is available.
+    /// The claimed items in order. Each slot has the number of bytes that the item holds, and the result once it is
+    /// available.
     slots: VecDeque<(u64, Option<Result<R>>)>,
-    /// Index of the item in the first slot.
+    /// The index of the item in the first slot.
     front: u64,
-    /// The number of bytes that the claimed items hold whose results are not merged yet.
+    /// The total number of bytes of the items that have been claimed but not merged.
     held: u64,
     stopped: bool,
 }
@@ -146,9 +147,9 @@ where
         }
     }
 
-    /// Claims the next item and returns it with its index, after a wait while the budget is used up; `None` when no
-    /// item is left or the phase has stopped. An error of the source is claimed like an item, so that it has a
-    /// position in the order.
+    /// Claims the next item and returns it with its index. Waits while the budget is exhausted. Returns `None` if no
+    /// item is left or the phase has stopped. An error of the source is claimed like an item, so that it has a position
+    /// in the order.
     fn claim(&self, cost: &impl Fn(&T) -> u64) -> Option<(u64, Result<T>)> {
         let mut state = self.lock();
         while !state.stopped && state.held >= self.budget {
@@ -190,8 +191,8 @@ where
         }
     }
 
-    /// Waits for the result of the first item that is not merged, and returns it with the bytes that the item holds;
-    /// `None` when all items are merged.
+    /// Waits for the result of the first item that is not merged. Returns the number of bytes that the item holds, and
+    /// the result. Returns `None` if all items are merged.
     fn next_result(&self) -> Option<(u64, Result<R>)> {
         let mut state = self.lock();
         loop {

@@ -1,4 +1,4 @@
-//! Tests of the parallel phase: order, errors, budget, and random schedules of its threads.
+//! Tests the order, errors and budget of the parallel phase, and random schedules of its threads.
 
 mod drawn;
 
@@ -10,7 +10,7 @@ fn failure(index: u64) -> Error {
     Error::Usage(format!("item {index}"))
 }
 
-/// The scratch value of a worker. `alive` counts the values that are not dropped yet.
+/// The scratch value of a worker. Its counter is the number of values that have not been dropped.
 struct Scratch<'a>(&'a AtomicI64);
 
 impl<'a> Scratch<'a> {
@@ -153,8 +153,9 @@ fn a_panic_in_the_source_becomes_an_error() {
     assert_eq!(merged, 5);
 }
 
-/// A scope waits for the closures of its threads, not for the destructors of their thread-local values: the address
-/// sanitizer found the names and results of threads still allocated.
+/// Tests that threads have ended, because a scope waits for the closures of its threads, but not for the destructors of
+/// thread-local values. With a scope alone, the address sanitizer found that names and results of threads were still
+/// allocated.
 #[test]
 fn threads_have_ended_when_the_phase_has() {
     static ENDED: AtomicU64 = AtomicU64::new(0);

@@ -18,7 +18,7 @@ impl Counter {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// The count.
+    /// Returns the count.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -38,9 +38,9 @@ pub struct Stats {
     pub bytes_copied: Counter,
     /// The number of copied bytes for which input and output share blocks on disk.
     pub bytes_shared: Counter,
-    /// Blobs that a pass left out without decoding them.
+    /// Blobs that a pass skipped without decoding them.
     pub blobs_skipped: Counter,
-    /// The number of skipped blobs that this run has not decoded: their contents are known from an index only.
+    /// Skipped blobs that no pass of the run has decoded, so that their contents are known only from an index.
     pub blobs_trusted: Counter,
     /// Blobs that were copied unchanged.
     pub blobs_copied: Counter,
@@ -96,7 +96,7 @@ pub struct StatsReport {
 }
 
 impl Stats {
-    /// Counts a blob that a pass leaves out. `verified` is whether this run has decoded the blob.
+    /// Counts a blob that a pass skips. `verified` states whether the run has decoded the blob.
     pub(crate) fn skip_blob(&self, verified: bool) {
         self.blobs_skipped.add(1);
         if !verified {
@@ -108,7 +108,7 @@ impl Stats {
         lock(&self.phases)
     }
 
-    /// A snapshot of the counters, and of the phases that have ended.
+    /// Returns a snapshot of the counters and of the phases that have ended.
     pub fn report(&self) -> StatsReport {
         StatsReport {
             phases: self.phases().clone(),
@@ -128,7 +128,7 @@ impl Stats {
     }
 }
 
-/// A running phase. It ends, and its times are recorded, when it is dropped.
+/// A running phase. Dropping this value ends the phase and records its times.
 pub struct Phase {
     name: &'static str,
     started: Instant,

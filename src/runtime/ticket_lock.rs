@@ -1,12 +1,12 @@
-//! A lock that workers get in the order of their items, for a small part of the work of a parallel phase.
+//! A lock that workers acquire in the order of their items, for a small part of the work in a parallel phase.
 
 use super::lock::lock;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A value that workers change one after the other, in the order of their items.
 ///
-/// The items are numbered from 0 without gaps, and workers claim them in this order. The next item in turn is therefore
-/// always claimed, and no worker waits for ever.
+/// The items are numbered from 0 without gaps, and workers claim them in this order. Therefore, the next item has been
+/// claimed by a worker whenever another one waits, and no worker waits forever.
 #[derive(Debug)]
 pub(crate) struct TicketLock<T> {
     state: Mutex<State<T>>,
@@ -15,7 +15,7 @@ pub(crate) struct TicketLock<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    /// The number of the item whose turn it is.
+    /// The number of the item that has its turn.
     next: u64,
     /// The lowest number of an item that failed before its turn.
     failed: Option<u64>,
@@ -35,7 +35,8 @@ impl<T> TicketLock<T> {
         }
     }
 
-    /// The turn of an item. If it is dropped without being taken, the later items get no turn.
+    /// Returns the turn of an item. If the turn is dropped before it is taken, the item has failed, and later items get
+    /// no turn.
     pub(crate) const fn turn(&self, number: u64) -> Turn<'_, T> {
         Turn {
             lock: self,
@@ -44,7 +45,7 @@ impl<T> TicketLock<T> {
         }
     }
 
-    /// The value after the last item.
+    /// Returns the value, after the last item.
     pub(crate) fn into_inner(self) -> T {
         let state = self.state.into_inner();
         state.unwrap_or_else(PoisonError::into_inner).value
@@ -64,7 +65,7 @@ pub(crate) struct Turn<'t, T> {
 }
 
 impl<T> Turn<'_, T> {
-    /// Waits for the turn, and changes the value. Returns `None` if an item before this one failed.
+    /// Waits for the turn and calls `change` with the value. Returns `None` if an earlier item has failed.
     pub(crate) fn take<R>(mut self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut state = self.lock.lock();
         while state.next != self.number {
@@ -100,7 +101,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Runs 100 items on four threads, of which `fails` fails. Returns the numbers of those that got their turn.
+    /// Runs 100 items on four threads. The item with the number `fails` fails. Returns the numbers of the items that
+    /// got a turn.
     fn run(fails: Option<u64>) -> Vec<u64> {
         let (turns, claimed) = (TicketLock::new(Vec::new()), AtomicU64::new(0));
         std::thread::scope(|scope| {

@@ -9,7 +9,7 @@ use std::thread::{self, ThreadId};
 /// A way in which a system call fails or transfers too little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The call fails with this error.
+    /// The call fails with the given error.
     Fails(Errno),
     /// A signal interrupts the call before it transfers anything.
     Interrupted,
@@ -21,15 +21,15 @@ pub(crate) enum Fault {
 struct Plan {
     call: Call,
     fault: Fault,
-    /// The first call that has the fault, counted from 1.
+    /// The number of the first call that has the fault, counted from 1.
     nth: u64,
-    /// Whether all later calls have the fault, too.
+    /// Whether all later calls also have the fault.
     lasting: bool,
-    /// The thread whose calls count; `None` for those of all threads.
+    /// The thread to which the plan applies; `None` for all threads.
     thread: Option<ThreadId>,
-    /// The number of calls of this kind so far.
+    /// The number of matching calls so far.
     seen: u64,
-    /// The number of calls that had the fault.
+    /// The number of calls that have had the fault.
     happened: u64,
 }
 
@@ -43,7 +43,7 @@ impl Plan {
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A guard for the exclusive use of the fault plan: tests that own a guard run one at a time. Dropping the guard clears
+/// A guard for the exclusive use of the fault plan. Tests that own a guard run one at a time. Dropping the guard clears
 /// the plan.
 pub(crate) struct Faults {
     _alone: MutexGuard<'static, ()>,
@@ -61,13 +61,14 @@ impl Faults {
         Self { _alone: alone }
     }
 
-    /// Plans that the `nth` system call of kind `call` has `fault`, counted from 1 from now on. [`Fault::Fails`] also
-    /// applies to all later calls of that kind, as a full disk stays full.
+    /// Plans `fault` for the `nth` system call of kind `call`. Calls are counted from 1, beginning now.
+    /// [`Fault::Fails`] also applies to all later calls of that kind, because a full disk stays full.
     pub(crate) fn plan(&self, call: Call, nth: u64, fault: Fault) {
         Self::set(call, nth, fault, None);
     }
 
-    /// Plans the same for the calls of this thread only, so that other tests go on meanwhile.
+    /// Plans a fault as [`plan`](Self::plan) does, but only for calls of the current thread, so that other tests can
+    /// run concurrently.
     pub(crate) fn plan_here(&self, call: Call, nth: u64, fault: Fault) {
         Self::set(call, nth, fault, Some(thread::current().id()));
     }
@@ -84,7 +85,7 @@ impl Faults {
         });
     }
 
-    /// Clears the plan. Returns whether any call had the fault.
+    /// Clears the plan. Returns whether any call has had the fault.
     pub(crate) fn end(&self) -> bool {
         plan().take().is_some_and(|plan| plan.happened > 0)
     }
@@ -96,7 +97,7 @@ impl Drop for Faults {
     }
 }
 
-/// Applies the planned fault, if there is one for this call. See [`super::admit`].
+/// Applies the planned fault to a call, if there is one. See [`super::admit`].
 pub(super) fn admit(call: Call, len: usize) -> io::Result<usize> {
     let mut guard = plan();
     let Some(plan) = guard.as_mut().filter(|plan| plan.is_for(call)) else {

@@ -1,8 +1,7 @@
-//! System calls: transfers of bytes, and questions to the system. Interrupted calls are repeated, and tests can make
-//! any of them fail.
+//! System calls that transfer bytes or query the system. Interrupted calls are repeated, and tests can make calls fail.
 //!
-//! `linux` has the calls that only Linux has. `portable` replaces them on other systems: it returns errors of the kind
-//! `Unsupported`, after which callers read and write, and unknown values.
+//! `linux` has the calls that only Linux has. `portable` replaces them on other systems. Its functions return unknown
+//! values, or errors of the kind `Unsupported`, which callers handle by reading and writing.
 
 #[cfg(all(test, unix))]
 pub(crate) mod faults;
@@ -47,8 +46,8 @@ pub(crate) enum Call {
     Exchange,
 }
 
-/// Called for each system call that tests can make fail. Returns the number of bytes that the call may transfer:
-/// `len`, or less if a test has planned a short transfer. Fails if a test has planned an error.
+/// Returns the number of bytes that a system call may transfer. This is `len`, or less if a test has planned a short
+/// transfer. Fails if a test has planned an error. Must be called before each system call that tests can make fail.
 #[inline]
 pub(crate) fn admit(call: Call, len: usize) -> io::Result<usize> {
     #[cfg(all(test, unix))]
@@ -60,7 +59,7 @@ pub(crate) fn admit(call: Call, len: usize) -> io::Result<usize> {
     }
 }
 
-/// Repeats a call as long as a signal interrupts it.
+/// Repeats a call as long as signals interrupt it.
 fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -90,7 +89,7 @@ fn write_once_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_write(file, bytes, offset)
 }
 
-/// Reads at `offset` until `buffer` is full or the file ends. Returns the number of bytes read.
+/// Reads at `offset` until `buffer` is full or the file ends. Returns the number of read bytes.
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -107,7 +106,7 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result
     Ok(done)
 }
 
-/// Fills `buffer` with the bytes at `offset`. Fails if the file ends before.
+/// Fills `buffer` with the bytes at `offset`. Fails if the file ends before `buffer` is full.
 pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
     if read_at(file, buffer, offset)? == buffer.len() {
         Ok(())
@@ -127,8 +126,8 @@ pub(crate) fn write(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     write_by(bytes, |rest, _| file.write(rest))
 }
 
-/// Repeats `call` until all bytes are written. `call` gets the remaining bytes and the number of bytes already written,
-/// and returns the number of bytes that it has written.
+/// Repeats `call` until all bytes are written. The arguments of `call` are the remaining bytes and the number of bytes
+/// already written. `call` must return the number of bytes that it has written.
 fn write_by(bytes: &[u8], mut call: impl FnMut(&[u8], u64) -> io::Result<usize>) -> io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {
@@ -145,19 +144,19 @@ fn write_by(bytes: &[u8], mut call: impl FnMut(&[u8], u64) -> io::Result<usize>)
     Ok(())
 }
 
-/// A range of a source file, and its offset in a target file.
+/// A range in a source file, and its offset in a target file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transfer {
-    /// Offset in the source file.
+    /// The offset in the source file, in bytes.
     pub from: u64,
-    /// Offset in the target file.
+    /// The offset in the target file, in bytes.
     pub to: u64,
-    /// Length in bytes.
+    /// The length in bytes.
     pub len: u64,
 }
 
 impl Transfer {
-    /// The remainder after the first `len` bytes. `len` must not exceed the length of the transfer.
+    /// Returns the transfer without its first `len` bytes. `len` must not exceed the length of the transfer.
     pub(crate) const fn skip(self, len: u64) -> Self {
         Self {
             from: self.from + len,
@@ -166,14 +165,15 @@ impl Transfer {
         }
     }
 
-    /// The first `len` bytes, and the remainder.
+    /// Splits the transfer into its first `len` bytes and the remainder. `len` must not exceed the length of the
+    /// transfer.
     pub(crate) const fn split(self, len: u64) -> (Self, Self) {
         (Self { len, ..self }, self.skip(len))
     }
 }
 
-/// Copies within the kernel (`copy_file_range`). Returns the number of bytes copied, which may be less than
-/// requested; 0 at the end of the source.
+/// Copies within the kernel (`copy_file_range`). Returns the number of copied bytes, which may be less than requested,
+/// and is 0 at the end of the source.
 pub(crate) fn copy_range(source: &File, target: &File, transfer: Transfer) -> io::Result<u64> {
     retry(|| {
         let len = admit(Call::Copy, usize::try_from(transfer.len).unwrap_or(1 << 30))?;
@@ -182,7 +182,7 @@ pub(crate) fn copy_range(source: &File, target: &File, transfer: Transfer) -> io
 }
 
 /// Lets two files share blocks (`FICLONERANGE`). Both offsets and the length must be multiples of the file system's
-/// block size; only a range that ends where the source ends may have any length.
+/// block size, except that a range up to the end of the source may have any length.
 pub(crate) fn clone_range(source: &File, target: &File, transfer: Transfer) -> io::Result<()> {
     retry(|| {
         admit(Call::Clone, 0)?;
@@ -190,14 +190,14 @@ pub(crate) fn clone_range(source: &File, target: &File, transfer: Transfer) -> i
     })
 }
 
-/// Reserves disk space for a file of `len` bytes. The length of the file does not change.
+/// Reserves disk space for a file of `len` bytes. The size of the file does not change.
 pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     admit(Call::Reserve, 0)?;
     platform::reserve(file, len)
 }
 
-/// Exchanges the names of two directories in one step. Fails with [`io::ErrorKind::Unsupported`] where the system or
-/// the file system cannot do that.
+/// Exchanges the names of two directories atomically. Fails with [`io::ErrorKind::Unsupported`] if the system or the
+/// file system cannot do this.
 #[cfg(feature = "parquet")]
 pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     retry(|| {
@@ -224,8 +224,8 @@ pub(crate) fn is_large(bytes: u64) -> bool {
     bytes > memory() / 2
 }
 
-/// Raises the limit of open files of the process to the hard limit, and returns the hard limit. If raising fails,
-/// returns the current limit.
+/// Raises the process's limit of open files to the hard limit and returns the hard limit. If this fails, returns the
+/// current limit.
 #[cfg(unix)]
 pub(crate) fn max_open_files() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -240,13 +240,13 @@ pub(crate) fn max_open_files() -> u64 {
     }
 }
 
-/// The number of files that a process may have open: Windows has no limit that matters.
+/// Returns the maximum number of open files. Windows has no relevant limit.
 #[cfg(windows)]
 pub(crate) const fn max_open_files() -> u64 {
     u64::MAX
 }
 
-/// Processor time of the whole process.
+/// Returns the processor time of the whole process.
 #[cfg(unix)]
 pub(crate) fn cpu_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
@@ -258,7 +258,7 @@ pub(crate) fn cpu_time() -> Duration {
 #[cfg(windows)]
 pub(crate) use platform::cpu_time;
 
-/// A second descriptor of standard output.
+/// Returns a duplicate descriptor of standard output.
 pub(crate) fn standard_output() -> io::Result<File> {
     let stdout = io::stdout();
     #[cfg(unix)]

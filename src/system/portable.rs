@@ -1,4 +1,4 @@
-//! Substitutes for the system calls of Linux on other systems.
+//! Substitutes on other systems for the system calls that only Linux has.
 
 use super::Transfer;
 use std::fs::File;
@@ -9,59 +9,59 @@ fn unsupported<T>() -> io::Result<T> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Fails: the caller reads and writes.
+/// Fails, so that the caller reads and writes instead.
 pub(super) fn copy_range(_: &File, _: &File, _: Transfer, _: usize) -> io::Result<u64> {
     unsupported()
 }
 
-/// Fails: the caller copies.
+/// Fails, so that the caller copies instead.
 pub(super) fn clone_range(_: &File, _: &File, _: Transfer) -> io::Result<()> {
     unsupported()
 }
 
-/// Fails: space is taken as the file grows.
+/// Fails, so that space is allocated as the file grows.
 pub(super) fn reserve(_: &File, _: u64) -> io::Result<()> {
     unsupported()
 }
 
-/// Does nothing: the space is freed with the file.
+/// Does nothing, because the space is freed with the file.
 pub(crate) const fn punch_hole(_: &File, _: u64, _: u64) {}
 
-/// Does nothing: the system decides what stays in its cache.
+/// Does nothing, because the system decides what stays in its cache.
 pub(crate) const fn release(_: &File, _: u64, _: u64) {}
 
-/// No file: the caller creates a hidden temporary file.
+/// Returns `None`, so that the caller creates a hidden temporary file.
 pub(crate) const fn create_unnamed(_: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Fails: no file is without a name.
+/// Fails, because there are no files without a name.
 pub(crate) fn give_name(_: &File, _: &Path) -> io::Result<()> {
     unsupported()
 }
 
-/// Fails: the caller renames one after the other.
+/// Fails, so that the caller renames the directories one after the other.
 #[cfg(feature = "parquet")]
 pub(super) fn exchange(_: &Path, _: &Path) -> io::Result<()> {
     unsupported()
 }
 
-/// Unknown: a directory that cannot be renamed is found when it is.
+/// Returns `false`, because this is unknown. An attempt to rename a mount root fails later.
 pub(crate) const fn is_mount_root(_: &Path) -> bool {
     false
 }
 
-/// Fails: the caller reads through the system's cache.
+/// Fails, so that the caller reads through the system's cache.
 pub(crate) fn open_direct(_: &Path) -> io::Result<File> {
     unsupported()
 }
 
-/// Fails: the caller writes through the system's cache.
+/// Fails, so that the caller writes through the system's cache.
 pub(crate) fn reopen_direct(_: &File) -> io::Result<File> {
     unsupported()
 }
 
-/// The physical memory of the machine, in bytes.
+/// Returns the size in bytes of the machine's physical memory.
 #[cfg(windows)]
 pub(crate) fn memory() -> u64 {
     let mut system = sysinfo::System::new();
@@ -69,7 +69,7 @@ pub(crate) fn memory() -> u64 {
     system.total_memory()
 }
 
-/// Memory in bytes that the process may allocate without swapping.
+/// Returns the number of bytes of memory that the process can allocate without swapping.
 #[cfg(windows)]
 pub(crate) fn available_memory() -> u64 {
     let mut system = sysinfo::System::new();
@@ -77,7 +77,7 @@ pub(crate) fn available_memory() -> u64 {
     system.available_memory()
 }
 
-/// The physical memory of the machine, in bytes; 4 GiB if the system does not tell.
+/// Returns the size in bytes of the machine's physical memory, or 4 GiB if it is unknown.
 #[cfg(unix)]
 pub(crate) fn memory() -> u64 {
     static MEMORY: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
@@ -89,14 +89,14 @@ pub(crate) fn memory() -> u64 {
     })
 }
 
-/// Memory in bytes that the process may allocate without swapping: half of the machine's, because the system does not
-/// tell how much is free.
+/// Returns the number of bytes of memory that the process can allocate without swapping. This is half of the physical
+/// memory, because the amount of free memory is unknown.
 #[cfg(unix)]
 pub(crate) fn available_memory() -> u64 {
     memory() / 2
 }
 
-/// Processor time of the whole process; 0 if the system does not tell.
+/// Returns the processor time of the whole process, or 0 if it is unknown.
 #[cfg(windows)]
 pub(crate) fn cpu_time() -> std::time::Duration {
     use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, get_current_pid};
@@ -111,33 +111,34 @@ pub(crate) fn cpu_time() -> std::time::Duration {
     std::time::Duration::from_millis(milliseconds)
 }
 
-/// Unknown.
+/// Returns `None`, because this is unknown.
 pub(crate) const fn peak_memory() -> Option<u64> {
     None
 }
 
-/// Unknown.
+/// Returns `None`, because this is unknown.
 #[cfg(all(unix, feature = "cli"))]
 pub(crate) const fn ignored_signals() -> Option<u64> {
     None
 }
 
-/// The block size in bytes of the file system that holds a file, which matters for blocks that files share.
+/// Returns the block size in bytes of the file system with a file, which is relevant only for blocks that files share.
 pub(crate) const fn block_len(_: &File) -> u64 {
     4096
 }
 
-/// No: ranges are not cloned.
+/// Returns `false`, because ranges are not cloned.
 pub(crate) const fn shares_blocks(_: &File) -> bool {
     false
 }
 
-/// Free bytes on the file system of `directory` that this process may use; `None` if unknown.
+/// Returns the number of free bytes on the file system of `directory` that this process may use. Returns `None` if it
+/// is unknown.
 pub(crate) fn free_space(directory: &Path) -> Option<u64> {
     #[cfg(unix)]
     {
         let system = rustix::fs::statvfs(directory).ok()?;
-        // Some file systems report zero blocks in all: their free space is unknown.
+        // Some file systems report a total of zero blocks. Their free space is unknown.
         if system.f_blocks == 0 {
             return None;
         }

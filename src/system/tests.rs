@@ -1,4 +1,5 @@
-//! Runs commands that write, while a system call of each kind fails, at many positions in the sequence of calls.
+//! Tests that run commands with outputs while system calls of each kind fail, at many positions in the sequence of
+//! calls.
 
 use super::Call;
 use super::faults::{Fault, Faults};
@@ -144,7 +145,7 @@ impl Bench {
         (result, fs::read(self.output()).unwrap())
     }
 
-    /// The files in the directory of the output other than the output.
+    /// Returns all other files in the directory of the output.
     fn litter(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.output().parent().unwrap()).unwrap();
         entries
@@ -154,7 +155,8 @@ impl Bench {
     }
 }
 
-/// The I/O modes that are tried for a job. Text is written in the same way in all modes, so one mode is enough.
+/// Returns the I/O modes that are tested for a job. Text is written in the same way in all modes, so that one mode is
+/// enough.
 fn modes(job: Job) -> &'static [IoMode] {
     match job {
         Job::CatText | Job::Diff => &[IoMode::Buffered],
@@ -162,8 +164,9 @@ fn modes(job: Job) -> &'static [IoMode] {
     }
 }
 
-/// The positions of the failing call in the sequence of calls: at first every position, then one in `step`. Jobs that
-/// decode every object are slow and make the same calls as the other jobs, so fewer positions are tried.
+/// Returns the positions of the failing call in the sequence of calls. First, these are all positions, then one in
+/// `step`. Jobs that decode every object are slow and make the same calls as other jobs, so that fewer positions are
+/// tested.
 fn places(job: Job) -> impl Iterator<Item = u64> {
     let (all, step) = match job {
         Job::TagsFilter | Job::Extract | Job::Diff => (4, 41),
@@ -191,8 +194,8 @@ fn every_backend_writes_the_same_bytes() {
     drop(faults);
 }
 
-/// Runs each job in each mode with a fault at one position after another, cycling through the faults in `turns`, until
-/// the job makes fewer calls than the position. Calls `check` after each run in which the fault happened.
+/// Runs each job in each mode with a fault at one position after another, until the job has fewer calls. Cycles through
+/// the faults in `turns`. Calls `check` after each run in which the fault has happened.
 fn at_every_place(
     call: Call,
     turns: &[Fault],
@@ -229,7 +232,7 @@ fn a_failing_disk_costs_no_old_file_and_is_named() {
             call,
             &errors.map(Fault::Fails),
             |bench, good, result, output, what| match result {
-                // The file already had its new name when flushing the directory failed.
+                // When flushing the directory failed, the file already had its new name.
                 Err(error) if output == good => assert!(call == Call::Sync, "{what}: {error}"),
                 Err(error) => {
                     let message = error.to_string();
@@ -245,7 +248,7 @@ fn a_failing_disk_costs_no_old_file_and_is_named() {
                     assert!(named && tells_why, "{what}: {message}");
                     assert!(output == OLD, "{what}");
                 }
-                // If the direct read that is tried on opening fails, the page cache is used.
+                // Opening a file tries a direct read. If it fails, the page cache is used.
                 Ok(()) => assert!(call == Call::Read && output == good, "{what}"),
             },
         );

@@ -11,7 +11,7 @@ use crate::pbf::{Compression, InfoFields};
 use anyhow::{Result, anyhow, bail};
 use std::path::Path;
 
-/// A file format, as a file name shows it.
+/// A file format, as determined from a file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormatKind {
     Pbf {
@@ -81,30 +81,30 @@ impl FormatKind {
     }
 }
 
-/// The format that a file name ends with, in upper or lower case; `None` for an unknown ending.
+/// Returns the format that a file name ends with, in upper or lower case; `None` for an unknown ending.
 pub fn kind_of_name(path: &Path) -> Option<FormatKind> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let (_, ending) = name.split_once('.')?;
-    // The name can have dots before the ending: tries the longest possible ending first.
+    // The name can have dots before the ending, so try the longest possible ending first.
     let mut endings = std::iter::successors(Some(ending), |rest| {
         rest.split_once('.').map(|(_, ending)| ending)
     });
     endings.find_map(FormatKind::parse)
 }
 
-/// Whether a name is that of a format of features, which only `export` writes.
+/// Whether a name is that of a feature format, which only `export` writes.
 fn is_exported(name: &str) -> bool {
     matches!(name, "parquet" | "geoparquet" | "wkt")
         || !matches!(name, "txt" | "text") && FeatureFormat::of_name(name).is_some()
 }
 
-/// The format of features that a file name ends with, which only `export` writes.
+/// Returns the feature format that a file name ends with. Only `export` writes these formats.
 pub fn exported_kind(path: &Path) -> Option<String> {
     let ending = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(ending).filter(|ending| is_exported(ending))
 }
 
-/// Whether a file name ends as that of a change file: `.osc` or `.o5c`, alone or with the suffix of a compression.
+/// Whether a file name has the ending of a change file: `.osc` or `.o5c`, alone or followed by a compression suffix.
 pub fn names_changes(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut endings = name.rsplit('.').take(2);
@@ -112,19 +112,19 @@ pub fn names_changes(path: &Path) -> bool {
         || endings.any(|ending| ending.eq_ignore_ascii_case("o5c"))
 }
 
-/// The reason why no output can have this name, if it is the name of a format that can only be read.
+/// Returns an error message if a file name has the ending of a format that can only be read.
 pub fn only_read(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let mut endings = name.rsplit('.').take(2);
     endings.any(is_o5m).then_some(ONLY_READ)
 }
 
-/// Whether a file name ends as that of a history file, such as `.osh.pbf` or `.osh`.
+/// Whether a file name has the ending of a history file, such as `.osh.pbf` or `.osh`.
 pub fn names_history(path: &Path) -> bool {
     kind_of_name(path).is_some_and(FormatKind::is_history)
 }
 
-/// A format with options, such as `opl,add_metadata=false`.
+/// A format and its options, such as `opl,add_metadata=false`.
 #[derive(Debug, Clone, Default)]
 pub struct FormatSpec {
     /// The format; `None` if only options are given.
@@ -134,7 +134,7 @@ pub struct FormatSpec {
 }
 
 impl FormatSpec {
-    /// The format of a change file that is not compressed.
+    /// Returns the format of an uncompressed change file.
     pub fn changes() -> Self {
         Self {
             kind: FormatKind::parse("osc"),
@@ -142,7 +142,7 @@ impl FormatSpec {
         }
     }
 
-    /// OPL that is not compressed.
+    /// Returns uncompressed OPL.
     pub fn opl() -> Self {
         Self {
             kind: FormatKind::parse("opl"),
@@ -150,7 +150,7 @@ impl FormatSpec {
         }
     }
 
-    /// Whether an option is given.
+    /// Whether the option with this name is given.
     pub fn has(&self, name: &str) -> bool {
         self.options.iter().any(|(found, _)| found == name)
     }
@@ -182,7 +182,7 @@ impl FormatSpec {
         Ok(Self { kind, options })
     }
 
-    /// The format of an output of the given kind, with the options for text. Fails if a value is invalid.
+    /// Returns the output format of the given kind, with the options for text formats. Fails if a value is invalid.
     pub fn format(&self, kind: FormatKind) -> Result<Format> {
         let FormatKind::Text {
             format,
@@ -229,7 +229,7 @@ impl FormatSpec {
         Ok(Format::Text(text))
     }
 
-    /// Whether the format is a compressed text.
+    /// Whether the format is a compressed text format.
     pub fn is_compressed(&self) -> bool {
         matches!(self.kind, Some(FormatKind::Text { compression, .. }) if compression != TextCompression::None)
     }
@@ -316,7 +316,7 @@ fn parse_flag(name: &str, value: &str) -> Result<bool> {
     }
 }
 
-/// Parses the metadata to write, such as `version+timestamp`. Returns the fields to leave out.
+/// Parses the metadata fields to write, such as `version+timestamp`. Returns the fields to leave out.
 fn parse_metadata(value: &str) -> Result<InfoFields> {
     let all = [
         ("version", InfoFields::VERSION),
@@ -348,11 +348,11 @@ fn parse_metadata(value: &str) -> Result<InfoFields> {
 #[derive(Debug, Clone, Copy)]
 pub struct InputKind {
     pub format: InputFormat,
-    /// Whether the name of the format is that of history files, such as `osh`.
+    /// Whether the format name is that of history files, such as `osh`.
     pub is_history: bool,
 }
 
-/// Parses the name of an input format. The suffix of a compression, as in `osm.gz`, and options are accepted and have no
+/// Parses the name of an input format. Options and a compression suffix, as in `osm.gz`, are accepted and have no
 /// effect.
 pub(super) fn parse_input_format(text: &str) -> Result<InputKind, String> {
     let name = text.split(',').next().unwrap_or_default();
@@ -383,7 +383,7 @@ const ONLY_READ: &str = "o5m and o5c are read, but not written: write pbf, osm, 
 
 const INPUT_FORMATS: &str = "expected pbf, osm, osc, opl, o5m or o5c";
 
-/// Whether a format, or the ending of a file name, is `o5m` or `o5c`, with or without the suffix of a compression.
+/// Whether a format name or the ending of a file name is `o5m` or `o5c`, with or without a compression suffix.
 fn is_o5m(name: &str) -> bool {
     let (name, ending) = name.split_once('.').unwrap_or((name, ""));
     matches!(name, "o5m" | "o5c") && matches!(ending, "" | "gz" | "bz2" | "zst")

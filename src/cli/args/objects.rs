@@ -1,4 +1,4 @@
-//! Arguments that choose objects by kind, by tags or by id.
+//! Arguments that select objects by kind, by tags or by id.
 
 use crate::cli::complain;
 use crate::cli::conventions::Conventions;
@@ -43,7 +43,7 @@ pub struct KindArgs {
 }
 
 impl KindArgs {
-    /// The kinds that were given; all kinds if none was given.
+    /// Returns the kinds that were given, or all kinds if none were given.
     pub fn set(&self) -> KindSet {
         if self.kinds.is_empty() {
             KindSet::ALL
@@ -85,7 +85,7 @@ fn parse_kind(text: &str) -> Result<KindOrChangeset, String> {
 }
 
 impl ChangesetKindArgs {
-    /// The kinds of objects that were given; all kinds if none was given.
+    /// Returns the kinds of objects that were given, or all kinds if the option is absent.
     pub fn set(&self) -> KindSet {
         let kinds = self.kinds.iter().filter_map(|kind| match kind {
             KindOrChangeset::Object(kind) => Some(*kind),
@@ -98,7 +98,7 @@ impl ChangesetKindArgs {
         }
     }
 
-    /// Whether changesets were given, or nothing was given.
+    /// Whether changesets were given, or the option is absent.
     pub fn has_changesets(&self) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&KindOrChangeset::Changeset)
     }
@@ -117,12 +117,13 @@ pub struct ExpressionArgs {
 }
 
 impl ExpressionArgs {
-    /// The expressions of the command line, as they were given.
+    /// Returns the expressions on the command line, as they were given.
     pub fn texts(&self) -> &[String] {
         &self.expressions
     }
 
-    /// Parses the expressions, those in files first. An error in a file names the file and the line.
+    /// Parses all expressions: first those in files, then those on the command line. An error in a file names the file
+    /// and the line.
     pub fn parse(&self) -> Result<Vec<ObjectExpression>> {
         let parse = if Conventions::current().only_tag_expressions {
             ObjectExpression::parse_tag
@@ -173,7 +174,7 @@ pub struct IdArgs {
 }
 
 impl IdArgs {
-    /// Parses the ids that are arguments, and returns them with the paths of the files that contain further ids.
+    /// Parses the ids on the command line, and returns them with the paths of the files that contain further ids.
     pub fn source(&self) -> Result<IdSource> {
         let mut ids = Vec::new();
         for text in &self.ids {
@@ -187,7 +188,7 @@ impl IdArgs {
         })
     }
 
-    /// Prints ids to standard error if --verbose-ids was given, with a line for each kind that begins with `what`.
+    /// Prints ids to standard error if --verbose-ids was given: one line for each kind, which begins with `what`.
     pub fn print(&self, what: &str, ids: &IdSets) {
         if self.verbose_ids {
             for kind in ObjectKind::ALL {

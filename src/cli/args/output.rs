@@ -27,13 +27,13 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// The options of the output. Fails like [`WriteArgs::output`].
+    /// Returns the options of the output. Fails like [`WriteArgs::output`].
     pub fn options(&self) -> Result<OutputOptions> {
         self.write.output(self.output.as_deref())
     }
 
-    /// The options of an output that is a change file; on standard output it is not compressed without
-    /// --output-format. Fails if the format is another one.
+    /// Returns the options of an output that must be a change file. On standard output, without --output-format, the
+    /// change file is not compressed. Fails if the format is not that of a change file.
     pub fn change_file(&self) -> Result<OutputOptions> {
         let options = self.changes()?;
         match options.format {
@@ -47,7 +47,7 @@ impl OutputArgs {
 }
 
 impl OutputArgs {
-    /// The options of an output, whose format is `by_default` if standard output is written without --output-format.
+    /// Returns the options of an output. On standard output, without --output-format, the format is `by_default`.
     pub fn options_or(&self, by_default: &FormatSpec) -> Result<OutputOptions> {
         let is_file = self.output.as_deref().is_some_and(|path| !is_stdout(path));
         let is_free = !is_file && self.write.output_format.is_none();
@@ -55,7 +55,7 @@ impl OutputArgs {
             .output_as(self.output.as_deref(), is_free.then_some(by_default))
     }
 
-    /// The options of an output of changes: a change file if standard output is written without --output-format.
+    /// Returns the options of an output of changes. On standard output, without --output-format, it is a change file.
     pub fn changes(&self) -> Result<OutputOptions> {
         if Conventions::current().needs_format {
             self.options()
@@ -117,17 +117,18 @@ pub struct WriteArgs {
 }
 
 impl WriteArgs {
-    /// The options of an output to a path on the command line; without one, or with `-`, to standard output. The format
-    /// is that of --output-format, or else the one that the file name ends with; standard output and devices get PBF
-    /// without --output-format.
+    /// Returns the options of an output to a path on the command line. Without a path, or with `-`, the output is
+    /// standard output. The format is that of --output-format, or else the one that the file name ends with. Without
+    /// --output-format, standard output and devices get PBF.
     ///
-    /// Fails if the name does not show the format, if an option of the format has an invalid value, and if the output is
-    /// PBF and standard output is a terminal.
+    /// Fails if the file name does not show the format, if an option of the format has an invalid value, or if the
+    /// output is PBF and standard output is a terminal.
     pub fn output(&self, path: Option<&Path>) -> Result<OutputOptions> {
         self.output_as(path, None)
     }
 
-    /// The options of an output, as [`output`](Self::output) gives them, with `format` in place of --output-format.
+    /// Returns the options of an output like [`output`](Self::output), with `format`, if given, in place of
+    /// --output-format.
     pub fn output_as(
         &self,
         path: Option<&Path>,
@@ -182,8 +183,8 @@ impl WriteArgs {
         Ok(self.options_of(target, format, write))
     }
 
-    /// The options of a PBF output that replaces the file at `path`. Fails if --output-format is another format, and if
-    /// the path is standard input.
+    /// Returns the options of a PBF output that replaces the file at `path`. Fails if --output-format is not PBF, or if
+    /// `path` is `-`.
     pub fn in_place(&self, path: &Path) -> Result<OutputOptions> {
         if path.as_os_str() == "-" {
             bail!("--in-place needs a file to replace, not standard input");
@@ -218,14 +219,15 @@ impl WriteArgs {
         kind.is_some_and(FormatKind::is_history)
     }
 
-    /// The options for encoding PBF whose format is that of --output-format or of the name at `path`.
+    /// Returns the options for encoding PBF. The kind of PBF is that of --output-format, or else that of the file name
+    /// at `path`.
     pub fn encoding(&self, path: Option<&Path>) -> Result<WriteOptions> {
         let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
         let kind = kind.or_else(|| path.and_then(kind_of_name));
         self.options(kind.unwrap_or(FormatKind::PBF))
     }
 
-    /// The options for encoding PBF in an output of the given kind.
+    /// Returns the options for encoding PBF in an output of the given kind.
     fn options(&self, kind: FormatKind) -> Result<WriteOptions> {
         let mut write = WriteOptions {
             compression: self.compression.unwrap_or_default(),
@@ -241,7 +243,7 @@ impl WriteArgs {
         Ok(write)
     }
 
-    /// The header fields that the arguments set.
+    /// Returns the header fields that the arguments set.
     pub fn header(&self) -> HeaderOptions {
         HeaderOptions {
             generator: self.generator.clone(),
@@ -276,7 +278,7 @@ impl HeaderBox {
     }
 }
 
-/// Parses a header field. A field that is not known changes nothing where the conventions say so.
+/// Parses a header field. An unknown field is ignored if the conventions require it.
 fn parse_header(text: &str) -> Result<HeaderOption, String> {
     let option = HeaderOption::parse(text);
     if Conventions::current().ignores_unknown_options {
@@ -286,7 +288,7 @@ fn parse_header(text: &str) -> Result<HeaderOption, String> {
     }
 }
 
-/// Makes the target of an output in a text format from a path on the command line; `-` is standard output.
+/// Returns the target of an output in a text format for a path on the command line; `-` is standard output.
 pub fn text_target(path: &Path, overwrite: bool) -> OutputTarget {
     if is_stdout(path) {
         OutputTarget::Stdout
@@ -302,7 +304,7 @@ fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-" || path == Path::new("/dev/stdout")
 }
 
-/// Whether a path leads to a device or a named pipe, whose name does not show a format.
+/// Whether a path is that of a device or a named pipe. The name of these does not show a format.
 fn is_device(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())

@@ -56,11 +56,11 @@ pub struct RunArgs {
     pub stats: Option<PathBuf>,
 }
 
-/// The file for --stats, which is open from the beginning of the run.
+/// The file for --stats, which is open from the start of the run.
 static STATS: Mutex<Option<TextOutput>> = Mutex::new(None);
 
-/// Opens the file for --stats before the work begins, so that a file that exists or cannot be created ends the run
-/// early.
+/// Opens the file for --stats before the work begins, so that the run fails early if the file exists or cannot be
+/// created.
 pub fn open_stats(matches: &ArgMatches) -> Result<()> {
     let Some((_, matches)) = matches.subcommand() else {
         return Ok(());
@@ -76,7 +76,7 @@ pub fn open_stats(matches: &ArgMatches) -> Result<()> {
     open_stats(matches)
 }
 
-/// Whether an earlier run wrote a file with --stats.
+/// Whether a file was written by an earlier run with --stats.
 fn is_stats(path: &Path) -> bool {
     const MAX_LEN: u64 = 1 << 20;
     let is_short = |path: &Path| {
@@ -88,13 +88,13 @@ fn is_stats(path: &Path) -> bool {
     json.is_some_and(|json| json.get("phases").is_some() && json.get("peak_memory_bytes").is_some())
 }
 
-/// Removes the file for --stats, if the run has not written it.
+/// Removes the file for --stats if the run has not written it.
 pub fn abandon_stats() {
     drop(lock(&STATS).take());
 }
 
 impl RunArgs {
-    /// The context that the command runs in.
+    /// Creates the context in which the command runs.
     pub fn context(&self) -> Context {
         let mut ctx = Context::new(self.jobs);
         ctx.io = match (self.direct_io, self.io_uring) {
@@ -113,10 +113,10 @@ impl RunArgs {
         ctx
     }
 
-    /// Ends a run, as [`end`](Self::end) does. Prints the summary, as JSON with --json, else as the result of `text`, to
-    /// the stream that `stdout` implies. Always returns [`Answer::Yes`].
+    /// Ends a run, as [`end`](Self::end) does. Prints the summary to the stream that `stdout` implies: as JSON with
+    /// --json, otherwise as the string that `text` returns. Always returns [`Answer::Yes`].
     ///
-    /// Fails if a write fails, and for `--stats -` if standard output has the result of the command.
+    /// Fails if a write fails, or if `--stats -` is given and the result of the command is on standard output.
     pub fn report<S: Serialize>(
         &self,
         ctx: &Context,
@@ -139,9 +139,9 @@ impl RunArgs {
     }
 
     /// Ends a run without a summary. Writes the statistics if --stats was given, and prints them to standard error if
-    /// --verbose was given. Returns them, and the use of standard output from then on.
+    /// --verbose was given. Returns the statistics, and how standard output is used from then on.
     ///
-    /// Fails if a write fails, and for `--stats -` if standard output has the result of the command.
+    /// Fails if a write fails, or if `--stats -` is given and the result of the command is on standard output.
     pub fn end(&self, ctx: &Context, stdout: Stdout) -> Result<(StatsReport, Stdout)> {
         ctx.observer.finished();
         let report = ctx.stats.report();
@@ -152,7 +152,7 @@ impl RunArgs {
         Ok((report, stdout))
     }
 
-    /// Writes the statistics if --stats was given. Returns the use of standard output from then on.
+    /// Writes the statistics if --stats was given. Returns how standard output is used from then on.
     fn write_stats(&self, report: &StatsReport, stdout: Stdout) -> Result<Stdout> {
         let Some(path) = &self.stats else {
             return Ok(stdout);
@@ -177,7 +177,7 @@ impl RunArgs {
         }
     }
 
-    /// The messages for standard error. Notes are printed if a person reads them.
+    /// Returns which messages go to standard error. Notes are included if standard error is a terminal.
     fn level(&self) -> Level {
         match (self.quiet, self.verbose) {
             (true, _) => Level::Errors,
@@ -189,14 +189,15 @@ impl RunArgs {
     }
 }
 
-/// The use of standard output by a command.
+/// How a command uses standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdout {
     /// The summary is the result of the command and goes to standard output.
     Answer,
-    /// The result is not on standard output. A summary for people goes to standard error, JSON to standard output.
+    /// The result is not on standard output. A readable summary goes to standard error, a JSON summary to standard
+    /// output.
     Free,
-    /// The result is on standard output, so that a requested summary goes to standard error.
+    /// The result is on standard output, so that a summary goes to standard error if it is requested.
     Taken,
 }
 
@@ -207,7 +208,7 @@ impl From<&OutputTarget> for Stdout {
 }
 
 impl Stdout {
-    /// [`Stdout::Free`] if `is_free`, else [`Stdout::Taken`].
+    /// Returns [`Stdout::Free`] if `is_free`, else [`Stdout::Taken`].
     pub const fn free_if(is_free: bool) -> Self {
         if is_free { Self::Free } else { Self::Taken }
     }

@@ -1,4 +1,4 @@
-//! Types and parsers of argument values that several commands take.
+//! Types and parsers of argument values that several commands accept.
 
 use crate::osm::parse_moment;
 use crate::pbf::InfoFields;
@@ -16,7 +16,7 @@ pub enum Attribute {
 }
 
 impl Attribute {
-    /// The set of the given attributes.
+    /// Returns the set of the given attributes.
     pub fn all_of(attributes: &[Self]) -> InfoFields {
         let fields = attributes.iter().map(|attribute| match attribute {
             Self::Version => InfoFields::VERSION,
@@ -29,7 +29,7 @@ impl Attribute {
     }
 }
 
-/// Parses a number of bytes: `1048576`, `500M`, `2G`, `1.5GB`. The suffixes are powers of 1000.
+/// Parses a size in bytes, such as `1048576`, `500M`, `2G` or `1.5GB`. The suffixes are powers of 1000.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let bad = || format!("'{text}' is not a size like 500M or 2G");
     let lower = text.trim().to_ascii_lowercase();
@@ -49,8 +49,8 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses a moment, such as `2016-01-01T00:00:00Z`, `2016-01` or a number of seconds since 1970. Returns seconds since
-/// 1970.
+/// Parses a moment, such as `2016-01-01T00:00:00Z`, `2016-01` or a number of seconds since 1970. Returns it in seconds
+/// since 1970.
 pub fn parse_time(text: &str) -> Result<i64> {
     parse_moment(text).with_context(|| {
         format!("'{text}' is not a time like 2016-01-01T00:00:00Z, 2016-01-01, 2016-01 or 2016")

@@ -3,8 +3,8 @@
 use crate::osm::{KindSet, ObjectExpression, ObjectKind, StringMatcher, TagPattern};
 use std::path::Path;
 
-/// Returns the likely reason. `texts` are the expressions as given on the command line. `has_keys` says whether a key
-/// of the expressions occurs in the file; it is `None` if no strings were read.
+/// Returns the likely reason. `texts` are the expressions as given on the command line. `has_keys` is whether a key of
+/// the expressions occurs in the file, or `None` if no strings were read.
 pub(super) fn why_nothing(
     expressions: &[ObjectExpression],
     texts: &[String],
@@ -33,7 +33,7 @@ pub(super) fn why_nothing(
     }
 }
 
-/// Describes a mistake in the text of an argument.
+/// Describes the mistake in an argument, if there is one.
 fn mistake_in(text: &str) -> Option<String> {
     if !text.contains(['=', '*', '@', '~']) && text.contains('.') && Path::new(text).exists() {
         return Some(format!(
@@ -55,7 +55,7 @@ fn mistake_in(text: &str) -> Option<String> {
     })
 }
 
-/// Describes a value that looks as if the user meant another tag.
+/// Describes a value that looks as if the user meant another tag, if there is one.
 fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
     let tags = expression.tag.iter().chain(&expression.more_tags);
     tags.filter(|tag| !tag.is_negated).find_map(|tag| {
@@ -81,7 +81,7 @@ fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
     })
 }
 
-/// Returns the hint that follows from the keys in the file.
+/// Returns a hint that depends on whether the key of the expression occurs in the file.
 fn of_keys(expressions: &[ObjectExpression], has_keys: Option<bool>) -> Option<String> {
     let [expression] = expressions else {
         return None;
@@ -116,7 +116,7 @@ fn name_of_key(tag: &TagPattern) -> Option<&str> {
     }
 }
 
-/// The kinds that all expressions are restricted to, as a noun; `None` if they apply to all objects.
+/// Returns the kinds to which all expressions are restricted, as a noun; `None` if the expressions apply to all kinds.
 fn only_kinds(expressions: &[ObjectExpression]) -> Option<String> {
     let mut all = KindSet::EMPTY;
     for expression in expressions {

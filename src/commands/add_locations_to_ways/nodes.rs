@@ -6,8 +6,8 @@ use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::Block;
 
-/// Selects the objects of a block that are kept: all except nodes without tags that are not among `members`. If
-/// `members` is `None`, all objects are kept. Calls `visit` with the id and the location of each node.
+/// Selects the objects of a block to keep. These are all objects except nodes that have no tags and are not among
+/// `members`. If `members` is `None`, all objects are kept. Calls `visit` with the id and the location of each node.
 pub(super) fn select_nodes(
     block: &Block<'_>,
     members: Option<&IdSet>,
@@ -15,7 +15,7 @@ pub(super) fn select_nodes(
     mut visit: impl FnMut(i64, Option<Location>),
 ) -> Result<(), FormatError> {
     selection.start_one_output();
-    // A way has no location for a node outside of the world, as for a node that is missing.
+    // A node outside of the world is treated like a node without a location.
     let mut visit = |id, location: Option<Location>| {
         visit(id, location.filter(|location| location.is_on_earth()));
     };

@@ -14,8 +14,8 @@ use crate::pbf::{
 };
 use crate::pbf::{EditOp, EditScript, SpliceOptions, splice_block};
 
-/// The maximum length of a block that is spliced, in bytes. A longer block is built anew as blocks of the usual size,
-/// because splicing takes up to ten times its length.
+/// The maximum size in bytes of a block that is spliced. A larger block is rebuilt as blocks of the usual size, because
+/// splicing needs up to ten times as much memory as the block.
 const MAX_SPLICED: usize = 16 << 20;
 
 /// The rules for objects without changes, and for nodes that the output leaves out.
@@ -49,7 +49,7 @@ impl Rules {
     }
 }
 
-/// Counts of the effects of changes. For the first five counts see [`Summary`](super::Summary).
+/// The number of changes with each effect. The first five fields are explained in [`Summary`](super::Summary).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     pub created: u64,
@@ -59,10 +59,10 @@ pub(super) struct Tally {
     pub absent: u64,
     /// The number of ways whose coordinates were removed.
     pub locations_dropped: u64,
-    /// The number of ways without a change whose coordinates changed with their nodes.
+    /// The number of ways without a change of their own that got new coordinates because their nodes moved.
     pub ways_moved: u64,
-    /// The number of references of changed ways to nodes without a known location, and of references of other ways to
-    /// nodes that lost their location.
+    /// The number of references to nodes without a location. In changed ways, these are nodes whose location is
+    /// unknown; in other ways, these are nodes that lost their location.
     pub missing_references: u64,
     /// The number of changed nodes that the output leaves out.
     pub left_out: u64,
@@ -88,7 +88,7 @@ impl Tally {
     }
 }
 
-/// Carries out steps. Each worker has its own editor, with an encoder and buffers.
+/// Executes steps. Each worker has its own editor, with an encoder and buffers.
 pub(super) struct Editor<'a> {
     write: WriteOptions,
     encoder: FrameEncoder,
@@ -102,7 +102,7 @@ impl<'a> Editor<'a> {
     pub(super) fn new(changes: &'a ChangeSet, options: WriteOptions, rules: &'a Rules) -> Self {
         let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
         if rules.locations.is_none() {
-            // Coordinates in the ways of change files are dropped, too, so that no way of the output has any.
+            // Coordinates in the ways of change files are dropped, too, so that no way of the output has coordinates.
             encoder.drop_locations();
         }
         Self {
@@ -171,7 +171,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// The [`Edit`] of a blob, and the buffer for a block with relocated ways.
+    /// Returns the [`Edit`] of a blob, and the buffer for a block with relocated ways.
     fn edit<'s>(&'s mut self, entry: &'s BlobEntry) -> (Edit<'s>, &'s mut Vec<u8>) {
         let edit = Edit {
             entry,
@@ -199,7 +199,7 @@ fn objects_of<'s>(set: &'s ChangeSet, changes: &[&Change]) -> Vec<Object<'s>> {
     changes.iter().map(|change| set.object(change)).collect()
 }
 
-/// Encodes changes that belong to no blob of the base as new blobs. Deletions among them are only counted.
+/// Encodes changes of objects that lie between two blobs of the base as new blobs. Deletions are only counted.
 fn insert_all(
     encoder: &mut FrameEncoder,
     set: &ChangeSet,
@@ -216,7 +216,7 @@ fn insert_all(
     Ok((encoder.finish()?, script.tally))
 }
 
-/// The edit of one blob, with the encoder and a buffer of an [`Editor`].
+/// The edit of one blob. Borrows the encoder and a buffer of an [`Editor`].
 struct Edit<'e> {
     entry: &'e BlobEntry,
     encoder: &'e mut FrameEncoder,
@@ -245,8 +245,8 @@ struct Edited<'p, 'c> {
 }
 
 impl Edit<'_> {
-    /// Parses the block and makes its edit script. If ways move, the block with their new coordinates is written to
-    /// `relocated` and takes the place of the block in `payload`.
+    /// Parses the block and creates its edit script. If ways move, writes the block with the new coordinates to
+    /// `relocated`, and returns that block instead of the one in `payload`.
     fn prepare<'p, 'c>(
         &self,
         payload: &'p [u8],
@@ -266,7 +266,7 @@ impl Edit<'_> {
             0 => (payload, block),
             _ => (relocated.as_slice(), Block::parse(relocated)?),
         };
-        // Coordinates are also removed if the entry does not record whether there are any: a block that is rebuilt
+        // Coordinates are also removed if the entry does not record whether there are any, because a rebuilt block
         // loses them in any case.
         let strips = self.rules.locations.is_none() && self.entry.may_have_locations();
         if strips {
@@ -282,8 +282,8 @@ impl Edit<'_> {
         })
     }
 
-    /// Applies the changes. Returns a copy of the blob if nothing changes, otherwise new blobs, or none if all objects
-    /// are deleted.
+    /// Applies the changes to the blob. The outcome is a copy of the blob if nothing changes, and new blobs otherwise.
+    /// There are no new blobs if all objects are deleted.
     fn run(
         mut self,
         payload: &[u8],
@@ -314,7 +314,7 @@ impl Edit<'_> {
             new_locations: self.rules.locations.is_some(),
         };
         if script.edits.is_unchanged() && !strips {
-            // New locations change none of the facts in the entry of a blob of ways.
+            // New locations do not change the index entry of a blob that contains only ways.
             let is_ways = self.entry.kinds == KindSet::from_iter([ObjectKind::Way]);
             if is_ways {
                 self.encoder
@@ -328,7 +328,7 @@ impl Edit<'_> {
         {
             self.encoder.add_edited(self.spliced, segments)?;
         } else {
-            // The objects are spread evenly over the blocks: a small last block would stay small.
+            // The objects are spread evenly over the blocks, because a small last block would stay small.
             let blocks = count.div_ceil(TARGET_ELEMENTS);
             self.encoder.set_max_objects(count.div_ceil(blocks));
             self.rebuild(&block, &script.edits, &objects)?;
@@ -381,8 +381,8 @@ impl Edit<'_> {
         )
     }
 
-    /// Makes the edit script: compares the objects of the block with the changes, both in canonical order. Fails if the
-    /// objects are out of order or an object occurs twice.
+    /// Creates the edit script by comparing the objects of the block with the changes, both in canonical order. Fails
+    /// if the objects are out of order or an object occurs twice.
     fn script<'c>(
         &self,
         block: &Block<'_>,
@@ -452,7 +452,7 @@ impl Edit<'_> {
     }
 }
 
-/// The number of nodes without a location in the coordinates of all ways among `objects`.
+/// Returns the number of node references without a location in the ways among `objects`.
 fn missing_references(objects: &[Object<'_>]) -> u64 {
     let missing = objects.iter().map(|object| match &object.body {
         ObjectBody::Way { locations, .. } => {
@@ -470,7 +470,7 @@ fn is_omitted(key: TypeThenId, no_longer_needed: &IdSet) -> bool {
         && no_longer_needed.contains(id_from_rank(key.1))
 }
 
-/// For each way of a block, whether the edit script keeps it.
+/// Returns for each way of a block whether the edit script keeps the way.
 fn ways_that_stay(block: &Block<'_>, edits: &EditScript) -> Result<Vec<bool>, FormatError> {
     let stays = edits.steps().iter().flat_map(|step| match *step {
         EditOp::Keep(count) => std::iter::repeat_n(true, count),
@@ -535,7 +535,7 @@ impl<'c> Script<'c> {
         }
     }
 
-    /// Handles a change of an object that is not in the base: inserts the object, unless the change is a deletion or
+    /// Handles a change of an object that is not in the base. Inserts the object, unless the change is a deletion or
     /// the object is left out.
     fn absent(&mut self, change: &'c Change) {
         if change.is_deletion() {
@@ -548,8 +548,8 @@ impl<'c> Script<'c> {
         }
     }
 
-    /// Handles a change of the next object of the block, whose version and timestamp are `age`. A change that is older
-    /// than the object has no effect.
+    /// Handles a change of the next object of the block. `age` is the version and the timestamp of this object. A
+    /// change that is older than the object has no effect.
     fn present(
         &mut self,
         change: &'c Change,

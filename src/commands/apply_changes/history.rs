@@ -1,4 +1,4 @@
-//! Applying changes to a history file: the versions in the change files are added to those in the base.
+//! Applies changes to a history file by adding the versions in the change files to those in the base.
 
 use super::{HeaderOption, Options, carry_on};
 use crate::engine::OutputOptions;
@@ -11,14 +11,14 @@ use crate::io::{Input, OutputTarget, ScratchFile};
 use crate::pbf::feature;
 use crate::runtime::Context;
 
-/// The rule for a version of an object that both the base and a change file have.
+/// How to treat a version of an object that is in both the base and a change file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SameVersion {
-    /// Keeps the version of the base, unless the change file has a deletion. Change files that `derive-changes` makes
-    /// delete under the last version of the object.
+    /// Keeps the version of the base, unless the one in the change file is a deletion. In change files from
+    /// `derive-changes`, a deletion has the same version number as the last version of the object.
     KeepBase,
-    /// Takes the version of the change file, which corrects the history.
+    /// Replaces the version of the base with that of the change file, which corrects the history.
     Redact,
 }
 
@@ -26,7 +26,7 @@ pub enum SameVersion {
 ///
 /// # Memory
 ///
-/// The memory of [`sort`](crate::commands::sort::run), which merges the versions.
+/// The memory of [`sort`](crate::commands::sort::run), which is used to merge the versions.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub fn apply_to_history(
         )
     });
     let mut files = changes.collect::<Result<Vec<_>>>()?;
-    // Of equal versions in the change files, the last one counts, as if they were applied one after the other.
+    // Of equal versions in the change files, the last one counts, as if the files were applied one after the other.
     let equal = match same_version {
         SameVersion::Redact => EqualVersions::Last,
         SameVersion::KeepBase => {
@@ -87,8 +87,8 @@ pub fn apply_to_history(
     sort_files(files, &job, ctx)
 }
 
-/// Merges change files into a temporary file that has each version of each object once. Of equal versions, the last one
-/// is kept.
+/// Merges change files into a temporary file that contains each version of each object once. Of equal versions, the
+/// last one is kept.
 fn each_version_once(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> Result<PbfFile> {
     let scratch = ScratchFile::create(&options.output.target.scratch_directory())?;
     let write = WriteOptions {

@@ -1,8 +1,8 @@
 //! Keeps the coordinates in ways up to date.
 //!
-//! A way moves if the new location of a changed node differs from the coordinates in the way; the old location of the
+//! A way moves if the new location of a changed node differs from the coordinates in the way. The old location of the
 //! node is not needed. The nodes of changed ways are looked up in the base. If the base may lack untagged nodes, all
-//! ways of the base are read first, and locations are taken from their coordinates as well.
+//! ways of the base are read first, because the coordinates in ways also provide locations.
 
 use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
@@ -14,49 +14,49 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, WayNodes, feature};
 use crate::runtime::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The treatment of nodes that have no tags and are members of no relation.
+/// How to treat nodes that have no tags and are members of no relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum UntaggedNodes {
-    /// Such nodes are left out if the base has none, and kept otherwise.
+    /// Untagged nodes that are members of no relation are left out if the base has none, and kept otherwise.
     #[default]
     AsBase,
-    /// Such nodes are kept.
+    /// Untagged nodes that are members of no relation are kept.
     Keep,
 }
 
-/// The locations of nodes after the changes, the blobs that these affect, and the nodes to leave out.
+/// The locations of nodes after the changes, the blobs with ways that move, and the nodes to leave out.
 #[derive(Debug, Default)]
 pub(super) struct LocationUpdates {
     /// The new location of each changed node, or the location in the base if its change is outdated; `None` for a node
-    /// without a location, such as a deleted one.
+    /// without a location, such as a deleted node.
     moved: FxHashMap<i64, Option<Location>>,
-    /// The keys of `moved`.
+    /// The ids of the nodes in `moved`.
     moved_ids: IdSet,
-    /// The locations of nodes that have no change themselves, but that changed ways refer to or that become members of
+    /// The locations of nodes without a change of their own that changed ways refer to or that become members of
     /// relations.
     known: FxHashMap<i64, Option<Location>>,
-    /// The offsets of the blobs that contain a way whose nodes move. `None` if they are not known: every blob with ways
-    /// then has to be decoded.
+    /// The offsets of the blobs that contain a way whose nodes move. If the offsets are not known (`None`), every blob
+    /// with ways has to be decoded.
     touched: Option<FxHashSet<u64>>,
     /// The nodes to leave out; `None` if the output has all nodes.
     pub omitted: Option<OmittedNodes>,
 }
 
-/// The nodes to leave out, if the base contains only nodes with tags and members of relations.
+/// The nodes to leave out if the base contains only nodes with tags and members of relations.
 #[derive(Debug, Default)]
 pub(super) struct OmittedNodes {
     /// The nodes that are members of relations after the changes.
     members: IdSet,
-    /// The nodes that are members of relations before the changes, but not after them.
+    /// The nodes that were members of relations before the changes, but are not after them.
     no_longer_needed: IdSet,
     /// The number of nodes that become members of relations, but are neither in the base nor in the changes.
     pub lost: u64,
 }
 
 impl OmittedNodes {
-    /// Whether the node of a change is left out, because it has no tags and is a member of no relation. False for
-    /// deletions.
+    /// Whether the node of a change is left out, because it has no tags and is a member of no relation. Returns `false`
+    /// for deletions.
     pub(super) fn drops(&self, change: &Change) -> bool {
         change.key.0 == ObjectKind::Node
             && !change.is_deletion()
@@ -64,8 +64,8 @@ impl OmittedNodes {
             && !self.members.contains(change.id)
     }
 
-    /// Whether a blob may contain nodes that have to be removed although they have no changes, since they are no longer
-    /// members of a relation.
+    /// Whether a blob may contain nodes without changes that have to be removed, because they are no longer members of
+    /// a relation.
     pub(super) fn may_omit(&self, entry: &BlobEntry) -> bool {
         let first = entry.min_id;
         entry.kinds.contains(ObjectKind::Node)
@@ -74,8 +74,8 @@ impl OmittedNodes {
                 || self.no_longer_needed.may_meet(first, entry.max_id))
     }
 
-    /// The nodes of a block that have no tags and are no longer members of a relation. They are removed unless a change
-    /// gives them tags.
+    /// Returns the nodes of a block that have no tags and are no longer members of a relation. These nodes are removed
+    /// unless a change gives them tags.
     pub(super) fn omitted_in(&self, block: &Block<'_>) -> Result<IdSet, FormatError> {
         let mut no_longer_needed = IdSet::default();
         block.for_each_node(|id, _, has_tags| {
@@ -99,9 +99,9 @@ enum Nodes {
 }
 
 impl Nodes {
-    /// Reads the header. If the header does not declare which nodes the base contains, as in files of other programs,
-    /// looks up a sample of the nodes of ways. `All` if at least 16 nodes were sampled and all are there; `Needed` if
-    /// fewer than half are there.
+    /// Determines from the header which nodes the base contains. If the header does not declare it, as in files of
+    /// other programs, looks up a sample of the nodes of ways. Returns `All` if at least 16 nodes were sampled and all
+    /// of them are in the base, and `Needed` if fewer than half of them are.
     fn of_base(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         const LEAST: u64 = 16;
         match (
@@ -128,7 +128,7 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
         let entries = plan.entries.iter();
         entries.filter(|entry| entry.kinds.contains(ObjectKind::Way))
     };
-    // Per-blob indexes do not record locations: for their blobs, the header decides.
+    // A per-blob index does not record locations, so that the header decides for a blob with such an index.
     let is_without = |entry: &&BlobEntry| {
         if entry.flags.has(BlobFlags::SCANNED) {
             !entry.flags.has(BlobFlags::LOCATIONS)
@@ -226,7 +226,7 @@ impl LocationUpdates {
         Ok(found)
     }
 
-    /// Reads all ways of the base. Finds the blobs with ways whose nodes move, and takes the locations of `wanted`
+    /// Reads all ways of the base. Finds the blobs with ways whose nodes move, and collects the locations of `wanted`
     /// nodes from the coordinates in ways.
     fn look_through_ways(
         &mut self,
@@ -287,7 +287,7 @@ impl LocationUpdates {
             && self.touched.as_ref().is_none_or(is_touched)
     }
 
-    /// The changed nodes among the node references of a block's ways, as indices into [`WayNodes::refs`].
+    /// Returns the changed nodes among the node references of a block's ways, as indices into [`WayNodes::refs`].
     pub(super) fn moved_among(&self, nodes: &WayNodes) -> Vec<usize> {
         let mut moved = Vec::new();
         self.moved_ids
@@ -295,13 +295,14 @@ impl LocationUpdates {
         moved
     }
 
-    /// The new location of a changed node: `Some(None)` if the node has none, and `None` if the node has no change.
+    /// Returns the new location of a changed node: `Some(None)` if the node has no location, and `None` if it has no
+    /// change.
     pub(super) fn new_location(&self, id: i64) -> Option<Option<Location>> {
         self.moved.get(&id).copied()
     }
 
-    /// Gives the nodes `outdated` the locations that they have in the base, because their changes turned out to be
-    /// older than the base.
+    /// Replaces the locations of the nodes in `outdated` with those in the base, because the changes of these nodes
+    /// turned out to be older than the base.
     pub(super) fn restore_base_location(
         &mut self,
         outdated: Vec<i64>,
@@ -315,15 +316,15 @@ impl LocationUpdates {
         let ids: IdSet = outdated.into_iter().collect();
         let locations = look_up(file, plan, &ids, ctx)?;
         for id in ids.ids() {
-            // The node stays among the changed nodes: the coordinates in a way may be older than the node.
+            // The node stays among the changed nodes, because the coordinates in a way may be older than the node.
             let location = locations.get(&id).copied().flatten();
             self.moved.insert(id, location);
         }
         Ok(())
     }
 
-    /// Sets the coordinates of the ways among the changes. The location of a node comes from its change, from the base
-    /// or, if neither exists, from the change of the way.
+    /// Sets the coordinates in changed ways. The location of a node comes from its change or from the base. If neither
+    /// has a location for it, the location comes from the change of the way.
     pub(super) fn locate(&self, changes: &mut ChangeSet) {
         changes.set_way_locations(|id, given| {
             let known = self.moved.get(&id).or_else(|| self.known.get(&id));
@@ -334,11 +335,11 @@ impl LocationUpdates {
 
 /// The nodes that are members of relations.
 struct Members {
-    /// The members after the changes.
+    /// The nodes that are members of relations after the changes.
     now: IdSet,
-    /// The members before the changes that are not members after them.
+    /// The nodes that were members of relations before the changes, but are not after them.
     no_longer_needed: IdSet,
-    /// The members after the changes that were not members before them.
+    /// The nodes that are members of relations after the changes, but were not before them.
     new: IdSet,
 }
 
@@ -378,12 +379,12 @@ impl Members {
     }
 }
 
-/// The members and outdated changes of the relations of a block.
+/// The nodes that are members of the relations of a block, and the relations whose changes are outdated.
 #[derive(Default)]
 struct Replaced {
     /// The nodes that are members of relations without an effective change.
     kept: Vec<i64>,
-    /// The nodes that are members of relations to be replaced or deleted.
+    /// The nodes that are members of relations that changes replace or delete.
     gone: Vec<i64>,
     /// The relations whose changes are older than the base.
     outdated: Vec<i64>,
@@ -418,8 +419,8 @@ impl Replaced {
     }
 }
 
-/// Finds the nodes in blobs of several kinds whose changes are older than the base. In blobs of nodes alone, such
-/// changes are found when the blobs are written, before the ways.
+/// Finds nodes whose changes are older than the base, in blobs that contain several kinds of objects. In blobs that
+/// contain only nodes, outdated changes are found when the blobs are written, before the ways.
 fn outdated_in_mixed_blobs(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -480,8 +481,8 @@ fn for_each_changed(
     Ok(())
 }
 
-/// A sample of nodes whose coordinates are in ways: at most 16 nodes from each of at most 3 blobs. A base with only
-/// tagged nodes and members of relations lacks many of them.
+/// Returns a sample of nodes whose coordinates are in ways, with at most 16 nodes from each of at most 3 blobs. A base
+/// that contains only tagged nodes and members of relations lacks many nodes of the sample.
 fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdSet> {
     const BLOBS: usize = 3;
     const NODES_A_BLOB: usize = 16;
@@ -509,8 +510,7 @@ fn sample_of_nodes(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<IdS
     Ok(sample)
 }
 
-/// Reads the locations of the nodes with the given ids. Nodes that the file does not contain are missing from the
-/// result.
+/// Reads the locations of the nodes with the given ids. The result does not contain nodes that are not in the file.
 fn look_up(
     file: &PbfFile,
     plan: &BlobPlan,

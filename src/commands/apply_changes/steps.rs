@@ -9,16 +9,16 @@ use crate::io::SizeHint;
 use crate::runtime::WorkItem;
 use std::ops::Range;
 
-/// A part of the output, and the blobs and changes that it is made of. Steps are in canonical order.
+/// A step that produces one part of the output from blobs and changes. Steps are in canonical order.
 #[derive(Debug, Clone)]
 pub(super) enum ApplyStep {
     /// A blob that is copied.
     Copy(BlobEntry),
-    /// A blob that is decoded, and its changes as indices into [`ChangeSet::changes`].
+    /// A blob that is decoded, with its changes as indices into [`ChangeSet::changes`].
     Edit(BlobEntry, Range<usize>),
     /// Adjacent blobs that are joined, each with the indices of its changes.
     Join(Vec<(BlobEntry, Range<usize>)>),
-    /// The indices of changes between blobs, whose objects become new blobs.
+    /// The indices of changes between two blobs of the base. The objects of the changes become new blobs.
     Insert(Range<usize>),
 }
 
@@ -55,7 +55,7 @@ impl ApplyStep {
         kind == Some(ObjectKind::Node)
     }
 
-    /// The size hint for the part of the output that this step produces.
+    /// Returns the size hint for the part of the output that this step produces.
     pub(super) fn size_hint(&self) -> SizeHint {
         match self {
             Self::Copy(entry) => SizeHint::copy_of(entry.offset, entry.frame_len.into()),
@@ -74,9 +74,9 @@ struct Slot {
 }
 
 impl Slot {
-    /// Whether the blob has room for `more` objects of `kind` at one of its ends, where the outermost object has the
-    /// key `edge`. A blob with changes, which has to be written anyway, accepts more objects than a blob that could be
-    /// copied.
+    /// Whether the blob has room for `more` objects of `kind` at one of its ends. `edge` is the key of the object at
+    /// this end. A blob with changes has to be written anyway, so that it accepts more objects than a blob that could
+    /// be copied.
     fn has_room(&self, edge: TypeThenId, kind: ObjectKind, more: usize) -> bool {
         let limit = if self.changes.is_empty() {
             TARGET_ELEMENTS
@@ -107,7 +107,7 @@ pub(super) fn plan_steps(
                     last,
                 });
             }
-            // A blob without nodes, ways or relations has no position in the order: it is copied at the end.
+            // A blob without nodes, ways or relations has no position in the order, so that it is copied at the end.
             _ => empty.push(ApplyStep::Copy(*entry)),
         }
     }
@@ -145,15 +145,15 @@ pub(super) fn plan_steps(
     join_small(steps, &Fullness::of(plan))
 }
 
-/// The lower limit for the numbers in [`Fullness`]: a blob with fewer objects has room for more, even if all blobs of
-/// the file are small.
+/// The minimum of the numbers in [`Fullness`]. A blob with fewer objects has room for more, even if all blobs of the
+/// file are small.
 const FULL_AT_LEAST: u32 = TARGET_ELEMENTS as u32 / 4;
 
-/// For each kind, the number of objects at which a blob counts as full.
+/// The number of objects at which a blob counts as full, for each kind.
 struct Fullness([u32; 3]);
 
 impl Fullness {
-    /// The number of objects in the largest blob of each kind, but at least [`FULL_AT_LEAST`] and at most
+    /// Returns the number of objects in the largest blob of each kind, but at least [`FULL_AT_LEAST`] and at most
     /// [`TARGET_ELEMENTS`]. A file that was written with small blobs keeps its blob size. The lower limit is for files
     /// in which all blobs have become small.
     fn of(plan: &BlobPlan) -> Self {
@@ -172,13 +172,13 @@ impl Fullness {
     }
 
     /// Whether a blob with `count` objects and `bytes` bytes of payload is small enough to be joined with its
-    /// neighbour: less than a quarter of a full blob, in objects and in bytes.
+    /// neighbour. Both numbers must be less than a quarter of those of a full blob.
     fn is_small(&self, kind: ObjectKind, count: u32, bytes: u64) -> bool {
         count < self.full(kind) / 4 && bytes < TARGET_PAYLOAD as u64 / 4
     }
 }
 
-/// The length of a blob's payload in bytes, estimated as four times the frame if the index does not record it.
+/// Returns the payload size of a blob in bytes, estimated as four times the frame size if the index does not record it.
 fn content_bytes(entry: &BlobEntry) -> u64 {
     match entry.payload_len {
         0 => u64::from(entry.frame_len) * 4,
@@ -192,17 +192,17 @@ struct Neighbours {
     /// The blobs, each with its changes; `None` for a blob that is copied unless it is joined.
     blobs: Vec<(BlobEntry, Option<Range<usize>>)>,
     kind: Option<ObjectKind>,
-    /// The number of objects if each change adds one, which is the maximum.
+    /// The maximum number of objects, which is reached if each change adds one.
     count: u32,
-    /// The length of the payloads in bytes.
+    /// The total size of the payloads in bytes.
     bytes: u64,
     /// Whether at least one of the blobs is rewritten even if they are not joined.
     any_edited: bool,
 }
 
 impl Neighbours {
-    /// Takes the blobs and appends one step that joins them, or their own steps if there is only one blob or none is
-    /// edited.
+    /// Removes the collected blobs, and appends one step to `out` that joins them. If there is only one blob, or none
+    /// is rewritten anyway, appends a separate step for each blob instead.
     fn end(&mut self, out: &mut Vec<ApplyStep>) {
         let Self {
             blobs, any_edited, ..
@@ -218,7 +218,7 @@ impl Neighbours {
     }
 }
 
-/// The step for a blob that is not joined.
+/// Returns the step for a blob that is not joined.
 fn step_of(entry: BlobEntry, changes: Option<Range<usize>>) -> ApplyStep {
     match changes {
         None => ApplyStep::Copy(entry),
@@ -273,9 +273,9 @@ fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
     joined
 }
 
-/// Assigns the changes `part` of `gap`, all of one kind, to the blob before or after the gap, and returns `true` if one
-/// of them has room and no other change lies between. Changes that are all deletions are not assigned. `behind` is the
-/// index of the slot after the gap.
+/// Assigns the changes in `part`, a part of `gap` with one kind of object, to the blob before or after the gap. Returns
+/// `false` if neither blob has room, if other changes lie between `part` and the blob, or if all changes are deletions.
+/// `behind` is the index of the slot after the gap.
 fn attach(
     slots: &mut [Slot],
     behind: usize,
@@ -292,8 +292,8 @@ fn attach(
         return false;
     };
     let (before, after) = slots.split_at_mut(behind);
-    // The changes of a blob are one range: only adjacent changes can be added. A part of the gap that was not added to
-    // a blob becomes new blobs, which lie between the blob and the parts on the other side.
+    // The changes of a blob are one range, so that only adjacent changes can be added. Once a part of the gap becomes
+    // new blobs, they separate the blob on one side from the parts on the other side.
     if let Some(slot) = before.last_mut()
         && slot.has_room(slot.last, kind, new)
         && (slot.changes.is_empty() && part.start == gap.start || slot.changes.end == part.start)
@@ -322,8 +322,8 @@ fn attach(
     false
 }
 
-/// Cuts a range of changes into parts of one kind and at most [`TARGET_ELEMENTS`] changes. Parts become separate steps,
-/// so that all cores work on the new objects.
+/// Cuts a range of changes into parts that contain one kind of object and at most [`TARGET_ELEMENTS`] changes. Each
+/// part becomes a separate step, so that all cores work on the new objects.
 fn by_kind(changes: &ChangeSet, range: Range<usize>) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let all = &changes.changes()[range.clone()];

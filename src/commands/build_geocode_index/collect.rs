@@ -22,14 +22,14 @@ use crate::osm::{Location, ObjectId, ObjectKind};
 use crate::pbf::{Info, Relation, Way};
 use std::sync::Arc;
 
-/// The maximum number of segments of a part of a street.
+/// The maximum number of segments in one part of a street.
 const PART_SEGMENTS: usize = 12;
-/// The findings in a blob besides its rows.
+/// The findings from one blob, apart from its rows.
 #[derive(Default)]
 pub(super) struct BlobFindings {
     /// The nodes of interpolation ways.
     pub interpolated: Vec<i64>,
-    /// The number of areas that were left out.
+    /// The number of areas that were left out because they are not valid or a member is not in the file.
     pub incomplete: u64,
     /// The areas with fewer corners in the index than in the file.
     pub simplified: Vec<ObjectId>,
@@ -68,7 +68,7 @@ struct WayLayers {
 }
 
 impl WayLayers {
-    /// The layers of a way with the given tags; `None` if there are none.
+    /// Returns the layers of a way with the given tags; `None` if the way belongs to no layer.
     fn of(tags: &TagList<'_>) -> Option<Self> {
         let is_address = is_address(tags);
         let layers = Self {
@@ -210,8 +210,8 @@ impl Visitor for Collector {
     }
 }
 
-/// Completes an address without a street by the tags of the relation of the house. Returns the id of the way that has
-/// the name of the street if the relation has none.
+/// Completes an address that has no street with the tags of the relation that the house is a member of. Returns the id
+/// of the way that has the street name, if the relation has none.
 fn complete<'a>(
     relations: &'a Relations,
     kind: ObjectKind,
@@ -231,7 +231,7 @@ fn complete<'a>(
     street.way.map(|way| way.to_string())
 }
 
-/// The rings of a polygon, each closed by its first point.
+/// Returns the rings of a polygon, each closed by repeating its first point.
 fn rings(polygon: &AreaPolygon) -> impl Iterator<Item = Vec<Point>> {
     let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
     rings.map(|ring| ring.iter().chain(ring.first()).copied().collect())
@@ -297,12 +297,12 @@ impl Collector {
         }
     }
 
-    /// Whether nodes with a house number may be in an area.
+    /// Whether the area inside `line` may contain nodes with a house number.
     fn may_be_numbered(&self, line: &[Point]) -> bool {
         Extent::of(line).is_some_and(|extent| self.shared.numbered.may_meet(&extent))
     }
 
-    /// Adds the area of a relation.
+    /// Adds the rings of a relation as one area.
     fn rings(&mut self, layer: Layer, id: i64, rings: &[Vec<Point>], tags: &TagList<'_>) {
         let item = Item {
             kind: ObjectKind::Relation,
@@ -386,7 +386,7 @@ impl Collector {
         self.area(ObjectKind::Way, id, &polygons, &area_tags(tags));
     }
 
-    /// Adds an area as its polygons, simplified if it has too many corners.
+    /// Adds the polygons of an area, simplified if they have more than `max_vertices` corners.
     fn area(&mut self, kind: ObjectKind, id: i64, polygons: &[AreaPolygon], tags: &TagList<'_>) {
         let fewer = self.max_vertices.and_then(|max| simplified(polygons, max));
         if fewer.is_some() {

@@ -1,4 +1,4 @@
-//! Classifies the objects of an index by their tags.
+//! Decides by their tags which objects the index contains.
 
 use crate::engine::geometry_pass::is_area;
 use crate::error::FormatError;
@@ -17,7 +17,7 @@ const PLACES: [&str; 9] = [
     "neighbourhood",
     "borough",
 ];
-/// The values of `highway` of streets: those that exist and that people travel on.
+/// The values of `highway` that count as streets. They exclude planned ways and objects that nobody travels on.
 const STREETS: [&str; 23] = [
     "motorway",
     "motorway_link",
@@ -43,7 +43,7 @@ const STREETS: [&str; 23] = [
     "road",
     "busway",
 ];
-/// The values of `highway` of roads that are kept even without a name.
+/// The values of `highway` that are kept even without a name.
 const ROADS: [&str; 14] = [
     "motorway",
     "motorway_link",
@@ -60,7 +60,7 @@ const ROADS: [&str; 14] = [
     "service",
     "track",
 ];
-/// The keys that are kept of areas and places, besides names.
+/// The keys that areas and places keep in the index, besides names.
 const AREA_KEYS: [&str; 11] = [
     "admin_level",
     "boundary",
@@ -96,7 +96,7 @@ const ADDRESS_KEYS: [&str; 4] = [
     "addr:streetnumber",
     "addr:block_number",
 ];
-/// The keys of wanted ways: a way without any of them is not visited.
+/// The keys of wanted ways. A way without any of these keys is not visited.
 pub(super) const WAY_KEYS: &[&str] = &[
     "highway",
     "addr:housenumber",
@@ -113,7 +113,7 @@ pub(super) const WAY_KEYS: &[&str] = &[
 pub(super) type TagList<'a> = Vec<(&'a str, &'a str)>;
 type Tags<'t, 'a> = &'t [(&'a str, &'a str)];
 
-/// The keys of names, besides those in languages.
+/// The keys of names, besides the `name:*` keys of languages.
 const NAMES: [&str; 6] = [
     "name",
     "alt_name",
@@ -131,7 +131,7 @@ fn has_name(tags: Tags<'_, '_>) -> bool {
     text_tag(tags, "name").is_some()
 }
 
-/// The tags of an address, with the name and the class of the object.
+/// Returns the `addr:*` tags of an object, with its name and its class.
 pub(super) fn address_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     let class = CLASS_KEYS.iter().find(|key| tag(tags, key).is_some());
     let is_kept = |key: &str| {
@@ -141,14 +141,14 @@ pub(super) fn address_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     kept.copied().collect()
 }
 
-/// The tags of an area or a place.
+/// Returns the tags of an area or a place that the index keeps.
 pub(super) fn area_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     let is_kept = |key: &str| is_name(key) || AREA_KEYS.contains(&key);
     let kept = tags.iter().filter(|(key, _)| is_kept(key));
     kept.copied().collect()
 }
 
-/// The tags of a street.
+/// Returns the tags of a street that the index keeps.
 pub(super) fn street_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     let is_kept = |key: &str, value: &str| match key {
         "name" => !value.trim().is_empty(),
@@ -160,13 +160,13 @@ pub(super) fn street_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     kept.copied().collect()
 }
 
-/// The kind of place of an object with a name.
+/// Returns the value of `place` if the object has a name and the index keeps that value.
 pub(super) fn place_kind(tags: Tags<'_, '_>) -> Option<&'static str> {
     let place = tag(tags, "place").filter(|_| has_name(tags))?;
     PLACES.into_iter().find(|kind| *kind == place)
 }
 
-/// Whether an area with these tags is part of the answers for places in it.
+/// Whether an area with these tags is part of the answers for positions inside the area.
 pub(super) fn is_wanted_area(tags: Tags<'_, '_>) -> bool {
     match tag(tags, "boundary") {
         Some("administrative") => has_name(tags),
@@ -181,7 +181,7 @@ pub(super) fn is_address(tags: Tags<'_, '_>) -> bool {
     })
 }
 
-/// A street, or a road without a name.
+/// The kind of a way, which is a street with a name or a road without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreetKind {
     Street,
@@ -189,7 +189,7 @@ pub(super) enum StreetKind {
 }
 
 impl StreetKind {
-    /// The kind of a way with `highway` or `place=square`; `None` if it is no street.
+    /// Returns the kind of a way with `highway` or `place=square`; `None` if the way is neither a street nor a road.
     pub(super) fn of(tags: Tags<'_, '_>) -> Option<Self> {
         let highway = tag(tags, "highway");
         let is_street = highway.is_some_and(|highway| STREETS.contains(&highway));
@@ -210,7 +210,7 @@ pub(super) fn is_street_area(tags: Tags<'_, '_>) -> bool {
     tag(tags, "area") == Some("yes") || is_square(tags) && tag(tags, "highway").is_none()
 }
 
-/// Whether a relation that is an area is a street with a name.
+/// Whether a multipolygon relation is a street with a name.
 pub(super) fn is_street_relation(tags: Tags<'_, '_>) -> bool {
     tag(tags, "type") == Some("multipolygon") && StreetKind::of(tags) == Some(StreetKind::Street)
 }
@@ -220,7 +220,7 @@ pub(super) fn is_building(tags: Tags<'_, '_>) -> bool {
     tag(tags, "building").is_some_and(|building| building != "no")
 }
 
-/// For each object of a block, in file order, whether it is a relation whose area is wanted.
+/// Returns, for each object of a block in file order, whether it is a relation with a wanted area.
 pub(super) fn wanted_areas(block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
     let mut wanted = Vec::new();
     block.try_for_each(|element| {

@@ -1,23 +1,23 @@
 //! The cells of a grid over the earth that contain nodes with a house number.
 //!
-//! A building is kept if such a node may lie in it. Blocks of cells may share their bits, so that memory is bounded. A
-//! building that is kept needlessly takes a little space and changes no answer.
+//! A building is kept if a node with a house number may lie in it. Several blocks of cells may hash to the same bits,
+//! so that memory is bounded. A building that is kept needlessly uses a little space and changes no answer.
 
 use crate::geometry::{Extent, Point};
 use crate::osm::Edges;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The binary logarithm of the height and the width of a cell in 1e-7 degree: 11 metres.
+/// The binary logarithm of the height and the width of a cell, in units of 1e-7 degree. A cell is about 11 metres high.
 const CELL_BITS: u32 = 10;
-/// The binary logarithm of the number of rows and of columns of a block of cells.
+/// The binary logarithm of the number of rows, and of the number of columns, in a block of cells.
 const BLOCK_BITS: u32 = 6;
-/// The binary logarithm of the number of blocks with bits of their own, of 512 bytes each.
+/// The binary logarithm of the number of slots for blocks. A block uses 512 bytes.
 const BLOCKS_BITS: u32 = 18;
-/// The maximum number of cells that are looked up for a box. A box of more cells counts as meeting a node.
+/// The maximum number of cells that are looked up for a box. A larger box is assumed to contain a node.
 const MAX_CELLS: i64 = 4096;
 
-/// The rows of a block of cells.
+/// The rows of a block of cells, with one bit per cell.
 type Rows = Box<[AtomicU64; 1 << BLOCK_BITS]>;
 
 /// A set of cells. Threads may add to it concurrently.
@@ -26,7 +26,7 @@ pub(super) struct NumberedCells {
     blocks: Vec<OnceLock<Rows>>,
 }
 
-/// The position of a cell: the index of its block, and the row and the column in the block.
+/// Returns the position of a cell as the slot of its block, and the row and the column in the block.
 fn place_of(row: i32, column: i32) -> (usize, usize, u32) {
     const MASK: i32 = (1 << BLOCK_BITS) - 1;
     let [high_row, high_column] = [row, column].map(|at| (at >> BLOCK_BITS) as u32);
@@ -46,7 +46,7 @@ impl NumberedCells {
         Self { blocks }
     }
 
-    /// Adds the cell of a node.
+    /// Adds the cell that contains a node.
     pub(super) fn add(&self, point: Point) {
         let (block, row, column) = place_of(point.lat_e7 >> CELL_BITS, point.lon_e7 >> CELL_BITS);
         let rows = self.blocks[block]

@@ -1,7 +1,7 @@
-//! Facts about nodes and ways that come from relations: the street of a house, the label of a boundary.
+//! Facts about nodes and ways that come from relations, such as the street of a house and the label of a boundary.
 //!
-//! Relations come last in a file, but are read first for the members of areas. Their statements about nodes and ways
-//! are kept, so that an address is complete when it is found.
+//! Relations come last in a file, but are read first to find the members of areas. The facts are kept from this first
+//! pass, so that an address can be completed as soon as its object is visited.
 
 use super::kinds::{TagList, place_kind};
 use crate::error::FormatError;
@@ -12,19 +12,19 @@ use crate::runtime::lock;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Mutex, OnceLock};
 
-/// The street of the houses of a relation.
+/// A relation that assigns houses to a street.
 #[derive(Debug, Default)]
 pub(super) struct StreetRelation {
-    /// The tags of the addresses of the houses, unless a house has its own.
+    /// The address tags of the houses. A tag that a house has itself takes precedence.
     pub tags: Vec<(String, String)>,
-    /// The way that has the name, if the relation has none.
+    /// The id of the way that has the street name, if the relation has none.
     pub way: Option<i64>,
 }
 
 /// The facts from the relations read so far, in any order.
 #[derive(Debug, Default)]
 struct Gathered {
-    /// The kind and the id of a house, and the id of its relation.
+    /// The kind and the id of each house, and the id of its relation.
     houses: Vec<(ObjectKind, i64, i64)>,
     streets: FxHashMap<i64, StreetRelation>,
     /// The nodes that are labels or centres of boundaries.
@@ -36,11 +36,12 @@ struct Gathered {
 pub(super) struct Relations {
     gathering: Mutex<Gathered>,
     gathered: OnceLock<Gathered>,
-    /// The kind and the name of the places that are labels or centres, by the id of the node.
+    /// The kind and the name of each place that is a label or a centre of a boundary, by node id.
     places: Mutex<FxHashMap<i64, (&'static str, String)>>,
 }
 
-/// The key of the index for a member of a boundary that names it; `None` for other roles.
+/// Returns the key under which the index stores a boundary member with this role; `None` unless the role is that of a
+/// label or a centre.
 fn label_key(role: &str) -> Option<&'static str> {
     match role {
         "label" => Some(LABEL),
@@ -85,7 +86,7 @@ impl Relations {
         })
     }
 
-    /// The street of a house. Of several relations, the one with the lowest id counts.
+    /// Returns the street of a house. If a house is a member of several relations, the one with the lowest id counts.
     pub(super) fn street_of(&self, kind: ObjectKind, id: i64) -> Option<&StreetRelation> {
         let Gathered {
             houses, streets, ..
@@ -106,7 +107,7 @@ impl Relations {
         }
     }
 
-    /// The kinds of the places that name a boundary, each with its key in the index.
+    /// Returns the kinds of the label and the centre of a boundary that have its name, each with its key in the index.
     pub(super) fn labels(
         &self,
         boundary: &Relation<'_>,

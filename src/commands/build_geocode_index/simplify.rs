@@ -1,15 +1,15 @@
-//! Polygons with fewer corners.
+//! Simplifies polygons so that they have fewer corners.
 
 use crate::area::AreaPolygon;
 use crate::geometry::Point;
 
-/// The least tolerance in 1e-7 degree.
+/// The least tolerance, in units of 1e-7 degree.
 const LEAST_TOLERANCE: f64 = 100.0;
 /// The least number of corners of a ring.
 const LEAST_CORNERS: usize = 3;
 
-/// Simplifies polygons to at most about `max` corners; `None` if they have no more. The tolerance is doubled until few
-/// enough corners are left. Rings that collapse are left out, except the first.
+/// Simplifies polygons to at most about `max` corners; `None` if they have no more already. The tolerance is doubled
+/// until few enough corners are left. Rings that collapse are left out, except the outer ring of the first polygon.
 pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<AreaPolygon>> {
     let count = |polygons: &[AreaPolygon]| -> usize {
         let rings = polygons.iter();
@@ -43,13 +43,13 @@ pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<Are
     }
 }
 
-/// Three or four corners of a ring that are far apart in it.
+/// Returns at most four corners, which are evenly spread along a ring.
 fn coarse(ring: &[Point]) -> Vec<Point> {
     let step = (ring.len() / 4).max(1);
     ring.iter().copied().step_by(step).take(4).collect()
 }
 
-/// The corners that a ring keeps at a tolerance in 1e-7 degree; `None` if fewer than three are left.
+/// Returns the corners that a ring keeps at a tolerance in units of 1e-7 degree; `None` if fewer than three are left.
 fn ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
     let first = corners.first()?;
     let from_first = |point: &Point| distance(*point, *first, *first);
@@ -61,7 +61,7 @@ fn ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
     let mut parts = vec![(0, middle), (middle, corners.len())];
     while let Some((from, to)) = parts.pop() {
         is_kept[from] = true;
-        // Both ends are the same corner in a ring of one.
+        // In a ring with one corner, both ends are the same corner.
         let [start, between @ .., end] = &closed[from..=to] else {
             continue;
         };
@@ -79,7 +79,7 @@ fn ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
     (kept.len() >= LEAST_CORNERS).then_some(kept)
 }
 
-/// The distance between a point and a segment in 1e-7 degree.
+/// Returns the distance between a point and a segment, in units of 1e-7 degree.
 fn distance(point: Point, from: Point, to: Point) -> f64 {
     let number = |point: Point| [f64::from(point.lon_e7), f64::from(point.lat_e7)];
     let ([px, py], [ax, ay], [bx, by]) = (number(point), number(from), number(to));

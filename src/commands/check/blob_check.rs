@@ -1,4 +1,4 @@
-//! The check of one kind of objects in a blob.
+//! Checks the objects of one kind in a blob.
 
 use super::contents::{BlobContents, ContentRules};
 use super::{Dangling, IdViolation, Outside};
@@ -10,8 +10,8 @@ use crate::pbf::{BlobEntry, Block};
 /// The first and the last key of a blob, and the versions of the first and the last object.
 pub(super) type Ends = (TypeThenId, TypeThenId, i64, i64);
 
-/// The position of a violation in its blob: the kind of the object, the number of objects of that kind before it, and
-/// whether the id occurs again. An id can both occur again and be out of order.
+/// The position of a violation in its blob. Consists of the kind of the object, the number of objects of that kind
+/// before it, and whether the id occurs again. An id can both occur again and be out of order.
 pub(super) type Position = (ObjectKind, u64, bool);
 
 /// The findings of a worker in a blob, for one kind of objects.
@@ -27,10 +27,10 @@ pub(super) struct BlobFindings {
     pub ids: Vec<i64>,
     /// The first violations, at most [`KindCheck::max_listed`].
     pub violations: Vec<(Position, IdViolation)>,
-    /// The number of further violations: ids out of order, and ids that occur again.
+    /// The number of further ids that are out of order, and of further ids that occur again.
     pub more_violations: [u64; 2],
     /// The first references to missing objects, at most [`KindCheck::max_listed`]. If several relations refer to the
-    /// same missing node or way, only the first reference is here.
+    /// same missing node or way, only the first reference is listed.
     pub dangling: Vec<Dangling>,
     /// The number of further references to missing objects, without those in `more_members`.
     pub more_dangling: u64,
@@ -38,20 +38,20 @@ pub(super) struct BlobFindings {
     pub more_members: Members,
     /// Whether a relation refers to a relation.
     pub has_nested: bool,
-    /// The first nodes outside of the world, at most [`KindCheck::max_listed`].
+    /// The first nodes with coordinates out of range, at most [`KindCheck::max_listed`].
     pub outside: Vec<Outside>,
-    /// The number of further nodes outside of the world.
+    /// The number of further nodes with coordinates out of range.
     pub more_outside: u64,
     /// The findings in the contents; `None` unless this is the first check that reads the blob.
     pub contents: Option<BlobContents>,
 }
 
-/// Missing nodes and ways that are members of relations, in a few bytes each.
+/// A compact list of missing nodes and ways that are members of relations.
 #[derive(Default)]
 pub(super) struct Members {
-    /// The ids of nodes, and of ways.
+    /// The ids of the missing nodes, and of the missing ways.
     ids: [Vec<i64>; 2],
-    /// The id of each relation, and the ends of its nodes and of its ways in `ids`.
+    /// The id of each relation, and the indices in `ids` at which its nodes and its ways end.
     relations: Vec<(i64, [usize; 2])>,
 }
 
@@ -65,7 +65,7 @@ impl Members {
         }
     }
 
-    /// The members, by relation, nodes before ways.
+    /// Returns the missing members by relation, nodes before ways.
     pub(super) fn iter(&self) -> impl Iterator<Item = Dangling> {
         let starts = std::iter::once([0; 2]).chain(self.relations.iter().map(|(_, ends)| *ends));
         let relations = self.relations.iter().zip(starts);
@@ -94,7 +94,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Compares two adjacent objects: `None` if `next` may follow `last`, `Some(true)` for a duplicate, and
+    /// Compares two adjacent objects. Returns `None` if `next` may follow `last`, `Some(true)` for a duplicate, and
     /// `Some(false)` for wrong order.
     pub(super) fn violation(
         self,
@@ -111,12 +111,12 @@ impl Order {
     }
 }
 
-/// The check of all objects of one kind.
+/// The rules for checking the objects of one kind.
 #[derive(Clone, Copy)]
 pub(super) struct KindCheck {
     pub kind: ObjectKind,
     pub order: Order,
-    /// Whether nodes outside of the world are counted.
+    /// Whether nodes with coordinates out of range are counted.
     pub places: bool,
     pub checks_ids: bool,
     /// Whether the ids are collected in a set.
@@ -125,9 +125,9 @@ pub(super) struct KindCheck {
     pub refs: bool,
     /// The maximum number of violations and of missing objects that are listed. Others are only counted.
     pub max_listed: usize,
-    /// Whether repeated ids are found by a set of all ids. Adjacent objects with the same id are not reported then.
+    /// Whether duplicate ids are found with a set of all ids. If so, adjacent objects are not compared for duplicates.
     pub full: bool,
-    /// The rules for contents, if they are checked with the objects of the kind.
+    /// The rules for contents, if contents are checked in the same pass.
     pub contents: Option<ContentRules>,
 }
 
@@ -141,7 +141,7 @@ impl KindCheck {
         }
     }
 
-    /// Whether a blob has to be read. The entry of a blob of one kind gives the number of objects.
+    /// Whether a blob has to be read. If it has objects of one kind only, its entry already gives their number.
     pub(super) fn needs_payload(&self, entry: &BlobEntry) -> bool {
         self.refs || self.places || self.needs_keys(entry)
     }
@@ -150,7 +150,7 @@ impl KindCheck {
         self.checks_ids || self.collects || entry.kinds.single().is_none()
     }
 
-    /// Checks the objects of a blob. `sets` are the ids of the kinds that were checked before.
+    /// Checks the objects of a blob. `sets` contains the ids of the kinds that were checked before.
     pub(super) fn blob(
         &self,
         entry: &BlobEntry,
@@ -223,7 +223,7 @@ impl KindCheck {
     }
 
     /// Counts the objects of the kind, collects their ids, and compares adjacent objects. Objects of all kinds are
-    /// compared, but only violations by an object of the kind are reported.
+    /// compared, but only violations by objects of [`kind`](Self::kind) are reported.
     fn keys(&self, block: &Block<'_>, blob: u32) -> Result<BlobFindings, FormatError> {
         let mut found = BlobFindings::default();
         let order = self.order;
@@ -269,7 +269,7 @@ impl KindCheck {
         Ok(found)
     }
 
-    /// Looks up the references of ways, or those of relations to nodes and ways, in `sets`.
+    /// Looks up the nodes of ways, or the nodes and ways that are members of relations, in `sets`.
     fn refs(
         &self,
         block: &Block<'_>,
@@ -339,7 +339,7 @@ impl KindCheck {
     }
 }
 
-/// A reference of a relation.
+/// Returns a reference from a relation to a missing member.
 const fn member(relation: i64, kind: ObjectKind, id: i64) -> Dangling {
     Dangling {
         kind,

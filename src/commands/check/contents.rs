@@ -1,5 +1,5 @@
-//! Checks the contents of blobs beyond ids and references: locations on earth, strings, indices, and the features that
-//! the header declares.
+//! Checks the contents of blobs beyond ids and references, such as strings, indices, and the features that the header
+//! declares.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobDecoder, BlobPass, BlobPlan, PbfFile};
@@ -8,7 +8,7 @@ use crate::pbf::{BlobEntry, ContentFacts, ContentFault, content_faults, feature}
 use crate::runtime::Context;
 use serde::Serialize;
 
-/// A node outside of the world: beyond 90 degrees of latitude or 180 degrees of longitude.
+/// A node with coordinates out of range, that is, beyond 90 degrees of latitude or 180 degrees of longitude.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Outside {
     /// The id of the node.
@@ -21,7 +21,7 @@ pub struct Outside {
     pub lon: f64,
 }
 
-/// A fault in the contents of a file. Other commands refuse such a file, or readers misunderstand it.
+/// A fault in the contents of a file that makes other commands refuse the file or readers misunderstand it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// The kind of the object; `None` if the fault concerns a whole blob or the file.
@@ -30,7 +30,7 @@ pub struct Fault {
     pub id: Option<i64>,
     /// The index of the blob in the file; 0, the header, stands for the file as a whole.
     pub blob: u32,
-    /// The fault, as text.
+    /// A description of the fault.
     pub what: String,
 }
 
@@ -45,10 +45,10 @@ pub(super) struct Contents {
     pub inexpressible: u64,
 }
 
-/// The findings in a blob.
+/// The findings about the contents of a blob.
 pub(super) struct BlobContents {
     number: u32,
-    /// The facts about the objects; `None` if they cannot be decoded.
+    /// The facts about the objects; `None` if the objects cannot be decoded.
     facts: Option<ContentFacts>,
     faults: Vec<ContentFault>,
     /// The number of further faults.
@@ -110,8 +110,8 @@ impl ContentFindings {
     }
 }
 
-/// Compares the contents of all blobs with the features that the header declares. `findings` are those of all blobs
-/// with objects; if `None`, no blob was checked yet, and all are decoded.
+/// Compares the contents of all blobs with the features that the header declares. `findings` are the findings in all
+/// blobs with objects. If `findings` is `None`, all blobs are decoded and checked first.
 pub(super) fn check(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -119,7 +119,7 @@ pub(super) fn check(
     rules: ContentRules,
     ctx: &Context,
 ) -> Result<Contents> {
-    // The checks of the kinds do not read a blob without objects.
+    // The passes that check ids do not read blobs without objects.
     let is_left = |entry: &&BlobEntry| findings.is_none() || entry.kinds.is_empty();
     let left: Vec<_> = plan.entries.iter().filter(is_left).collect();
     let mut findings = findings.unwrap_or_default();
@@ -181,7 +181,7 @@ impl ContentRules {
     }
 }
 
-/// The fault of a blob whose objects cannot be decoded.
+/// Returns the fault of a blob with objects that cannot be decoded.
 fn damage(error: &FormatError) -> ContentFault {
     ContentFault {
         object: None,
@@ -190,7 +190,7 @@ fn damage(error: &FormatError) -> ContentFault {
     }
 }
 
-/// Decodes a blob, and checks its objects. A blob that cannot be decoded has a fault.
+/// Decodes a blob, and checks its objects. A blob that cannot be decoded counts as a fault.
 fn decode_and_check(
     reader: &mut BlobDecoder,
     entry: &BlobEntry,
@@ -208,8 +208,8 @@ fn decode_and_check(
     }
 }
 
-/// The contradictions between the blobs and the features that the header declares, each with the number of a blob, or 0
-/// for the file as a whole.
+/// Returns the contradictions between the blobs and the features that the header declares. Each comes with the number
+/// of a blob, or 0 for the file as a whole.
 fn false_features(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -238,6 +238,6 @@ fn false_features(
     found
 }
 
-/// The contradiction between a header and the ways of a file.
+/// The description of the fault that the header declares locations on ways, and no way has them.
 pub(super) const NO_WAY_HAS_LOCATIONS: &str =
     "the header declares LocationsOnWays, and no way has the locations of its nodes";

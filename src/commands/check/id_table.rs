@@ -1,7 +1,8 @@
-//! Compares the blobs of a file with its table of ids.
+//! Compares the blobs of a file with its id table.
 //!
-//! The table lists pairs of a range of ids and a blob in the order of ids, but blobs are read in another order. The sum
-//! of the hashes of pairs does not depend on the order: that of the table must equal that of the blobs.
+//! The id table lists pairs of an id range and a blob in id order, but blobs are read in another order. Therefore each
+//! pair is hashed, and the sum of the hashes, which does not depend on the order, must be the same for the table and
+//! the blobs.
 
 use crate::error::{FormatError, Result};
 use crate::file::PbfFile;
@@ -10,16 +11,16 @@ use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 use twox_hash::XxHash3_64;
 
-/// The ranges of a table of ids, and the sum of the hashes of its pairs.
+/// The ranges of an id table, and the sum of the hashes of its pairs.
 pub(super) struct IdRanges<'f> {
-    /// The entries of the table of contents. A blob has the number of its entry.
+    /// The entries of the table of contents. The number of a blob is the index of its entry.
     entries: &'f [BlobEntry],
     /// The ranks of the first and the last id of each range, for each kind.
     ranges: [Vec<(u64, u64)>; 3],
     sum: u64,
 }
 
-/// The objects of a blob, compared with the ranges of the table.
+/// The result of comparing the objects of a blob with the ranges of the id table.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct IdsOfBlob {
     /// The number of objects whose id is in a range.
@@ -31,8 +32,8 @@ pub(super) struct IdsOfBlob {
 }
 
 impl<'f> IdRanges<'f> {
-    /// Reads the table of a file; `None` if it has none. The inner result is an error if the table is damaged, the
-    /// outer one if the file cannot be read.
+    /// Reads the id table of a file; `None` if the file has none. The inner result is an error if the table is damaged,
+    /// the outer one if the file cannot be read.
     pub(super) fn read(
         file: &'f PbfFile,
         ctx: &Context,
@@ -59,7 +60,7 @@ impl<'f> IdRanges<'f> {
         Ok(Some(read.map(|()| found)))
     }
 
-    /// The sum of the hashes of the pairs of all blobs, according to the table.
+    /// Returns the sum of the hashes of all pairs in the table.
     pub(super) const fn sum(&self) -> u64 {
         self.sum
     }
@@ -100,7 +101,7 @@ impl<'f> IdRanges<'f> {
     }
 }
 
-/// The hash of a pair: a range of ids, given by its kind and its first id, and the number of a blob.
+/// Returns the hash of a pair of an id range, given by its kind and the rank of its first id, and the number of a blob.
 fn hash_of_pair(kind: ObjectKind, first: u64, blob: u32) -> u64 {
     let pair = u128::from(first) << 64 | u128::from(kind.number()) << 32 | u128::from(blob);
     XxHash3_64::oneshot(&pair.to_le_bytes())
@@ -115,8 +116,8 @@ mod tests {
     use crate::pbf::{Compression, FrameEncoder, HeaderBlock, IdTableBuilder, Object, feature};
     use crate::runtime::Context;
 
-    /// Writes two blobs, of the nodes 1 to 100 and 101 to 200, and a table of the given nodes and their blobs. Returns
-    /// what `check --index` finds.
+    /// Writes two blobs, with the nodes 1 to 100 and 101 to 200, and an id table of the given nodes and their blobs.
+    /// Returns the findings of `check --index`.
     fn found_in(table: impl IntoIterator<Item = (i64, u32)>) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let (path, ctx) = (directory.path().join("a.osm.pbf"), Context::default());

@@ -18,11 +18,11 @@ pub struct IndexCheck {
     pub blobs: u64,
     /// The number of undamaged blobs that the table of contents describes.
     pub in_table: u64,
-    /// Whether the file has a spatial layout, which `cat` cannot restore.
+    /// Whether the file has a spatial layout. `cat` can rebuild indexes, but not a spatial layout.
     pub spatial_layout: bool,
-    /// The number of objects in undamaged blobs that the table of ids leads to; 0 if the file has no such table.
+    /// The number of objects in undamaged blobs whose ids are in ranges of the id table; 0 if the file has no id table.
     pub in_id_table: u64,
-    /// The number of the blobs in `in_table` whose payload was compared with a content hash.
+    /// The number of undamaged blobs whose payload was compared with a content hash in the table of contents.
     pub hashed: u64,
     /// The number of undamaged blobs with an index in the BlobHeader.
     pub with_blob_index: u64,
@@ -32,8 +32,8 @@ pub struct IndexCheck {
     pub damaged: u64,
     /// The number of differences between blobs and the indexes that describe them.
     pub differences: u64,
-    /// The first problems, at most [`Options::max_listed`](super::Options::max_listed). Those of blobs are in file
-    /// order; those of the file as a whole come before or after them.
+    /// The first problems, at most [`Options::max_listed`](super::Options::max_listed). Problems of blobs are in file
+    /// order. Problems of the file as a whole come before or after them.
     pub listed: Vec<Finding>,
 }
 
@@ -44,7 +44,7 @@ pub struct Finding {
     pub blob: u32,
     /// The offset of the blob's frame in the file, in bytes.
     pub offset: u64,
-    /// The problem, as text.
+    /// A description of the problem.
     pub what: String,
 }
 
@@ -63,7 +63,7 @@ struct BlobResult {
     /// The entry according to the index in the BlobHeader; `None` if there is no index that can be read.
     indexed: Option<BlobEntry>,
     segments: Segments,
-    /// The box of the locations that ways carry, if the table of contents has such boxes.
+    /// The bounding box of the locations in ways, if the table of contents has boxes of ways.
     box_of_ways: Option<Bbox>,
     ids: IdsOfBlob,
 }
@@ -142,7 +142,7 @@ struct IndexComparison<'f> {
     plan: BlobPlan,
     check: IndexCheck,
     max_listed: usize,
-    /// The sum of the hashes of the pairs of ranges of ids and blobs so far.
+    /// The sum of the hashes of the pairs of an id range and a blob that were read so far.
     sum_of_ids: u64,
 }
 
@@ -198,8 +198,8 @@ impl<'f> IndexComparison<'f> {
         self.plan.entries.push(found);
     }
 
-    /// Takes the entries of the table of contents up to the given blob, and returns the entry of that blob, if there is
-    /// one. Entries before it, for which there is no blob, are counted as differences.
+    /// Consumes the entries of the table of contents up to the given blob, and returns the entry of that blob, if there
+    /// is one. Counts the entries before it as differences, because they have no blob.
     fn entry_of(&mut self, blob: &BlobEntry) -> Option<&'f BlobEntry> {
         while let Some(entry) = self.entries.as_slice().first()
             && entry.offset <= blob.offset
@@ -224,14 +224,15 @@ impl<'f> IndexComparison<'f> {
         self.check.in_table += 1;
         self.check.hashed += u64::from(entry.flags.has(BlobFlags::HASHED));
         self.compare(entry, found, "the table of contents");
-        // A blob does not contain the places of its relations.
+        // A blob does not contain the locations of its relations, so only boxes of ways are compared.
         let is_false = |bbox| entry.kinds == KindSet::of(ObjectKind::Way) && entry.bbox != bbox;
         if box_of_ways.is_some_and(is_false) {
             self.differs(found, "the table of contents: the box of the ways differs");
         }
     }
 
-    /// The table of ids, if the file has one that can be read.
+    /// Returns the ranges of the id table, if the file has one that can be read. Reports a damaged table as a
+    /// difference.
     fn usable_ids<'i>(
         &mut self,
         read: Option<Result<IdRanges<'i>, FormatError>>,
@@ -258,7 +259,7 @@ impl<'f> IndexComparison<'f> {
         }
     }
 
-    /// Compares the table of ids with the ids of all blobs, unless some blobs are damaged.
+    /// Compares the id table with the ids of all blobs, unless some blobs are damaged.
     fn whole_id_table(&mut self, ranges: &IdRanges<'_>) {
         if self.check.damaged == 0 && ranges.sum() != self.sum_of_ids {
             let what = "the table of ids: it leads to other blobs than those that have the ids";
@@ -311,7 +312,7 @@ impl<'f> IndexComparison<'f> {
     /// Checks the statements of the table of contents about the whole file.
     fn whole_file(&mut self, toc: &Toc) {
         let (plan, flags) = (&self.plan, toc.flags);
-        // A damaged blob has no known order: the file counts as sorted unless the other blobs prove otherwise.
+        // The order of a damaged blob is unknown, so the file counts as sorted unless the other blobs prove otherwise.
         let is_sorted = match self.check.damaged {
             0 => plan.is_sorted() == Some(true),
             _ => plan.is_sorted() != Some(false),

@@ -15,10 +15,10 @@ pub struct Summary {
     pub ways: Option<u64>,
     /// The number of relations in the file; `None` if only indexes were checked.
     pub relations: Option<u64>,
-    /// Whether the file has a spatial layout: its objects are in the order of their places, and not in canonical order.
+    /// Whether the file has a spatial layout, with its objects ordered by their locations and not in canonical order.
     pub spatial_layout: bool,
-    /// The number of objects that belong before the preceding object in canonical order; `None` if ids were not
-    /// checked, and in a spatial layout.
+    /// The number of objects that belong before the preceding object in canonical order; `None` if ids were not checked
+    /// or the file has a spatial layout.
     pub out_of_order: Option<u64>,
     /// The number of objects whose id occurred before; `None` if ids were not checked, or if the file is not in order
     /// and [`Options::full`](super::Options::full) is not set.
@@ -26,34 +26,35 @@ pub struct Summary {
     /// The number of objects directly after an object with the same id; `None` if ids were not checked, or if
     /// `duplicates` is set.
     pub duplicates_in_a_row: Option<u64>,
-    /// The number of nodes outside of the world; `None` if places were not checked.
+    /// The number of nodes with coordinates out of range; `None` if coordinates were not checked.
     pub outside: Option<u64>,
     /// The number of faults in the contents; `None` without [`Options::full`](super::Options::full).
     pub faults: Option<u64>,
     /// The number of strings, in all blobs together, with control characters or other characters that XML 1.0 does not
-    /// allow. Each of their uses is a fault. `None` without [`Options::full`](super::Options::full).
+    /// allow. Each use of such a string is a fault. `None` without [`Options::full`](super::Options::full).
     pub inexpressible: Option<u64>,
-    /// The result of the check of indexes; `None` if they were not checked.
+    /// The result of the check of indexes; `None` if indexes were not checked.
     pub index: Option<IndexCheck>,
     /// The numbers of references to missing objects; `None` if references were not checked.
     pub missing: Option<Missing>,
     /// The first ids that are out of order or occur again, in file order, at most
     /// [`Options::max_listed`](super::Options::max_listed).
     pub listed_ids: Vec<IdViolation>,
-    /// The first references to missing objects, at most [`Options::max_listed`](super::Options::max_listed): those of
-    /// ways, then of relations to nodes and ways, then of relations to relations, each in file order.
+    /// The first references to missing objects, at most [`Options::max_listed`](super::Options::max_listed). References
+    /// of ways come first, then those of relations to nodes and ways, then those of relations to relations, each in
+    /// file order.
     pub listed_refs: Vec<Dangling>,
-    /// The first nodes outside of the world, in file order, at most
+    /// The first nodes with coordinates out of range, in file order, at most
     /// [`Options::max_listed`](super::Options::max_listed).
     pub listed_outside: Vec<Outside>,
-    /// The first faults in the contents, at most [`Options::max_listed`](super::Options::max_listed): those of blobs in
-    /// file order, then contradictions to the header.
+    /// The first faults in the contents, at most [`Options::max_listed`](super::Options::max_listed). Faults of blobs
+    /// come first, in file order, then contradictions to the header.
     pub listed_faults: Vec<Fault>,
 }
 
-/// The numbers of references to objects that are not in the file, as osmium counts them. Each reference of a way to a
-/// node and of a relation to a relation counts; a missing node or way counts once for all relations that refer to it.
-/// `None` for references that were not checked.
+/// The numbers of references to objects that are not in the file, as osmium counts them. Each reference from a way to a
+/// node and from a relation to a relation counts. A missing node or way counts once for all relations that refer to it.
+/// A count is `None` if the references were not checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Missing {
     /// The number of references of ways to missing nodes.
@@ -67,8 +68,8 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// Counts of zero for the references that are checked: those of ways if `of_ways`, those of relations if
-    /// `of_relations`. The other counts are `None`.
+    /// Returns counts of zero for the references of ways if `of_ways` is set, and for those of relations if
+    /// `of_relations` is set. The other counts are `None`.
     pub(super) fn none(of_ways: bool, of_relations: bool) -> Self {
         Self {
             nodes_in_ways: of_ways.then_some(0),
@@ -89,7 +90,7 @@ impl Missing {
         counts.into_iter().flatten().sum()
     }
 
-    /// Counts `more` references of objects of `in_kind` to missing objects of `kind`.
+    /// Adds `more` to the count of references from objects of kind `in_kind` to missing objects of kind `kind`.
     pub(super) fn count(&mut self, kind: ObjectKind, in_kind: ObjectKind, more: u64) {
         use ObjectKind::{Node, Relation, Way};
         let counter = match (kind, in_kind) {

@@ -13,12 +13,12 @@ use crate::runtime::Context;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// The maximum number of changed ways that are located by looking up a node. Further ways count as ways without a
-/// place.
+/// The maximum number of changed ways that are located by looking up a node. Further ways count in
+/// [`Charts::ways_without_place`].
 const MAX_PLACED_WAYS: usize = 4_000_000;
 /// The maximum number of distinct keys, and of distinct users.
 const MAX_NAMES: usize = 200_000;
-/// The hours since 1970 that are counted: those of 230 years.
+/// The range of hours since 1970 that are counted, which spans 230 years.
 const HOURS: std::ops::Range<i64> = 0..230 * 366 * 24;
 /// The number of keys and users on a page.
 const LISTED: usize = 25;
@@ -35,11 +35,13 @@ enum Change {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Charts {
-    /// The nodes and ways that changed, by cells. A way counts at the node in its middle.
+    /// The numbers of nodes and ways that changed, by grid cell. A way counts at the node in its middle.
     pub places: CellCounts,
-    /// The ways that changed and could not be located: they have no nodes, or their nodes are not in the file.
+    /// The numbers of changed ways that could not be located, because they have no nodes, their middle node is not in
+    /// the file, or too many ways changed.
     pub ways_without_place: [u64; 3],
-    /// The boxes of at most 2,000 blobs of the new file: west, south, east and north in 1e-7 degree.
+    /// The bounding boxes of at most 2,000 blobs of the new file, as west, south, east and north in units of 1e-7
+    /// degree.
     pub boxes: Vec<[i32; 4]>,
     /// The properties that differ between the versions of modified objects.
     pub edits: Edits,
@@ -63,7 +65,7 @@ pub struct Edits {
     pub nodes_of_ways: u64,
     /// Relations with other members.
     pub members: u64,
-    /// Objects of which only metadata differ.
+    /// Objects that differ only in metadata.
     pub metadata_only: u64,
 }
 
@@ -71,7 +73,7 @@ pub struct Edits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Times {
-    /// "hour", "day" or "month".
+    /// The unit of time, which is `hour`, `day` or `month`.
     pub unit: &'static str,
     /// The first time, such as `2026-11`, `2026-11-24` or `2026-11-24T13`; `None` if no new version has a timestamp.
     pub first: Option<String>,
@@ -79,13 +81,13 @@ pub struct Times {
     pub counts: Vec<[u64; 2]>,
 }
 
-/// The names that most changed objects have.
+/// The keys or the users with the most changed objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Names {
     /// The number of distinct names. Names beyond 200,000 are not counted.
     pub distinct: u64,
-    /// The first of them, by the number of objects.
+    /// The names with the most changed objects, in descending order. At most 25 are listed.
     pub top: Vec<NameCount>,
 }
 
@@ -99,7 +101,7 @@ pub struct NameCount {
     pub count: u64,
     /// The number of created objects.
     pub created: u64,
-    /// The number of modified objects. For a key, those in which its value was changed, added or removed.
+    /// The number of modified objects. For a key, only objects in which its value was changed, added or removed.
     pub modified: u64,
     /// The number of deleted objects.
     pub deleted: u64,
@@ -109,8 +111,8 @@ pub struct NameCount {
 #[derive(Debug, Default)]
 pub(super) struct ChangeCharts {
     places: Density<3>,
-    /// The middle node and the change of each changed way without locations. The nodes of ways of the new file come
-    /// first, then those of deleted ways.
+    /// The middle node and the change of each changed way without locations. The first list is for ways of the new
+    /// file, the second for deleted ways.
     nodes: [Vec<(i64, Change)>; 2],
     ways_without_place: [u64; 3],
     edits: Edits,
@@ -177,7 +179,7 @@ impl ChangeCharts {
         }
     }
 
-    /// Adds an object at a location in units of 1e-7 degree, if that is on earth.
+    /// Adds an object at a location in units of 1e-7 degree, if the location is valid.
     fn add_location(&mut self, change: Change, (lat, lon): (i64, i64)) {
         if lat.abs() <= 900_000_000 && lon.abs() <= 1_800_000_000 {
             self.places.add(lat, lon, change as usize);
@@ -224,7 +226,7 @@ impl ChangeCharts {
         }
     }
 
-    /// Locates ways by their nodes in both files, and makes the charts.
+    /// Locates ways by looking up their middle nodes in both files, and makes the charts.
     pub(super) fn finish(mut self, sides: &[order::Side; 2], ctx: &Context) -> Result<Charts> {
         let [of_new, of_old] = std::mem::take(&mut self.nodes);
         let [old, new] = sides;
@@ -242,7 +244,8 @@ impl ChangeCharts {
         })
     }
 
-    /// Adds ways at the locations of their nodes. Reads the blobs that may have these nodes.
+    /// Adds ways at the locations of their middle nodes, which are in `nodes`. Reads the blobs that may contain such a
+    /// node.
     fn find_nodes(
         &mut self,
         mut nodes: Vec<(i64, Change)>,
@@ -302,7 +305,7 @@ impl ChangeCharts {
     }
 }
 
-/// The locations of the nodes of a block that are among `nodes`, which are in canonical order.
+/// Appends to `found` the locations of those nodes of a block that are in `nodes`. `nodes` are in canonical order.
 fn places_of(
     nodes: &[(i64, Change)],
     block: &Block<'_>,
@@ -320,12 +323,12 @@ fn places_of(
     })
 }
 
-/// A location in units of 1e-7 degree: latitude and longitude.
+/// Returns the latitude and the longitude of a location in units of 1e-7 degree.
 fn e7(location: Location) -> (i64, i64) {
     (location.lat_e7().into(), location.lon_e7().into())
 }
 
-/// Counts an object with a name, unless there are too many names.
+/// Counts an object under a name, unless the name is new and there are too many names.
 fn count(names: &mut HashMap<String, [u64; 3]>, name: &str, change: Change) {
     if let Some(counts) = names.get_mut(name) {
         counts[change as usize] += 1;
@@ -378,7 +381,7 @@ impl Times {
             (Some(first), Some(last)) => last - first,
             _ => 0,
         };
-        // The number of characters of a time of the unit.
+        // `len` is the number of characters of a formatted time in this unit.
         let (unit, len) = match span {
             ..=96 => ("hour", "2026-11-24T13".len()),
             97..=9600 => ("day", "2026-11-24".len()),

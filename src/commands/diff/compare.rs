@@ -13,10 +13,10 @@ use crate::pbf::{BlobFlags, Block, ObjectBody, RawElement, RawElements};
 use crate::runtime::{ChunkSender, WorkItem};
 use std::cmp::Ordering;
 
-/// The number of bytes of text after which a part of the result of a step is sent.
+/// The size in bytes at which the text of a step is sent as a partial result.
 const CHUNK: usize = 1 << 20;
 
-/// A part of the result of a merge step: the counts, and the text of the differences.
+/// A part of the result of a merge step, with counts and the text of the differences.
 #[derive(Default)]
 pub(super) struct StepFindings {
     /// The number of bytes of input that were compared.
@@ -39,7 +39,7 @@ pub(super) struct Comparison {
     has_charts: bool,
 }
 
-/// Sends text, and a long text in pieces.
+/// Sends text, in several pieces if it is long.
 fn send_text(text: String, chunks: &ChunkSender<StepFindings>) -> Result<(), FormatError> {
     let send = |text| {
         let sent = chunks.send(StepFindings {
@@ -131,7 +131,8 @@ impl<'a> ShardCursor<'a> {
     }
 }
 
-/// The message about an object that occurs more than once in a file, from which no changes can be derived.
+/// Returns the error message for an object that occurs more than once in a file. No changes can be derived from the
+/// file.
 pub(super) fn occurs_twice(key: TypeThenId) -> String {
     let id = ObjectId {
         kind: key.0,
@@ -174,7 +175,7 @@ impl Comparison {
         matches!(self.format, Some(Format::Osc(_)))
     }
 
-    /// Carries out a merge step: compares its objects and sends the differences as text.
+    /// Compares the objects of a merge step and sends the differences as text.
     pub(super) fn step(
         &mut self,
         step: MergeStep,
@@ -225,7 +226,7 @@ impl Comparison {
     }
 
     /// Counts the objects of two blobs with equal payloads without parsing the payloads. Returns `None` if the shard is
-    /// not such a pair, or if its objects have to be compared one by one.
+    /// not a pair of equal blobs, or if its objects have to be compared one by one.
     fn equal_pair(&mut self, shard: &Shard) -> Result<Option<StepFindings>> {
         let [one, two] = shard.sources.as_slice() else {
             return Ok(None);
@@ -257,7 +258,7 @@ impl Comparison {
         Ok(Some(found))
     }
 
-    /// Walks the objects of both files in order, and takes objects with the same rank as a pair.
+    /// Walks the objects of both files in order, and compares objects with the same rank as a pair.
     fn side_by_side<'a>(
         &self,
         sides: &'a [Vec<(Source, Block<'a>)>; 2],
@@ -306,7 +307,8 @@ impl Comparison {
         Ok(pair.finish())
     }
 
-    /// The key by which objects are ordered and matched: with the version if an input is a history file.
+    /// Returns the key by which objects are ordered and matched. It includes the version if objects are matched by
+    /// version.
     fn rank(&self, head: &Head<'_>) -> (TypeThenId, i64) {
         let version = if self.history { head.object.version } else { 0 };
         (head.object.key, version)
@@ -344,7 +346,8 @@ impl<'c, 'a> Pair<'c, 'a> {
         }
     }
 
-    /// Compares a pair of objects, or takes an object that only one file has: counts it and writes the difference.
+    /// Compares the objects of a pair, of which one is `None` if only one file has the object. Counts the result and
+    /// writes the difference.
     fn take(&mut self, old: Option<Head<'a>>, new: Option<Head<'a>>) -> Result<(), FormatError> {
         let Some(known) = old.or(new) else {
             return Ok(());
@@ -448,7 +451,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         }
     }
 
-    /// Writes an object that only one file has, or that both have. If both differ, writes both.
+    /// Writes an object once if it is equal in both files or only one file has it. Otherwise, writes both versions.
     fn put_objects(
         &mut self,
         report: Report,
@@ -516,7 +519,7 @@ impl<'c, 'a> Pair<'c, 'a> {
                     let (version, time) = (side.object.info.version, side.object.info.timestamp);
                     (version.unwrap_or(newest.0), time.unwrap_or(newest.1))
                 };
-                // Any change replaces an object of the old file without a version.
+                // If the object in the old file has no version, any change replaces it.
                 let is_known = self.old.object.info.version.is_some();
                 let goes_back = is_known && age(&self.new) < age(&self.old);
                 self.found.summary.going_back += u64::from(goes_back);
@@ -533,7 +536,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         Ok(())
     }
 
-    /// Takes the text so far if it is long.
+    /// Removes and returns the text so far if it is at least [`CHUNK`] bytes long.
     fn take_text(&mut self) -> Option<String> {
         match (self.found.text.len() >= CHUNK, self.osc.len() >= CHUNK) {
             (true, _) => Some(std::mem::take(&mut self.found.text)),
@@ -549,7 +552,7 @@ impl<'c, 'a> Pair<'c, 'a> {
 }
 
 impl Equality {
-    /// Whether two objects are equal by these rules. The order of tags matters only if `exact`.
+    /// Whether two objects are equal by these rules. The order of tags matters only if `exact` is set.
     fn of(self, old: &Side<'_>, new: &Side<'_>, exact: bool) -> bool {
         let has_equal_location = old.nano_location == new.nano_location;
         let (old, new) = (&old.object, &new.object);

@@ -1,4 +1,4 @@
-//! Opens the files to be compared, in canonical order, which a walk side by side requires.
+//! Opens the files to compare in canonical order, which is necessary to walk them side by side.
 
 use crate::engine::input;
 use crate::error::Result;
@@ -7,7 +7,7 @@ use crate::pbf::Compression;
 use crate::runtime::Context;
 use std::path::{Path, PathBuf};
 
-/// One of the two files.
+/// One of the two files to compare.
 pub(super) struct Side {
     pub file: PbfFile,
     /// The path that the user gave.

@@ -21,7 +21,7 @@ struct Data {
     program: &'static str,
 }
 
-/// The parts of the files that were compared. The counts of other parts are unknown, not 0.
+/// The kinds of objects and the metadata that were compared. All other counts are unknown, not 0.
 #[derive(Serialize)]
 struct Compared {
     nodes: bool,
@@ -43,15 +43,15 @@ impl Compared {
     }
 }
 
-/// Compares two files, and writes a page of HTML that shows what changed: where, when, by whom, and which keys. The
-/// page contains its data as JSON and loads nothing. [`Options::output`] is written, too.
+/// Compares two files, and writes an HTML page that shows where, when and by whom objects were changed, and which keys.
+/// The page contains its data as JSON and loads no other resource. Also writes [`Options::output`].
 ///
-/// Reads both files as [`run`](super::run) does, and once more the blobs that have a node of each changed way. Returns
-/// the counts.
+/// Reads both files as [`run`](super::run) does, and then reads again the blobs that may contain the middle node of a
+/// changed way. Returns the counts.
 ///
 /// # Memory
 ///
-/// As [`run`](super::run), 16 bytes for each way that changed (at most 128 MB), and up to 400,000 keys and users.
+/// As [`run`](super::run), plus 16 bytes for each way that changed (at most 128 MB), and up to 400,000 keys and users.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 //! The results of comparisons.
 
-/// The result for an object: equal, different, or only in the old (left) or new (right) file.
+/// The result for an object, which is equal, different, or only in the old (left) or new (right) file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
     Same,
@@ -10,7 +10,7 @@ pub(super) enum Report {
 }
 
 impl Report {
-    /// The sign before a line about the object.
+    /// Returns the sign at the start of a line about the object.
     pub(super) const fn sign(self) -> char {
         match self {
             Self::Same => ' ',

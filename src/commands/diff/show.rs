@@ -8,8 +8,8 @@ use crate::osm::{ObjectId, format_timestamp};
 use crate::pbf::{Member, Object, ObjectBody};
 use std::fmt::Write;
 
-/// Appends a line such as `*n17 v3 v4`: the sign, the object, and its versions in the old and the new file. A single
-/// version is written if both are equal or only one file has the object.
+/// Appends a line such as `*n17 v3 v4`, with the sign, the object, and its versions in the old and the new file. Writes
+/// a single version if both are equal or only one file has the object.
 pub(super) fn put_line(
     out: &mut String,
     report: Report,
@@ -157,7 +157,7 @@ fn list<T>(steps: &[T], shown: impl Fn(&T) -> String) -> Vec<String> {
     steps.iter().map(shown).collect()
 }
 
-/// The text with control characters escaped.
+/// Returns the text with control characters escaped.
 fn printable(text: &str) -> String {
     let escape = |char: char| {
         if char.is_control() {

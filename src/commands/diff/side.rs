@@ -9,12 +9,12 @@ pub(super) struct Side<'a> {
     pub object: Object<'a>,
     /// Latitude and longitude of a node in nanodegrees, which may be finer than the location in `object`.
     pub nano_location: Option<(i64, i64)>,
-    /// Whether the location in `object` is that of the file, not rounded.
+    /// Whether the location in `object` is exactly the location in the file, without rounding.
     pub is_exact: bool,
 }
 
 impl<'a> Side<'a> {
-    /// Replaces the object by another one of a block.
+    /// Replaces the object with another object, which is in `block`.
     pub(super) fn fill(
         &mut self,
         object: &RawElement<'a>,

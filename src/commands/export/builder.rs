@@ -1,4 +1,4 @@
-//! Makes features of objects.
+//! Builds features from objects.
 
 use super::feature_buffer::{FeatureBuffer, FeatureForm};
 use super::late_areas::Completion;
@@ -20,9 +20,9 @@ use crate::pbf::{Block, Info, Relation, Way};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The number of bytes of text after which a chunk ends.
+/// The size in bytes at which a chunk of text ends.
 const CHUNK: usize = 1 << 20;
-/// The number of problems after which they are sent.
+/// The number of problems that are collected before they are sent.
 const PROBLEMS: usize = 1 << 10;
 
 /// The tags of an object.
@@ -75,7 +75,7 @@ impl Tally {
         }
     }
 
-    /// Adds the counts to those of other blobs.
+    /// Adds the counts to the totals of all blobs.
     pub(super) fn add_to(&self, all: &mut Totals) {
         let summary = &mut all.summary;
         summary.points += self.points;
@@ -107,7 +107,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// The summary of a run.
+    /// Returns the summary of a run.
     pub(super) fn into_summary(self) -> Summary {
         const ONE: f64 = DECIMICRO_PER_DEGREE as f64;
         let degrees = |value_e7: i32| f64::from(value_e7) / ONE;
@@ -161,7 +161,7 @@ pub(super) enum ExportPart {
     Tally(Tally),
 }
 
-/// The object that an area is made of.
+/// The object from which an area is built.
 #[derive(Clone, Copy)]
 struct AreaObject<'a> {
     kind: ObjectKind,
@@ -170,12 +170,12 @@ struct AreaObject<'a> {
     completion: Completion,
 }
 
-/// Makes features of objects.
+/// Builds features from objects.
 pub(super) struct Builder {
     shared: Arc<Shared>,
     features: FeatureBuffer,
     problems: Vec<Problem>,
-    /// The counts of the blob, from its first object to its end.
+    /// The counts of the current blob; `None` until it has a feature or a problem.
     tally: Option<Tally>,
     points: Vec<Point>,
     nodes: Vec<AreaNode>,
@@ -298,7 +298,7 @@ impl Builder {
         self.features.put(feature, completion);
     }
 
-    /// Calls `make` with the tags in a list.
+    /// Collects the tags in a list, and calls `make` with the list.
     fn with_tags<'t>(
         &mut self,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
@@ -310,14 +310,14 @@ impl Builder {
         self.tags = recycled(list);
     }
 
-    /// Removes the tags that are not written. Returns whether the object becomes a feature: it has tags left, or
+    /// Removes the tags that are not written. Returns whether the object becomes a feature, because it has tags left or
     /// features without tags are written, too.
     fn retain(&self, tags: &mut TagList<'_>) -> bool {
         self.shared.rules.retain(tags);
         self.shared.keep_untagged || !tags.is_empty()
     }
 
-    /// Makes a point of a node.
+    /// Adds the point of a node.
     fn point(&mut self, id: i64, info: Info<'_>, location: Option<Location>, tags: &TagList<'_>) {
         let Some(point) = location.and_then(on_earth) else {
             return self.problem(ObjectKind::Node, id, ProblemCause::NoLocation);
@@ -333,7 +333,7 @@ impl Builder {
         self.put(&feature, None);
     }
 
-    /// Makes a line or an area or both of a way.
+    /// Adds the line, the area or both of a way.
     fn tagged_way(
         &mut self,
         way: &Way<'_>,
@@ -362,8 +362,8 @@ impl Builder {
         }
     }
 
-    /// Sets the points of a way without repetitions of the point before, and sets its nodes if there are repetitions.
-    /// Fails if a node has no location, or if fewer than two points are left.
+    /// Sets `points` to the locations of a way, without consecutive duplicates. If there are duplicates, also sets
+    /// `nodes`. Fails if a node has no location, or if fewer than two points are left.
     fn locate(
         &mut self,
         way: &Way<'_>,
@@ -390,14 +390,14 @@ impl Builder {
         }
     }
 
-    /// Sets the nodes of a way by its points, of which none was left out.
+    /// Sets `nodes` to the nodes of a way. `points` must still have a point for each node.
     fn set_nodes(&mut self, way: &Way<'_>) {
         let nodes = way.refs().zip(&self.points);
         let nodes = nodes.map(|(id, point)| AreaNode { id, point: *point });
         self.nodes.extend(nodes);
     }
 
-    /// Makes a line of a way, whose points are set.
+    /// Adds the line of a way. `points` must be set.
     fn line(&mut self, way: &Way<'_>, tags: &TagList<'_>) {
         let has_refs = self.features.needs_way_nodes();
         let refs: Option<Vec<i64>> = has_refs.then(|| way.refs().collect());
@@ -414,7 +414,7 @@ impl Builder {
         self.points = points;
     }
 
-    /// Makes an area of a closed way, whose points are set.
+    /// Adds the area of a closed way. `points` must be set.
     fn closed_way(&mut self, way: &Way<'_>, tags: &TagList<'_>) {
         let (kind, id) = (ObjectKind::Way, way.id());
         let object = AreaObject {
@@ -423,7 +423,7 @@ impl Builder {
             info: way.info(),
             completion: Completion::of_way(id),
         };
-        // `locate` has set the nodes if some have the location of the node before.
+        // `locate` has set `nodes` only if consecutive nodes have the same location.
         if self.nodes.is_empty() {
             let mut polygon = std::mem::take(&mut self.polygon);
             let is_simple = simple_polygon(&self.points, &mut polygon);

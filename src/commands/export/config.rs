@@ -16,8 +16,8 @@ pub struct Config {
     pub attributes: Attributes,
     /// The options of the format, as pairs of name and value.
     pub format_options: Vec<(String, String)>,
-    /// The rules for closed ways and for tags. If the file has only one of the rules for lines and for areas, the other
-    /// rule is its negation.
+    /// The rules for closed ways and for tags. If the file has a rule only for lines or only for areas, the other rule
+    /// is its negation.
     pub rules: FeatureRules,
     /// The warnings about the file.
     pub warnings: Vec<String>,
@@ -35,7 +35,7 @@ impl Config {
     }
 }
 
-/// Reads a configuration file. Unknown fields are ignored. `rules` apply if the file has none.
+/// Reads a configuration file. Unknown fields are ignored. `rules` apply if the file has no rules.
 pub fn read_config(path: &Path, rules: FeatureRules) -> Result<Config> {
     let text = std::fs::read(path).map_err(|error| Error::io(path, "cannot read", error))?;
     let config = serde_json::from_slice(&text).map_err(|error| error.to_string());
@@ -95,7 +95,7 @@ fn set_rules(fields: &Map<String, Value>, config: &mut Config) -> Result<(), Str
     Ok(())
 }
 
-/// The members of a field that is an object; none if the field is absent.
+/// Returns the members of a field that is a JSON object; no members if the field is absent.
 fn object<'a>(
     fields: &'a Map<String, Value>,
     name: &str,
@@ -126,7 +126,7 @@ fn rule(
     }
 }
 
-/// The tag expressions of a field that is an array; none if the field is absent.
+/// Returns the tag expressions of a field that is a JSON array; no expressions if the field is absent or null.
 fn patterns(fields: &Map<String, Value>, name: &str) -> Result<Vec<TagPattern>, String> {
     let list = match fields.get(name) {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -141,11 +141,12 @@ fn patterns(fields: &Map<String, Value>, name: &str) -> Result<Vec<TagPattern>, 
     list.iter().map(pattern).collect()
 }
 
-/// The configuration that is used if none is given, with its list of area tags in full.
+/// Returns the text of a default configuration file with the given list of area tags. If `area_tags` is `None`, closed
+/// ways are both lines and areas.
 pub fn default_config(area_tags: Option<&[&str]>) -> String {
     let mut attributes = Attribute::ALL;
     if area_tags.is_none() {
-        // The order in which osmium prints them.
+        // Osmium prints the attributes in this order.
         attributes.sort_by_key(|attribute| {
             let is_last = *attribute == Attribute::WayNodes;
             let is_user = matches!(attribute, Attribute::Uid | Attribute::User);

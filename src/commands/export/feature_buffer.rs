@@ -13,7 +13,7 @@ use crate::index::RowBatch;
 use crate::pbf::InfoFields;
 use std::sync::Arc;
 
-/// The form in which the format needs features.
+/// The form of features that an output format needs.
 #[derive(Clone)]
 pub(super) enum FeatureForm {
     /// Text. Areas are written after all other features if `LateAreas` are given.
@@ -39,11 +39,12 @@ impl FeatureForm {
     }
 }
 
-/// The memory of rows, in bytes, at which they are passed on before the end of a blob. Blobs of real files have fewer.
+/// The memory of rows, in bytes, at which the rows are passed to the sorter before the end of a blob. Blobs of real
+/// files need less.
 #[cfg(feature = "parquet")]
 const MAX_ROWS: usize = 2 << 20;
 
-/// The features that were not passed on yet.
+/// The features that were not sent or passed to a sorter yet.
 pub(super) enum FeatureBuffer {
     Text(Box<TextFeatures>),
     #[cfg(feature = "parquet")]
@@ -111,7 +112,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// The length of the text in bytes. Rows are not counted.
+    /// Returns the size in bytes of the text; 0 for rows.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Text(features) => features.text.len(),
@@ -120,7 +121,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// Takes the text, if there is any.
+    /// Removes and returns the text, if there is any.
     pub(super) fn take(&mut self) -> Result<Option<FeatureChunk>, FormatError> {
         match self {
             Self::Text(features) => {
@@ -132,7 +133,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// Passes rows on if they take much memory.
+    /// Passes the rows to the sorter if they use at least [`MAX_ROWS`] bytes.
     #[cfg(feature = "parquet")]
     pub(super) fn pass_on_many(&mut self) {
         if let Self::Rows(buffer) = self
@@ -142,7 +143,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// Passes rows on, which may take a while.
+    /// Passes rows or late areas to the sorter, which may block.
     pub(super) fn pass_on(&mut self) {
         match self {
             Self::Text(features) => features.areas.iter_mut().for_each(AreaBuffer::pass_on),
@@ -156,7 +157,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// Fails if rows could not be passed on.
+    /// Fails if the sorter of rows or late areas has failed.
     pub(super) fn check(&self) -> Result<()> {
         match self {
             Self::Text(features) => features.areas.as_ref().map_or(Ok(()), AreaBuffer::check),

@@ -13,23 +13,23 @@ use crate::pbf::Member;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The limits of the sort.
+/// The memory limits of the sort.
 const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
     memory: 64 << 20,
 };
-/// The keys are ranks of ways without their lowest bit, so that they fit. The beginning of a row gives the rest of the
-/// order.
+/// The sort keys are the ranks of ways without the lowest bit, so that they fit into 63 bits. Rows with the same key
+/// are ordered by their headers.
 const KEY: KeyBits = KeyBits {
     uncounted: 8,
     below_group: 63,
 };
-/// The length of the beginning of a row, which gives its order: the rank of the way, the index of the member, the rank
+/// The size in bytes of the header of a row, which contains the rank of the way, the index of the member and the rank
 /// of the object.
 const PLACE_LEN: usize = 20;
 /// The number of areas that are read at a time.
 const RANGE: u64 = 10_000;
-/// The number of bytes of text after which a chunk ends.
+/// The size in bytes at which a chunk of text ends.
 const CHUNK: usize = 1 << 20;
 
 /// The way that completes an area.
@@ -37,12 +37,12 @@ const CHUNK: usize = 1 << 20;
 pub(super) struct Completion {
     /// The rank of the id of the way.
     way: u64,
-    /// The index of the way among the members of the relation.
+    /// The index of the way among the members of the relation; `u32::MAX` for the area of a closed way.
     member: u32,
 }
 
 impl Completion {
-    /// The completion of the area of a closed way.
+    /// Returns the completion of the area of a closed way.
     pub(super) const fn of_way(id: i64) -> Self {
         Self {
             way: id_rank(id),
@@ -50,8 +50,8 @@ impl Completion {
         }
     }
 
-    /// The completion of the area of a relation: its last member way in the order of the file; the lowest value if
-    /// there is none.
+    /// Returns the completion of the area of a relation, which is its last member way in file order. Returns the lowest
+    /// value if there are no member ways.
     pub(super) fn of_relation<'m>(members: impl Iterator<Item = Member<'m>>) -> Self {
         let ways = (0..)
             .zip(members)
@@ -71,7 +71,7 @@ pub(super) struct LateAreas {
 }
 
 impl LateAreas {
-    /// Creates an empty collection. Temporary files are in `directory`.
+    /// Creates an empty collection. Its temporary files are in `directory`.
     pub(super) fn new(options: &FeatureOptions, directory: &Path) -> Self {
         Self {
             sorter: RowSorter::new(LIMITS, KEY, directory),
@@ -137,14 +137,14 @@ impl AreaBuffer {
         });
     }
 
-    /// Passes the areas on, which may take a while.
+    /// Passes the areas to the sorter, which may block.
     pub(super) fn pass_on(&mut self) {
         if self.rows.count() > 0 {
             self.areas.sorter.add(std::mem::take(&mut self.rows));
         }
     }
 
-    /// Fails if areas could not be passed on.
+    /// Fails if the sorter has failed.
     pub(super) fn check(&self) -> Result<()> {
         self.areas.sorter.check()
     }

@@ -1,4 +1,4 @@
-//! Problems with objects: causes for leaving an object out, and mistakes without an effect.
+//! Problems with objects, which are reasons to leave an object out or mistakes without an effect.
 
 use crate::area::{AreaProblem, ProblemKind};
 use crate::osm::ObjectKind;
@@ -11,7 +11,7 @@ pub struct Problem {
     pub kind: ObjectKind,
     /// The id of the object.
     pub id: i64,
-    /// The cause.
+    /// The cause of the problem.
     pub cause: ProblemCause,
 }
 
@@ -19,9 +19,9 @@ pub struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProblemCause {
-    /// The node has no location, or one that is not on the earth.
+    /// The node has no location, or an invalid one.
     NoLocation,
-    /// The way has this number of nodes, fewer than two.
+    /// The way has fewer than two nodes. The value is their number.
     TooFewNodes(usize),
     /// All nodes of the way have the same location.
     OneLocation,
@@ -31,7 +31,8 @@ pub enum ProblemCause {
     NoWays,
     /// This member way of the relation is not in the file.
     MissingWay(i64),
-    /// This node of a member way (the first id) is not in the file, or has no location.
+    /// A node of a member way is not in the file, or has no location. The first value is the id of the way, the second
+    /// is the id of the node.
     MissingNodeOf(i64, i64),
     /// A problem of the polygons.
     Area(AreaProblem),
@@ -59,7 +60,7 @@ impl Problem {
         }
     }
 
-    /// The name of the kind of problem, for reports.
+    /// Returns the name of this kind of problem, for reports.
     pub const fn name(&self) -> &'static str {
         match self.cause {
             ProblemCause::NoLocation => "no_location",

@@ -1,4 +1,4 @@
-//! Objects as tables: one for nodes, one for ways, one for relations.
+//! Writes objects as Parquet tables, one for nodes, one for ways and one for relations.
 
 use super::tables::PART_LEN;
 use super::{Options, Summary};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const GROUP_ROWS: u64 = 100_000;
 /// The memory of rows, in bytes, at which a row group ends.
 const GROUP_MEMORY: usize = 32 << 20;
-/// The memory of rows, in bytes, at which a row group ends within a blob. Rows of blobs of real files take less.
+/// The memory of rows, in bytes, at which a row group ends within a blob. The rows of a blob of a real file need less.
 const MAX_MEMORY: usize = 48 << 20;
 
 /// The blobs that become one row group or several.
@@ -36,7 +36,7 @@ enum EncodedPart {
     Done(u64),
 }
 
-/// Writes the objects of a file.
+/// Writes the objects of a file as tables.
 pub(super) fn write(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -116,7 +116,7 @@ fn start(
     )
 }
 
-/// Opens the part with the given number of a table.
+/// Opens the output for part `number` of the table for `kind`.
 fn open_part(
     directory: &mut OutputDirectory,
     kind: ObjectKind,
@@ -129,7 +129,7 @@ fn open_part(
     ParquetFile::create(StreamOutput::new(output), schema, properties)
 }
 
-/// The blobs with objects of a kind, grouped so that each group has about as many objects as a row group.
+/// Returns the blobs with objects of a kind, in groups of about as many objects as a row group has.
 fn items(plan: &BlobPlan, kind: ObjectKind) -> Vec<Blobs> {
     let (mut items, mut count) = (Vec::<Blobs>::new(), GROUP_ROWS);
     let entries = plan.entries.iter();

@@ -30,7 +30,7 @@ impl TagRule {
     }
 }
 
-/// A filter of tags.
+/// Returns a filter for the tags that one of the patterns matches.
 fn filter(patterns: impl IntoIterator<Item = TagPattern>) -> ObjectFilter {
     ObjectFilter::new(patterns.into_iter().map(ObjectExpression::of_tag))
 }
@@ -52,13 +52,15 @@ pub enum WrittenTags {
     Except(ObjectFilter),
 }
 
-/// The rules that say whether a closed way is a line or an area, and which tags are written.
+/// The rules that decide whether a closed way is a line or an area, and which tags are written.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FeatureRules {
-    /// The closed ways that are lines; `None` for those that are not areas.
+    /// The rule for closed ways that are lines; `None` for all closed ways that are not areas. If both rules are
+    /// `None`, closed ways are both.
     pub linear: Option<TagRule>,
-    /// The closed ways that are areas; `None` for those that are not lines.
+    /// The rule for closed ways that are areas; `None` for all closed ways that are not lines. If both rules are
+    /// `None`, closed ways are both.
     pub area: Option<TagRule>,
     /// The tags that are written.
     pub tags: WrittenTags,

@@ -11,7 +11,7 @@ pub(super) fn may_select(filter: &ObjectFilter, kind: ObjectKind) -> bool {
     filter.expressions().is_empty() || filter.kinds().contains(kind)
 }
 
-/// Whether each object of a block is selected, in file order; `None` if all objects are.
+/// Returns whether each object of a block is selected, in file order; `None` if all objects are selected.
 pub(super) fn select(
     filter: &ObjectFilter,
     block: &Block<'_>,
@@ -27,7 +27,7 @@ pub(super) fn select(
     Ok(Some(selected))
 }
 
-/// Whether each object of a block is a selected relation that becomes an area, in file order.
+/// Returns, for each object of a block in file order, whether it is a selected relation that becomes an area.
 pub(super) fn selected_areas(
     filter: &ObjectFilter,
     block: &Block<'_>,

@@ -13,16 +13,16 @@ use crate::io::OpenOutput;
 use crate::runtime::Context;
 use std::sync::Arc;
 
-/// The output of an export: a text that is written as features come, or tables that are written at the end.
+/// The output of an export, which is text that is written as features arrive, or tables that are written at the end.
 pub(super) enum FeatureSink {
-    /// A text, and the areas that are written after all other features.
+    /// A text document, and the areas that are written after all other features.
     Text(Box<FeatureDocument>, Option<Arc<LateAreas>>),
     #[cfg(feature = "parquet")]
     Tables(Box<TableSink>),
 }
 
 impl FeatureSink {
-    /// Opens the output. Also returns the form in which it needs features.
+    /// Opens the output, and returns it with the form of features that it needs.
     pub(super) fn open(options: &Options, ctx: &Context) -> Result<(Self, FeatureForm)> {
         match &options.format {
             ExportFormat::Text(features) => {
@@ -56,7 +56,7 @@ impl FeatureSink {
         }
     }
 
-    /// Completes the output. Returns its length in bytes.
+    /// Completes the output. Returns its size in bytes.
     #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
     pub(super) fn finish(self, ctx: &Context) -> Result<u64> {
         match self {

@@ -1,4 +1,4 @@
-//! Tables of features in the order of a Hilbert curve: one file, or partitions by the type of the geometry.
+//! Writes tables of features in the order of a Hilbert curve, to one file or to partitions by geometry type.
 
 use super::Options;
 use crate::error::{Error, Result};
@@ -14,23 +14,23 @@ use std::sync::{Arc, Mutex};
 
 /// The approximate number of rows of a row group.
 const GROUP_ROWS: usize = 100_000;
-/// The maximum memory of the rows that are read at once, in bytes, and so of a row group.
+/// The maximum memory of the rows that are read at once, in bytes. It also limits the memory of a row group.
 const READ_MEMORY: usize = 24 << 20;
-/// The limits of memory for rows that are being sorted.
+/// The memory limits for sorting rows.
 const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
     memory: 48 << 20,
 };
-/// The number of bytes after which a partition continues in another file.
+/// The size in bytes at which a partition continues in another file.
 pub(super) const PART_LEN: u64 = 500_000_000;
 
-/// The keys of rows: the number of a partition, then a position on a curve.
+/// The keys of rows, which are the number of a partition and a position on the Hilbert curve.
 const KEY: KeyBits = KeyBits {
     uncounted: 8,
     below_group: 32,
 };
 
-/// Writes rows as tables once all rows are there.
+/// Collects rows, and writes them as tables when all rows have been added.
 pub(super) struct TableSink {
     pub rows: Arc<TableRows>,
     output: TableOutput,
@@ -92,7 +92,7 @@ impl TableSink {
         })
     }
 
-    /// Writes the tables. Returns their length in bytes.
+    /// Writes the tables. Returns their total size in bytes.
     pub(super) fn finish(self, ctx: &Context) -> Result<u64> {
         let rows = Arc::into_inner(self.rows);
         let rows = rows.ok_or_else(|| Error::Internal("a thread still adds rows".into()))?;
@@ -138,7 +138,7 @@ enum Encoded {
     Done(u64),
 }
 
-/// Encodes the rows of a range as row groups of about equal length, and sends them.
+/// Encodes the rows of a range as row groups with about equal numbers of rows, and sends them.
 fn row_groups(
     table: &FeatureTable,
     sorted: &SortedRows,
@@ -168,7 +168,7 @@ struct TableWriter<'t> {
     current: Option<(ParquetFile, TableFacts)>,
     /// The partition of the current file, and the index of the file in the partition.
     place: (u64, u32),
-    /// The complete files, which have no names yet.
+    /// The complete files, which do not have their final names yet.
     written: Vec<StreamOutput>,
 }
 
@@ -233,7 +233,7 @@ impl<'t> TableWriter<'t> {
         Ok(())
     }
 
-    /// Gives all files their names. Returns their length in bytes.
+    /// Gives all files their final names. Returns their total size in bytes.
     fn finish(mut self) -> Result<u64> {
         self.end_file()?;
         if let Some(directory) = self.directory {

@@ -10,22 +10,26 @@ use crate::pbf::BlobEntry;
 use crate::runtime::{Context, human_bytes};
 use crate::system;
 
-/// The memory of the program itself, of blobs in flight and of chunks on their way to the disk, in bytes.
+/// The memory of the program, of blobs in flight and of chunks that wait to be written, in bytes.
 const BASE_BYTES: u64 = 24 << 20;
-/// Bytes of memory per worker: a frame, its payload, the payload without metadata, and a block under construction.
+/// The memory per worker, in bytes. It holds a frame, its payload, the payload without metadata, and a block under
+/// construction.
 const BYTES_PER_JOB: u64 = 16 << 20;
 /// The maximum size of the cache of partial blobs, in bytes.
 const MAX_CACHE_BYTES: u64 = 96 << 20;
-/// Bytes per output if there are several: blocks that wait to be packed or encoded, and frames that wait to be written.
+/// The memory per output, in bytes, if there are several. It holds blocks that wait to be packed or encoded, and frames
+/// that wait to be written.
 const BYTES_PER_OUTPUT: u64 = 3_000_000;
-/// Bytes per blob: its entry in the plan, and in the copy of the plan that the writing pass has.
+/// The memory per blob, in bytes. It holds the entry in the plan, and in the copy of the plan that the writing pass
+/// has.
 const BYTES_PER_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
-/// Bytes per kept id: in a pass for one region, and in a pass for several.
+/// The memory per kept id, in bytes, in a pass for one region and in a pass for several.
 const BYTES_PER_ID: [u64; 2] = [2, 6];
-/// The factor, as numerator and denominator, from the number of nodes in the regions to the number of ids to plan for.
-/// It allows for the nodes of ways outside of the regions, ways and relations, spare capacity, and the sampling error.
+/// The ratio, as numerator and denominator, of the number of ids to plan for to the number of nodes in the regions. The
+/// additional ids allow for ways, relations, nodes of ways outside of the regions, spare capacity, and the sampling
+/// error.
 const IDS_PER_NODE: [u64; 2] = [7, 4];
-/// The maximum number of blobs in the sample from which the nodes in the regions are estimated.
+/// The maximum number of blobs in the sample from which the numbers of nodes in the regions are estimated.
 const SAMPLE_BLOBS: usize = 96;
 /// The number of open files that are not outputs.
 const OTHER_FILES: u64 = 64;
@@ -99,7 +103,7 @@ impl Budget {
         self.fixed + self.held() + self.edges + outputs + ids
     }
 
-    /// The range of regions of each pass. Regions keep their order.
+    /// Returns the range of regions of each pass. Regions keep their order.
     pub(super) fn passes(&self) -> Vec<std::ops::Range<usize>> {
         let (mut passes, mut start, mut nodes) = (Vec::new(), 0, 0);
         for (region, more) in self.nodes.iter().enumerate() {
@@ -146,8 +150,8 @@ impl Budget {
     }
 
     /// The maximum memory of the ids in a pass over `regions` regions, in bytes. A single region cannot be divided, so
-    /// its ids are limited only if the user gave a limit. The ids may take at least an eighth of that limit, because
-    /// the estimate for everything else is generous.
+    /// its ids are limited only if the user gave a limit. The ids may use at least an eighth of that limit, because the
+    /// estimate for everything else is generous.
     pub(super) fn for_ids(&self, regions: usize) -> u64 {
         let left = self.limit.saturating_sub(self.bytes(0, regions));
         match (regions, self.is_asked) {
@@ -170,7 +174,7 @@ impl Budget {
         Err(Error::file(&options.input, cause))
     }
 
-    /// The error for a single region whose ids take more memory than allowed.
+    /// Returns the error for a single region whose ids need more memory than allowed.
     pub(super) fn out_of_memory_error(&self, options: &Options) -> Error {
         let cause = format!(
             "the ids of a region take more than {} of memory, which --max-memory {} leaves for them; allow more",
@@ -181,8 +185,8 @@ impl Budget {
     }
 }
 
-/// Estimates the number of nodes in each region from a sample of blobs; 0 for a single region. Counts all of them if
-/// the sample has none and [`Options::refuses_empty`] is set.
+/// Estimates the number of nodes in each region from a sample of blobs; 0 for a single region. If the sample has no
+/// node in a region and [`Options::refuses_empty`] is set, counts the nodes in all blobs.
 fn nodes_in(
     areas: &AreaIndex,
     options: &Options,

@@ -34,14 +34,15 @@ pub(super) struct RegionMembers<'a> {
     /// The blobs whose bounding box may meet a region, by their offset in the file. The value lists the regions that
     /// contain the box as a whole. It is `None` if a region may contain only a part of the box.
     near: FxHashMap<u64, Option<Vec<u32>>>,
-    /// The places of kept objects outside of the regions; `None` unless the file has a spatial layout.
+    /// The locations and boxes of kept objects outside of the regions; `None` unless the file has a spatial layout.
     outside: Option<Outside>,
     /// Whether the bounding box of a blob that was never scanned counts as covering all its nodes. Deleted nodes, which
     /// only history files have, lie in no box.
     boxes_cover_all_nodes: bool,
     /// Nodes in the regions; after `join`, all nodes that are kept.
     nodes: IdMap,
-    /// Nodes that regions keep although they lie outside: nodes of ways and members of relations.
+    /// Nodes that a region keeps although they lie outside of it, because they are nodes of kept ways or members of
+    /// completed relations.
     added_nodes: IdMap,
     /// Ways with a node in a region; after `join`, all ways that are kept.
     ways: IdMap,
@@ -52,8 +53,8 @@ pub(super) struct RegionMembers<'a> {
     parents: IdSet,
     /// The memory budget of the ids.
     room: MemoryBudget,
-    /// The cache of the kept parts of blobs, from the phase that finds them until they are written, as far as memory
-    /// allows.
+    /// The cache of the kept parts of blobs. As far as memory allows, parts are cached from the phase that finds them
+    /// until they are written.
     held: PartialBlobCache,
 }
 
@@ -81,7 +82,7 @@ pub(super) struct Limits {
 
 impl<'a> RegionMembers<'a> {
     /// Finds the objects that each region keeps, in one pass over the nodes, one over the ways, one over the relations,
-    /// and a second pass over some of the ways. Returns `None` if the ids take more than `limits.ids` bytes. Calls
+    /// and a second pass over some of the ways. Returns `None` if the ids need more than `limits.ids` bytes. Calls
     /// `after_nodes` once the nodes are found, and returns its error.
     pub(super) fn find(
         areas: &'a AreaIndex,
@@ -100,7 +101,7 @@ impl<'a> RegionMembers<'a> {
             each_once,
             near: FxHashMap::default(),
             outside: is_spatial.then(Outside::default),
-            // Deleted nodes have no location. The header declares whether a file may contain any.
+            // Deleted nodes have no location. The header declares whether a file may contain deleted nodes.
             boxes_cover_all_nodes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
             added_nodes: IdMap::default(),
@@ -109,8 +110,8 @@ impl<'a> RegionMembers<'a> {
             relations: IdMap::default(),
             parents: IdSet::default(),
             room: MemoryBudget::new(limits.ids),
-            // If one version of an object is kept, all its versions are. A phase sees only the versions that meet its
-            // own condition, so the parts that it would cache may lack versions.
+            // If one version of an object is kept, all its versions are kept. A phase finds only the versions that meet
+            // its own condition, so a part that it caches might lack versions.
             held: PartialBlobCache::new(if each_once { limits.held } else { 0 }),
         };
         let mut source = Source { file, plan, ctx };
@@ -184,8 +185,8 @@ impl<'a> RegionMembers<'a> {
         ids + self.outside.as_ref().map_or(0, Outside::bytes)
     }
 
-    /// Finds the nodes in the regions. If `hold`, caches the kept parts of blobs, which is only useful if no nodes are
-    /// added for ways and relations.
+    /// Finds the nodes in the regions. If `hold` is set, caches the kept parts of blobs, which is useful only if no
+    /// nodes are added later for ways and relations.
     fn find_nodes(&mut self, hold: bool, source: &mut Source<'_>) -> Result<()> {
         let (mut nodes, mut room) = (IdMap::default(), self.room);
         let (mut algebra, mut not_in_boxes) = (SetAlgebra::new(&self.sets), Vec::new());
@@ -217,8 +218,8 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// The regions that contain all nodes of a blob, according to its bounding box; empty if no region contains any of
-    /// them, and `None` if the box does not decide this for all regions.
+    /// Returns the regions that contain all nodes of a blob, according to its bounding box. The list is empty if no
+    /// region contains any node of the blob. Returns `None` if the box does not decide this for all regions.
     fn regions_around(&self, entry: &BlobEntry) -> Option<&[u32]> {
         if !self.has_all_in_its_box(entry) {
             return None;
@@ -240,9 +241,9 @@ impl<'a> RegionMembers<'a> {
         has_box && !may_be_nowhere
     }
 
-    /// Finds the nodes of a block that lie in regions. Also returns the offset of the blob if its bounding box cannot
-    /// be relied on, although the entry suggests it: some nodes are outside of the world or have no location. Fails if
-    /// a node on earth lies outside of the box in the index.
+    /// Finds the nodes of a block that lie in regions. Also returns the offset of the blob if its entry suggests that
+    /// its bounding box covers all nodes, but some nodes have no valid location. Fails if a node with a valid location
+    /// lies outside of the box in the index.
     fn nodes_in_regions(
         &self,
         hold: bool,
@@ -302,9 +303,9 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// Finds the ways of a block with a node in a region. If `with_nodes`, also returns the nodes of these ways that
-    /// lie outside of a region that keeps the way, each with these regions. In a file with a spatial layout, also
-    /// returns the locations of all nodes of the ways that have such nodes.
+    /// Finds the ways of a block with a node in a region. If `with_nodes` is set, also returns the nodes of these ways
+    /// that lie outside of a region that keeps the way, each with the set of those regions. In a file with a spatial
+    /// layout, also returns the locations of all nodes of the ways that lie partly outside of a region.
     fn ways_with_nodes(
         &self,
         entry: &BlobEntry,
@@ -314,7 +315,7 @@ impl<'a> RegionMembers<'a> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(&mut refs, &mut ways)?;
-        // Consecutive refs of a way are mostly close to each other, and a cursor looks up such ids faster.
+        // Consecutive refs of a way are mostly close to each other, and a cursor looks up nearby ids faster.
         let mut nodes = self.nodes.walk();
         let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
         let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);
@@ -352,7 +353,8 @@ impl<'a> RegionMembers<'a> {
         Ok((found, sort_and_merge(nodes, &mut algebra), locations))
     }
 
-    /// For each way of a block, by its index, whether `is_met` accepts it. The list is empty without a spatial layout.
+    /// Returns, for each way of a block by its index, whether `is_met` accepts the way. The list is empty without a
+    /// spatial layout.
     fn accepted_ways(
         &self,
         block: &Block<'_>,
@@ -492,7 +494,7 @@ impl<'a> RegionMembers<'a> {
     }
 }
 
-/// Whether a blob may have an object of a map, as far as its range of ids tells.
+/// Whether a blob may contain an object of a map, according to its id range.
 fn meets(entry: &BlobEntry, map: &IdMap) -> bool {
     match entry.kinds.single() {
         Some(_) => map.may_meet(entry.min_id, entry.max_id),
@@ -500,7 +502,8 @@ fn meets(entry: &BlobEntry, map: &IdMap) -> bool {
     }
 }
 
-/// Creates the script that keeps the objects at some ascending indices of a block of `count` objects.
+/// Creates the script that keeps the objects of a block at the indices in `kept`, which ascend. The block has `count`
+/// objects.
 fn keep_indices(kept: &[u32], count: u32) -> EditScript {
     let mut kept = kept.iter().peekable();
     EditScript::keeping((0..count).map(|index| kept.next_if_eq(&&index).is_some()))
@@ -535,13 +538,13 @@ impl MemoryBudget {
         }
     }
 
-    /// The budget that remains if other ids take `bytes`.
+    /// Returns the budget that remains if other ids use `bytes`.
     const fn less(self, bytes: u64) -> Self {
         Self::new(self.most.saturating_sub(bytes))
     }
 
-    /// Whether the maps may take more ids. Measuring their memory is slow, so it is repeated only after the number of
-    /// ids has grown by a quarter.
+    /// Whether more ids may be added to the maps. Measuring their memory is slow, so it is repeated only after the
+    /// number of ids has grown by a quarter.
     fn may_grow<const N: usize>(&mut self, maps: [&IdMap; N]) -> bool {
         let ids: u64 = maps.iter().map(|map| map.len()).sum();
         if ids >= self.next_check {
@@ -564,7 +567,7 @@ fn add_all(map: &mut IdMap, found: &[(i64, SetNumber)], algebra: &mut SetAlgebra
     }
 }
 
-/// Sorts the ids in ascending order, and merges repeated ids: the result has each id once, with the union of its sets.
+/// Sorts the ids in ascending order, and merges duplicates. The result has each id once, with the union of its sets.
 fn sort_and_merge(mut found: IdsWithRegions, algebra: &mut SetAlgebra<'_>) -> IdsWithRegions {
     found.sort_unstable();
     found.dedup_by(|next, kept| {

@@ -2,28 +2,30 @@
 
 use crate::osm::ObjectExpression;
 
-/// The rule that selects objects by the nodes in a region. Every strategy keeps these nodes, the ways with at least one
-/// of these nodes, and, unless excluded, the relations with one of these nodes or ways as a member.
+/// The rule that selects objects by the nodes in a region. Every strategy keeps the nodes in the region, the ways with
+/// at least one of these nodes, and, unless excluded, the relations with one of these nodes or ways as a member.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Keeps no further objects: ways and relations may refer to objects that the output lacks.
+    /// Keeps the nodes in the region, the ways with at least one of these nodes, and the relations with one of these
+    /// nodes or ways as a member. Ways and relations may refer to objects that the output lacks.
     Simple,
-    /// Also keeps all nodes of these ways, and the direct and indirect parents of these relations.
+    /// Keeps the objects of [`Simple`](Self::Simple), all nodes of the kept ways, and the direct and indirect parents
+    /// of the kept relations.
     CompleteWays {
         /// Whether relations are kept at all.
         relations: bool,
     },
-    /// Keeps the objects of [`CompleteWays`](Self::CompleteWays), and completes some of these relations: keeps all
-    /// their members that are nodes or ways, with all nodes of these ways.
+    /// Keeps the objects of [`CompleteWays`](Self::CompleteWays), and completes some of the kept relations. Of a
+    /// completed relation, keeps all members that are nodes or ways, with all nodes of these ways.
     Smart {
         /// The types of relations that are completed.
         types: RelationTypes,
-        /// Relations of other types are completed, too, if at least this percentage of their members, 1 to 100, are
-        /// nodes in the region or ways with such a node.
+        /// The percentage of members, from 1 to 100, that have to be nodes in the region or ways with such a node so
+        /// that relations of other types are completed, too. `None` completes no other types.
         min_percent: Option<u32>,
-        /// A further condition for relations that are completed: at least one of these expressions must match a tag. If
-        /// the list is empty, there is no such condition.
+        /// A further condition for completing a relation. At least one of these expressions must match a tag of the
+        /// relation. If the list is empty, there is no further condition.
         tags: Vec<ObjectExpression>,
     },
 }
@@ -35,7 +37,7 @@ impl Default for Strategy {
 }
 
 impl Strategy {
-    /// The `smart` strategy with its default types: it completes multipolygons.
+    /// Returns the `smart` strategy with its default types, which completes multipolygons.
     pub fn smart() -> Self {
         Self::Smart {
             types: RelationTypes::Of(vec!["multipolygon".into()]),
@@ -59,14 +61,14 @@ impl Strategy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RelationTypes {
-    /// All relations, with or without the tag.
+    /// All relations, with or without the tag `type`.
     Any,
-    /// Relations whose tag has one of these values.
+    /// Relations with one of these values of the tag `type`.
     Of(Vec<String>),
 }
 
 impl RelationTypes {
-    /// Parses `any` or the empty text as [`Any`](Self::Any), other text as a comma-separated list of values.
+    /// Parses `any` or the empty string as [`Any`](Self::Any), and other strings as a comma-separated list of values.
     pub fn parse(text: &str) -> Self {
         match text {
             "any" | "" => Self::Any,

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Facts about the objects of a file.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// The box around all nodes on earth; empty if there are none.
+    /// The bounding box of all nodes with a valid location; empty if there are none.
     pub bbox: Bbox,
     /// Whether the objects are in canonical order.
     pub is_ordered: bool,
@@ -17,11 +17,11 @@ pub struct Facts {
     pub has_versions: bool,
     /// The number of changesets.
     pub changesets: u64,
-    /// The ids by kind.
+    /// The range of ids of each kind.
     pub ids: [IdRange; 3],
-    /// The ids of changesets.
+    /// The range of ids of the changesets.
     pub changeset_ids: IdRange,
-    /// The memory that osmium takes for the objects, in bytes.
+    /// The memory that osmium uses for the objects, in bytes.
     pub buffer_bytes: u64,
     /// The counts of nodes, ways and relations.
     by_kind: [ObjectCounts; 3],
@@ -30,7 +30,7 @@ pub struct Facts {
     sum: Option<Hasher>,
 }
 
-/// The smallest and the largest of some ids; `None` if there are none.
+/// The smallest and the largest id of some objects; `None` if there are no objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IdRange(pub Option<(i64, i64)>);
 
@@ -47,12 +47,12 @@ impl IdRange {
         }
     }
 
-    /// The smallest id; 0 if there are none.
+    /// Returns the smallest id; 0 if there are no ids.
     pub fn min(self) -> i64 {
         self.0.map_or(0, |(min, _)| min)
     }
 
-    /// The largest id; 0 if there are none.
+    /// Returns the largest id; 0 if there are no ids.
     pub fn max(self) -> i64 {
         self.0.map_or(0, |(_, max)| max)
     }
@@ -74,7 +74,7 @@ pub struct MetadataFields {
 }
 
 impl MetadataFields {
-    /// The fields for which `has` is true, given the number of objects with the field.
+    /// Returns the fields for which `has` returns true, when called with the number of objects that have the field.
     fn of(counts: &ObjectCounts, has: impl Fn(u64) -> bool) -> Self {
         Self {
             version: has(counts.with_version),
@@ -85,7 +85,7 @@ impl MetadataFields {
         }
     }
 
-    /// The fields with their names.
+    /// Returns the name of each field, and whether objects have the field.
     pub const fn named(&self) -> [(&'static str, bool); 5] {
         [
             ("version", self.version),
@@ -98,7 +98,7 @@ impl MetadataFields {
 }
 
 impl Facts {
-    /// The facts about no objects.
+    /// Returns the facts about an empty sequence of objects.
     pub(super) fn new(with_checksum: bool) -> Self {
         Self {
             bbox: Bbox::EMPTY,
@@ -130,8 +130,8 @@ impl Facts {
         self.counts().iter().sum::<u64>() + self.changesets
     }
 
-    /// The first and the last timestamp in seconds since 1970; `None` if there is no object. Objects without a
-    /// timestamp count as 1970, and the last timestamp is at least a second later.
+    /// Returns the first and the last timestamp in seconds since 1970; `None` if there is no object. Objects without a
+    /// timestamp count as 0, and the last timestamp is at least 1.
     pub fn timestamps(&self) -> Option<(i64, i64)> {
         let all = self.all();
         let (first, last) = all.times.unwrap_or((0, 0));
@@ -194,7 +194,7 @@ impl Facts {
         }
     }
 
-    /// Appends the facts about the objects after these.
+    /// Appends the facts about the objects that directly follow the objects so far.
     pub(super) fn append(&mut self, next: &Self) {
         if let Some(first) = next.first {
             self.note_order(first);
@@ -220,7 +220,8 @@ impl Facts {
     }
 }
 
-/// The length of an object in the buffers of osmium, as measured: parts are padded to multiples of 8 bytes.
+/// Returns the size in bytes of an object in the buffers of osmium, as measured. Parts are padded to multiples of 8
+/// bytes.
 fn buffer_bytes(object: &Object<'_>) -> u64 {
     let padded = |bytes: usize| bytes.next_multiple_of(8) as u64;
     let fixed = match object.kind() {

@@ -1,4 +1,4 @@
-//! The bodies of answers.
+//! The bodies of HTTP responses.
 
 use super::client_io::SendState;
 use super::map_text::MapText;
@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// The body of an answer.
+/// The body of an HTTP response.
 pub(super) struct AnswerBody {
     /// The bytes to send next.
     next: Option<Bytes>,
@@ -38,7 +38,7 @@ impl AnswerBody {
         }
     }
 
-    /// A map. Its first piece is generated at once.
+    /// Creates the body of a map. Its first piece is generated immediately.
     pub(super) fn map(mut text: MapText, sent: Arc<SendState>) -> Result<Self> {
         Ok(Self {
             next: text.next()?.map(Bytes::from),
@@ -46,7 +46,7 @@ impl AnswerBody {
         })
     }
 
-    /// The bytes that were generated.
+    /// Returns the bytes to send next.
     pub(super) fn made(&self) -> &[u8] {
         self.next.as_deref().unwrap_or_default()
     }

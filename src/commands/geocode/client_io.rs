@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// Whether the answers of a connection were sent. Only the task of the connection uses it.
+/// Records whether the answers of a connection were sent. It is used only by the task of the connection.
 #[derive(Default)]
 pub(super) struct SendState {
     is_unsent: AtomicBool,
@@ -37,12 +37,12 @@ impl SendState {
         self.is_unsent.store(true, Ordering::Relaxed);
     }
 
-    /// Records that a request has arrived as a whole.
+    /// Records that a whole request has arrived.
     pub(super) fn set_answering(&self) {
         self.has_request.store(false, Ordering::Relaxed);
     }
 
-    /// Whether a request has arrived in part.
+    /// Whether a part of a request has arrived, but not the whole request.
     pub(super) fn has_request(&self) -> bool {
         self.has_request.load(Ordering::Relaxed)
     }
@@ -62,7 +62,7 @@ pub(super) struct ClientIo {
     stream: TokioIo<TcpStream>,
     sent: Arc<SendState>,
     limit: Duration,
-    /// The timer of a client that accepts nothing.
+    /// The timer that runs while the client accepts no bytes.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -80,7 +80,7 @@ impl ClientIo {
         self.stream.into_inner()
     }
 
-    /// Returns the outcome of a write: an error if the client has accepted nothing for too long.
+    /// Returns the outcome of a write, or an error if the client has accepted no bytes for too long.
     fn written(
         &mut self,
         context: &mut Context<'_>,

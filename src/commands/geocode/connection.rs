@@ -18,24 +18,24 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-/// The maximum length of a request, and of the part of an answer that waits to be sent, in bytes.
+/// The maximum size in bytes of a request, and of the part of an answer that waits to be sent.
 const MAX_REQUEST: usize = 16 << 10;
-/// The time after which a connection ends with the answer to its current request.
+/// The time after which a connection is closed as soon as its current request is answered.
 const CONNECTION_TIME: Duration = Duration::from_secs(300);
-/// The time for the last answer of a connection that is being closed.
+/// The time limit for the last answer of a connection that is being closed.
 pub(super) const CLOSING_TIME: Duration = Duration::from_secs(3);
-/// The time that a client has to close a connection after the service has.
+/// The time that a client has to close its end of a connection after the service has closed its own end.
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
-/// Answers the requests of a connection in order, each after the answer before it was sent. `limit` is the time in
-/// which a request has to arrive, and in which the client has to accept some bytes of an answer.
+/// Answers the requests of a connection in order, each after the previous answer was sent. `limit` is the time within
+/// which a request has to arrive, and within which the client has to accept some bytes of an answer.
 pub(super) async fn connection(
     stream: TcpStream,
     service: Arc<Service>,
     limit: Duration,
     mut stopped: watch::Receiver<()>,
 ) {
-    // Answers are written as a whole, so that delaying small packets would only make them late.
+    // Answers are written as a whole, so delaying small packets would only add latency.
     let _ = stream.set_nodelay(true);
     let sent = Arc::new(SendState::default());
     let answer = service_fn(|request: Request<Incoming>| {
@@ -84,7 +84,8 @@ pub(super) async fn connection(
 
 /// Answers that there are too many connections, and closes the connection.
 pub(super) async fn turn_away(stream: TcpStream, service: Arc<Service>) {
-    // Most clients send their request at once. They can lose an answer that comes before it.
+    // Most clients send their request immediately. They may lose an answer that arrives before they have sent the
+    // request.
     let _ = timeout(Duration::from_millis(500), stream.readable()).await;
     let message = "too many connections are open; try again later";
     let refusal = service.refusal(StatusCode::SERVICE_UNAVAILABLE, message);

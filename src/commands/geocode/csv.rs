@@ -1,8 +1,8 @@
-//! Answers as columns that are appended to the lines of a table.
+//! Appends answers as columns to the lines of a table.
 
 use crate::geocode::Answer;
 
-/// The names of the columns.
+/// The names of the appended columns.
 const NAMES: [&str; 9] = [
     "address",
     "house_number",
@@ -15,7 +15,7 @@ const NAMES: [&str; 9] = [
     "error",
 ];
 
-/// Appends the line with the names of all columns.
+/// Appends `line`, which has the names of the columns of the table, with the names of the appended columns.
 pub(super) fn put_header(out: &mut Vec<u8>, line: &str, separator: u8) {
     put_columns(out, line.as_bytes(), separator, NAMES);
 }

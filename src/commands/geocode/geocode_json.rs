@@ -5,7 +5,7 @@ use super::subject::{LICENCE, Parts, Subject, degrees};
 use crate::geocode::Answer;
 use serde_json::{Map, Value, json};
 
-/// The answer to a request.
+/// Returns the body of the response to a request.
 pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> String {
     let Some(subject) = Subject::of(answer, options.zoom) else {
         return json!({"error": "Unable to geocode"}).to_string();
@@ -59,7 +59,7 @@ fn properties(subject: &Subject<'_>, answer: &Answer<'_>, has_address: bool) -> 
     members
 }
 
-/// The type of a subject with the given rank.
+/// Returns the GeocodeJSON type of a subject with the given rank.
 const fn type_of(rank: u8) -> &'static str {
     match rank {
         30.. => "house",
@@ -72,7 +72,7 @@ const fn type_of(rank: u8) -> &'static str {
     }
 }
 
-/// The member for a part of an address; `None` if the format has none.
+/// Returns the GeocodeJSON member for a part of an address; `None` if the format has no such member.
 fn member_of(part: &str) -> Option<&'static str> {
     Some(match part {
         "house_number" => "housenumber",

@@ -1,4 +1,4 @@
-//! The text of a map, generated piece by piece.
+//! The JSON text of a map, generated piece by piece.
 
 use super::refusal::Refusal;
 use super::reverse::Parameters;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 /// The maximum number of lines of each layer of a map.
 const MAP_BUDGET: usize = 20_000;
-/// The number of points of a piece of text.
+/// The number of points in a piece of text.
 const PIECE_POINTS: usize = 512;
-/// The expected length of a piece of text, in bytes.
+/// The expected size of a piece of text, in bytes.
 const PIECE_LEN: usize = 16 << 10;
 
 /// The lines of a map as JSON. Holds a position in the index, but no text.
@@ -28,7 +28,7 @@ pub(super) struct MapText {
 }
 
 impl MapText {
-    /// The map of the box in the parameter `bbox`.
+    /// Creates the map of the box in the request parameter `bbox`.
     pub(super) fn new(index: Arc<GeocodeIndex>, parameters: &Parameters) -> Result<Self, Refusal> {
         let text = parameters.get("bbox").map(String::as_str);
         let text = text.unwrap_or_default();
@@ -56,7 +56,7 @@ impl MapText {
         })
     }
 
-    /// The next piece of the text; `None` at the end.
+    /// Returns the next piece of the text; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>> {
         if self.has_ended {
             return Ok(None);
@@ -141,6 +141,6 @@ fn put_points(text: &mut Vec<u8>, points: &[Point], is_first: bool) {
 
 /// Appends a value as JSON.
 fn put(text: &mut Vec<u8>, value: &impl Serialize) {
-    // Numbers and texts always have a form in JSON, and writing to a vector cannot fail.
+    // Numbers and strings can always be written as JSON, and writing to a vector cannot fail.
     let _ = serde_json::to_writer(text, value);
 }

@@ -36,7 +36,7 @@ struct Place<'a> {
     boundingbox: Option<[String; 4]>,
 }
 
-/// A place as a collection of one feature.
+/// A GeoJSON collection with a place as its only feature.
 #[derive(Serialize)]
 struct Collection<'a> {
     #[serde(rename = "type")]
@@ -58,7 +58,7 @@ fn text(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::Internal(error.to_string()))
 }
 
-/// The answer to a request.
+/// Returns the body of the response to a request.
 pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> Result<String> {
     let Some(subject) = Subject::of(answer, options.zoom) else {
         return Ok(json!({"error": "Unable to geocode"}).to_string());

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use quick_xml::escape::escape;
 use std::fmt::Write;
 
-/// The answer to a request, whose parameters were `query`.
+/// Returns the body of the response to a request with the parameters `query`.
 pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions, query: &str) -> String {
     let time = Timestamp::now().strftime("%a, %d %b %Y %H:%M:%S +0000");
     let mut out = format!(

@@ -1,4 +1,4 @@
-//! Places in lines of text: two numbers, columns of a table, or members of a JSON object.
+//! Reads places from lines of text, as two numbers, columns of a table, or members of a JSON object.
 
 use crate::geometry::point_of_text;
 use crate::osm::Location;
@@ -9,12 +9,13 @@ const LAT_NAMES: [&str; 3] = ["lat", "latitude", "y"];
 /// The names of a column of longitudes.
 const LON_NAMES: [&str; 5] = ["lon", "lng", "long", "longitude", "x"];
 
-/// Parses a place: a latitude and a longitude in degrees, separated by a space, a comma, a semicolon or a tab, or as
-/// the members `lat` and `lon` of a JSON object.
+/// Parses a place, which is a latitude and a longitude in degrees. They are separated by a space, a comma, a semicolon
+/// or a tab, or they are the members `lat` and `lon` of a JSON object.
 ///
 /// # Errors
 ///
-/// The text is none of these, or the place is not on the earth. The message says so.
+/// The text has none of these forms, or the place is not on the earth. The error is a message that describes the
+/// problem.
 pub fn parse_place(text: &str) -> Result<Location, String> {
     let text = text.trim();
     if text.starts_with('{') {
@@ -40,7 +41,8 @@ fn place(lat: &str, lon: &str) -> Result<Location, String> {
     place.ok_or_else(|| "this place is not on the earth".to_owned())
 }
 
-/// The members `lat` and `lon` of a JSON object, or members with other names of columns.
+/// Returns the members `lat` and `lon` of a JSON object, or members with other names in [`LAT_NAMES`] and
+/// [`LON_NAMES`].
 fn members(text: &str) -> Result<[String; 2], String> {
     let object: serde_json::Value =
         serde_json::from_str(text).map_err(|error| format!("no JSON object: {error}"))?;
@@ -65,7 +67,7 @@ pub(super) enum Separator {
 }
 
 impl Separator {
-    /// The separator of a line.
+    /// Returns the separator of a line.
     fn of(line: &str) -> Self {
         let found = b"\t;,".iter().find(|byte| line.as_bytes().contains(byte));
         found.map_or(Self::Spaces, |byte| Self::Byte(*byte))
@@ -76,7 +78,7 @@ impl Separator {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TableForm {
     pub separator: Separator,
-    /// The indices of the columns with the latitude and the longitude; `None` if each line is a place for
+    /// The indices of the columns with the latitude and the longitude; `None` if each line is parsed by
     /// [`parse_place`].
     pub columns: Option<[usize; 2]>,
     /// Whether the first line has the names of the columns.
@@ -137,7 +139,7 @@ impl TableForm {
         })
     }
 
-    /// The separator of a table to which columns are appended.
+    /// Returns the separator of a table to which columns are appended.
     ///
     /// # Errors
     ///
@@ -149,7 +151,7 @@ impl TableForm {
         }
     }
 
-    /// The place in a line.
+    /// Returns the place in a line.
     pub(super) fn place_in(&self, line: &str) -> Result<Location, String> {
         let Some(columns) = self.columns else {
             return parse_place(line.trim_start_matches('\u{feff}'));
@@ -167,7 +169,7 @@ impl TableForm {
     }
 }
 
-/// The fields of a line, without their quotes.
+/// Returns the fields of a line, without their quotes.
 fn fields_of(line: &str, separator: Separator) -> Result<Vec<Cow<'_, str>>, String> {
     let Separator::Byte(separator) = separator else {
         return Ok(line.split_whitespace().map(Cow::Borrowed).collect());
@@ -180,7 +182,7 @@ fn fields_of(line: &str, separator: Separator) -> Result<Vec<Cow<'_, str>>, Stri
     let (mut text, mut ends) = (vec![0; line.len()], vec![0; line.len() + 1]);
     let (first, _, mut len, mut count) = reader.read_record(line.as_bytes(), &mut text, &mut ends);
     if first == csv_core::ReadRecordResult::InputEmpty {
-        // An empty input ends the table. It must not leave a quote open.
+        // An empty input signals the end of the table, which completes the record even if a quote is still open.
         let (text, ends) = (&mut text[len..], &mut ends[count..]);
         let (_, _, more, fields) = reader.read_record(&[], text, ends);
         (len, count) = (len + more, count + fields);

@@ -1,9 +1,9 @@
-//! Errors as statuses of HTTP.
+//! Errors as HTTP statuses.
 
 use crate::error::Error;
 use hyper::StatusCode;
 
-/// An error of a client: its status, and a sentence.
+/// An error response, with its HTTP status and a message.
 pub(super) struct Refusal(pub StatusCode, pub String);
 
 impl From<String> for Refusal {

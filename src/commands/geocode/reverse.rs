@@ -1,4 +1,4 @@
-//! The parameters of `/reverse`, which other geocoders have, too.
+//! The parameters of `/reverse`. Other geocoders have the same parameters.
 
 use super::subject::{ADDRESS_ZOOM, has_house};
 use crate::error::Result;
@@ -19,13 +19,13 @@ const REFUSED: [&str; 8] = [
     "polygon_text",
 ];
 /// Parameters of other geocoders that are refused with any value. A callback would let pages of other origins use the
-/// answers, whatever the service allows.
+/// answers even if the service does not allow it.
 const CALLBACKS: [&str; 2] = ["json_callback", "callback"];
 
 /// The parameters of a request.
 pub(super) type Parameters = HashMap<String, String>;
 
-/// The place in the parameters `lat` and `lon`.
+/// Returns the place in the parameters `lat` and `lon`.
 pub(super) fn place_of(parameters: &Parameters) -> Result<Location, String> {
     let parameter = |name: &str| {
         let value = parameters.get(name);
@@ -36,7 +36,8 @@ pub(super) fn place_of(parameters: &Parameters) -> Result<Location, String> {
     place.ok_or_else(|| "this place is not on the earth".to_owned())
 }
 
-/// The languages of the parameter `accept-language` or, without one, of the header `Accept-Language`, the best first.
+/// Returns query options with the languages of the parameter `accept-language` or, without one, of the header
+/// `Accept-Language`, in order of preference.
 pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> QueryOptions {
     let list = parameters.get("accept-language").map(String::as_str);
     let list = list.or(header).unwrap_or_default();
@@ -51,7 +52,7 @@ pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> Que
     weighted.sort_by(|one, other| other.1.total_cmp(&one.1));
     let mut languages: Vec<String> = Vec::new();
     for (language, _) in weighted {
-        // Most names are tagged with a language, and not with a region.
+        // Most names are tagged with a language code without a region.
         let plain = language.split('-').next().unwrap_or(language);
         for language in [language, plain] {
             if !languages.iter().any(|known| known == language) {
@@ -66,7 +67,7 @@ pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> Que
     }
 }
 
-/// The value of a parameter that is on or off; `None` if it is neither.
+/// Returns the value of a parameter that is on or off; `None` if it is neither.
 fn is_on(value: &str) -> Option<bool> {
     match value {
         "1" | "true" | "yes" | "on" => Some(true),
@@ -75,7 +76,7 @@ fn is_on(value: &str) -> Option<bool> {
     }
 }
 
-/// Refuses a list of layers that the service does not have.
+/// Refuses a list of layers with an unknown layer or without the layer `address`.
 fn check_layers(list: &str) -> Result<(), String> {
     let mut layers = list.split(',').map(str::trim);
     if let Some(other) = layers.find(|layer| !matches!(*layer, "address" | "poi")) {
@@ -90,7 +91,7 @@ fn check_layers(list: &str) -> Result<(), String> {
     }
 }
 
-/// Refuses parameters that ask for more than the service answers.
+/// Refuses parameters that ask for more than the service can answer.
 fn check_refused(parameters: &Parameters) -> Result<(), String> {
     let given = |name: &str| {
         let value = parameters.get(name).map(String::as_str);
@@ -112,7 +113,7 @@ fn check_refused(parameters: &Parameters) -> Result<(), String> {
     given("layer").map_or(Ok(()), check_layers)
 }
 
-/// The form of an answer.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
@@ -122,7 +123,7 @@ pub(super) enum Format {
     Xml,
 }
 
-/// The choices of a request, besides place and languages.
+/// The options of a request, apart from the place and the languages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReverseOptions {
     pub format: Format,
@@ -169,7 +170,8 @@ impl ReverseOptions {
     }
 }
 
-/// The answer to a query. Unless the answer is a house, its parts are objects of their own.
+/// Returns the answer to a query. Unless the answer is a house, resolves the names in the address to objects of their
+/// own.
 pub(super) fn answer_of<'i>(
     index: &'i GeocodeIndex,
     place: Location,

@@ -1,4 +1,4 @@
-//! The HTTP service of the reverse geocoder: its options, and the connections that it accepts.
+//! The HTTP service of the reverse geocoder. Defines its options, and accepts connections.
 
 use super::connection::{CLOSING_TIME, connection, turn_away};
 use super::service::Service;
@@ -19,11 +19,11 @@ pub const TIMEOUT: Duration = Duration::from_secs(10);
 const TURNED_AWAY: usize = 64;
 /// The number of open files that are not connections.
 const OTHER_FILES: u64 = TURNED_AWAY as u64 + 64;
-/// The maximum number of connections that wait in the kernel.
+/// The maximum number of connections that wait in the kernel to be accepted.
 const BACKLOG: u32 = 1024;
 /// The time that a client waits for a free connection before it is turned away.
 const WAIT: Duration = Duration::from_secs(1);
-/// The send buffer of a connection, in bytes. Linux takes twice as much for its own data.
+/// The size in bytes of the send buffer of a connection. Linux doubles it to have room for its own data.
 const SEND_BUFFER: u32 = 32 << 10;
 /// The interval at which the manifest is checked for a new index.
 const RELOAD_TIME: Duration = Duration::from_secs(2);
@@ -40,9 +40,10 @@ pub struct ServeOptions {
     pub jobs: usize,
     /// The maximum number of connections at a time.
     pub max_connections: u32,
-    /// The time in which a request has to arrive, and in which a client has to accept some bytes of its answer.
+    /// The time within which a request has to arrive, and within which a client has to accept some bytes of its answer.
     pub timeout: Duration,
-    /// The pages that may use the answers in browsers: an origin such as `https://maps.example.com`, or `*` for all.
+    /// The origin of the web pages that may use the answers in browsers, such as `https://maps.example.com`, or `*` for
+    /// all pages.
     pub cors: Option<String>,
 }
 
@@ -67,16 +68,17 @@ setters!(ServeOptions {
     cors: Option<String>,
 });
 
-/// Serves the index over HTTP until the process gets SIGTERM or SIGINT. `log` gets a line for each event, among them
-/// the address.
+/// Serves the index over HTTP until the process gets SIGTERM or SIGINT. Calls `log` with a line for each event. The
+/// first line has the address.
 ///
-/// An index that was built anew replaces the old one; SIGHUP makes the service check at once. Connections that send no
-/// request, or do not accept their answer, are closed. A client beyond the maximum number of connections waits for a
-/// second, and is answered with the status 503 if all are still open then.
+/// The service checks regularly whether the index was built anew, and then uses the new index. SIGHUP makes it check
+/// immediately. Connections that send no request, or do not accept their answer, are closed. A client beyond the
+/// maximum number of connections waits for a second, and is answered with the status 503 if no connection was closed by
+/// then.
 ///
 /// # Errors
 ///
-/// The index cannot be opened, or nothing can be bound to the address.
+/// The index cannot be opened, or the service cannot listen on the address.
 pub fn serve(options: &ServeOptions, log: &(dyn Fn(&str) + Sync)) -> Result<()> {
     let service = Arc::new(Service::open(&options.index, options.cors.as_deref())?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -140,7 +142,8 @@ impl Rooms {
         }
     }
 
-    /// Waits for a permit for a short time; `None` if all are taken.
+    /// Waits for a permit for at most [`WAIT`]. Returns `None` if no permit is free, immediately if the last client
+    /// waited in vain.
     async fn wait(&self) -> Option<OwnedSemaphorePermit> {
         let free = self.free.clone();
         match free.try_acquire_owned() {
@@ -186,7 +189,8 @@ impl Rooms {
     }
 }
 
-/// The number of connections that the limit of open files of the process allows.
+/// Returns the maximum number of connections, which is `wanted` or, if less, what the limit of open files of the
+/// process allows.
 fn connections_allowed(wanted: u32, log: &(dyn Fn(&str) + Sync)) -> usize {
     let files = crate::system::max_open_files();
     let allowed = files.saturating_sub(OTHER_FILES).max(1);
@@ -248,7 +252,7 @@ async fn accept(
     let all = rooms
         .free
         .acquire_many(u32::try_from(count).unwrap_or(u32::MAX));
-    // A connection that is still open then is cut off.
+    // Connections that are still open after `CLOSING_TIME` are cut off.
     let _ = tokio::time::timeout(CLOSING_TIME, all).await;
     Ok(())
 }

@@ -20,14 +20,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// The page with a map that answers clicks.
 const PAGE: &str = include_str!("page.html");
-/// The type of most answers.
+/// The content type of most answers.
 const JSON: &str = "application/json; charset=utf-8";
 
 /// The message about an invalid origin.
 const EXPECTED_ORIGIN: &str = "expected *, null or an origin such as https://maps.example.com";
 
-/// Parses an origin in the form that browsers send: scheme, host and port without a path. Also accepts `*` for all, and
-/// `null` for local files.
+/// Parses an origin in the form that browsers send: scheme, host and port without a path. Also accepts `*` for all
+/// origins, and `null` for local files.
 pub fn parse_origin(text: &str) -> Option<&str> {
     let has_host = |(scheme, host): (&str, &str)| {
         let is_scheme =
@@ -46,7 +46,7 @@ pub fn parse_origin(text: &str) -> Option<&str> {
 pub(super) struct Service {
     directory: PathBuf,
     index: RwLock<Arc<GeocodeIndex>>,
-    /// The pages that may use the answers in browsers: an origin, or `*`.
+    /// The origin of the pages that may use the answers in browsers, or `*` for all pages.
     cors: Option<HeaderValue>,
 }
 
@@ -68,7 +68,7 @@ impl Service {
         index.clone()
     }
 
-    /// Describes the index in a line.
+    /// Describes the index in one line.
     pub(super) fn description(&self) -> String {
         let index = self.index();
         let manifest = index.manifest();
@@ -76,7 +76,7 @@ impl Service {
         format!("the index is of {}, {size}", manifest.input)
     }
 
-    /// Opens the index again if it was built anew.
+    /// Opens the index again if it was rebuilt.
     pub(super) fn reload(&self, log: &(dyn Fn(&str) + Sync)) {
         let is_same = |manifest: &Manifest| manifest == self.index().manifest();
         match Manifest::read(&self.directory) {
@@ -90,12 +90,12 @@ impl Service {
                 }
                 Err(error) => log(&format!("the old index is used on: {error}")),
             },
-            // The index is being built, or was removed: the mapped one remains usable.
+            // The index is being rebuilt or was removed. The old one, which is mapped, remains usable.
             Err(_) => {}
         }
     }
 
-    /// Answers a request. The rest of a long answer is generated after the bytes before it were sent.
+    /// Answers a request. A long answer is generated in pieces, each after the preceding bytes were sent.
     pub(super) fn answer(
         &self,
         request: &Request<Incoming>,
@@ -133,7 +133,7 @@ impl Service {
         }
     }
 
-    /// Answers a browser that asks whether a page of another origin may send a request.
+    /// Answers a CORS preflight request, in which a browser asks whether a page of another origin may send a request.
     fn preflight(&self) -> Response<AnswerBody> {
         let mut response = Response::new(AnswerBody::empty());
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -229,7 +229,7 @@ impl Service {
     }
 }
 
-/// The answer to `/health`: facts about the index.
+/// Returns the answer to `/health`, which describes the index.
 fn health(index: &GeocodeIndex) -> Result<Value> {
     let (manifest, bbox) = (index.manifest(), index.bbox()?);
     let edges = (!bbox.is_empty()).then(|| bbox.edges_e7().map(degrees).into_array());

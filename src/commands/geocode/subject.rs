@@ -1,4 +1,4 @@
-//! The object that answers a request and its address, with the names that clients of geocoders know.
+//! The object that answers a request, and the parts of its address under the keys that clients of geocoders know.
 
 use crate::geocode::{Answer, NamedArea, NearObject};
 use crate::osm::{Edges, ObjectKind};
@@ -9,9 +9,9 @@ use std::ops::RangeInclusive;
 /// The licence of the answers.
 pub(super) const LICENCE: &str =
     "Data © OpenStreetMap contributors, ODbL 1.0. https://www.openstreetmap.org/copyright";
-/// The value of `zoom` for an address, which is the default.
+/// The least value of `zoom` that selects an address. Also the default value.
 pub(super) const ADDRESS_ZOOM: u8 = 18;
-/// The least value of `zoom` for a street.
+/// The least value of `zoom` that selects a street.
 const STREET_ZOOM: u8 = 16;
 
 /// The object that answers a request, with its classification.
@@ -20,26 +20,27 @@ pub(super) struct Subject<'a> {
     pub id: i64,
     /// The edges of the object in 1e-7 degree.
     edges: Edges<i32>,
-    /// The distance of the box from the object in 1e-7 degree.
+    /// The distance between the edges of the object and those of the box in the answer, in 1e-7 degree.
     margin: i32,
     pub category: &'a str,
     pub sort: &'a str,
     pub address_type: &'a str,
-    /// The rank: 30 for a house, 26 street, 20 suburb, 16 city, 12 county, 8 state, 4 country.
+    /// The address rank: house 30, street 26, suburb 20, city 16, county 12, state 8, country 4.
     pub rank: u8,
     pub name: &'a str,
-    /// The value of `ref` of a street.
+    /// The value of the tag `ref`, if the object is a street or a road.
     pub reference: Option<&'a str>,
 }
 
-/// Whether the address of an answer has a house: a number, or what replaces it.
+/// Whether the address of an answer has a house number, a house name or a block number.
 pub(super) fn has_house(answer: &Answer<'_>) -> bool {
     let address = &answer.address;
     address.house_number.is_some() || address.house_name.is_some() || address.block_number.is_some()
 }
 
-/// The distance of the box of a node from the node in 1e-7 degree, by the type of the node. A client that shows the box
-/// shows the surroundings: 5 m for a house, and a city for the node of a city.
+/// Returns the distance from a node to the edges of its box, in 1e-7 degree. It depends on the address type, because a
+/// client that shows the box has to show the surroundings of the node: 5 m around a house, a whole city around the node
+/// of a city.
 fn node_margin(address_type: &str) -> i32 {
     match address_type {
         "city" => 1_600_000,
@@ -53,7 +54,7 @@ fn node_margin(address_type: &str) -> i32 {
 impl<'a> Subject<'a> {
     fn object(object: &NearObject, types: [&'a str; 3], rank: u8, name: &'a str) -> Self {
         let [category, sort, address_type] = types;
-        // The queries of the service ask for boxes.
+        // The queries of the service always ask for extents.
         let edges = object.extent.map(|extent| extent.edges());
         Self {
             kind: object.kind,
@@ -80,7 +81,7 @@ impl<'a> Subject<'a> {
         house().or_else(street).or_else(larger)
     }
 
-    /// The object with the address.
+    /// Returns the object that has the address, if the address names a house.
     fn house(answer: &'a Answer<'_>) -> Option<Self> {
         let answering = answer.object.as_ref().filter(|_| has_house(answer))?;
         let name = answering.name.or(answer.address.house_name);
@@ -92,7 +93,7 @@ impl<'a> Subject<'a> {
         Some(Self::object(&answering.object, types, 30, name))
     }
 
-    /// The street or, without any, the nearest road.
+    /// Returns the street of the answer or, if it has none, the nearest road.
     fn street(answer: &'a Answer<'_>) -> Option<Self> {
         if let Some(street) = &answer.street {
             let types = match street.highway {
@@ -113,7 +114,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// The finest part of the address above the street that a value of `zoom` allows.
+    /// Returns the smallest unit of the address, from suburb to country, that `zoom` allows.
     fn larger(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
         let (address, sources) = (&answer.address, &answer.sources);
         let city_kind = address.city_kind.unwrap_or("city");
@@ -128,7 +129,8 @@ impl<'a> Subject<'a> {
             .into_iter()
             .find_map(|(least_zoom, kind, rank, name, source)| {
                 let (name, source) = name.zip(source).filter(|_| zoom >= least_zoom)?;
-                // The address of a house may be the only source of a part, which the house is not.
+                // If a unit is known only from the address of a house, its source is the house, which is not the unit
+                // itself.
                 let house = answer.object.as_ref().map(|answering| answering.object);
                 if house.is_some_and(|house| (house.kind, house.id) == (source.kind, source.id)) {
                     return None;
@@ -153,7 +155,7 @@ impl<'a> Subject<'a> {
             .find_map(|area| Self::area(area, zoom))
     }
 
-    /// An administrative area, if it is large enough for a value of `zoom`.
+    /// Returns an administrative area as the subject, if it is large enough for `zoom`.
     fn area(area: &'a NamedArea<'_>, zoom: u8) -> Option<Self> {
         let level = area.admin_level?;
         let (address_type, rank, least_zoom) = match level {
@@ -197,7 +199,7 @@ impl Subject<'_> {
         middle.map(|degrees| (degrees * 1e7).round() / 1e7)
     }
 
-    /// The box in degrees, on the earth.
+    /// The box of the object with its margin, in degrees. The margin is clamped at the poles and at 180 degrees.
     pub(super) fn bbox(&self) -> Edges<f64> {
         let (half_turn, pole) = (1_800_000_000, 900_000_000);
         let Edges {
@@ -215,7 +217,7 @@ impl Subject<'_> {
         edges.map(degrees)
     }
 
-    /// The box as text: south, north, west, east in degrees.
+    /// The edges of the box in degrees as strings, in the order south, north, west, east.
     pub(super) fn bounding_box(&self) -> [String; 4] {
         let Edges {
             west,
@@ -227,13 +229,13 @@ impl Subject<'_> {
     }
 }
 
-/// A part of an address: its key, and its text.
+/// A part of an address: its key, such as `city`, and its value.
 type Part = (Cow<'static, str>, String);
 
-/// The parts of an address with the names that clients know, the finest first.
+/// The parts of an address, the finest first, under the keys that clients of geocoders know.
 pub(super) struct Parts(Vec<Part>);
 
-/// The start of the keys of ISO 3166-2 codes. The level of the area follows.
+/// The prefix of the keys of ISO 3166-2 codes. The admin level of the area follows.
 const CODE_KEY: &str = "ISO3166-2-lvl";
 
 /// The key of the city in an address.
@@ -247,7 +249,7 @@ fn city_key(kind: Option<&str>) -> &'static str {
     }
 }
 
-/// The codes of the areas of some levels around the place of an answer.
+/// Returns the ISO 3166-2 codes of the areas in an answer whose admin levels are in `levels`, the smallest area first.
 fn codes(answer: &Answer<'_>, levels: RangeInclusive<u8>) -> impl Iterator<Item = Part> {
     let areas = answer.areas.iter().rev();
     areas.filter_map(move |area| {
@@ -258,7 +260,7 @@ fn codes(answer: &Answer<'_>, levels: RangeInclusive<u8>) -> impl Iterator<Item 
 }
 
 impl Parts {
-    /// The parts of the address of an answer that are not finer than a subject with the given rank.
+    /// Creates the parts of an answer's address, without those that are finer than `rank`.
     pub(super) fn of(answer: &Answer<'_>, rank: u8) -> Self {
         let address = &answer.address;
         let part = |key: &'static str, least: u8, text: Option<&str>| {
@@ -294,12 +296,12 @@ impl Parts {
         Self(parts)
     }
 
-    /// The names and the texts of the parts.
+    /// The keys and the values of the parts.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, text)| (&**key, text.as_str()))
     }
 
-    /// The text of all parts in a line, without codes.
+    /// Joins the values of all parts except codes with commas.
     pub(super) fn display_name(&self) -> String {
         let is_shown = |key: &str| !key.starts_with(CODE_KEY) && key != "country_code";
         let shown = self.iter().filter(|(key, _)| is_shown(key));

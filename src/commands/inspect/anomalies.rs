@@ -1,4 +1,4 @@
-//! Finds unusual objects and blobs of a file.
+//! Finds unusual objects and blobs in a file.
 
 use super::coordinates::is_outside;
 use crate::error::FormatError;
@@ -7,14 +7,15 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, RawElement};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The number of occurrences of an anomaly, and the place of the first one.
+/// The number of occurrences of an anomaly, and the first occurrence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Anomaly {
     /// The number of occurrences.
     pub count: u64,
     /// The first object with the anomaly, in the form `n17`; `None` for an anomaly of blobs.
     pub object: Option<String>,
-    /// The index in the file of the first blob that has the anomaly or contains an object with it; the header is 0.
+    /// The index of the first blob that has the anomaly or contains an object with the anomaly. The header blob has
+    /// index 0.
     pub blob: u32,
 }
 

@@ -11,13 +11,13 @@ use serde::Serialize;
 /// A blob in the list of blobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BlobLine {
-    /// The index of the blob in the file; the header is 0.
+    /// The index of the blob in the file. The header blob has index 0.
     pub number: u32,
     /// The offset of the blob's frame in the file, in bytes.
     pub offset: u64,
-    /// The length of the blob's frame, in bytes.
+    /// The size of the blob's frame in bytes.
     pub bytes: u32,
-    /// The length of the uncompressed payload, in bytes; `None` if the index does not record it.
+    /// The size of the uncompressed payload in bytes; `None` if the index does not record it.
     pub payload_bytes: Option<u32>,
     /// The compression of the blob: "none", "zlib", "lz4" or "zstd".
     pub compression: &'static str,
@@ -47,11 +47,11 @@ pub struct IdRange {
     pub objects: u64,
     /// The number of ids from the smallest to the largest, used or not.
     pub span: u64,
-    /// The number of blobs.
+    /// The number of blobs that contain only this kind.
     pub blobs: u64,
-    /// The number of blobs whose first id is not after the last id of all earlier blobs together.
+    /// The number of blobs that begin at or before the last id of the earlier blobs, in canonical order.
     pub overlapping_blobs: u64,
-    /// The largest number of ids, used or not, from the smallest to the largest id of a blob.
+    /// The number of ids, used or not, that the widest blob spans, from its smallest to its largest id.
     pub widest_blob: u64,
 }
 
@@ -60,13 +60,13 @@ pub struct IdRange {
 pub struct KindSummary {
     /// "node", "way", "relation", or "mixed" for blobs of several kinds.
     pub kind: &'static str,
-    /// The number of these blobs.
+    /// The number of blobs.
     pub blobs: u64,
-    /// The length of these blobs in the file, in bytes.
+    /// The size of the blobs in the file, in bytes.
     pub bytes: u64,
-    /// The length of their uncompressed payloads, in bytes; `None` unless the length is known for every blob.
+    /// The size of the uncompressed payloads in bytes; `None` unless the size is known for every blob.
     pub payload_bytes: Option<u64>,
-    /// The number of objects in these blobs.
+    /// The number of objects in the blobs.
     pub objects: u64,
     /// The smallest id; `None` for blobs of several kinds.
     pub min_id: Option<i64>,
@@ -75,7 +75,7 @@ pub struct KindSummary {
 }
 
 impl KindSummary {
-    /// The summary of the blobs of a kind that has some, with its smallest and its largest id.
+    /// Creates the summary of a kind that has at least one blob. `ids` are its smallest and its largest id.
     pub(super) const fn of_totals(kind: ObjectKind, totals: &KindTotals, ids: (i64, i64)) -> Self {
         Self {
             kind: kind.name(),
@@ -89,7 +89,7 @@ impl KindSummary {
     }
 }
 
-/// The first blobs of the file, at most `most`.
+/// Lists the first blobs of the file, at most `most`.
 pub(super) fn list(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -125,7 +125,7 @@ fn blob_line(entry: &BlobEntry, spans: &IdSpans, blob: &Blob<'_>) -> BlobLine {
     }
 }
 
-/// The distribution of the ids of each kind that the file has.
+/// Returns the distribution of the ids of each kind that the file has.
 pub(super) fn id_ranges(plan: &BlobPlan, spans: &IdSpans) -> Vec<IdRange> {
     let range = |kind: ObjectKind| {
         let blobs = plan.entries.iter();
@@ -163,13 +163,13 @@ pub(super) fn id_ranges(plan: &BlobPlan, spans: &IdSpans) -> Vec<IdRange> {
     ObjectKind::ALL.into_iter().filter_map(range).collect()
 }
 
-/// The length of all uncompressed payloads, in bytes; `None` unless the length is known for every blob.
+/// Returns the size of all uncompressed payloads in bytes; `None` unless the size is known for every blob.
 pub(super) fn payload_bytes<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> Option<u64> {
     let lengths = entries.into_iter().map(|entry| entry.payload_len);
     lengths.map(|len| (len > 0).then_some(u64::from(len))).sum()
 }
 
-/// The blobs by the kind of their objects.
+/// Summarizes the blobs by the kind of their objects.
 pub(super) fn by_kind(plan: &BlobPlan, spans: &IdSpans) -> Vec<KindSummary> {
     let kinds = ObjectKind::ALL.into_iter().map(Some).chain([None]);
     let summaries = kinds.map(|kind| {

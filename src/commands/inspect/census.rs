@@ -8,8 +8,8 @@ use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block};
 
-/// The choice of statistics. Each requires a visit to every object of some kinds, except for the extended statistics,
-/// which the table of contents may have.
+/// The requested statistics. Each of them needs a visit to every object, or to every object of one kind, unless only
+/// extended statistics are requested and the table of contents contains them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Whether to collect statistics of metadata and sizes.
@@ -45,7 +45,7 @@ impl Statistics {
             && (!self.extended || entry.statistics.is_some())
     }
 
-    /// The requested statistics of a blob whose entry has all of them.
+    /// Returns the requested statistics of a blob from its entry, which must contain all of them.
     pub(super) fn answers(self, entry: &BlobEntry) -> Census {
         Census {
             extended: if self.extended {

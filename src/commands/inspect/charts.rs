@@ -1,4 +1,4 @@
-//! The data of the charts of a file: the places of its nodes, the times of its edits, and the layout of its blobs.
+//! The data of the charts of a file: the locations of its nodes, the times of its edits, and the layout of its blobs.
 
 use crate::commands::pages;
 use crate::error::FormatError;
@@ -19,10 +19,10 @@ const YEARS: std::ops::Range<i16> = 1970..2200;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Charts {
-    /// The number of nodes by cells.
+    /// The number of nodes in each cell.
     pub density: CellCounts,
-    /// The boxes of at most 2,000 blobs with nodes, spread evenly over the file: west, south, east and north in 1e-7
-    /// degree.
+    /// The boxes of at most 2,000 blobs with nodes, which are spread evenly over the file. The edges of a box are west,
+    /// south, east and north in 1e-7 degree.
     pub boxes: Vec<[i32; 4]>,
     /// The number of blobs with a box.
     pub blobs_with_box: u64,
@@ -32,37 +32,37 @@ pub struct Charts {
     pub layout: Vec<Part>,
 }
 
-/// The versions of objects by the month of their timestamps.
+/// The number of object versions by the month of their timestamps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Months {
     /// The first month with an object, such as `2006-03`; `None` if no object has a timestamp of 1970 to 2199.
     pub first: Option<String>,
-    /// For each month from the first to the last one with an object: the number of nodes, ways and relations.
+    /// The numbers of nodes, ways and relations in each month, from the first to the last month with an object.
     pub counts: Vec<[u64; 3]>,
 }
 
-/// Consecutive blobs.
+/// A part of a file: consecutive blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Part {
     /// The number of blobs.
     pub blobs: u64,
-    /// The length of the blobs in the file, in bytes.
+    /// The size of the blobs in the file, in bytes.
     pub bytes: u64,
-    /// The length of their uncompressed payloads, in bytes.
+    /// The size of the uncompressed payloads in bytes.
     pub payload_bytes: u64,
     /// The number of objects.
     pub objects: u64,
-    /// The length of blobs with nodes only, with ways only, with relations only, and of other blobs, in bytes.
+    /// The sizes in bytes of the blobs with only nodes, with only ways, with only relations, and of all other blobs.
     pub bytes_by_kind: [u64; 4],
 }
 
-/// The counts for the charts of the objects of one blob, or of all blobs so far.
+/// The counts from which the charts of objects are made, for one blob or for all blobs so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ObjectCharts {
     pub density: Density<1>,
-    /// The number of nodes, ways and relations by months since the first of [`YEARS`].
+    /// The numbers of nodes, ways and relations in each month, from the first month of [`YEARS`] on.
     months: Vec<[u64; 3]>,
 }
 
@@ -157,7 +157,8 @@ impl Part {
     }
 }
 
-/// The number of months from the first of [`YEARS`] to a time in seconds since 1970; `None` outside of these years.
+/// Returns the number of months from the first month of [`YEARS`] to a time in seconds since 1970; `None` outside of
+/// [`YEARS`].
 fn month_of(seconds: i64) -> Option<usize> {
     static MONTHS: OnceLock<Vec<u16>> = OnceLock::new();
     let months = MONTHS.get_or_init(months_by_day);
@@ -165,7 +166,7 @@ fn month_of(seconds: i64) -> Option<usize> {
     months.get(day).map(|month| usize::from(*month))
 }
 
-/// The month of each day of [`YEARS`].
+/// Returns the month of each day of [`YEARS`], counted from the first month.
 fn months_by_day() -> Vec<u16> {
     let mut days = Vec::new();
     for year in YEARS {

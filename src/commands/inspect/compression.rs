@@ -11,7 +11,7 @@ use crate::runtime::Context;
 use serde::Serialize;
 use std::fmt;
 
-/// The highest zstd level that is tried. Higher levels take seconds.
+/// The highest zstd level that is tried. Higher levels need seconds for a blob.
 const MAX_TRIED: u8 = 12;
 
 /// The highest zstd level.
@@ -41,27 +41,27 @@ impl fmt::Display for LevelGuess {
 pub struct SampledCompression {
     /// The number of blobs in the sample, which are spread evenly over the file.
     pub sampled_blobs: u64,
-    /// The compressions in the sample.
+    /// The compressions that occur in the sample, the most frequent first.
     pub kinds: Vec<CompressionSummary>,
 }
 
 /// The blobs of a sample that have the same compression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CompressionSummary {
-    /// "none", "zlib", "lz4" or "zstd".
+    /// The name of the compression: "none", "zlib", "lz4" or "zstd".
     pub kind: &'static str,
     /// The compression levels that may have produced the blobs; `None` if there is no level, or if it cannot be
     /// guessed.
     pub level: Option<LevelGuess>,
-    /// The number of these blobs in the sample.
+    /// The number of blobs in the sample that have the compression.
     pub blobs: u64,
-    /// The length of their compressed payloads, in bytes.
+    /// The size of the compressed payloads in bytes.
     pub bytes: u64,
-    /// The length of their uncompressed payloads, in bytes.
+    /// The size of the uncompressed payloads in bytes.
     pub payload_bytes: u64,
 }
 
-/// The entries of a sample of the blobs, spread evenly over the file.
+/// Returns the entries of a sample of blobs that are spread evenly over the file.
 pub(super) fn sample_of(entries: &[BlobEntry]) -> Vec<BlobEntry> {
     let indices = sample_indices(entries.len(), SAMPLE_BLOBS);
     indices.map(|index| entries[index]).collect()
@@ -122,23 +122,23 @@ pub(super) fn look_at(
     })
 }
 
-/// The bits of a zlib stream in which compressors note whether they were fast (0) or thorough (3); 0 for another
-/// encoding.
+/// Returns the field FLEVEL of a zlib stream, in which compressors record whether they were fast (0) or thorough (3); 0
+/// for another encoding.
 fn zlib_flags(blob: &Blob<'_>) -> u8 {
     let flags = blob.data.get(1).filter(|_| blob.encoding == Encoding::Zlib);
     flags.map_or(0, |flags| flags >> 6)
 }
 
-/// The zlib levels at which this program compresses `payload` to exactly `len` bytes, in segments or as a whole;
-/// otherwise the levels at which zlib sets `flags`.
+/// Returns the zlib levels at which this program compresses `payload` to exactly `len` bytes, in segments or as a
+/// whole. If there is no such level, returns the levels at which zlib sets `flags`.
 fn zlib_level(
     flags: u8,
     len: usize,
     payload: &[u8],
     in_segments: bool,
 ) -> Result<LevelGuess, FormatError> {
-    // The level of this program is that of zlib with the same ratio. libdeflate, which compresses, sets `flags` by
-    // its own level.
+    // A level of this program is the level of zlib with the same compression ratio. libdeflate, which compresses, sets
+    // `flags` by its own level.
     let (own, others) = match flags {
         0 => (1..=2, (1, 1)),
         1 => (3..=7, (2, 5)),
@@ -172,8 +172,8 @@ fn zlib_level(
     Ok(exact.unwrap_or(LevelGuess { min, max }))
 }
 
-/// The zstd level at which `payload` takes closest to `len` bytes. Levels are tried from 1 on, until the payload takes
-/// no more than `len` bytes.
+/// Returns the zstd level at which the compressed size of `payload` is closest to `len`. Levels are tried from 1
+/// upwards, until the compressed size is at most `len`.
 fn zstd_level(len: usize, payload: &[u8]) -> Result<Option<LevelGuess>, FormatError> {
     let mut closest: Option<(usize, u8)> = None;
     for level in 1..=MAX_TRIED {

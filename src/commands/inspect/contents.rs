@@ -13,13 +13,13 @@ use crate::runtime::Context;
 pub(super) struct Contents {
     /// The number of data blobs.
     pub blobs: u64,
-    /// The length of all uncompressed payloads, in bytes; `None` unless the length is known for every blob.
+    /// The size of all uncompressed payloads in bytes; `None` unless the size is known for every blob.
     pub payload_bytes: Option<u64>,
     /// The number of objects.
     pub objects: u64,
-    /// The objects of each kind, including those in blobs of several kinds.
+    /// The count and the ids of the objects of each kind, including objects in blobs of several kinds.
     pub tallies: [Tally; 3],
-    /// The blobs by the kind of their objects.
+    /// The number and size of the blobs, by the kind of their objects.
     pub kinds: Vec<KindSummary>,
     /// The box around all blobs whose box is known.
     pub bbox: Bbox,
@@ -36,8 +36,8 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Takes the contents from a summary. `None` if a kind has both positive and other ids, because a summary does not
-    /// contain the smallest of these.
+    /// Takes the contents from a summary. `None` if a kind has both positive and other ids, because the summary then
+    /// does not contain the smallest id.
     pub(super) fn of_summary(summary: &TocSummary) -> Option<Self> {
         let spans = summary.kinds.each_ref().map(|totals| match totals.blobs {
             0 => Some(None),

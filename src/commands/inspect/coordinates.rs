@@ -26,22 +26,21 @@ pub struct NodeStatistics {
     pub at_zero: u64,
     /// The number of nodes with coordinates finer than 1e-7 degree.
     pub finer_than_e7: u64,
-    /// The bounding box of the nodes within the world; `None` if there are no such nodes. Serialized as a list of four
-    /// numbers in degrees: `min_lon`, `min_lat`, `max_lon`, `max_lat`.
+    /// The bounding box of the nodes within the world; `None` if no node is within the world. Serialized as a list of
+    /// four numbers in degrees: `min_lon`, `min_lat`, `max_lon`, `max_lat`.
     pub bbox: Option<Bbox>,
-    /// The id of the westernmost node within the world; of several such nodes, the first in the file. The same holds
-    /// for the other three.
+    /// The id of the westernmost node within the world; of several, the first in the file.
     pub westernmost: Option<i64>,
-    /// The id of the southernmost node within the world.
+    /// The id of the southernmost node within the world; of several, the first in the file.
     pub southernmost: Option<i64>,
-    /// The id of the easternmost node within the world.
+    /// The id of the easternmost node within the world; of several, the first in the file.
     pub easternmost: Option<i64>,
-    /// The id of the northernmost node within the world.
+    /// The id of the northernmost node within the world; of several, the first in the file.
     pub northernmost: Option<i64>,
     /// The mean latitude and longitude of the nodes within the world, in degrees.
     pub center: Option<Degrees>,
-    /// The westernmost, southernmost, easternmost and northernmost coordinates in the form of
-    /// [`add_edges`](Self::add_edges).
+    /// The westernmost, southernmost, easternmost and northernmost coordinates with the ids of their nodes, in the form
+    /// that [`add_edges`](Self::add_edges) accepts.
     #[serde(skip)]
     edges: Option<[(i64, i64); 4]>,
     /// The sums of the latitudes and of the longitudes of the nodes within the world, in nanodegrees.
@@ -73,8 +72,9 @@ impl NodeStatistics {
         })
     }
 
-    /// Extends the bounding box of the nodes by `found`: its west, south, east and north edge in nanodegrees, each with
-    /// the id of the node on that edge. East and north are negated, so that of two edges the smaller one is kept.
+    /// Extends the bounding box of the nodes by `found`, the west, south, east and north edges of another box in
+    /// nanodegrees, each with the id of the node on the edge. East and north are negated, so that the smaller of two
+    /// edges is always the outer one.
     fn add_edges(&mut self, found: [(i64, i64); 4]) {
         let edges = self.edges.get_or_insert(found);
         for (edge, found) in edges.iter_mut().zip(found) {
@@ -132,7 +132,7 @@ pub struct WayLocations {
     pub located_ways: u64,
     /// The number of ways with nodes but without coordinates.
     pub bare_ways: u64,
-    /// The number of references of ways to nodes.
+    /// The number of references from ways to nodes.
     pub refs: u64,
     /// The number of references with coordinates, including undefined coordinates.
     pub located_refs: u64,

@@ -4,7 +4,7 @@ use crate::osm::{TypeThenId, format_timestamp};
 use crate::pbf::{BlobEntry, BlobFlags, ObjectCounts, TocSummary};
 use serde::Serialize;
 
-/// A count for each kind of objects.
+/// A count for each kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ByKind {
     /// The count of nodes.
@@ -50,7 +50,7 @@ pub struct Extended {
     pub tagged: ByKind,
     /// The number of tags, by the kind of the objects that have them.
     pub tags: ByKind,
-    /// The number of references of ways to nodes.
+    /// The number of references from ways to nodes.
     pub refs: u64,
     /// The maximum number of nodes in a way.
     pub most_refs: u64,
@@ -63,7 +63,7 @@ pub struct Extended {
     pub(super) versions_in_a_row: u64,
 }
 
-/// The counts behind the statistics, of the objects of a blob or of all blobs so far.
+/// The counts from which the statistics are computed, for one blob or for all blobs so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ExtendedCounts {
     /// The counts of nodes, ways and relations.
@@ -84,7 +84,7 @@ impl ExtendedCounts {
         }
     }
 
-    /// The counts of a blob whose entry has statistics; no counts for an entry without.
+    /// The counts of a blob whose entry has statistics; zeros for an entry without statistics.
     pub(super) fn of_entry(entry: &BlobEntry) -> Self {
         match (entry.kinds.single(), &entry.statistics) {
             (Some(kind), Some(statistics)) => {
@@ -96,8 +96,8 @@ impl ExtendedCounts {
         }
     }
 
-    /// The counts of a blob: of its nodes, ways and relations, and of the objects that directly follow another version
-    /// of the same object.
+    /// Creates the counts of a blob. `by_kind` are the counts of its nodes, ways and relations. `further_versions` is
+    /// the number of objects that directly follow another version of the same object.
     pub(super) fn of_blob(
         entry: &BlobEntry,
         by_kind: [ObjectCounts; 3],
@@ -124,7 +124,7 @@ impl ExtendedCounts {
         }
     }
 
-    /// The statistics of a file with these counts. `is_unsorted` says that the file is known to be unsorted.
+    /// Computes the statistics of a file. `is_unsorted` is whether the file is known to be unsorted.
     pub(super) fn statistics(&self, is_unsorted: bool) -> Extended {
         let mut all = ObjectCounts::default();
         self.by_kind.iter().for_each(|counts| all.add(counts));

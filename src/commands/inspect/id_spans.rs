@@ -1,4 +1,4 @@
-//! The smallest and the largest id of blobs, as numbers. The entries of blobs have the first and the last id in
+//! The numerically smallest and largest ids of blobs. The entry of a blob contains instead the first and the last id in
 //! canonical order, in which negative ids descend and precede positive ids.
 
 use crate::engine::scan::Scan;
@@ -8,16 +8,16 @@ use crate::pbf::BlobEntry;
 use crate::runtime::Context;
 use std::collections::BTreeMap;
 
-/// The smallest ids of the blobs whose entries do not contain them.
+/// The smallest id of each blob whose entry does not contain it.
 #[derive(Debug, Default)]
 pub(super) struct IdSpans {
-    /// The smallest id by the offset of the blob.
+    /// The smallest id in a blob, by the offset of the blob.
     smallest: BTreeMap<u64, i64>,
 }
 
 impl IdSpans {
-    /// Decodes the blobs of one kind that have both positive and other ids. A file in canonical order has at most one
-    /// such blob for each kind.
+    /// Decodes the blobs that contain only one kind, with both positive and other ids. A file in canonical order has at
+    /// most one such blob for each kind.
     pub(super) fn read(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         let is_open = |entry: &BlobEntry| {
             entry.kinds.single().is_some() && known_span(entry.min_id, entry.max_id).is_none()
@@ -47,8 +47,8 @@ impl IdSpans {
     }
 }
 
-/// The smallest and the largest of some ids, given the first and the last of them in canonical order. `None` if the
-/// first is not positive and the last is, because the smallest id then lies anywhere between the two.
+/// Returns the smallest and the largest of a list of ids, given its first and its last id in canonical order. `None` if
+/// only the last id is positive, because an id between the two may then be the smallest.
 pub(super) const fn known_span(first: i64, last: i64) -> Option<(i64, i64)> {
     match (first, last) {
         (1.., _) => Some((first, last)),
@@ -57,7 +57,7 @@ pub(super) const fn known_span(first: i64, last: i64) -> Option<(i64, i64)> {
     }
 }
 
-/// The number of ids from the smallest to the largest, both included; the largest `u64` if there are more.
+/// The number of ids from the smallest to the largest, both included; `u64::MAX` if the number does not fit.
 pub(super) fn width((smallest, largest): (i64, i64)) -> u64 {
     largest.abs_diff(smallest).saturating_add(1)
 }

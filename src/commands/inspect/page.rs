@@ -11,16 +11,16 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("page.html");
-/// The number of keys on the page.
+/// The maximum number of keys that the page lists.
 const KEYS: usize = 30;
-/// The maximum memory of the counts of keys, in bytes.
+/// The maximum memory for counting keys, in bytes.
 const KEY_MEMORY: u64 = 256 << 20;
 
 /// The options of [`write`](fn@write).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PageOptions {
-    /// The input file. Standard input cannot be read twice, and is refused.
+    /// The input file. Standard input is refused, because it cannot be read twice.
     pub input: PathBuf,
     /// The destination of the page.
     pub output: OutputTarget,
@@ -49,7 +49,7 @@ struct Data<'a> {
 struct Keys {
     /// The number of distinct keys.
     distinct: u64,
-    /// The keys that most objects have.
+    /// The most frequent keys.
     top: Vec<KeyCount>,
 }
 
@@ -75,16 +75,16 @@ impl KeyCount {
     }
 }
 
-/// Writes a page of HTML that reports a file with charts: the places of its nodes, the times of its edits, its most
-/// frequent keys, its layout, and everything that [`run`](super::run) reports with extended statistics and anomalies.
-/// The page contains its data as JSON and loads nothing.
+/// Writes an HTML page about a file, with charts. The page shows the locations of its nodes, the times of its edits,
+/// its most frequent keys, its layout, and everything that [`run`](super::run) reports with extended statistics and
+/// anomalies. The page contains its data as JSON and loads nothing.
 ///
 /// Reads every blob twice, and without an index four times. The input may be unsorted or a history file.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), 256 MB for counts of keys, the result of counting (each key once), and
-/// about 10 MB for the page.
+/// The [base memory](crate::commands#memory), 256 MB for counting keys, the counts of all distinct keys, and about 10
+/// MB for the page.
 ///
 /// # Errors
 ///
@@ -116,7 +116,7 @@ pub fn write(options: &PageOptions, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Counts the objects of each kind that have a key.
+/// Counts the nodes, ways and relations with each key.
 fn count_keys(input: &Path, ctx: &Context) -> Result<Keys> {
     let mut counts = HashMap::<String, [u64; 3]>::new();
     for kind in ObjectKind::ALL {

@@ -67,7 +67,7 @@ pub struct ShownObject {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The objects that were found, all versions of each, in file order.
+    /// All versions of the objects that were found, in file order.
     pub objects: Vec<ShownObject>,
     /// The ids that are not in the file, in canonical order and in the form `n17`.
     pub missing: Vec<String>,
@@ -75,9 +75,9 @@ pub struct Summary {
 
 /// Finds objects by their ids.
 ///
-/// Reads one file, which may be unsorted or a history file: the blobs whose id range contains a wanted id, and which
-/// the table of ids names if the file has one. Writes nothing. An id that is not in the file is not an error, but part
-/// of the summary.
+/// Reads one file, which may be unsorted or a history file. Decodes the blobs that may contain a wanted id, according
+/// to their id ranges and to the table of ids, if the file has one. Writes nothing. An id that is not in the file is
+/// not an error; the summary lists it.
 ///
 /// # Memory
 ///

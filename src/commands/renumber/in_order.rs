@@ -40,8 +40,8 @@ impl Renumbering<'_> {
         Some(blobs)
     }
 
-    /// Numbers nodes or ways by their positions, and writes them. Numbers the nodes that ways refer to and that are not
-    /// in the file by the order of the references. Returns the number of references for
+    /// Numbers nodes or ways by their positions, and writes them. Also numbers the nodes that ways refer to but that
+    /// are not in the file, in the order of the references. Returns the number of references for
     /// [`Summary::ambiguous`](super::Summary::ambiguous).
     pub(super) fn write_in_order(
         &mut self,
@@ -103,9 +103,9 @@ impl Renumbering<'_> {
     }
 }
 
-/// A pass over the blobs of a kind.
+/// A pass over the blobs with the objects of one kind.
 struct OrderedPass<'n> {
-    /// The numbering of the kind.
+    /// The numbering of the objects in the blobs.
     numbering: &'n Numbering,
     nodes: &'n Numbering,
     /// Whether references to nodes get new ids.
@@ -133,7 +133,8 @@ impl Worker {
 }
 
 impl OrderedPass<'_> {
-    /// The turn of a blob to number missing nodes; `None` if missing nodes get no numbers.
+    /// Returns the turn of the blob with the given number to number missing nodes; `None` if missing nodes get no
+    /// numbers.
     fn turn(&self, number: u64) -> Option<Turn<'_, MissingNodes>> {
         (self.replaces_nodes && self.assigns).then(|| self.missing.turn(number))
     }
@@ -157,7 +158,7 @@ impl OrderedPass<'_> {
         }
         let ambiguous = match turn {
             Some(turn) => {
-                // The error of the blob that failed comes first, so it is the one that is reported.
+                // The error of the earlier blob is the one that is reported, because it comes first.
                 let failed = FormatError::new("a blob before this one is damaged");
                 turn.take(|missing| references.number(missing, nodes))
                     .ok_or(failed)?;
@@ -173,8 +174,8 @@ impl OrderedPass<'_> {
         self.encode(worker, blob, start, old, ambiguous)
     }
 
-    /// Does the same as [`renumber`](Self::renumber) for a long blob of ways. References are replaced way by way rather
-    /// than looked up in advance, so that they need no memory.
+    /// Does the same as [`renumber`](Self::renumber) for a large blob of ways. To save memory, replaces references way
+    /// by way instead of looking up all of them in advance.
     fn renumber_one_by_one(
         &self,
         worker: &mut Worker,
@@ -255,17 +256,17 @@ impl NewIds for OneByOne<'_, '_> {
     }
 }
 
-/// The nodes that ways refer to and that are not in the file.
+/// The nodes that ways refer to but that are not in the file.
 #[derive(Debug, Default)]
 struct MissingNodes {
-    /// The number of the first of these nodes.
+    /// The number of the first missing node.
     first: u64,
-    /// The old ids, in the order of the first references to them.
+    /// The old ids of the missing nodes, in the order of the first references to them.
     ids: IdList,
 }
 
 impl MissingNodes {
-    /// Creates an empty list. The numbers of its nodes will follow those of `known`.
+    /// Creates an empty list. The numbers of its nodes will follow the numbers in `known`.
     fn new(known: &Numbering) -> Self {
         Self {
             first: known.len(),
@@ -273,16 +274,16 @@ impl MissingNodes {
         }
     }
 
-    /// The number of a node.
+    /// Returns the number of a missing node. Appends the node to the list if it is new.
     fn number(&mut self, id: i64) -> u64 {
         self.first + self.ids.index_of(id)
     }
 }
 
-/// The references of the ways of a block to nodes.
+/// The references from the ways of a block to nodes.
 #[derive(Default)]
 struct References {
-    /// The new ids, in the order of the ways; the old ids of nodes without a number.
+    /// The new ids of the referenced nodes, in the order of the ways. A node without a number has its old id.
     ids: Vec<i64>,
     /// The index in `ids` of each reference to a node without a number.
     unknown: Vec<usize>,
@@ -306,7 +307,7 @@ impl References {
         Ok(())
     }
 
-    /// Gives numbers to the nodes without one.
+    /// Numbers the nodes that have no number, and replaces their ids.
     fn number(&mut self, missing: &mut MissingNodes, nodes: &Numbering) {
         for index in &self.unknown {
             let id = &mut self.ids[*index];
@@ -314,7 +315,7 @@ impl References {
         }
     }
 
-    /// The number of nodes without a number whose old id, which they keep, is now the id of another node.
+    /// Counts the references to nodes without a number that keep an old id although it is now the id of another node.
     fn ambiguous(&self, nodes: &Numbering) -> u64 {
         let kept = self.unknown.iter().map(|index| self.ids[*index]);
         kept.filter(|id| nodes.is_new_id(*id)).count() as u64

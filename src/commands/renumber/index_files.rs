@@ -1,4 +1,4 @@
-//! The directory that keeps the map of ids from one run to the next. Its files are the same as those of osmium:
+//! The directory that keeps the map of ids from one run to the next. Its files are the same as those of osmium.
 //! `node.idx`, `way.idx` and `relation.idx` contain the old ids in the order of the new ids, and `start_ids` contains
 //! the first new ids.
 
@@ -21,7 +21,7 @@ fn starts_path(directory: &Path) -> PathBuf {
     directory.join("start_ids")
 }
 
-/// The files of a directory that will get the maps of ids.
+/// The output files for the maps of ids in a directory.
 #[derive(Debug)]
 pub(super) struct IndexFiles {
     maps: [OpenOutput; 3],
@@ -29,9 +29,9 @@ pub(super) struct IndexFiles {
 }
 
 impl IndexFiles {
-    /// Opens the files before the work begins, so that a directory that cannot be written, or that another run writes
-    /// to, ends the run early. Existing files are replaced; if an earlier run may not have written one of them, this
-    /// needs `overwrite`.
+    /// Opens the files before the work begins, so that the run fails early if the directory cannot be written or if
+    /// another run writes to it. Existing files will be replaced. This needs `overwrite` if a file may not come from an
+    /// earlier run.
     fn open(directory: &Path, overwrite: bool, ctx: &Context) -> Result<Self> {
         let has_starts = starts_path(directory).exists();
         for kind in ObjectKind::ALL {
@@ -56,13 +56,13 @@ impl IndexFiles {
         })
     }
 
-    /// Writes the maps of ids, one for each kind, and the first new ids, and gives the files their names when all are
-    /// on disk.
+    /// Writes the map of ids for each kind, and the first new ids. The files get their names when all of them are on
+    /// disk.
     pub(super) fn write(self, numberings: &[Numbering; 3]) -> Result<()> {
         let [nodes, ways, relations] = numberings.each_ref().map(Numbering::start);
         let mut starts = StreamOutput::new(self.starts);
         starts.write(format!("{nodes},{ways},{relations}\n").as_bytes())?;
-        // The first ids are written first: maps without them do not come from this program.
+        // The first ids come first, because maps without first ids do not come from this program.
         let mut outputs = vec![starts];
         for (numbering, output) in numberings.iter().zip(self.maps) {
             let mut output = StreamOutput::new(output);
@@ -94,7 +94,7 @@ pub(super) fn read(
         .into_iter()
         .chain([starts_path(directory)])
     {
-        // A named pipe would wait for a writer.
+        // Opening a named pipe would wait for a writer.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(Error::file(
                 &path,
@@ -144,7 +144,8 @@ fn read_starts(directory: &Path) -> Result<Option<[i64; 3]>> {
     }
 }
 
-/// Calls `show` with each pair of ids that a directory records for objects of one kind, in the order of the new ids.
+/// Calls `show` with each pair of an old and a new id that a directory records for one kind, in the order of the new
+/// ids.
 ///
 /// Fails if the directory has no map for the kind, or if the map cannot be read or is damaged.
 pub fn show_index(directory: &Path, kind: ObjectKind, mut show: impl FnMut(IdPair)) -> Result<()> {

@@ -81,13 +81,13 @@ impl NewIds for CountedObjects<'_> {
     }
 }
 
-/// Gives new ids to objects and references of some kinds by looking up the old ids.
+/// Gives new ids to objects of the kinds in `kinds`, and to references to them, by looking up the old ids.
 pub(super) struct Ids<'n> {
     numberings: &'n [Numbering; 3],
     walks: [NumberWalk<'n>; 3],
     /// The kinds of objects that get new ids.
     kinds: KindSet,
-    /// The number of references without a new id whose old id is now the id of another object.
+    /// The number of references that keep their old id although it is now the new id of another object.
     pub(super) ambiguous: u64,
 }
 
@@ -103,8 +103,8 @@ impl<'n> Ids<'n> {
 }
 
 impl Ids<'_> {
-    /// The entry of a blob after its ids are replaced; `None` if the blob has several kinds, or if the new ids may be
-    /// in another order than the old ids.
+    /// Returns the entry that a blob has after its ids are replaced; `None` if the blob has several kinds, or if the
+    /// new ids may be in another order than the old ids.
     pub(super) fn entry(&mut self, entry: &BlobEntry) -> Option<BlobEntry> {
         let kind = entry.kinds.single()?;
         let keeps_order =

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-/// Distinct ids in an order, with the index of each.
+/// A list of distinct ids that can look up the index of an id.
 #[derive(Debug, Default)]
 pub(super) struct IdList {
     in_order: Vec<i64>,
@@ -22,7 +22,7 @@ impl IdList {
         self.in_order.len() as u64
     }
 
-    /// The index of an id, which is appended unless the list has it.
+    /// Returns the index of an id. Appends the id if it is not in the list.
     pub(super) fn index_of(&mut self, id: i64) -> u64 {
         let next = self.len();
         let index = *self.indices.entry(id).or_insert(next);
@@ -47,9 +47,9 @@ impl Extend<i64> for IdList {
 pub(super) struct Numbering {
     /// The first new id.
     start: i64,
-    /// The old ids with the lowest numbers, which follow the canonical order of the ids.
+    /// The old ids with the lowest numbers, which were numbered in canonical order.
     first: RankSet,
-    /// The old ids that were numbered after those of `first`.
+    /// The old ids that were numbered after the ids in `first`.
     later: IdList,
     /// Whether `first` contains the ids of the file's objects and no others.
     is_fresh: bool,
@@ -175,8 +175,8 @@ impl Numbering {
     }
 
     /// Reads a file that contains the old ids in the order of their numbers, each as a little-endian `i64`. If the file
-    /// does not exist, the numbering is empty. Fails if the file cannot be read, if its length is not a multiple of 8,
-    /// or if an id occurs twice.
+    /// does not exist, the numbering is empty. Fails if the file cannot be read, if its size is not a multiple of 8
+    /// bytes, or if an id occurs twice.
     pub(super) fn read(path: &Path, start: i64) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot read", error);
         let file = match File::open(path) {
@@ -260,9 +260,9 @@ impl NumberWalk<'_> {
         }
     }
 
-    /// A fast path of [`objects`](Self::objects). If the numbering is new in this run and no other numbered id lies
-    /// between `ids`, which are in canonical order, only the first and the last id are looked up. Otherwise returns
-    /// `false` and changes nothing.
+    /// A fast path of [`objects`](Self::objects), which looks up only the first and the last id. It requires that the
+    /// numbering is new in this run, that `ids` are in canonical order, and that no other numbered id lies between
+    /// them. Otherwise, returns `false` and changes nothing.
     fn neighbours(&mut self, ids: &mut [i64]) -> bool {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
             return false;

@@ -1,7 +1,7 @@
-//! Makes the table of ids of a file in a spatial layout while its blobs are written.
+//! Builds the table of ids of a file in a spatial layout while its blobs are written.
 //!
-//! The ids of each blob become rows, which are sorted by the blobs of the input that contain these ids. The blobs of
-//! the input are in order of ids, so that a group of them has a small range of ids.
+//! The ids of each blob become rows, which are sorted by the group of input blobs that contains the ids. The input is
+//! in the order of ids, so each group has a small range of ids.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfWriter};
@@ -12,36 +12,36 @@ use crate::pbf::{BlobEntry, IdTableBuilder};
 use crate::runtime::{Context, Pass};
 use std::path::Path;
 
-/// The limits of memory for rows that are being sorted.
+/// The memory limits for sorting rows.
 const LIMITS: RowLimits = RowLimits {
     run: 16 << 20,
     memory: 48 << 20,
 };
-/// Keys of rows: a kind, and the number of a group of blobs of the input.
+/// The layout of the keys of rows: a kind, and the number of a group of input blobs.
 const KEY: KeyBits = KeyBits {
     uncounted: 0,
     below_group: GROUP_BITS,
 };
 const GROUP_BITS: u32 = 32;
-/// The number of blobs of the input in a group.
+/// The number of input blobs in a group.
 const BLOBS_IN_A_GROUP: usize = 8;
-/// The number of objects above which a blob of the input counts as several. Blobs of real files have fewer.
+/// The number of objects above which an input blob is treated as several blobs. Blobs of real files have fewer.
 const MAX_OBJECTS: u32 = 200_000;
 const OBJECTS_OF_A_PART: u32 = 16_000;
 /// The maximum number of ids in a row, so that limiting the number of rows limits the memory.
 const IDS_IN_A_ROW: usize = 64;
-/// The number of rows that a worker reads at once.
+/// The number of rows that a worker reads at a time.
 const ROWS_AT_ONCE: u64 = 2000;
 
 /// Collects the ids of the blobs that are written.
 pub(super) struct IdRows {
-    /// The first object of each group of blobs of the input.
+    /// The key of the first object in each group of input blobs.
     groups: Vec<TypeThenId>,
     sorter: RowSorter,
 }
 
-/// The first object of a blob of the input. A blob of very many objects also has places between its ends, as if it were
-/// several blobs.
+/// Returns the key of the first object in an input blob. For a blob of very many objects, also returns keys between its
+/// first and its last key, as if it were several blobs.
 fn first_keys(entry: &BlobEntry) -> impl Iterator<Item = TypeThenId> {
     let first = entry.first_key();
     let parts = if entry.count <= MAX_OBJECTS {
@@ -60,12 +60,12 @@ fn first_keys(entry: &BlobEntry) -> impl Iterator<Item = TypeThenId> {
     first.into_iter().chain(inner)
 }
 
-/// The number of a range of rows, and the number of a blob among the blobs of this range.
+/// An output blob: the number of a range of rows, and the index of the blob among the blobs of this range.
 pub(super) type BlobOfRange = (u32, u32);
 
 impl IdRows {
-    /// Creates an empty collection. `plan` has the blobs of the input, which is in order. Rows go to `scratch` if they
-    /// take too much memory.
+    /// Creates an empty collection. `plan` has the blobs of the input, which must be in order. Rows that exceed the
+    /// memory limit are spilled to a file in `scratch`.
     pub(super) fn new(plan: &BlobPlan, scratch: &Path) -> Self {
         let firsts: Vec<TypeThenId> = plan.entries.iter().flat_map(first_keys).collect();
         let groups = firsts.chunks(BLOBS_IN_A_GROUP);
@@ -75,7 +75,7 @@ impl IdRows {
         }
     }
 
-    /// Adds the ids of a blob: their ranks, in any order.
+    /// Adds the ids of a blob as ranks, in any order.
     pub(super) fn add(&self, kind: ObjectKind, mut ranks: Vec<u64>, blob: BlobOfRange) {
         ranks.sort_unstable();
         let mut batch = RowBatch::default();
@@ -99,7 +99,7 @@ impl IdRows {
         self.sorter.check()
     }
 
-    /// Writes the table. `first_blobs` has the number of the first blob of each range of rows.
+    /// Writes the table of ids. `first_blobs` has the number of the first blob of each range of rows.
     pub(super) fn write(
         self,
         first_blobs: &[u32],
@@ -143,7 +143,7 @@ impl IdRows {
     }
 }
 
-/// Appends a row: the blob, and the ranks of its ids, ascending.
+/// Encodes a row at the end of `row`: the blob, and the ranks of ids in ascending order.
 fn put_row(ranks: &[u64], blob: BlobOfRange, row: &mut Vec<u8>) {
     put_varint(row, blob.0.into());
     put_varint(row, blob.1.into());
@@ -154,7 +154,7 @@ fn put_row(ranks: &[u64], blob: BlobOfRange, row: &mut Vec<u8>) {
     }
 }
 
-/// Reads a row that [`put_row`] has written. Adds its ids, each with the number of its blob.
+/// Decodes a row that [`put_row`] has encoded. Appends its ranks to `ids`, each with the number of the blob.
 fn read_row(row: &[u8], first_blobs: &[u32], ids: &mut Vec<(u64, u32)>) -> Result<(), FormatError> {
     let mut fields = Varints::new(row);
     let (range, number) = (fields.read()?, fields.read()?);

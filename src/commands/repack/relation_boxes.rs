@@ -1,4 +1,4 @@
-//! Finds the boxes of relations, which follow from the places of their members.
+//! Computes the boxes of relations from the boxes of their members.
 
 use crate::engine::scan::Scan;
 use crate::error::Result;
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 #[derive(Default)]
 struct Boxes {
     ids: RankSet,
-    /// The box of each id, by its rank; empty for objects without a place.
+    /// The box of each object, indexed by the rank of its id; empty for objects without a location.
     boxes: Vec<Bbox>,
 }
 
@@ -33,14 +33,14 @@ impl Boxes {
 pub(super) struct MemberBoxes {
     nodes: Boxes,
     ways: Boxes,
-    /// The boxes of the relations that are members of relations or have such members.
+    /// The boxes of the relations that are members of relations or have relations as members.
     relations: FxHashMap<i64, Bbox>,
-    /// The relations that have a relation as a member, by the member.
+    /// The parents of each relation that is a member of relations.
     parents: FxHashMap<i64, Vec<i64>>,
 }
 
 impl MemberBoxes {
-    /// Finds the members of all relations of a file. Their boxes are not known yet.
+    /// Finds the members of all relations of a file. Their boxes are still empty.
     pub(super) fn find(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         let (mut nodes, mut ways) = (IdSet::default(), IdSet::default());
         let (mut relations, mut parents) = (FxHashMap::default(), FxHashMap::default());
@@ -76,14 +76,14 @@ impl MemberBoxes {
         })
     }
 
-    /// The ids of the nodes and ways that are members, and their boxes by the ranks of the ids. The caller sets the
-    /// boxes.
+    /// The ids of the nodes and ways that are members, and their boxes, indexed by the ranks of the ids. The caller
+    /// sets the boxes.
     pub(super) fn of_nodes_and_ways(&mut self) -> ([&RankSet; 2], [&mut [Bbox]; 2]) {
         let (nodes, ways) = (&mut self.nodes, &mut self.ways);
         ([&nodes.ids, &ways.ids], [&mut nodes.boxes, &mut ways.boxes])
     }
 
-    /// The box of a member; empty if it has no place or is not in the file.
+    /// The box of a member; empty if the member has no location or is not in the file.
     pub(super) fn get(&self, kind: ObjectKind, id: i64) -> Bbox {
         match kind {
             ObjectKind::Node => self.nodes.get(id),
@@ -92,13 +92,13 @@ impl MemberBoxes {
         }
     }
 
-    /// The box of a relation that is a member or has such members, with the boxes of all relations in it; empty for
-    /// other relations.
+    /// The box of a relation that is a member of a relation or has a relation as a member, including the boxes of the
+    /// relations in it; empty for other relations.
     pub(super) fn of_relation(&self, id: i64) -> Bbox {
         self.get(ObjectKind::Relation, id)
     }
 
-    /// Finds the boxes of relations that are members, after those of nodes and ways were set.
+    /// Computes the boxes of nested relations. The boxes of nodes and ways must have been set.
     pub(super) fn find_relations(
         &mut self,
         file: &PbfFile,
@@ -127,8 +127,8 @@ impl MemberBoxes {
             },
             |found| boxes.extend(found),
         )?;
-        // A relation passes its box on to those that have it as a member. Boxes only grow, so that the loop ends in
-        // spite of cycles.
+        // The box of a relation is added to the boxes of its parents. Boxes only grow, so the loop ends in spite of
+        // cycles.
         let mut grown: Vec<i64> = boxes.keys().copied().collect();
         self.relations.extend(boxes);
         while let Some(child) = grown.pop() {

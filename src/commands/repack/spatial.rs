@@ -1,7 +1,7 @@
 //! The spatial layout: the objects of each kind in the order of a Hilbert curve, in blobs whose boxes are known.
 //!
-//! Objects become rows, which are sorted by their places. Large objects have blobs of their own, so that the boxes of
-//! blobs with small objects stay small.
+//! Objects become rows, which are sorted by location. Large objects have blobs of their own, so that the boxes of blobs
+//! with small objects stay small.
 
 use super::id_table::IdRows;
 use super::relation_boxes::MemberBoxes;
@@ -18,44 +18,43 @@ use crate::osm::{Bbox, Edges, KindSet, Location, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, Block, EncodedFrame, FrameEncoder, Object, ObjectBody, feature};
 use crate::runtime::{Context, Pass};
 
-/// The limits of memory for rows that are being sorted.
+/// The memory limits for sorting rows.
 const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
     memory: 48 << 20,
 };
-/// Keys of rows: a kind, a level, and a position on the curve.
+/// The layout of the keys of rows: a kind, a level, and a position on the curve.
 const KEY: KeyBits = KeyBits {
     uncounted: 6,
     below_group: CURVE_BITS,
 };
 const CURVE_BITS: u32 = 32;
 const LEVEL_BITS: u32 = 8;
-/// The maximum lengths of the edges of boxes in each level, in 1e-7 degree: 1.5, 12, 93 and 750 km along a meridian.
-/// Larger objects have a further level.
+/// The maximum length of the edges of the boxes in each level, in 1e-7 degree: 1.5, 12, 93 and 750 km along a meridian.
+/// Larger objects have a level of their own.
 const LEVELS: [i64; 4] = [1 << 17, 1 << 20, 1 << 23, 1 << 26];
-/// The level of objects without a place: deleted nodes, and ways and relations without nodes.
+/// The level of objects without a location: deleted nodes, and ways and relations without nodes.
 const NOWHERE: u64 = (1 << LEVEL_BITS) - 1;
-/// The number of blobs of a range of keys that a worker reads at once.
+/// The number of blobs in a range of rows that a worker processes at a time.
 const BLOBS_AT_ONCE: usize = 4;
-/// The memory of rows, in bytes, at which they are passed on before the end of a blob. Rows of blobs of real files take
-/// less.
+/// The size of a batch of rows, in bytes, at which the sorter gets the batch before the end of the blob. The rows of a
+/// blob in a real file are smaller.
 const MAX_BATCH: usize = 2 << 20;
-/// The memory of the rows that are read at once, in bytes.
+/// The memory of the rows that are read at a time, in bytes.
 const READ_MEMORY: usize = 24 << 20;
 /// The divisors of the number of objects in a blob, by kind. Ways are longer than nodes. Blobs of relations are smaller
 /// still, because members are searched in the box of the whole blob.
 const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
 
-/// The maximum length of the rows of a blob, in bytes for each object of a full blob of nodes.
+/// The maximum size of the rows of a blob, in bytes per object of a full blob of nodes.
 const LEN_OF_AN_OBJECT: usize = 48;
-/// The divisor of the number of objects of a full blob that gives the minimum for a blob that ends at a gap in the
-/// data.
+/// A blob that ends at a gap in the data has at least the number of objects of a full blob divided by this number.
 const PARTS_AT_GAPS: usize = 16;
-/// The distance along the curve, in steps, above which there is a gap. A step is a cell of 600 by 300 m at the equator.
-/// The cells of this many steps have the area of a square of 27 by 27 km.
+/// The distance between two neighbours on the curve, in steps, above which there is a gap between them. A step is a
+/// cell of 600 by 300 m at the equator. The cells of all these steps together have the area of a square of 27 by 27 km.
 const GAP: u64 = 1 << 12;
-/// A shorter distance is a gap, too, if it exceeds this many steps, and the length of the curve between the first and
-/// the last object divided by [`GAPS_IN_A_BLOB`].
+/// A shorter distance is also a gap if it exceeds both this number of steps and the length of the curve between the
+/// first and the last object divided by [`GAPS_IN_A_BLOB`].
 const MIN_GAP: u64 = 16;
 const GAPS_IN_A_BLOB: u64 = 4;
 
@@ -71,7 +70,7 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     options.output.header.apply(&mut header);
     let write = options.output.write.for_header(&header);
     if is_pbf && write.changes_objects() {
-        // Blobs that the output encodes anew would differ from those whose boxes and ids are known here.
+        // If the output encoded the blobs again, they would differ from those whose boxes and ids are known here.
         let cause = "--layout hilbert writes objects in the form that they have: `pbfhogg cat -f pbf,add_metadata=…` \
                      leaves metadata out before it";
         return Err(Error::Usage(cause.into()));
@@ -174,8 +173,8 @@ impl Places<'_> {
         )
     }
 
-    /// Adds the objects of some kinds. `place` returns the box of an object, and a value that `take` receives in file
-    /// order.
+    /// Adds the objects of the kinds in `kinds`. `place` returns the box of an object, and an optional value. Calls
+    /// `take` with these values in file order.
     fn add<T: Send>(
         &self,
         name: &'static str,
@@ -203,7 +202,8 @@ impl Places<'_> {
     }
 }
 
-/// Passes the objects of some kinds in a block to `add` as rows. Returns the values of `place`.
+/// Converts the objects of a block whose kinds are in `kinds` to rows. Calls `add` with each batch of rows. Returns the
+/// values that `place` returned.
 fn rows_of<T>(
     payload: &[u8],
     kinds: KindSet,
@@ -245,8 +245,8 @@ fn rows_of<T>(
     Ok(found)
 }
 
-/// Appends a row: the rank of the id, so that objects at one place are in order; the box of a way or relation; the
-/// object.
+/// Encodes a row at the end of `row`. It consists of the rank of the id, which orders objects with the same key, the
+/// box of a way or relation, and the object.
 fn put_row(object: &Object<'_>, bbox: &Bbox, row: &mut Vec<u8>) {
     row.extend_from_slice(&id_rank(object.id).to_be_bytes());
     if object.kind() != ObjectKind::Node {
@@ -261,7 +261,7 @@ fn rank_of_row(row: &[u8]) -> Result<u64> {
     rank.ok_or_else(|| Error::Internal("a row without the id of its object".into()))
 }
 
-/// Reads a row that [`put_row`] has written. Returns the box of a way or relation, and an empty one for a node.
+/// Decodes a row that [`put_row`] has encoded. Returns the box of a way or relation, or an empty box for a node.
 fn read_row<'r>(
     kind: ObjectKind,
     row: &'r [u8],
@@ -292,7 +292,7 @@ fn read_row<'r>(
     Ok(bbox)
 }
 
-/// The box of a node or a way; empty if it has no place.
+/// The box of a node or a way; empty if the object has no location.
 fn box_of(object: &Object<'_>) -> Bbox {
     let mut bbox = Bbox::EMPTY;
     let mut add = |location: &Location| bbox.add(location.lat_e7(), location.lon_e7());
@@ -304,11 +304,12 @@ fn box_of(object: &Object<'_>) -> Bbox {
     bbox
 }
 
-/// The key of an object with a box: its kind, the level of its size, and the position of its middle on the curve.
+/// Returns the key of an object, which consists of its kind, the level for the size of its box, and the curve position
+/// of the middle of its box.
 fn key_of(kind: ObjectKind, id: i64, bbox: &Bbox) -> u64 {
     let group = |level: u64| (u64::from(kind.number()) << LEVEL_BITS | level) << CURVE_BITS;
     if bbox.is_empty() {
-        // Ordered by id, so that not all have the same key.
+        // These objects are ordered by id, so that they do not all have the same key.
         return group(NOWHERE) | (id_rank(id) >> 4).min((1 << CURVE_BITS) - 1);
     }
     let Edges {
@@ -381,7 +382,7 @@ fn write_rows(
 #[derive(Clone, Copy)]
 struct BlobLimits {
     objects: usize,
-    /// The maximum length of the rows in bytes, unless a single row is longer.
+    /// The maximum size of the rows in bytes, unless a single row is larger.
     bytes: usize,
     /// The minimum number of objects on each side of a gap at which a blob ends.
     beside_gap: usize,
@@ -404,8 +405,8 @@ impl BlobLimits {
     }
 }
 
-/// The number of rows of each blob, in order, given the keys and the lengths of all rows. Rows are divided at gaps, so
-/// that the box of a blob is not mostly empty, and evenly otherwise.
+/// Returns the number of rows in each blob, in order. `rows` has the key and the length of each row. Rows are divided
+/// at gaps, so that the box of a blob is not mostly empty, and evenly otherwise.
 fn blob_lens(rows: &[(u64, usize)], most: BlobLimits) -> Vec<usize> {
     let (mut left, mut lens) = (vec![rows], Vec::new());
     while let Some(rows) = left.pop() {
@@ -421,7 +422,7 @@ fn blob_lens(rows: &[(u64, usize)], most: BlobLimits) -> Vec<usize> {
     lens
 }
 
-/// The number of rows before the point of division; `None` if the rows become one blob.
+/// Returns the index at which rows are divided in two; `None` if they become one blob.
 fn cut(rows: &[(u64, usize)], most: BlobLimits) -> Option<usize> {
     let ((first, _), (last, _)) = (rows.first()?, rows.last()?);
     let smaller_side = |at: usize| at.min(rows.len() - at);

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The number of files that are open at a time, and get their names together.
+/// The number of files that are open at a time and are committed together.
 const AT_ONCE: usize = 256;
 
 /// A change file, and the number of objects that it creates, modifies and deletes.
@@ -139,7 +139,7 @@ fn state_text(day: u32) -> String {
     format!("sequenceNumber={day}\ntimestamp={time}\n")
 }
 
-/// Writes a file that has no name yet.
+/// Writes a file that gets its name only when it is committed.
 fn written(path: PathBuf, overwrite: bool, bytes: &[u8], ctx: &Context) -> Result<StreamOutput> {
     let target = OutputTarget::File { path, overwrite };
     let mut output = StreamOutput::new(OpenOutput::open(target, ctx)?);

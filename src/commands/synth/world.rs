@@ -17,8 +17,8 @@ pub(super) fn day_ends(day: u32) -> i64 {
 
 /// The approximate number of objects in a town of full size.
 const OBJECTS_PER_TOWN: u64 = 11_500;
-/// The number of node ids that are reserved for each town in the base. The reserved way ids are an eighth of that
-/// number, the relation ids a 64th.
+/// The number of node ids that are reserved for each town in the base. For ways, an eighth of that number of ids is
+/// reserved, and for relations a 64th.
 const NODE_IDS_PER_TOWN: i64 = 1 << 17;
 /// The number of node ids that are reserved for the nodes that one town creates on one day.
 const NODE_IDS_PER_TOWN_AND_DAY: i64 = 1 << 13;
@@ -112,7 +112,7 @@ const fn per_kind(nodes: i64, kind: ObjectKind) -> i64 {
     }
 }
 
-/// A mapper.
+/// A user who edits objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mapper {
     pub(super) uid: i32,

@@ -1,4 +1,4 @@
-//! Counts tags for expressions that join several tags. These need whole objects.
+//! Counts tags for expressions that join several tags. Such expressions have to be matched against whole objects.
 
 use super::table::CountTable;
 use crate::error::FormatError;
@@ -11,7 +11,7 @@ pub(super) fn are_joined(expressions: &[ObjectExpression]) -> bool {
     expressions.iter().any(|one| !one.more_tags.is_empty())
 }
 
-/// Counts the tags of a block. A tag counts if an expression accepts it, and if the object has all tags that this
+/// Counts the tags of a block. A tag is counted if an expression accepts it, and if the object has all tags that this
 /// expression joins.
 pub(super) fn count(
     expressions: &[ObjectExpression],

@@ -1,5 +1,5 @@
-//! A table of counts of keys and tags for concurrent use. The table moves the counts to disk when they take too much
-//! memory.
+//! A table of counts of keys and tags for concurrent use. The table spills its counts to disk when they exceed a memory
+//! limit.
 
 use super::TagCount;
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SHARDS: usize = 64;
-/// The estimated memory of a count besides the text of its name, in bytes: an entry in the spans and one in the lookup
+/// The estimated memory of a count without the bytes of its name, in bytes: an entry in the spans and one in the lookup
 /// table of the [`StringPool`], and one in the list of counts, with the spare capacity of all three.
 const ENTRY_BYTES: u64 = 40;
 
@@ -38,8 +38,7 @@ struct Shard {
 }
 
 impl Shard {
-    /// Adds `more` to the count of a name. Returns the estimated bytes of memory that a new name takes; 0 for a known
-    /// name.
+    /// Adds `more` to the count of a name. Returns the estimated memory of a new name in bytes; 0 for a known name.
     fn add(&mut self, name: &str, more: u64) -> u64 {
         let id = self.names.add(name) as usize;
         match self.counts.get_mut(id) {
@@ -81,14 +80,14 @@ impl CountTable {
         }
     }
 
-    /// Moves all counts to a new temporary file, sorted, if they take more than `max_bytes` of memory. Fails if the
-    /// file cannot be created or written.
+    /// Spills all counts, sorted, to a new temporary file if they exceed `max_bytes` of memory. Fails if the file
+    /// cannot be created or written.
     pub(super) fn spill_if_large(&self) -> Result<()> {
         if self.bytes.load(Ordering::Relaxed) <= self.max_bytes {
             return Ok(());
         }
         let mut runs = lock(&self.runs);
-        // Another thread may have moved the counts while this thread waited for the lock.
+        // Another thread may have spilled the counts while this thread waited for the lock.
         if self.bytes.load(Ordering::Relaxed) <= self.max_bytes {
             return Ok(());
         }
@@ -110,8 +109,8 @@ impl CountTable {
         Ok(())
     }
 
-    /// The keys and tags whose count `kept` accepts, in no particular order, and the number of all distinct keys and
-    /// tags. Fails if a temporary file cannot be read.
+    /// Returns the keys and tags whose count `kept` accepts, in no particular order, and the number of all distinct
+    /// keys and tags. Fails if a temporary file cannot be read.
     pub(super) fn finish(self, kept: impl Fn(u64) -> bool) -> Result<(Vec<TagCount>, u64)> {
         let directory = std::env::temp_dir();
         let failed = |error| failed(&directory, error);
@@ -128,7 +127,7 @@ impl CountTable {
                 result.push(tag_count(name, count));
             }
         };
-        // All runs are ordered by shard and then by name: they are merged one shard at a time.
+        // All runs are ordered by shard and then by name, so that they can be merged one shard at a time.
         let mut heads: Vec<Option<(String, u64)>> = Vec::new();
         for run in &mut runs {
             heads.push(read_record(run).map_err(failed)?);

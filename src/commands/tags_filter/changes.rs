@@ -30,7 +30,7 @@ pub struct ChangesSummary {
 /// kept, since a deletion does not have the tags of the object.
 ///
 /// Reads one change file: OsmChange XML, plain or compressed with gzip, bzip2 or zstd. Only the last change of each
-/// object counts. Writes one change file, compressed if its name ends in `.gz`, `.bz2` or `.zst`, in canonical order.
+/// object is used. Writes one change file, compressed if its name ends in `.gz`, `.bz2` or `.zst`, in canonical order.
 ///
 /// # Memory
 ///
@@ -41,7 +41,7 @@ pub struct ChangesSummary {
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
-/// - The input is not OsmChange, or has more than 4 GB of distinct text, or more tags or references than 32 bits can
+/// - The input is not OsmChange, or has more than 4 GB of distinct strings, or more tags or references than 32 bits can
 ///   count.
 pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     let filter = ObjectFilter::new(options.expressions.iter().cloned());
@@ -103,7 +103,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     Ok(summary)
 }
 
-/// The compression of the output: that of the text format, or else the one that the file name shows.
+/// Returns the compression of the requested text format or, if none is requested, the one that the name of the output
+/// implies.
 fn compression(options: &Options) -> TextCompression {
     match options.output.format {
         Format::Text(text) => text.compression,

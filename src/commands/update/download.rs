@@ -18,9 +18,9 @@ const GROUP: u64 = 16;
 pub(super) struct Download {
     pub changes: ChangeSet,
     pub state: State,
-    /// The number of change files.
+    /// The number of change files that were read.
     pub files: u64,
-    /// The length of these files in bytes.
+    /// The size in bytes of the change files that were read, as they were fetched.
     pub bytes: u64,
     /// Whether all wanted change files were read.
     pub is_complete: bool,
@@ -30,7 +30,8 @@ pub(super) struct Download {
 pub(super) struct Downloader<'d> {
     ladder: &'d Ladder<'d>,
     scratch: PathBuf,
-    /// The maximum length of their text in bytes. One change file is read whatever its length.
+    /// The maximum size of the uncompressed text of all change files, in bytes. The first change file is read whatever
+    /// its size.
     limit: u64,
     connections: rayon::ThreadPool,
     ctx: &'d Context,
@@ -63,7 +64,7 @@ impl<'d> Downloader<'d> {
         })
     }
 
-    /// Fetches and reads the change files of some legs that begin at a state of the finest server.
+    /// Fetches and reads the change files of `legs`, which begin at `start`, a state of the finest server.
     pub(super) fn run(mut self, start: State, legs: &[Leg<'_, '_>]) -> Result<Download> {
         let mut state = start;
         let mut is_complete = true;
@@ -97,8 +98,8 @@ impl<'d> Downloader<'d> {
         })
     }
 
-    /// Reads change files of a leg, up to one that is not available or exceeds the limit. Returns the sequence number
-    /// of the last one that was read, or the number before the first if there is none.
+    /// Reads the change files of a leg until one is not available or exceeds the limit. Returns the sequence number of
+    /// the last file that was read; if no file was read, the number before the first one of the leg.
     fn leg(&mut self, leg: &Leg<'_, '_>) -> Result<i64> {
         let phase = self.ctx.phase("fetch changes", 0);
         let mut last = leg.first - 1;
@@ -132,7 +133,7 @@ impl<'d> Downloader<'d> {
             if last < end {
                 break;
             }
-            // Fetches only as many files as the limit of text allows to read.
+            // Fetches only as many files as are expected to fit within the limit.
             let mean = self.text_len / self.files.max(1);
             let more = self.limit.saturating_sub(self.text_len) / mean.max(1);
             group = more.clamp(1, GROUP);
@@ -145,7 +146,7 @@ impl<'d> Downloader<'d> {
         server: &Server<'_>,
         sequences: std::ops::RangeInclusive<i64>,
     ) -> Vec<Result<Option<ChangeFile>>> {
-        // A change file is shorter than its text, to which the limit applies.
+        // The limit applies to the uncompressed text, and a change file is smaller than its text.
         let limit = self.limit.max(1 << 30);
         let sequences: Vec<i64> = sequences.collect();
         self.connections.install(|| {
@@ -156,7 +157,8 @@ impl<'d> Downloader<'d> {
         })
     }
 
-    /// The state of the finest server after a change file of a leg. `before` is the state before the leg.
+    /// Returns the state of the finest server that corresponds to the data after the change file `last` of a leg.
+    /// `before` is the state before the leg.
     fn state_after(
         &self,
         leg: &Leg<'_, '_>,

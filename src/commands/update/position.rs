@@ -9,8 +9,8 @@ use crate::replication::{Ladder, State, is_same_server};
 use crate::runtime::Context;
 use std::path::Path;
 
-/// The maximum time in seconds until changes are published. Data may lack changes that are older than its newest object
-/// by less than that.
+/// The maximum time in seconds from a change to its publication. Data may lack changes that are older than its newest
+/// object, but by less than this time.
 const PUBLICATION: i64 = 3600;
 
 /// The replication state in the header of a file.
@@ -18,13 +18,13 @@ pub(super) struct Position {
     pub url: Option<String>,
     sequence: Option<i64>,
     timestamp: Option<i64>,
-    /// Whether its ways have the locations of their nodes.
+    /// Whether the ways of the file have the locations of their nodes.
     pub has_locations: bool,
 }
 
 /// The state from which a file is updated.
 pub(super) struct Start {
-    /// The state of the finest server that the file has.
+    /// The state of the file, as a state of the finest server.
     pub state: State,
     /// Whether the newest state of the server is older than that of the file.
     pub is_server_behind: bool,
@@ -55,7 +55,7 @@ impl Position {
         })
     }
 
-    /// The state of the finest server that the file has.
+    /// Finds the state of the file, as a state of the finest server.
     pub(super) fn start(
         &self,
         options: &Options,
@@ -108,7 +108,7 @@ fn of_server(state: State, options: &Options, ladder: &Ladder<'_>, ctx: &Context
     })
 }
 
-/// Finds the state of a sequence number that the header of a file has without a time.
+/// Fetches the state for a sequence number that the header of a file has without a time.
 fn untimed(sequence: i64, options: &Options, ladder: &Ladder<'_>) -> Result<State> {
     let (server, newest) = ladder.finest();
     if newest.sequence < sequence {
@@ -129,7 +129,7 @@ fn untimed(sequence: i64, options: &Options, ladder: &Ladder<'_>) -> Result<Stat
     })
 }
 
-/// Finds the state of a file whose data is that of a time.
+/// Finds the state of a file that contains all changes up to `timestamp`.
 fn at_time(ladder: &Ladder<'_>, timestamp: i64) -> Result<Start> {
     Ok(Start {
         state: State {

@@ -14,19 +14,19 @@ pub(crate) enum Selected {
 }
 
 impl Selected {
-    /// `Whole` if `kept`, otherwise `Drop`.
+    /// Returns `Whole` if `kept`, otherwise `Drop`.
     pub(crate) const fn whole_if(kept: bool) -> Self {
         if kept { Self::Whole } else { Self::Drop }
     }
 }
 
-/// The index of a group in a [`Selection`]. The objects of a group share the decisions of all outputs.
+/// The index of a group in a [`Selection`]. For all objects of a group, each output makes the same decision.
 pub(crate) type GroupId = u32;
 
-/// The decisions about the objects of a block. Objects with the same decisions form a group.
+/// The decisions about the objects of a block. Objects with the same decisions in all outputs form a group.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    /// For each group the indices of outputs, and their decisions about the objects of the group. Outputs that are not
+    /// For each group, the indices of outputs and their decisions about the objects of the group. Outputs that are not
     /// listed drop these objects.
     groups: Vec<Vec<(u32, Selected)>>,
     /// The group of each object, in file order.
@@ -34,8 +34,8 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Clears the selection and adds, for a single output, a group for each variant of [`Selected`]. The discriminant
-    /// of the variant is the id of the group.
+    /// Clears the selection, and adds a group for each variant of [`Selected`], for a single output. The id of a group
+    /// is the discriminant of its variant.
     pub(crate) fn start_one_output(&mut self) {
         self.clear();
         let keeps = [Selected::Drop, Selected::Whole, Selected::Untagged];
@@ -47,21 +47,22 @@ impl Selection {
         self.objects.clear();
     }
 
-    /// Adds the decision about the next object, for a single output, after
+    /// Adds the decision about the next object. For a single output, after a call of
     /// [`start_one_output`](Self::start_one_output).
     #[inline]
     pub(crate) fn push(&mut self, keep: Selected) {
         self.objects.push(keep as GroupId);
     }
 
-    /// Adds a group whose objects are kept whole by `outputs` and dropped by all other outputs. Returns its id.
+    /// Adds a group whose objects are kept whole by `outputs` and dropped by all other outputs. Returns the id of the
+    /// group.
     pub(crate) fn add_group(&mut self, outputs: impl IntoIterator<Item = u32>) -> GroupId {
         let outputs = outputs.into_iter().map(|output| (output, Selected::Whole));
         self.groups.push(outputs.collect());
         self.groups.len() as GroupId - 1
     }
 
-    /// Adds the group of the next object.
+    /// Adds the next object, which belongs to `group`.
     #[inline]
     pub(crate) fn push_in_group(&mut self, group: GroupId) {
         self.objects.push(group);
@@ -72,7 +73,7 @@ impl Selection {
         &self.objects
     }
 
-    /// The outputs that keep at least one object, in ascending order of their indices.
+    /// Returns the selections of the outputs that keep at least one object, in ascending order of the outputs' indices.
     pub(crate) fn outputs(&self) -> Vec<OutputSelection> {
         let mut counts = vec![0; self.groups.len()];
         for group in &self.objects {
@@ -98,8 +99,7 @@ impl Selection {
         outputs.into_values().collect()
     }
 
-    /// For each group the indices in `outputs` of the selections that keep the objects of the group, and their
-    /// decisions.
+    /// Returns, for each group, the selections that keep its objects: their indices in `outputs`, and their decisions.
     pub(crate) fn by_group(&self, outputs: &[OutputSelection]) -> Vec<Vec<(usize, Selected)>> {
         let decision = |group: usize| {
             let keeps = outputs
@@ -114,7 +114,7 @@ impl Selection {
     }
 }
 
-/// The selection of one output that keeps at least one object of a block.
+/// The decisions of one output about the objects of a block. The output keeps at least one object.
 #[derive(Debug)]
 pub(crate) struct OutputSelection {
     /// The index of the output.
@@ -128,7 +128,7 @@ pub(crate) struct OutputSelection {
 }
 
 impl OutputSelection {
-    /// The decision about the objects of a group.
+    /// Returns the decision about the objects of a group.
     pub(crate) fn of(&self, group: GroupId) -> Selected {
         self.groups[group as usize]
     }

@@ -1,4 +1,4 @@
-//! Produces the outcome of a blob for each output that keeps objects of the blob.
+//! Produces the outcomes of a blob, one for each output that keeps at least one of its objects.
 
 use super::selection::OutputSelection;
 use super::{BlobDecision, FilterItem, FilterPass, GroupId, Selected, Selection, Transformed};
@@ -11,14 +11,13 @@ use crate::pbf::{
     TARGET_PAYLOAD, put_kept_messages, splice_block,
 };
 
-/// The error for a block with more objects than its [`Selection`], which is a bug.
+/// The error if a block has more objects than its [`Selection`] has decisions, which is a bug.
 const UNDECIDED: FormatError = FormatError::new("internal error: an object without a decision");
 
-/// The outcomes of a blob, each with the index of its output. The option has the return value of `select`, if it was
-/// called.
+/// The outcomes of a blob, each with the index of its output, and the return value of `select`, if `select` was called.
 type Filtered<T> = (Vec<(u32, BlobOutcome)>, Option<T>);
 
-/// The scratch value of a worker in a filter pass.
+/// The state of a worker in a filter pass.
 pub(super) struct FilterWorker<'a> {
     pass: &'a FilterPass<'a>,
     write: WriteOptions,
@@ -42,8 +41,8 @@ impl<'a> FilterWorker<'a> {
         }
     }
 
-    /// Returns the outcomes of a blob. The payload comes from the cache, or is read from the file unless the prefilter
-    /// decides about the blob.
+    /// Returns the outcomes of a blob. The payload comes from the cache or, unless the prefilter decides about the
+    /// blob, from the file.
     pub(super) fn filter<T>(
         &mut self,
         reader: &mut BlobDecoder,
@@ -51,9 +50,9 @@ impl<'a> FilterWorker<'a> {
         select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> Result<T, FormatError>,
     ) -> Result<Filtered<T>> {
         let entry = &item.entry;
-        // A reader skips prefilters that rarely decide, so one worker may skip a prefilter that another would call. The
-        // output must not depend on that: a blob is copied on the decision of a prefilter only if its entry is complete
-        // already.
+        // A reader stops calling a prefilter that rarely decides, so whether the prefilter is called depends on the
+        // worker. The output must not depend on the worker. Therefore the decision of a prefilter to copy a blob counts
+        // only if the blob's entry is complete already.
         let has = |flag| entry.flags.has(flag);
         let is_known = has(BlobFlags::SCANNED) && has(BlobFlags::HASHED) && !item.is_transformed;
         let prefilter = self.pass.prefilter.map(|prefilter| {
@@ -78,8 +77,8 @@ impl<'a> FilterWorker<'a> {
         filtered.map_err(|error| reader.error(entry, error))
     }
 
-    /// Returns the outcomes of a blob from its payload, and its segments if it has some. `is_whole` is false for a
-    /// payload from the cache, which lacks the objects that no output keeps.
+    /// Returns the outcomes of a blob with the given payload and, if known, segments. `is_whole` is false for a payload
+    /// from the cache, which lacks the objects that no output keeps.
     fn filter_payload<T>(
         &mut self,
         item: &FilterItem,
@@ -94,7 +93,7 @@ impl<'a> FilterWorker<'a> {
             ..
         } = self;
         selection.clear();
-        // Objects are selected before the transform, which may remove metadata that the selection depends on.
+        // Objects are selected before the transform, because it may remove metadata that the selection depends on.
         let (mut block, mut noted) = (None, None);
         if item.is_visited {
             let parsed = block.insert(Block::parse(payload)?);
@@ -140,8 +139,9 @@ impl<'a> FilterWorker<'a> {
     }
 }
 
-/// Splits the outputs into those that get all objects of a blob and those that get some. `is_whole` is `false` if the
-/// payload lacks objects of the blob; then only [`FilterItem::copied_to`] get all.
+/// Splits the outputs that keep objects of a blob into those that get all its objects and those that get some. If
+/// `is_whole` is false, the payload lacks objects of the blob, and only the outputs in [`FilterItem::copied_to`] get
+/// all.
 fn split_outputs(
     item: &FilterItem,
     selection: &Selection,
@@ -162,7 +162,7 @@ fn split_outputs(
     (whole, partial)
 }
 
-/// A block, and the selection of its objects.
+/// A block, and the decisions about its objects.
 struct Source<'a> {
     payload: &'a [u8],
     /// The segments of the blob, if it has some.
@@ -176,13 +176,13 @@ struct Source<'a> {
 /// Encodes the kept objects of a block for each output.
 struct Rewriter {
     encoder: FrameEncoder,
-    /// A builder for each output that keeps part of a block; as many as any block needed so far.
+    /// Builders, one for each output that keeps part of the block. There are as many as any block needed so far.
     builders: Vec<BlockBuilder>,
     spliced: Vec<u8>,
 }
 
 impl Rewriter {
-    /// Encodes all objects of a payload. A payload that is too long for one blob becomes several frames.
+    /// Encodes all objects of a payload. A payload that is too long for one blob is split into several.
     fn whole(
         &mut self,
         payload: &[u8],
@@ -205,7 +205,7 @@ impl Rewriter {
         self.encoder.finish()
     }
 
-    /// Appends to `outcomes` the outcome for each of `outputs`. None of these outputs keeps the block unchanged.
+    /// Appends to `outcomes` the outcome for each of `outputs`, which all keep only a part of the block or strip tags.
     fn parts(
         &mut self,
         source: &Source<'_>,
@@ -232,8 +232,8 @@ impl Rewriter {
         for (output, builder) in small.iter().zip(&mut self.builders) {
             builder.end_block();
             let parts = builder.take_blocks();
-            // Large parts are compressed here, on a worker, instead of being joined with others. Whether a part is
-            // large depends on the kept objects alone, so that the output does not depend on the number of workers.
+            // Large parts are compressed on this worker instead of being joined with others. Whether a part is large
+            // depends on the kept objects alone, so the output does not depend on the number of workers.
             let bytes: usize = parts.iter().map(|part| part.payload.len()).sum();
             let is_large = output.kept >= TARGET_ELEMENTS / 2 || bytes >= TARGET_PAYLOAD / 2;
             let part = if is_large {
@@ -249,10 +249,10 @@ impl Rewriter {
         Ok(())
     }
 
-    /// Fills `self.spliced` with the payload of the block without the dropped objects. Returns `false` if a new block
-    /// must be built: if the output keeps less than three quarters of the objects or strips tags, if the payload comes
-    /// from the cache, or if the block cannot be spliced. A spliced block keeps the strings of dropped objects: if many
-    /// objects are dropped, a new block is smaller.
+    /// Sets `self.spliced` to the payload of the block without the dropped objects. Returns `false` if a new block has
+    /// to be built instead. This is so if the output keeps less than three quarters of the objects or strips tags, if
+    /// the payload comes from the cache, or if the block cannot be spliced. A spliced block keeps the strings of
+    /// dropped objects, so a new block is smaller if many objects are dropped.
     fn spliced(
         &mut self,
         source: &Source<'_>,
@@ -272,8 +272,8 @@ impl Rewriter {
         splice_block(source.payload, &script, &[], options, &mut self.spliced)
     }
 
-    /// Adds the kept objects of the block to the builder of each of `outputs`. Objects that none of these outputs keeps
-    /// are cut out on the wire first, which is faster than skipping them one by one.
+    /// Adds the kept objects of the block to the builder of each of `outputs`. Objects that all of `outputs` drop are
+    /// first cut out of the encoded block, without decoding, which is faster than skipping them one by one.
     fn rebuild(
         &mut self,
         source: &Source<'_>,

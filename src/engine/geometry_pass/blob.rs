@@ -1,4 +1,4 @@
-//! The visit of the objects of a blob.
+//! Visits the objects of a blob.
 
 use super::{Found, Task, UNDECIDED, Visitor, Visits, on_earth};
 use crate::area::{WayBatch, WayStore};
@@ -11,10 +11,10 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, WayNodes};
 use crate::runtime::{ChunkSender, Context};
 
-/// The number of bytes after which a batch of ways ends.
+/// The size in bytes at which a batch of ways is sent.
 const BATCH: usize = 1 << 20;
-/// The number of nodes after which a batch of locations is sent, even before the end of the blob. Blobs of real files
-/// have fewer nodes.
+/// The number of nodes at which a batch of locations is sent, even before the end of the blob. Blobs of real files have
+/// fewer nodes.
 const NODES: usize = 200_000;
 
 /// The state of a thread that visits blobs.
@@ -69,7 +69,7 @@ impl<V: Visitor> BlobVisit<V> {
         chunks.send(Found::Done(*entry))
     }
 
-    /// Flushes the rows that the visitor has buffered, after the results of a blob were sent.
+    /// Flushes the rows that the visitor has buffered. Called after the results of a blob were sent.
     pub(super) fn flush(&mut self) {
         self.visitor.flush();
     }
@@ -82,11 +82,11 @@ struct Visit<'v, V: Visitor> {
     chunks: &'v ChunkSender<Found<V::Found>>,
 }
 
-/// The objects of a block that are visited.
+/// Selects the objects of a block that are visited.
 enum Selected {
     All,
     None,
-    /// Those for which the list has `true`. It has a value for each object, in file order.
+    /// The objects for which the list has `true`. The list has a value for each object, in file order.
     Listed(std::vec::IntoIter<bool>),
 }
 
@@ -102,7 +102,7 @@ impl Selected {
 }
 
 impl<V: Visitor> Visit<'_, V> {
-    /// The objects that are visited: those that the visitor selects, or none.
+    /// Selects the objects that the visitor wants, or no objects if `is_visited` is false.
     fn select(&self, is_visited: bool, block: &Block<'_>) -> Result<Selected, FormatError> {
         if !is_visited {
             return Ok(Selected::None);
@@ -176,7 +176,7 @@ impl<V: Visitor> Visit<'_, V> {
         }
     }
 
-    /// Sends the locations of nodes if there are [`NODES`] of them.
+    /// Sends the locations in `batch` if there are at least [`NODES`] of them.
     fn send_many(&self, batch: &mut NodeBatch) -> Result<(), FormatError> {
         if batch.len() < NODES {
             Ok(())
@@ -191,7 +191,7 @@ impl<V: Visitor> Visit<'_, V> {
         self.send(Found::Nodes(nodes))
     }
 
-    /// Visits the ways, and collects the nodes of wanted ways.
+    /// Visits the ways of a block, and sends the nodes of the ways in `wanted`.
     fn ways(
         &mut self,
         is_visited: bool,
@@ -273,7 +273,7 @@ impl<V: Visitor> Visit<'_, V> {
 struct BlockLocations {
     nodes: WayNodes,
     locations: Vec<Option<Location>>,
-    /// The number of ways that were taken, and the end of the nodes of the last one.
+    /// The number of ways that [`next`](Self::next) has returned, and the end of the last one's nodes in `locations`.
     taken: (usize, usize),
 }
 
@@ -289,7 +289,7 @@ impl BlockLocations {
         })
     }
 
-    /// The locations of the nodes of the next way.
+    /// Returns the locations of the nodes of the next way.
     fn next(&mut self) -> &[Option<Location>] {
         let (way, start) = self.taken;
         let (_, end) = self.nodes.ways[way];

@@ -1,8 +1,9 @@
 //! A pass over the objects of a file with their geometries.
 //!
-//! Relations are read first, for the ids of their member ways. Then nodes and ways are read once. Relations are read a
-//! second time when the nodes of their member ways are known. Nodes are visited before ways, and ways before relations;
-//! the objects of each kind are visited in file order. The locations of nodes are looked up unless ways have them.
+//! First, relations are read for the ids of their member ways. Then nodes and ways are read once. Finally, when the
+//! nodes of the member ways are known, relations are read again and visited. Nodes are visited before ways, and ways
+//! before relations, each kind in file order. The locations of nodes are looked up, unless the ways of the file contain
+//! them.
 
 mod blob;
 
@@ -21,15 +22,15 @@ use std::sync::Arc;
 
 /// Visits objects. Each thread has its own visitor.
 pub(crate) trait Visitor {
-    /// A result, which the command's thread takes in the order of the file.
+    /// A result. The thread that runs the pass receives the results in file order.
     type Found: Send + 'static;
 
-    /// For each object of a block, in file order, whether it is visited; `None` if all objects are.
+    /// Returns, for each object of a block in file order, whether it is visited. `None` stands for all objects.
     fn select(&self, _: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
         Ok(None)
     }
 
-    /// The keys of which a way must have at least one to be visited; `None` if all ways are visited.
+    /// Returns keys. A way is visited only if it has a tag with at least one of them. `None` stands for all ways.
     fn way_keys(&self) -> Option<&'static [&'static str]> {
         None
     }
@@ -49,7 +50,8 @@ pub(crate) trait Visitor {
     /// Visits a relation that is an area. `ways` has the nodes of its member ways.
     fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError>;
 
-    /// Takes a result that is ready to be sent, if there is one. At the end of a blob, all results are ready.
+    /// Returns a result that is ready to be sent, if there is one. With `is_end`, which marks the end of a blob, all
+    /// results are ready.
     fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError>;
 
     /// Fails if [`flush`](Self::flush) failed before.
@@ -57,32 +59,33 @@ pub(crate) trait Visitor {
         Ok(())
     }
 
-    /// Flushes buffered rows, after the results of a blob were sent.
+    /// Flushes buffered rows. Called after the results of a blob were sent.
     fn flush(&mut self) {
-        // Most visitors have nothing to do then.
+        // Most visitors buffer no rows.
     }
 }
 
-/// The error for a block with more objects than a list about them, which is a bug.
+/// The error if a block has more objects than a list has decisions about them, which is a bug.
 const UNDECIDED: FormatError = FormatError::new("internal error: an object without a decision");
 
 /// The objects that a pass visits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Visits {
     pub nodes: bool,
-    /// Whether nodes without tags are visited, too.
+    /// Whether `nodes` includes nodes without tags.
     pub untagged_nodes: bool,
-    /// Whether nodes are visited with metadata.
+    /// Whether visited nodes have their metadata.
     pub node_info: bool,
     pub ways: bool,
     /// Whether relations that are areas are visited.
     pub areas: bool,
-    /// Whether the nodes of the member ways of areas have ids. Otherwise their ids are 0.
+    /// Whether the nodes of areas' member ways have their ids. Otherwise their ids are 0.
     pub member_node_ids: bool,
 }
 
 impl Visits {
-    /// Nodes with tags, ways and areas, without metadata and ids of member nodes.
+    /// Visits nodes with tags, ways and areas, without the metadata of nodes and without the ids of nodes in member
+    /// ways.
     pub(crate) const TAGGED: Self = Self {
         nodes: true,
         untagged_nodes: false,
@@ -93,16 +96,16 @@ impl Visits {
     };
 }
 
-/// The result of a thread.
+/// A message from a thread that visits blobs.
 enum Found<T> {
     Visitor(T),
     Nodes(NodeBatch),
     Ways(WayBatch),
-    /// The blob is done.
+    /// All objects of the blob were visited.
     Done(BlobEntry),
 }
 
-/// The task of a part of the pass.
+/// The task of the threads for the blobs with objects of one kind.
 #[derive(Clone)]
 enum Task {
     Nodes {
@@ -114,7 +117,7 @@ enum Task {
         is_visited: bool,
         /// The ids of the ways whose nodes are wanted.
         wanted: Arc<RankSet>,
-        /// The locations of nodes, unless ways have them.
+        /// The locations of nodes; `None` if the ways of the file contain them.
         locations: Option<Arc<WayLocations>>,
     },
     Relations(Arc<WayStore>),
@@ -124,7 +127,7 @@ enum Task {
 pub(crate) struct GeometryPass<'a> {
     file: &'a PbfFile,
     plan: BlobPlan,
-    /// Whether the ways of the file have locations.
+    /// Whether the ways of the file contain the locations of their nodes.
     has_locations: bool,
     visits: Visits,
     locate: LocateOptions,
@@ -137,19 +140,19 @@ pub(crate) fn is_area<'a>(mut tags: impl Iterator<Item = (&'a str, &'a str)>) ->
     matches!(type_of, Some((_, "multipolygon" | "boundary")))
 }
 
-/// A location as a point; `None` if it is not on the earth.
+/// Converts a location to a point. Returns `None` if it is not on the earth.
 pub(crate) fn on_earth(location: Location) -> Option<Point> {
     let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
     location.is_on_earth().then_some(Point { lat_e7, lon_e7 })
 }
 
 impl<'a> GeometryPass<'a> {
-    /// Prepares a pass over a file. If `locations_in_ways`, the locations in ways are used even if the header does not
+    /// Prepares a pass over a file. With `locations_in_ways`, locations in ways are used even if the header does not
     /// declare them.
     ///
     /// # Errors
     ///
-    /// The file is a history file, or objects are not in order.
+    /// The file is a history file, or its objects are not in canonical order.
     pub(crate) fn open(
         file: &'a PbfFile,
         visits: Visits,
@@ -179,9 +182,9 @@ impl<'a> GeometryPass<'a> {
         })
     }
 
-    /// Visits the objects. `init` creates the visitor of a thread, and `take` gets the results. `areas` returns for
-    /// each object of a block whether it is a relation whose member ways are wanted. Returns the method of looking up
-    /// locations; `None` if no location was looked up.
+    /// Visits the objects. `init` creates the visitor of a thread. Calls `take` with each result. `areas` returns, for
+    /// each object of a block, whether it is a relation whose member ways are wanted. Returns the index type that was
+    /// used to look up locations; `None` if no location was looked up.
     pub(crate) fn run<V: Visitor + 'static>(
         &self,
         areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
@@ -236,14 +239,14 @@ impl<'a> GeometryPass<'a> {
         Ok(index_type)
     }
 
-    /// The blobs with objects of a kind.
+    /// Returns the blobs that contain objects of a kind.
     fn of_kind(&self, kind: ObjectKind) -> Vec<BlobEntry> {
         let entries = self.plan.entries.iter();
         let found = entries.filter(|entry| entry.kinds.contains(kind));
         found.copied().collect()
     }
 
-    /// Reads the relations, and returns the ids of the member ways of wanted areas.
+    /// Reads the relations, and returns the ids of the member ways of the relations that `areas` selects.
     fn member_ways(
         &self,
         areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
@@ -272,7 +275,8 @@ impl<'a> GeometryPass<'a> {
         Ok(Arc::new(RankSet::from(wanted)))
     }
 
-    /// Visits nodes, and reads the locations of all nodes.
+    /// Visits nodes, and looks up the locations of the nodes of all ways. Returns these locations, and the index type
+    /// that was used.
     fn locate<V: Visitor + 'static>(
         &self,
         init: &(impl Fn() -> V + Clone + Send + 'static),
@@ -289,7 +293,7 @@ impl<'a> GeometryPass<'a> {
         Ok((found, index_type))
     }
 
-    /// Visits the nodes of some blobs, and adds the locations of all of their nodes to `store`.
+    /// Visits the nodes of some blobs, and adds the locations of all nodes of these blobs to `store`.
     fn nodes<V: Visitor + 'static>(
         &self,
         blobs: Vec<BlobEntry>,
@@ -312,7 +316,8 @@ impl<'a> GeometryPass<'a> {
         })
     }
 
-    /// Visits the objects of some blobs. `keep` gets nodes and ways, and `take` the results of visitors.
+    /// Visits the objects of some blobs. Calls `take` with the results of visitors, and `keep` with the batches of
+    /// nodes and ways.
     fn part<V: Visitor + 'static>(
         &self,
         name: &'static str,

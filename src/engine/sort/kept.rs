@@ -1,4 +1,4 @@
-//! The choice between objects of the same kind and id.
+//! Chooses between objects of the same kind and id.
 
 use super::{EqualVersions, KeptVersions, LastChange};
 use crate::engine::shards::EqualBlobs;
@@ -6,7 +6,7 @@ use crate::error::FormatError;
 use crate::osm::Age;
 use crate::pbf::{BlockUnits, RawElement, VersionInfo};
 
-/// The objects that are kept of two neighbours in canonical order.
+/// Which of two adjacent objects in canonical order are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
     Both,
@@ -18,7 +18,7 @@ pub(super) enum Choice {
 pub(super) type Candidate<'c, 'a> = (&'c RawElement<'a>, &'c BlockUnits);
 
 impl KeptVersions {
-    /// Chooses between `before`, the object that was kept last, and `object`, which follows it in canonical order.
+    /// Chooses between `before`, the last object that was kept, and `object`, which follows it in canonical order.
     /// Objects with different keys are both kept. Objects with the same key and version must come in the order of the
     /// inputs.
     pub(super) fn choose(
@@ -50,7 +50,7 @@ impl KeptVersions {
         })
     }
 
-    /// The blob that is kept of several equal blobs.
+    /// Returns which of several equal blobs is kept.
     pub(super) const fn equal_blobs(self) -> EqualBlobs {
         match self {
             Self::LastChange(_) | Self::EachVersion(EqualVersions::Last) => EqualBlobs::KeepLast,
@@ -60,7 +60,7 @@ impl KeptVersions {
 }
 
 impl LastChange {
-    /// Whether `object` is a later change than `before`, which precedes it, and replaces it.
+    /// Whether `object` replaces `before`, which precedes it, because it is the later change.
     fn supersedes(
         self,
         object: Candidate<'_, '_>,

@@ -1,8 +1,8 @@
-//! The locations in the ways of several inputs that become one file of current data.
+//! Keeps the locations in ways correct when several inputs are merged into one file of current data.
 //!
-//! Two inputs may have different versions of a node, of which one is written. The ways of the other input then have the
-//! wrong location of that node. Locations are held in memory only for nodes whose location differs between inputs, and
-//! for nodes that the input of a way has no location for.
+//! Two inputs may have different versions of a node, and only one version is written. The ways of the other input then
+//! have the wrong location for that node. Memory holds the locations of two groups of nodes only: those whose location
+//! differs between inputs, and those that have no location in the input of a way that needs it.
 
 use super::kept::Choice;
 use super::merged::{BlockError, Merged, parse_all, units_of};
@@ -18,31 +18,32 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, feature, relocate_way
 use crate::runtime::{Context, Pass};
 use rustc_hash::FxHashMap;
 
-/// The treatment of the locations in ways.
+/// How the locations in ways are treated.
 #[derive(Debug, Default)]
 pub(super) enum WayLocations {
-    /// They stay as they are.
+    /// Locations in ways stay unchanged.
     #[default]
     Keep,
-    /// They are removed, because the ways of some inputs have none.
+    /// Locations in ways are removed, because the ways of some inputs have none.
     Drop,
-    /// They are made to agree with the nodes of the output.
+    /// Locations in ways are changed to those of the nodes in the output.
     Agree(MovedNodes),
 }
 
-/// The nodes whose location in a way may differ from that of the node in the output.
+/// The nodes whose location in a way may differ from their location in the output.
 #[derive(Debug, Default)]
 pub(super) struct MovedNodes {
-    /// Nodes of ways whose location in the way cannot be compared with that of a node: the way has none for the node,
-    /// or the input of the way omits nodes.
+    /// Nodes whose location in a way cannot be checked against the input of the way, because the way has no location
+    /// for the node, or because the input omits nodes.
     wanted: IdSet,
-    /// The locations in the output of the wanted nodes, and of those whose location differs between inputs.
+    /// The locations that nodes have in the output, for the wanted nodes and for the nodes whose location differs
+    /// between inputs.
     locations: FxHashMap<i64, Option<Location>>,
     /// The keys of `locations`.
     ids: IdSet,
 }
 
-/// Whether the ways of a file have locations. `None` if it has no ways.
+/// Whether the ways of a file have locations; `None` if the file has no ways.
 fn is_located(file: &PbfFile, plan: &BlobPlan) -> Option<bool> {
     let is_located = file.header.has(feature::LOCATIONS) || plan.any(BlobFlags::LOCATIONS);
     let has_ways = plan.kinds().contains(ObjectKind::Way);
@@ -50,8 +51,8 @@ fn is_located(file: &PbfFile, plan: &BlobPlan) -> Option<bool> {
 }
 
 impl WayLocations {
-    /// Decides about the locations in the ways of several inputs, and declares them in `header`, the header of the
-    /// output. Reads the ways unless the locations are removed.
+    /// Decides how the locations in the ways of several inputs are treated, and declares them in `header`, the header
+    /// of the output. Reads the ways of the inputs if the locations are to agree with nodes.
     pub(super) fn decide(
         files: &[PbfFile],
         plans: &[BlobPlan],
@@ -74,7 +75,7 @@ impl WayLocations {
             return Ok(Self::Keep);
         }
         let is_declared = with(true).any(|(file, _)| file.header.has(feature::LOCATIONS));
-        // Without a declaration, some ways may have locations and others none.
+        // If no input declares locations, it is accepted that some ways have locations and others have none.
         if let Some((file, _)) = with(false).next().filter(|_| is_declared) {
             ctx.warn(format!(
                 "the locations in ways are removed, because the ways of {} have none \
@@ -84,7 +85,7 @@ impl WayLocations {
             header.set_locations(None);
             return Ok(Self::Drop);
         }
-        // A feature about ways is declared if all inputs with ways declare it.
+        // A feature about locations in ways is declared if all inputs with ways declare it.
         for name in [feature::LOCATIONS, feature::ALL_NODES] {
             if with(true).all(|(file, _)| file.header.has(name)) {
                 header.set_optional(name, true);
@@ -99,7 +100,8 @@ impl WayLocations {
         Ok(Self::Agree(moved))
     }
 
-    /// Whether ways of a blob may get other locations, so that the blob has to be decoded and cannot simply be copied.
+    /// Whether the ways of a blob may get other locations. If so, the blob has to be decoded, and cannot simply be
+    /// copied.
     pub(super) fn may_change(&self, entry: &BlobEntry) -> bool {
         entry.kinds.contains(ObjectKind::Way)
             && match self {
@@ -109,8 +111,8 @@ impl WayLocations {
             }
     }
 
-    /// A payload in which ways have the locations that their nodes have in the output; `None` if the payload does not
-    /// change.
+    /// Returns the payload with the ways' locations changed to those that the nodes have in the output; `None` if the
+    /// payload does not change.
     pub(super) fn relocated(
         &self,
         entry: &BlobEntry,
@@ -137,7 +139,7 @@ impl WayLocations {
         Ok((relocated.ways > 0).then_some(out))
     }
 
-    /// Finds the [`MovedNodes`] of [`WayLocations::Agree`]; does nothing for the other variants. Reads the nodes of all
+    /// Fills the [`MovedNodes`] of [`WayLocations::Agree`]. Does nothing for the other variants. Reads the nodes of all
     /// steps that may have moved nodes.
     pub(super) fn find_moved(
         &mut self,
@@ -184,7 +186,8 @@ impl WayLocations {
 }
 
 impl MovedNodes {
-    /// Adds the nodes to which the ways of a file refer without a location. With `all`, adds all nodes of ways.
+    /// Adds to `wanted` the nodes for which the ways of a file have no location. With `all`, adds all nodes of ways
+    /// that have locations.
     fn add_wanted(
         &mut self,
         file: &PbfFile,
@@ -200,7 +203,7 @@ impl MovedNodes {
                 block.for_each_way_location(
                     |_| true,
                     |_, refs, locations| {
-                        // A way without locations gets none.
+                        // A way without any locations stays without locations.
                         let Some(locations) = locations else {
                             return;
                         };
@@ -216,7 +219,8 @@ impl MovedNodes {
     }
 }
 
-/// The nodes of a shard that are wanted, or whose location differs between inputs, with their locations in the output.
+/// Returns the nodes of a shard that are wanted or whose location differs between inputs, each with its location in the
+/// output.
 fn moved_nodes(
     sources: &mut Sources,
     shard: &Shard,
@@ -244,8 +248,8 @@ fn compare_nodes(
             found.push((id, location));
         }
     };
-    // The object that is kept so far with the index of its source, its location, and whether another version of it has
-    // another location.
+    // The object that is kept so far, with the index of its source, its location, and whether another version of the
+    // object has a different location.
     let mut last = None;
     while let Some((index, object)) = merged.next()? {
         if object.key.0 != ObjectKind::Node {
@@ -263,7 +267,7 @@ fn compare_nodes(
                         note(id_from_rank(before.key.1), location_before, differs);
                         (index, object, location, false)
                     }
-                    // Of several versions that are written, the last one counts.
+                    // If several versions are written, the location of the last one counts.
                     Choice::Second | Choice::Both => (index, object, location, differs_now),
                     Choice::First => (source, before, location_before, differs_now),
                 });

@@ -49,7 +49,7 @@ fn merge_payloads(
     };
     let mut merged = Merged::new(&blocks, shard)?;
     let units = units_of(&blocks);
-    // The last object, which the next one may still replace, with the index of its source.
+    // The last object, with the index of its source. The next object may still replace it.
     let mut last: Option<(usize, RawElement<'_>)> = None;
     while let Some((index, object)) = merged.next()? {
         if kept == KeptVersions::All {
@@ -79,19 +79,20 @@ fn merge_payloads(
     encoder.finish().map_err(|error| (0, error))
 }
 
-/// Sorted runs in a temporary file, which replace clusters with too many overlapping blobs.
+/// Sorted runs in a temporary file. They replace clusters in which too many blobs overlap.
 pub(crate) struct Runs {
     pub(crate) input: Input,
-    /// For each cluster, which is identified by its shared pointer, the blobs of its runs in the temporary file.
+    /// The clusters that were sorted, each with the blobs of its runs in the temporary file. A cluster is identified by
+    /// its shared pointer.
     clusters: Vec<(Arc<Vec<Source>>, Vec<BlobEntry>)>,
 }
 
-/// The maximum number of times that the shards of a cluster may decode each of its blobs, on average. If they would
-/// decode blobs more often, the cluster is first sorted into runs.
+/// The maximum number of times, on average, that each blob of a cluster may be decoded for its shards. A cluster whose
+/// blobs would be decoded more often is first sorted into runs.
 const MAX_DECODES: u64 = 3;
 
-/// Sorts parts of clusters into runs in a temporary file in `directory`, if the blobs of a cluster overlap so widely
-/// that each would be decoded many times. Returns `None` if no cluster needs runs.
+/// Sorts the parts of some clusters into runs, in a temporary file in `directory`. These are the clusters in which
+/// blobs overlap so widely that each blob would be decoded many times. Returns `None` if there are no such clusters.
 pub(crate) fn sorted_runs(
     inputs: &[&Input],
     steps: &[MergeStep],
@@ -152,7 +153,7 @@ pub(crate) fn sorted_runs(
     }))
 }
 
-/// The clusters whose shards together decode more than [`MAX_DECODES`] times the payload of the cluster.
+/// Returns the clusters whose shards together decode more than [`MAX_DECODES`] times the payload of the cluster.
 fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
     let mut found: Vec<(Arc<Vec<Source>>, u64)> = Vec::new();
     for step in steps {
@@ -176,7 +177,7 @@ fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
 
 /// Cuts a cluster into parts of about `shard_bytes` bytes of payload. Each part becomes a run.
 fn parts(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
-    // In file order, since neighbours in a file are often in order already.
+    // Blobs are taken in file order, because adjacent blobs of a file are often in order already.
     let mut blobs = cluster.to_vec();
     blobs.sort_by_key(|source| (source.file, source.entry.offset));
     let mut parts = Vec::new();
@@ -202,8 +203,8 @@ fn parts(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
 }
 
 impl Runs {
-    /// Replaces the shards of clusters that were sorted into runs with steps that merge the runs. `file` is the index
-    /// of the temporary file among the inputs.
+    /// Replaces the shards of the clusters that were sorted into runs with steps that merge these runs. `file` is the
+    /// index of the temporary file among the inputs.
     pub(crate) fn replace(
         &self,
         steps: Vec<MergeStep>,

@@ -1,4 +1,4 @@
-//! The objects of several blocks in canonical order.
+//! Merges the objects of several blocks in canonical order.
 
 use super::portions::Portions;
 use crate::engine::shards::{Shard, Source};
@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// The error of a block, and the index of its source in the shard.
+/// The index of a block in its shard, and the error about it.
 pub(super) type BlockError = (usize, FormatError);
 
 /// Parses the blocks of a shard.
@@ -20,12 +20,13 @@ pub(super) fn parse_all(payloads: &[Vec<u8>]) -> Result<Vec<Block<'_>>, BlockErr
     payloads.map(parse).collect()
 }
 
-/// Returns a function from the index of a block, which is that of its source, to the units of the block.
+/// Returns a function that returns the units of the block with a given index. This is also the index of the block's
+/// source in the shard.
 pub(super) fn units_of<'b>(blocks: &'b [Block<'_>]) -> impl Fn(usize) -> BlockUnits + 'b {
     |index| blocks[index].units
 }
 
-/// The objects of one block in canonical order.
+/// A stream of the objects of one block in canonical order.
 enum Stream<'a> {
     /// The block is in order.
     InOrder(Box<RawElements<'a>>),
@@ -34,7 +35,7 @@ enum Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// The objects of a block. Those before `from` may be left out.
+    /// Creates the stream for a block. Objects before `from` may be left out.
     fn new(block: &'a Block<'a>, source: &Source, from: Option<TypeThenId>) -> Self {
         if source.entry.flags.has(BlobFlags::SORTED) {
             Self::InOrder(Box::new(block.cursor()))
@@ -50,7 +51,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Skips the objects before `from` and returns the next one.
+    /// Returns the first object that is not before `from`, and skips those before it.
     fn first(&mut self, from: Option<TypeThenId>) -> Result<Option<RawElement<'a>>, FormatError> {
         loop {
             match self.next()? {
@@ -61,8 +62,8 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// The sort key of the next object of a stream: its key, its version, and the input and offset of its blob. The last
-/// component is the index of the stream.
+/// The sort key of the next object of a stream. It consists of the key and the version of the object, the input and
+/// offset of its blob, and the index of the stream.
 type HeadKey = Reverse<(TypeThenId, i64, (usize, u64), usize)>;
 
 fn head_key(object: &RawElement<'_>, source: &Source, stream: usize) -> HeadKey {
@@ -74,15 +75,15 @@ fn head_key(object: &RawElement<'_>, source: &Source, stream: usize) -> HeadKey 
     ))
 }
 
-/// The objects of several blobs, merged in canonical order. Versions of an object follow one another, and equal
-/// versions in the order of their inputs.
+/// Merges the objects of several blobs in canonical order. The versions of an object are adjacent and in ascending
+/// order. Objects with equal versions come in the order of the inputs.
 pub(super) struct Merged<'a> {
     sources: &'a [Source],
     streams: Vec<Stream<'a>>,
     /// The next object of each stream.
     heads: Vec<Option<RawElement<'a>>>,
     heap: BinaryHeap<HeadKey>,
-    /// The end of the id range to merge, exclusive.
+    /// The exclusive end of the range of keys to merge; `None` if the range has no upper limit.
     until: Option<TypeThenId>,
 }
 
@@ -106,7 +107,7 @@ impl<'a> Merged<'a> {
         Ok(merged)
     }
 
-    /// The next object, and the index of its source in the shard.
+    /// Returns the next object, and the index of its source in the shard.
     pub(super) fn next(&mut self) -> Result<Option<(usize, RawElement<'a>)>, BlockError> {
         let Some(mut top) = self.heap.peek_mut() else {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! Notices about inputs that are not in canonical order, or have several versions of an object, in osmium's words.
+//! Prints notices, in osmium's words, about inputs that are not in canonical order or have several versions of an
+//! object.
 
 use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
@@ -8,10 +9,10 @@ use crate::pbf::Block;
 use crate::runtime::Context;
 use std::path::Path;
 
-/// The place of an object in the order: its key and its version.
+/// The position of an object in canonical order: its key and its version.
 type Place = (TypeThenId, i64);
 
-/// The relation between an object and the one before it.
+/// How the position of an object compares with that of the object before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     InOrder,
@@ -34,7 +35,7 @@ impl Step {
         }
     }
 
-    /// The notice about an input in which this step was found.
+    /// Returns the notice about an input that contains this step; `None` if the step is in order.
     fn notice(self, path: &Path) -> Option<String> {
         let file = path.display();
         let out_of_order = |rule| {
@@ -59,8 +60,8 @@ impl Step {
     }
 }
 
-/// The order of a block or of several: its first and last object, the first step out of order, and whether an object
-/// comes in several versions before that step.
+/// Facts about the order of the objects in one or more consecutive blocks: the first and the last position, the first
+/// step that is out of order, and whether there are several versions of an object before that step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Order {
     ends: Option<(Place, Place)>,
@@ -82,7 +83,7 @@ impl Order {
         Ok(order)
     }
 
-    /// Appends the order of the objects that follow.
+    /// Appends the facts about the objects that follow.
     fn add(&mut self, next: &Self) {
         let Some((first, last)) = next.ends else {
             return;
@@ -108,8 +109,8 @@ impl Order {
     }
 }
 
-/// Tells the user about the first object of a file that is out of order and, with `versions`, whether objects come in
-/// several versions. Reads the file only if the plan does not rule out both.
+/// Sends the user a notice about the first object of a file that is out of order and, with `versions`, a notice if
+/// objects have several versions. Does not read the file if the plan rules out both.
 pub(super) fn tell(file: &PbfFile, plan: &BlobPlan, versions: bool, ctx: &Context) -> Result<()> {
     if plan.has_each_object_once() {
         return Ok(());

@@ -1,31 +1,33 @@
-//! The objects of a block that is not in order, sorted.
+//! Sorts the objects of a block that is not in order.
 
 use crate::error::FormatError;
 use crate::osm::TypeThenId;
 use crate::pbf::{Block, RawElement};
 
-/// The number of objects that are held at a time, of at most 130 bytes each. Blocks of real files have far fewer.
+/// The maximum number of objects in a portion. An object needs at most 130 bytes. Blocks of real files have far fewer
+/// objects.
 const PORTION: usize = 100_000;
 
-/// The place of an object in the order: its key, its version, and its index in the block.
+/// The position of an object in the sorted order: its key, its version, and its index in the block.
 type Place = (TypeThenId, i64, u32);
 
-/// The objects of a block by key and version; equal ones in the order of the block. They are sorted in portions. For
-/// each portion the whole block is walked, so that memory does not depend on the number of objects.
+/// The objects of a block, sorted by key and version. Objects with equal keys and versions stay in the order of the
+/// block. The objects are sorted in portions, each by another walk over the whole block, so that the memory does not
+/// depend on the number of objects.
 pub(super) struct Portions<'a> {
     block: &'a Block<'a>,
     /// The maximum number of objects of a portion.
     most: usize,
-    /// The rest of the current portion.
+    /// The remaining objects of the current portion.
     portion: std::vec::IntoIter<(u32, RawElement<'a>)>,
-    /// Objects before this place are in earlier portions or were not wanted.
+    /// The position at which the next portion starts. Objects before it are in earlier portions or are not wanted.
     next: Option<Place>,
     /// Whether there are no further portions.
     is_last: bool,
 }
 
 impl<'a> Portions<'a> {
-    /// The objects of `block` from the key `from` on.
+    /// Sorts the objects of `block` whose keys are at least `from`.
     pub(super) fn new(block: &'a Block<'a>, from: Option<TypeThenId>) -> Self {
         Self {
             block,
@@ -48,11 +50,11 @@ impl<'a> Portions<'a> {
         }
     }
 
-    /// Takes the next portion out of the block.
+    /// Collects and sorts the next portion.
     fn fill(&mut self) -> Result<(), FormatError> {
         let place = |(index, object): &(u32, RawElement<'a>)| (object.key, object.version, *index);
         let mut held: Vec<(u32, RawElement<'a>)> = Vec::new();
-        // The place of the first object that was found to belong to a later portion.
+        // The lowest position that is known to belong to a later portion.
         let mut end: Option<Place> = None;
         let mut cursor = self.block.cursor();
         let mut index = 0;
@@ -83,7 +85,7 @@ mod tests {
     use crate::osm::ObjectKind;
     use crate::pbf::wire::{put_bytes_field, put_sint};
 
-    /// A payload of dense nodes with some ids, each of which has its index as latitude.
+    /// Returns a payload of dense nodes with the given ids. The latitude of each node is its index.
     fn payload_of(ids: &[i64]) -> Vec<u8> {
         let [mut deltas, mut ones, mut zeros] = [vec![], vec![], vec![]];
         let mut last = 0;

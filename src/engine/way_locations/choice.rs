@@ -1,4 +1,4 @@
-//! Chooses the method of looking up locations, by the ids of the file and the memory of the machine.
+//! Chooses the method of looking up locations, depending on the ids in the file and the available memory.
 
 use super::partitions::Partitions;
 use super::{IndexType, LocateOptions, NodeParts};
@@ -11,20 +11,20 @@ use crate::runtime::{Context, human_bytes};
 use crate::system;
 use std::path::{Path, PathBuf};
 
-/// The memory of the program itself, of blobs in flight and of chunks on their way to the disk, in bytes.
+/// The memory in bytes for the program itself, for blobs in flight, and for chunks that are being written to disk.
 const BASE: u64 = 32 << 20;
-/// Bytes of memory per worker: a frame, its payload, the payload with locations, and the nodes of its ways.
+/// The memory in bytes per worker, for a frame, its payload, the payload with locations, and the nodes of its ways.
 const BYTES_PER_JOB: u64 = 20 << 20;
-/// Bytes per blob: its entry in the plan and in copies of the plan.
+/// The memory in bytes per blob, for its entry in the plan and in copies of the plan.
 const BYTES_PER_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
-/// Bytes of temporary files per reference. Real files take 5 to 7.
+/// The size in bytes of the temporary files per reference. Real files need 5 to 7 bytes.
 const A_REFERENCE: u64 = 8;
-/// The approximate number of blobs in the sample that the number of references is estimated from.
+/// The approximate number of sampled blobs from which the number of references is estimated.
 const SAMPLED: usize = 24;
-/// The limit, in bytes, of the second part of the reserve of a range. The first part is a sixteenth of the range's
-/// share; the second is as large, up to this limit.
+/// The maximum size in bytes of the second part of a range's reserve. Both parts are a sixteenth of the range's share,
+/// but only the second part has this limit.
 const SLACK: u64 = 1 << 20;
-/// The number of open files allowed for anything but the temporary files of ranges.
+/// The number of open files that are left for everything except the temporary files of ranges.
 const OTHER_FILES: u64 = 64;
 /// The maximum number of ranges of ids.
 const MAX_PARTITIONS: u64 = 2048;
@@ -32,13 +32,14 @@ const MAX_PARTITIONS: u64 = 2048;
 /// The method of looking up locations.
 pub(super) enum Choice {
     InMemory(StoreForm),
-    /// By a join on disk, with temporary files in this directory.
+    /// A join on disk, with temporary files in this directory.
     OnDisk(Partitions, PathBuf),
 }
 
 impl Choice {
-    /// Returns the method that the user chose or, for [`IndexType::Auto`], the fastest method that fits into memory.
-    /// Fails if the chosen method takes more memory than allowed, or a join takes more disk space than is free.
+    /// Returns the method that the user chose. For [`IndexType::Auto`], returns the fastest method that fits into
+    /// memory. Fails if the chosen method needs more memory than allowed, or if a join needs more disk space than is
+    /// free.
     pub(super) fn make(
         file: &PbfFile,
         parts: &NodeParts,
@@ -78,17 +79,17 @@ impl Choice {
     }
 }
 
-/// Estimates of memory, in bytes, and the numbers that they depend on.
+/// Estimates of memory in bytes, and the numbers that they depend on.
 struct Memory {
     /// The number of objects in blobs that contain nodes, which is at least the number of nodes.
     nodes: u64,
-    /// The number of blobs that contain ways. A join holds a list of references for each.
+    /// The number of blobs that contain ways. A join holds a list of references for each of these blobs.
     lists: u64,
-    /// The memory of everything but locations.
+    /// The memory for everything except locations.
     fixed: u64,
-    /// The memory of the locations in a dense store.
+    /// The memory for the locations in a dense store.
     dense: u64,
-    /// The memory of the locations in a sparse store.
+    /// The memory for the locations in a sparse store.
     sparse: u64,
     /// The maximum memory.
     limit: u64,
@@ -114,7 +115,7 @@ impl Memory {
             memory.dense += bytes(StoreForm::Dense);
             memory.sparse += bytes(StoreForm::Sparse);
         }
-        // Overlapping blobs share chunks of the store, so that the sum over all blobs may be too high.
+        // Overlapping blobs share chunks of the store, so the sum over all blobs may be too high.
         let by_rank = |id: &i64| id_rank(*id);
         let first = parts
             .with_nodes()
@@ -134,7 +135,7 @@ impl Memory {
         memory
     }
 
-    /// The fastest method that fits into memory, and the reason for the choice.
+    /// Returns the fastest method that fits into memory, and the reason for the choice.
     fn suits(&self) -> (IndexType, &'static str) {
         let fits = |bytes: u64| self.fixed + bytes <= self.limit;
         if fits(self.dense) && self.dense <= self.sparse / 8 * 9 {
@@ -146,8 +147,8 @@ impl Memory {
         }
     }
 
-    /// Returns the choice of a store in memory in the form `form`, whose locations take `bytes` bytes. Fails if these
-    /// and everything else exceed the maximum memory.
+    /// Chooses a store in memory in the form `form`, whose locations need `bytes` bytes. Fails if the total memory
+    /// would exceed the maximum.
     fn check(&self, file: &PbfFile, bytes: u64, form: StoreForm) -> Result<Choice> {
         let needed = self.fixed + bytes;
         if needed > self.limit {
@@ -162,15 +163,16 @@ impl Memory {
         Ok(Choice::InMemory(form))
     }
 
-    /// Cuts the ids into as few ranges as the maximum memory allows. Fails if no number of ranges fits. A number that
-    /// the user gave is not compared with the memory. The number of files that may be open limits the number of ranges.
+    /// Divides the ids into as few ranges as the maximum memory allows. Fails if the memory is too small for any number
+    /// of ranges. If the user chose the number of ranges, the memory is not checked. The maximum number of open files
+    /// limits the number of ranges.
     fn partitions(
         &self,
         file: &PbfFile,
         parts: &NodeParts,
         options: &LocateOptions,
     ) -> Result<Partitions> {
-        // Ranges differ in size, so each gets a reserve.
+        // Ranges differ in size, so the memory for each includes a reserve.
         let store = |ranges: u64| {
             let share = self.sparse / ranges;
             share + share / 16 + SLACK.min(share / 16)
@@ -200,7 +202,7 @@ impl Memory {
     }
 }
 
-/// Reports the estimated size of the temporary files of a join, and fails if the disk has less free space.
+/// Reports the estimated size of a join's temporary files. Fails if the disk has less free space.
 fn check_space(
     file: &PbfFile,
     parts: &NodeParts,
@@ -236,7 +238,8 @@ fn check_space(
     }
 }
 
-/// Estimates the number of references of all ways from a sample of blobs, in proportion to the length of the frames.
+/// Estimates the number of node references in all ways. Counts the references in a sample of blobs, and scales the
+/// count in proportion to the sizes of the frames.
 fn estimate_references(file: &PbfFile, parts: &NodeParts, ctx: &Context) -> Result<u64> {
     let ways: Vec<&BlobEntry> = parts.with_ways().collect();
     let mut reader = BlobDecoder::new(&file.input, ctx);

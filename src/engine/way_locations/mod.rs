@@ -1,4 +1,5 @@
-//! Looks up the locations of the nodes of ways: in memory, or by a join on disk, one range of ids at a time.
+//! Looks up the locations of the nodes of ways, either in memory, or by a join on disk that processes one range of ids
+//! at a time.
 
 mod choice;
 mod nodes;
@@ -25,16 +26,16 @@ pub enum IndexType {
     /// The fastest method that fits into memory.
     #[default]
     Auto,
-    /// In memory, in an array indexed by id.
+    /// Locations are in memory, in an array indexed by id.
     Dense,
-    /// In memory, in an array of the nodes that are in the file, in the order of their ids.
+    /// Locations are in memory, in an array that has only the nodes of the file, in the order of their ids.
     Sparse,
-    /// By a join on disk.
+    /// Locations are looked up by a join on disk.
     External,
 }
 
 impl IndexType {
-    /// The name used on the command line and in reports.
+    /// Returns the name that is used on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -53,17 +54,18 @@ pub(crate) struct LocateOptions {
     pub temp_dir: PathBuf,
     /// The maximum memory in bytes; `None` for four fifths of the available memory.
     pub max_memory: Option<u64>,
-    /// The approximate number of ranges of ids for a join on disk. A given number is used even if a range then takes
-    /// more than `max_memory`. `None` for as few ranges as `max_memory` allows.
+    /// The approximate number of ranges of ids for a join on disk; `None` for as few ranges as `max_memory` allows. A
+    /// given number is used even if a range then needs more than `max_memory`.
     pub ranges: Option<u64>,
 }
 
-/// The blobs of a file in two parts: the blobs at its start that contain only nodes, and all other blobs.
+/// The blobs of a file in two parts. The first part are the blobs at the start of the file that contain only nodes, the
+/// second part are all other blobs.
 pub(crate) struct NodeParts {
     pub nodes: Vec<BlobEntry>,
     pub rest: Vec<BlobEntry>,
-    /// Whether blobs after the first part contain nodes, too, so that a way may precede its nodes. `nodes` is then
-    /// empty, and `rest` has all blobs.
+    /// Whether blobs after the first part also contain nodes, so that a way may precede its nodes. In this case `nodes`
+    /// is empty, and `rest` has all blobs.
     is_mixed: bool,
 }
 
@@ -88,28 +90,28 @@ impl NodeParts {
         }
     }
 
-    /// Whether all nodes are in `nodes`, and the id range of each of these blobs follows the id range of the blob
-    /// before.
+    /// Whether all nodes are in `nodes`, and the id ranges of these blobs are in order and do not overlap.
     fn is_in_order(&self) -> bool {
         let key = |entry: &BlobEntry| (id_rank(entry.min_id), id_rank(entry.max_id));
         let is_behind = |one: &BlobEntry, next: &BlobEntry| key(one).1 < key(next).0;
         !self.is_mixed && self.nodes.is_sorted_by(is_behind)
     }
 
-    /// The blobs that hold nodes.
+    /// Returns the blobs that contain nodes.
     fn with_nodes(&self) -> impl Iterator<Item = &BlobEntry> {
         let all = self.nodes.iter().chain(&self.rest);
         all.filter(|entry| entry.kinds.contains(ObjectKind::Node))
     }
 
-    /// The blobs that hold ways.
+    /// Returns the blobs that contain ways.
     fn with_ways(&self) -> impl Iterator<Item = &BlobEntry> {
         let rest = self.rest.iter();
         rest.filter(|entry| entry.kinds.contains(ObjectKind::Way))
     }
 }
 
-/// Looks up the locations of all ways of a file, with the method that the user or the memory determines.
+/// Looks up the locations of the nodes of all ways of a file. The method depends on the user's choice and on the
+/// available memory.
 pub(crate) struct WayLocator<'f> {
     file: &'f PbfFile,
     plan: &'f BlobPlan,
@@ -119,8 +121,8 @@ pub(crate) struct WayLocator<'f> {
 }
 
 impl<'f> WayLocator<'f> {
-    /// Chooses the method. Fails if the method that the user chose takes more memory than allowed, or if a join takes
-    /// more disk space than is free.
+    /// Chooses the method of looking up locations. Fails if the method that the user chose needs more memory than
+    /// allowed, or if a join needs more disk space than is free.
     pub(crate) fn new(
         file: &'f PbfFile,
         plan: &'f BlobPlan,
@@ -137,12 +139,12 @@ impl<'f> WayLocator<'f> {
         })
     }
 
-    /// The method; never [`IndexType::Auto`].
+    /// Returns the chosen method, which is never [`IndexType::Auto`].
     pub(crate) const fn index_type(&self) -> IndexType {
         self.choice.index_type()
     }
 
-    /// The number of ranges of ids of a join on disk; `None` if locations are in memory.
+    /// Returns the number of ranges of ids of a join on disk; `None` if locations are in memory.
     pub(crate) fn ranges(&self) -> Option<u64> {
         match &self.choice {
             Choice::InMemory(_) => None,
@@ -150,8 +152,8 @@ impl<'f> WayLocator<'f> {
         }
     }
 
-    /// Whether [`locate`](Self::locate) passes all blobs of [`NodeParts::nodes`] to its caller. Otherwise it reads the
-    /// locations itself, because a way may precede its nodes or because nodes are not in order.
+    /// Whether [`locate`](Self::locate) calls its `read` with all blobs of [`NodeParts::nodes`]. If not, `locate` reads
+    /// the locations itself, because a way may precede its nodes or because nodes are not in order.
     pub(crate) fn passes_nodes(&self) -> bool {
         match &self.choice {
             Choice::InMemory(_) => !self.parts.is_mixed,
@@ -159,8 +161,8 @@ impl<'f> WayLocator<'f> {
         }
     }
 
-    /// Reads the locations of all nodes. `read` gets the blobs of nodes in order, in one call or in several. It must
-    /// add all of their nodes to the store, and may do more with them.
+    /// Looks up the locations of the nodes of all ways. Calls `read` with the blobs of nodes in order, in one call or
+    /// in several. `read` must add all nodes of these blobs to the store, and may also use them otherwise.
     pub(crate) fn locate(
         &self,
         read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
@@ -196,7 +198,7 @@ impl<'f> WayLocator<'f> {
         Ok(WayLocations::InMemory(store))
     }
 
-    /// Joins the locations of one range of ids at a time.
+    /// Joins references with locations, one range of ids at a time.
     fn on_disk(
         &self,
         partitions: &Partitions,
@@ -235,13 +237,13 @@ pub(crate) enum WayLocations {
     InMemory(LocationStore),
     OnDisk {
         join: DiskJoin,
-        /// The list of a blob with ways in `join`, by the offset of the blob.
+        /// The indices of the lists in `join`. The key is the offset of the blob whose ways the list belongs to.
         lists: FxHashMap<u64, usize>,
     },
 }
 
 impl WayLocations {
-    /// The locations of the node references of the ways of a blob. May be called once for each blob.
+    /// Returns the locations for the node references of a blob's ways. May be called only once for each blob.
     pub(crate) fn of(&self, entry: &BlobEntry) -> Result<BlobLocations<'_>, FormatError> {
         Ok(match self {
             Self::InMemory(store) => BlobLocations::InMemory(store),
@@ -252,7 +254,7 @@ impl WayLocations {
         })
     }
 
-    /// The maximum number of bytes that were in temporary files; `None` if locations are in memory.
+    /// Returns the largest total size in bytes that the temporary files had; `None` if locations are in memory.
     pub(crate) fn scratch_bytes(&self) -> Option<u64> {
         match self {
             Self::InMemory(_) => None,
@@ -261,14 +263,14 @@ impl WayLocations {
     }
 }
 
-/// The locations of the node references of the ways of a blob, in the order of the references.
+/// The locations for the node references of a blob's ways, in the order of the references.
 pub(crate) enum BlobLocations<'l> {
     InMemory(&'l LocationStore),
     OnDisk(ListReader<'l>),
 }
 
 impl BlobLocations<'_> {
-    /// Appends the locations of the next references.
+    /// Appends the locations for the references of `nodes`, which must be the next references of the blob.
     pub(crate) fn find(
         &mut self,
         nodes: &WayNodes,
@@ -283,7 +285,7 @@ impl BlobLocations<'_> {
         }
     }
 
-    /// Ends the look-ups of the blob. Fails if there are locations for further references.
+    /// Ends the look-ups of the blob. Fails if locations for further references are left.
     pub(crate) fn end(self) -> Result<(), FormatError> {
         match self {
             Self::InMemory(_) => Ok(()),
@@ -292,7 +294,7 @@ impl BlobLocations<'_> {
     }
 }
 
-/// The sum of the numbers of objects in the blobs of `entries`.
+/// Returns the total number of objects in the blobs of `entries`.
 fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
     let counts = entries.into_iter().map(|entry| u64::from(entry.count));
     counts.sum()

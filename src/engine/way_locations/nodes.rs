@@ -33,11 +33,11 @@ pub(super) fn node_ids(
     Ok(ids)
 }
 
-/// Whether a blob may contain nodes whose ranks lie in `ranks`, according to its entry.
+/// Whether the entry of a blob allows that the blob contains nodes whose ranks lie in `ranks`.
 fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
     let only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
     let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));
-    // The id range of a blob of several kinds does not describe its nodes.
+    // The id range of a blob with several kinds of objects does not describe its nodes.
     entry.kinds.contains(ObjectKind::Node)
         && (!only_nodes || first <= *ranks.end() && last >= *ranks.start())
 }

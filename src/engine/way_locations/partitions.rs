@@ -1,4 +1,4 @@
-//! Cuts the ids of nodes into ranges, so that the locations of one range fit into memory.
+//! Divides the ids of nodes into ranges, so that the locations of one range fit into memory.
 
 use super::NodeParts;
 use crate::engine::scan::Scan;
@@ -12,14 +12,14 @@ use std::ops::{Range, RangeInclusive};
 
 /// Ranges of ids in canonical order, which together contain all ids.
 pub(super) struct Partitions {
-    /// The rank of the first id of each range; the first is 0.
+    /// The rank of each range's first id. The first rank is 0.
     starts: Vec<u64>,
     /// The blobs of each range, as indices into [`NodeParts::nodes`]; `None` if a blob may belong to several ranges.
     blobs: Option<Vec<Range<usize>>>,
 }
 
 impl Partitions {
-    /// Cuts the ids into ranges whose locations take about `limit` bytes each.
+    /// Divides the ids into ranges whose locations need about `limit` bytes each.
     pub(super) fn plan(parts: &NodeParts, limit: u64) -> Self {
         if parts.is_in_order() {
             Self::of_blobs(&parts.nodes, limit)
@@ -28,7 +28,8 @@ impl Partitions {
         }
     }
 
-    /// Cuts only between blobs. The id ranges of the blobs must be in order and must not overlap.
+    /// Divides the ids only at the boundaries of blobs. The id ranges of the blobs must be in order and must not
+    /// overlap.
     fn of_blobs(nodes: &[BlobEntry], limit: u64) -> Self {
         let (mut starts, mut blobs) = (vec![0], Vec::new());
         let (mut first, mut bytes) = (0, 0);
@@ -48,8 +49,8 @@ impl Partitions {
         }
     }
 
-    /// Cuts also inside the id ranges of blobs, on the assumption that the ids of a blob are spread evenly over its
-    /// range.
+    /// Divides the ids also within the id ranges of blobs, on the assumption that the ids of a blob are spread evenly
+    /// over its range.
     fn of_ranges(parts: &NodeParts, limit: u64) -> Self {
         const SAMPLED: usize = 100_000;
         let blobs: Vec<&BlobEntry> = parts.with_nodes().collect();
@@ -74,24 +75,24 @@ impl Partitions {
         Self { starts, blobs }
     }
 
-    /// The number of ranges.
+    /// Returns the number of ranges.
     pub(super) fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// The rank of the first id of each range.
+    /// Returns the rank of the first id of each range.
     pub(super) fn starts(&self) -> Vec<u64> {
         self.starts.clone()
     }
 
-    /// The blobs of range `number`, as indices into [`NodeParts::nodes`]; `None` if a blob may belong to several
-    /// ranges.
+    /// Returns the blobs of range `number`, as indices into [`NodeParts::nodes`]; `None` if a blob may belong to
+    /// several ranges.
     pub(super) fn blobs(&self, number: usize) -> Option<Range<usize>> {
         let blobs = self.blobs.as_ref()?;
         Some(blobs[number].clone())
     }
 
-    /// The ranks of the ids in range `number`.
+    /// Returns the ranks of the ids in range `number`.
     pub(super) fn ranks(&self, number: usize) -> RangeInclusive<u64> {
         let start = self.starts[number];
         let end = self.starts.get(number + 1).map(|next| next - 1);
@@ -99,7 +100,7 @@ impl Partitions {
     }
 }
 
-/// The maximum number of bytes that the locations of a blob's nodes take.
+/// Returns the maximum memory in bytes for the locations of a blob's nodes.
 fn bytes_of(entry: &BlobEntry) -> u64 {
     LocationStore::bytes(
         StoreForm::Sparse,
@@ -109,7 +110,7 @@ fn bytes_of(entry: &BlobEntry) -> u64 {
     )
 }
 
-/// Reads the node references of all ways and pushes them to a join: one list for each blob with ways, in file order.
+/// Reads the node references of all ways, and pushes them to a join as one list for each blob with ways, in file order.
 pub(super) fn split_references(
     file: &PbfFile,
     plan: &BlobPlan,

@@ -7,7 +7,7 @@ use crate::runtime::Context;
 /// The memory in bytes at which replaced changes are removed for the first time.
 const MIN_MEMORY: usize = 64 << 20;
 
-/// The changes that were read so far. Replaced changes are removed from time to time, so that memory depends on the
+/// The changes that were read so far. Replaced changes are removed from time to time, so that memory use depends on the
 /// number of distinct objects, and not on the number of changes.
 #[derive(Debug)]
 pub(in crate::formats) struct NewestChanges {
@@ -20,7 +20,7 @@ pub(in crate::formats) struct NewestChanges {
 }
 
 impl NewestChanges {
-    /// No changes. `same_time` is the rule for changes of equal versions and times.
+    /// Returns an empty collection. `same_time` is the rule for changes with equal versions and times.
     pub(in crate::formats) fn new(same_time: SameTime) -> Self {
         Self {
             set: ChangeSet::default(),
@@ -39,7 +39,7 @@ impl NewestChanges {
         self.set.append(changes)?;
         if self.set.memory() >= self.limit {
             self.set.sort_and_keep_newest(self.same_time, ctx);
-            // If little was replaced so far, little will be: the next attempt comes later.
+            // If few changes were replaced so far, few will be replaced later. The next attempt is then made later.
             let factor = if self.set.remove_unused() { 2 } else { 4 };
             self.limit = self.min.max(self.set.memory() * factor);
         }
@@ -53,11 +53,11 @@ impl NewestChanges {
     }
 }
 
-/// The approximate memory of a string in a pool without its text, in bytes.
+/// The approximate memory overhead of a string in a pool in bytes, without its text.
 const STRING: usize = 16;
 
 impl ChangeSet {
-    /// The approximate memory of the changes, their lists and strings, in bytes.
+    /// The approximate memory in bytes of the changes with their lists and strings.
     fn memory(&self) -> usize {
         size_of_val(self.changes.as_slice())
             + size_of_val(self.tags.as_slice())
@@ -68,7 +68,8 @@ impl ChangeSet {
             + self.strings.text_len()
     }
 
-    /// Removes unused list entries and strings if they take more than half of the memory. Returns whether it did.
+    /// Removes unused list entries and strings if they use more than half of the memory. Returns whether it removed
+    /// them.
     fn remove_unused(&mut self) -> bool {
         let mut is_used = vec![false; self.strings.len()];
         let mut mark = |id: u32| is_used[id as usize] = true;
@@ -97,7 +98,8 @@ impl ChangeSet {
         is_worth
     }
 
-    /// Copies the used entries of the lists, and the strings whose flag in `is_used` is set.
+    /// Replaces the lists and strings by copies with only the list entries that changes use and the strings that
+    /// `is_used` marks.
     fn keep_used(&mut self, is_used: &[bool]) {
         fn moved<T: Clone>(span: Span, from: &[T], to: &mut Vec<T>) -> Span {
             let start = to.len() as u32;
@@ -139,7 +141,7 @@ mod tests {
     use crate::formats::{OscText, TextFormat, read_texts};
     use crate::io::Input;
 
-    /// Changes as a change file.
+    /// Returns the changes as the text of a change file.
     fn text_of(set: &ChangeSet) -> String {
         let mut text = OscText::default();
         for (change, object) in set.iter() {

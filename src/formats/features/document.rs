@@ -1,4 +1,4 @@
-//! Writing a file of features: the head, the features, and the tail.
+//! Writing a file of features with all that comes before, between and after them.
 
 use super::options::{FeatureFormat, FeatureOptions};
 use super::text::{ChunkText, FeatureChunk, SEPARATOR};
@@ -14,7 +14,7 @@ pub(crate) struct FeatureDocument {
 }
 
 impl FeatureDocument {
-    /// Begins a file.
+    /// Begins a file in an open output.
     pub(crate) fn create(output: OpenOutput, options: &FeatureOptions) -> Result<Self> {
         let mut output = TextOutput::in_output(output, options.compression);
         if options.format == FeatureFormat::GeoJson {
@@ -27,7 +27,7 @@ impl FeatureDocument {
         })
     }
 
-    /// Appends features.
+    /// Appends a chunk of features.
     pub(crate) fn add(&mut self, chunk: FeatureChunk) -> Result<()> {
         if self.format == FeatureFormat::GeoJson && self.features > 0 {
             self.output.write(SEPARATOR)?;
@@ -48,7 +48,7 @@ impl FeatureDocument {
         Ok(())
     }
 
-    /// Completes the file, flushes it to disk, and gives it its name. Returns its length in bytes.
+    /// Completes the file, flushes it to disk, and gives it its name. Returns its size in bytes.
     pub(crate) fn finish(mut self) -> Result<u64> {
         if self.format == FeatureFormat::GeoJson {
             self.output.write("\n]}\n")?;

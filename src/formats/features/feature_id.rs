@@ -7,14 +7,15 @@ use std::fmt::Write as _;
 
 /// The id of a feature that is being written.
 pub(super) enum FeatureId<'a> {
-    /// A number that is not known yet. Its position in the text is added to the list.
+    /// A number that is not known yet. The position at which it is inserted into the text later is added to the list.
     Number(&'a mut Vec<usize>),
     /// A letter and a number.
     TypeAndId,
 }
 
 impl FeatureId<'_> {
-    /// Appends the id, in `quote`s unless it is a number.
+    /// Appends the id of a feature. A letter and a number are enclosed in `quote`. For a number that is not known yet,
+    /// only notes its position.
     pub(super) fn put(self, text: &mut TextBuffer, feature: &Feature<'_>, quote: &str) {
         match self {
             Self::Number(positions) => positions.push(text.len()),

@@ -1,4 +1,4 @@
-//! Writing GeoJSON, with the same bytes as osmium.
+//! Writing GeoJSON. The output is byte for byte that of osmium.
 
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes};
@@ -77,7 +77,8 @@ fn put_array<T>(
     text.push(']');
 }
 
-/// The maximum length of a point with a separator: two numbers of 14 bytes, two brackets and two commas.
+/// The maximum length in bytes of a point with a separator, which has two numbers of 14 bytes, two brackets and two
+/// commas.
 const POINT_LEN: usize = 32;
 
 fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point>) {
@@ -97,7 +98,7 @@ fn put_point(text: &mut TextBuffer, point: Point) {
     text.put_ascii(POINT_LEN, |space| put_point_before_comma(space, point) - 1);
 }
 
-/// Writes a point and a comma to a space of [`POINT_LEN`] bytes, and returns their length.
+/// Writes a point and a comma to a buffer of [`POINT_LEN`] bytes, and returns their length in bytes.
 #[inline(always)]
 fn put_point_before_comma(space: &mut [u8], point: Point) -> usize {
     let (lon, lon_len) = degrees(point.lon_e7);
@@ -112,8 +113,8 @@ fn put_point_before_comma(space: &mut [u8], point: Point) -> usize {
     lon_len + lat_len + 4
 }
 
-/// A coordinate in degrees, written as JSON libraries write floating-point numbers, and the length of the text, which
-/// is at most 14. The text has a decimal point or, below 1e-6, an exponent.
+/// Formats a coordinate in degrees as JSON libraries format floating-point numbers. Returns the text and its length, at
+/// most 14 bytes. The text has a decimal point or, for absolute values below 1e-6, an exponent.
 #[inline(always)]
 fn degrees(value_e7: i32) -> ([u8; 16], usize) {
     let (text, len) = e7_text(value_e7);

@@ -24,7 +24,7 @@ pub(crate) use wkb::put_wkb;
 /// An object with its geometry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Feature<'a> {
-    /// The kind of the object that the feature was made of.
+    /// The kind of the object from which the feature was made.
     pub kind: ObjectKind,
     /// The id of the object.
     pub id: i64,
@@ -32,7 +32,7 @@ pub(crate) struct Feature<'a> {
     pub info: Info<'a>,
     /// The tags, in the order of the file.
     pub tags: &'a [(&'a str, &'a str)],
-    /// The ids of the nodes of the way that a line was made of.
+    /// The node ids of the way from which a line was made.
     pub way_nodes: Option<&'a [i64]>,
     /// The geometry.
     pub geometry: Geometry<'a>,
@@ -87,7 +87,7 @@ fn closed_rings(polygon: &AreaPolygon) -> impl Iterator<Item = ClosedRing<'_>> {
     rings.map(|points| ClosedRing { points, next: 0 })
 }
 
-/// The points of a ring, and the first point again.
+/// An iterator over the points of a ring, which ends with the first point again.
 struct ClosedRing<'a> {
     points: &'a [Point],
     next: usize,

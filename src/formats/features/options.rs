@@ -54,7 +54,7 @@ pub enum TagColumn {
     Hstore,
 }
 
-/// An attribute of an object. The order is that of the output.
+/// An attribute of an object. Attributes compare in the order in which they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Attribute {
@@ -62,7 +62,7 @@ pub enum Attribute {
     Type,
     /// The id of the object.
     Id,
-    /// The version.
+    /// The version of the object.
     Version,
     /// The id of the changeset.
     Changeset,
@@ -112,7 +112,7 @@ impl Attribute {
 /// The attributes that are written, and their names in the output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// In the order of [`Attribute::ALL`], each at most once.
+    /// The attributes and their names, in the order of [`Attribute::ALL`]. Each attribute occurs at most once.
     names: Vec<(Attribute, String)>,
 }
 
@@ -124,7 +124,7 @@ impl Attributes {
         self.names.insert(at, (attribute, name.into()));
     }
 
-    /// Leaves out an attribute.
+    /// Removes an attribute, so that it is not written.
     pub fn remove(&mut self, attribute: Attribute) {
         self.names.retain(|(known, _)| *known != attribute);
     }
@@ -134,7 +134,7 @@ impl Attributes {
         self.names.iter().any(|(known, _)| *known == attribute)
     }
 
-    /// Whether an attribute has the name.
+    /// Whether some attribute is written under the given name.
     pub(super) fn has_name(&self, name: &str) -> bool {
         self.names.iter().any(|(_, known)| known == name)
     }
@@ -147,7 +147,7 @@ impl Attributes {
     }
 }
 
-/// The id of a feature.
+/// The kind of id that features get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum UniqueId {
@@ -164,18 +164,18 @@ pub enum UniqueId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeatureOptions {
-    /// The format.
+    /// The format of the features.
     pub format: FeatureFormat,
     /// The compression of the file.
     pub compression: TextCompression,
-    /// The attributes that are written beside the tags.
+    /// The attributes that are written in addition to the tags.
     pub attributes: Attributes,
-    /// The ids of features.
+    /// The kind of id that features get.
     pub unique_id: UniqueId,
 }
 
 impl FeatureOptions {
-    /// Features in `format` without attributes and ids, not compressed.
+    /// Returns options for uncompressed features in `format`, without attributes and ids.
     pub const fn new(format: FeatureFormat) -> Self {
         Self {
             format,

@@ -1,4 +1,4 @@
-//! Writing rows for `COPY` in PostgreSQL, with the same bytes as osmium.
+//! Writing rows for `COPY` in PostgreSQL. The output is byte for byte that of osmium.
 
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes, TagColumn};
@@ -94,7 +94,7 @@ fn put_hstore(text: &mut TextBuffer, tags: &[(&str, &str)]) {
     }
 }
 
-/// Appends a string of an hstore in quotes, escaped for hstore, and then for `COPY`.
+/// Appends a quoted string of an hstore. It is escaped first for hstore, then for `COPY`.
 fn put_quoted(text: &mut TextBuffer, string: &str) {
     text.push('"');
     if !string.contains(['"', '\\']) {

@@ -15,12 +15,12 @@ pub(crate) struct FeatureText {
     text: TextBuffer,
     times: TimeFormatter,
     encoder: TextEncoder,
-    /// The positions in the text at which the numbers of features belong.
+    /// The positions at which the numbers of features are inserted into the text later.
     numbers: Vec<usize>,
     features: u64,
 }
 
-/// Consecutive features as text. A collection needs a separator between two chunks.
+/// Consecutive features as text. A GeoJSON feature collection needs a separator between two chunks.
 pub(crate) struct FeatureChunk {
     pub(super) text: ChunkText,
     /// The number of features, at least 1.
@@ -31,11 +31,11 @@ pub(crate) struct FeatureChunk {
 pub(super) enum ChunkText {
     /// Text that is encoded for the output.
     Encoded(EncodedText),
-    /// Text without the numbers of the features, and their positions in it.
+    /// Text without the numbers of its features, and the positions at which the numbers are inserted later.
     Numbered(String, Vec<usize>),
 }
 
-/// The separator between two features of a collection.
+/// The separator between two features of a GeoJSON feature collection.
 pub(super) const SEPARATOR: &str = ",\n";
 
 impl FeatureText {
@@ -83,7 +83,7 @@ impl FeatureText {
     /// Appends a feature to `out`, as a row for [`add_row`](Self::add_row). The buffer must be empty, and stays so.
     pub(crate) fn put_row(&mut self, out: &mut Vec<u8>, feature: &Feature<'_>) {
         self.put(feature);
-        // The number is among the first bytes of a feature.
+        // The position fits in 32 bits, because the number is among the first bytes of a feature.
         let number = self.numbers.pop().map_or(u32::MAX, |at| at as u32);
         out.extend_from_slice(&number.to_le_bytes());
         out.extend_from_slice(self.text.bytes());
@@ -91,7 +91,7 @@ impl FeatureText {
         self.features = 0;
     }
 
-    /// Appends the feature of a row.
+    /// Appends the feature in a row from [`put_row`](Self::put_row).
     pub(crate) fn add_row(&mut self, row: &[u8]) -> Result<()> {
         let broken = || Error::Internal("the row of a feature is broken".into());
         let (number, text) = row.split_first_chunk().ok_or_else(broken)?;
@@ -113,13 +113,13 @@ impl FeatureText {
         self.text.len()
     }
 
-    /// Encodes the text in the buffer, and empties the buffer. `None` if there is no feature.
+    /// Encodes the text in the buffer, and empties the buffer. Returns `None` if the buffer has no feature.
     pub(crate) fn take(&mut self) -> io::Result<Option<FeatureChunk>> {
         let features = std::mem::take(&mut self.features);
         if features == 0 {
             return Ok(None);
         }
-        // The next text will be about as long.
+        // The text of the next chunk will be about as long.
         let space = TextBuffer::with_capacity(self.text.len() + self.text.len() / 8);
         let mut text = std::mem::replace(&mut self.text, space);
         let text = match self.options.unique_id {

@@ -11,10 +11,11 @@ const POINT: u32 = 1;
 const LINE_STRING: u32 = 2;
 const POLYGON: u32 = 3;
 const MULTI_POLYGON: u32 = 6;
-/// Marks a geometry with a reference system, in the dialect of PostGIS.
+/// The flag for a geometry with a reference system in EWKB, the dialect of PostGIS.
 const HAS_SRID: u32 = 0x2000_0000;
 
-/// Appends a geometry. With `srid`, each geometry names that reference system, as PostGIS expects it (EWKB).
+/// Appends a geometry. If `srid` is given, the geometry and its parts name that reference system, as PostGIS expects
+/// (EWKB).
 pub(crate) fn put_wkb(out: &mut Vec<u8>, geometry: &Geometry<'_>, srid: Option<u32>) {
     match geometry {
         Geometry::Point(point) => {

@@ -1,4 +1,5 @@
-//! Writing lines with the geometry as WKT and the tags in the notation of OPL, with the same bytes as osmium.
+//! Writing features as lines, with the geometry as WKT and the tags in the notation of OPL. The output is byte for byte
+//! that of osmium.
 
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes};
@@ -8,8 +9,8 @@ use crate::formats::text_buffer::TextBuffer;
 use crate::formats::write_opl::put_escaped;
 use crate::geometry::Point;
 
-/// Appends the line of a feature. As in osmium, names of users and of attributes are not escaped: the text is for
-/// people, not for parsers.
+/// Appends the line of a feature. As in osmium, names of users and of attributes are not escaped, because the text is
+/// for people, not for parsers.
 pub(super) fn put_line(
     text: &mut TextBuffer,
     feature: &Feature<'_>,

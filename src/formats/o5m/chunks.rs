@@ -12,11 +12,11 @@ use crate::runtime::Context;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// The maximum length of an object in bytes: a way of some million nodes.
+/// The maximum size of an object in bytes. A way of this size has a few million nodes.
 const LONGEST: u64 = 8 << 20;
 /// The number of bytes that are read at a time.
 const READ: usize = 256 << 10;
-/// The estimated memory, in bytes, of the objects of a chunk at which the chunk ends.
+/// A chunk ends when the estimated memory of its objects reaches this number of bytes.
 const CHUNK_MEMORY: u64 = 2 << 20;
 
 /// The types of datasets.
@@ -27,18 +27,18 @@ mod dataset {
     pub(super) const BOUNDS: u8 = 0xdb;
     pub(super) const TIMESTAMP: u8 = 0xdc;
     pub(super) const HEADER: u8 = 0xe0;
-    /// Datasets of this type and of higher types consist of the byte of the type alone.
+    /// Datasets of this type and of higher types consist of the type byte alone.
     pub(super) const FIRST_BARE: u8 = 0xf0;
     pub(super) const END: u8 = 0xfe;
     pub(super) const RESET: u8 = 0xff;
 }
 
-/// Reads the objects of a file in portions.
+/// Reads the objects of an o5m or o5c file in chunks.
 pub(in crate::formats) struct O5mChunks {
     path: PathBuf,
     reader: Box<dyn Read + Send>,
     is_compressed: bool,
-    /// The bytes that were read, of which `at` are used up.
+    /// The bytes that were read. The first `at` of them are already parsed.
     buffer: Vec<u8>,
     at: usize,
     /// The offset of `buffer` in the file.
@@ -50,7 +50,7 @@ pub(in crate::formats) struct O5mChunks {
     ctx: Option<Context>,
 }
 
-/// The place in the structure of the file.
+/// The position of the reader in the structure of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// Before the magic of a file. Another file may follow the first.
@@ -64,7 +64,7 @@ enum Progress {
 }
 
 impl O5mChunks {
-    /// A reader of `input`. A warning goes to `ctx`.
+    /// Creates a reader of `input`. Warnings go to `ctx`.
     pub(in crate::formats) fn new(input: &Input, ctx: Option<&Context>) -> Result<Self> {
         Ok(Self {
             path: input.path().to_owned(),
@@ -80,7 +80,7 @@ impl O5mChunks {
         })
     }
 
-    /// Reads until `count` unused bytes are in the buffer, or the file ends.
+    /// Reads until the buffer has `count` bytes that are not parsed yet, or until the file ends.
     fn fill(&mut self, count: usize) -> Result<()> {
         if self.is_read || self.buffer.len() - self.at >= count {
             return Ok(());
@@ -106,7 +106,7 @@ impl O5mChunks {
         &self.buffer[self.at..]
     }
 
-    /// An error at an offset in the buffer.
+    /// Returns an error at an offset in the buffer.
     fn error_at(&self, at: usize, cause: &str) -> Error {
         let place = self.before + at as u64;
         let of = if self.is_compressed {
@@ -149,7 +149,7 @@ impl O5mChunks {
         Ok(())
     }
 
-    /// Checks that nothing, or another file, follows the end mark.
+    /// Checks that the end mark is followed by nothing or by another file.
     fn follow(&mut self) -> Result<()> {
         self.fill(O5M_MAGIC_LEN)?;
         self.progress = match self.rest() {
@@ -162,7 +162,7 @@ impl O5mChunks {
 
     /// Reads a dataset.
     fn dataset(&mut self, set: &mut ChangeSet) -> Result<()> {
-        // A type, and the longest possible length.
+        // The type has one byte, and the length at most ten.
         self.fill(11)?;
         let Some(&kind) = self.rest().first() else {
             self.progress = Progress::Done;
@@ -195,7 +195,7 @@ impl O5mChunks {
             dataset::WAY => Some(ObjectKind::Way),
             dataset::RELATION => Some(ObjectKind::Relation),
             dataset::BOUNDS | dataset::TIMESTAMP | dataset::HEADER => None,
-            // Marks for jumps and the like, and what later versions of the format may have.
+            // Jump marks and the like, and datasets that later versions of the format may add.
             _ => return self.skip(1 + len_bytes, len),
         };
         if len > LONGEST {
@@ -222,7 +222,7 @@ impl O5mChunks {
         Ok(())
     }
 
-    /// Skips a dataset, given the lengths in bytes of its head and of its contents.
+    /// Skips a dataset. `head` is the size of its header in bytes, and `len` the size of its contents.
     fn skip(&mut self, head: usize, len: u64) -> Result<()> {
         let (start, mut left) = (self.before + self.at as u64, len);
         self.at += head;

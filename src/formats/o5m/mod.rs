@@ -1,8 +1,8 @@
 //! The reader of o5m and of its change files, o5c (OSM wiki, page "O5m").
 //!
-//! A file is a sequence of datasets: a byte for the type, the length, and the contents. Numbers are varints, most of
-//! them delta-encoded. Repeated strings are references into a table of recent strings. Each dataset thus depends on
-//! those before it, so that one thread reads them all.
+//! A file is a sequence of datasets. A dataset consists of a byte for the type, the length, and the contents. Numbers
+//! are varints, most of them delta-encoded. Repeated strings are references into a table of recent strings. Each
+//! dataset thus depends on the datasets before it, so one thread reads them all.
 
 mod chunks;
 mod objects;
@@ -33,8 +33,8 @@ impl Fault {
     }
 }
 
-/// The reader of an input in o5m or o5c; `None` for other formats. An input in `OsmChange` is read as o5c if it has the
-/// magic of o5c. Warnings go to `ctx`.
+/// Returns the reader of an input in o5m or o5c; `None` for other formats. If `format` is `OsmChange`, an input with
+/// the magic of o5c is read as o5c. Warnings go to `ctx`.
 pub(super) fn chunks_of(
     input: &Input,
     format: TextFormat,
@@ -52,7 +52,8 @@ pub(super) fn chunks_of(
     }
 }
 
-/// Whether a file has the magic of o5c after decompression. Damage is reported by the reader of the file.
+/// Whether a file has the magic of o5c after decompression. Returns `false` if the file cannot be decompressed, because
+/// its reader reports the damage.
 fn starts_as_changes(input: &Input) -> Result<bool> {
     let start = input.start()?;
     if matches!(start.first(), None | Some(b'<' | 0xef)) {

@@ -19,8 +19,8 @@ pub(super) struct State {
     last: Last,
 }
 
-/// The last numbers of delta encoding. All kinds of objects share the number for ids. Members have a number for each
-/// kind.
+/// The last values of the delta-encoded fields. Objects of all kinds share one value for ids. Members have one value
+/// for each kind.
 #[derive(Debug, Default)]
 struct Last {
     id: i64,
@@ -33,7 +33,7 @@ struct Last {
 }
 
 impl State {
-    /// Clears all numbers and strings.
+    /// Sets the last values of all delta-encoded fields to 0, and empties the table of strings.
     pub(super) fn reset(&mut self) {
         self.last = Last::default();
         self.strings.reset();
@@ -51,7 +51,7 @@ impl State {
         self.last.id = self.last.id.wrapping_add(reader.signed()?);
         draft.id = self.last.id;
         self.info(reader, &mut draft, set)?;
-        // A deleted object has no content: no coordinates, no list of references.
+        // A deleted object has neither coordinates nor a list of references.
         if reader.is_empty() {
             draft.action = ChangeAction::Delete;
             set.is_history = true;
@@ -79,7 +79,7 @@ impl State {
         draft: &mut Draft,
         set: &mut ChangeSet,
     ) -> Result<(), Fault> {
-        // Some writers end a deleted object behind its id.
+        // Some writers end a deleted object right after its id.
         if reader.is_empty() {
             return Ok(());
         }
@@ -200,7 +200,7 @@ fn list<'a>(reader: &mut Reader<'a>) -> Result<(usize, &'a [u8]), Fault> {
     Ok((start, reader.part(len)?))
 }
 
-/// A fault in a list that begins at `start`.
+/// Converts a fault at an offset in a list to a fault in its dataset. The list begins at offset `start`.
 fn within(start: usize, fault: Fault) -> Fault {
     Fault {
         at: start + fault.at,

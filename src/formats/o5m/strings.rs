@@ -10,7 +10,7 @@ const ENTRIES: usize = 15_000;
 /// The maximum length of an entry in bytes, without the zero bytes at the ends of its strings.
 const LONGEST: usize = 250;
 
-/// The parsed form of an entry. Strings are ids in the current set of objects.
+/// The parsed form of an entry. Strings are represented by their ids in a change set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A key and a value.
@@ -29,12 +29,12 @@ struct Entry {
     /// The length of the first string.
     first: usize,
     is_pair: bool,
-    /// The last parsed form, and the number of the set that its string ids belong to.
+    /// The last parsed form, and the number of the change set to which its string ids belong.
     meaning: Option<(u64, Meaning)>,
 }
 
 impl Entry {
-    /// The last parsed form, if its string ids belong to the set with the given number.
+    /// Returns the last parsed form if its string ids belong to the change set with the given number.
     fn meaning_in(&self, set: u64) -> Option<Meaning> {
         self.meaning
             .filter(|(of, _)| *of == set)
@@ -50,7 +50,7 @@ pub(super) struct Strings {
     next: usize,
     /// The number of valid entries.
     count: usize,
-    /// The number of the current set of objects.
+    /// The number of the current change set.
     set: u64,
 }
 
@@ -60,13 +60,13 @@ impl Strings {
         self.count = 0;
     }
 
-    /// Begins a new set of objects: parsed forms of earlier sets are no longer valid.
+    /// Begins a new change set. The parsed forms that belong to earlier sets are no longer valid.
     pub(super) fn begin_set(&mut self) {
         self.set += 1;
     }
 
-    /// Reads a pair of strings, inline or as a reference. `understand` parses them. The result is cached in the entry:
-    /// `wrap` makes a [`Meaning`] of it, and `known` unwraps a cached one of the same kind.
+    /// Reads a pair of strings, inline or as a reference. `understand` parses them. The result is cached in the entry
+    /// as a [`Meaning`], which `wrap` creates. `known` unwraps a cached meaning of the wanted kind.
     #[inline]
     pub(super) fn pair<T: Copy>(
         &mut self,
@@ -98,7 +98,7 @@ impl Strings {
         Ok(parsed)
     }
 
-    /// Reads a single string; [`pair`](Self::pair) is the same for pairs.
+    /// Reads a single string, just as [`pair`](Self::pair) reads a pair.
     #[inline]
     pub(super) fn single<T: Copy>(
         &mut self,

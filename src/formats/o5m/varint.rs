@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The result of reading a varint from bytes that may be cut.
+/// The result of reading a varint from bytes that may be incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Varint {
     /// The number, and the length of the varint in bytes.

@@ -19,7 +19,7 @@ pub(crate) struct EncodedGroup {
 }
 
 impl EncodedGroup {
-    /// The length of the pages in bytes.
+    /// The size of the pages in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.columns
             .iter()
@@ -87,14 +87,14 @@ impl<T> Values<T> {
         self.repetition.extend(std::iter::repeat_n(1, levels - 1));
     }
 
-    /// The values of rows. `put` adds those of a row.
+    /// Collects the values of rows. `put` adds the values of one row.
     pub(super) fn of<R>(rows: &[R], mut put: impl FnMut(&R, &mut Self)) -> Self {
         let mut values = Self::default();
         rows.iter().for_each(|row| put(row, &mut values));
         values
     }
 
-    /// Reserves memory for lists of exactly `count` values.
+    /// Reserves memory for exactly `count` more values in lists.
     pub(super) fn reserve(&mut self, count: usize) {
         self.values.reserve_exact(count);
         self.definition.reserve_exact(count);
@@ -147,7 +147,7 @@ impl GroupEncoder<'_> {
         })
     }
 
-    /// Ends all columns.
+    /// Completes all columns.
     fn close(self) -> Result<Vec<ColumnCloseResult>> {
         let columns = self.columns.into_iter();
         columns
@@ -155,7 +155,7 @@ impl GroupEncoder<'_> {
             .collect()
     }
 
-    /// Encodes values of the next column, which the library writes as type `D`.
+    /// Encodes values of the next column, whose type in the Parquet library is `D`.
     fn column<D: DataType>(&mut self, values: &Values<D::T>) -> Result<()> {
         let (count, none) = (self.columns.len(), || failed("a schema has no columns"));
         let column = self.columns.get_mut(self.next).ok_or_else(none)?;

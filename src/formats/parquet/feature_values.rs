@@ -10,12 +10,13 @@ use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind};
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
 
-/// The length in bytes at which a batch of rows ends.
+/// The size in bytes at which a batch of rows ends.
 const BATCH_BYTES: usize = 1 << 20;
-/// The number of rows at which a batch ends: few enough for its values to stay in a cache of the processor.
+/// The number of rows at which a batch ends. It is small, so that the values stay in a CPU cache.
 const BATCH_ROWS: usize = 4096;
 
-/// If the tags of a row are longer than this number of bytes, they are counted first, to reserve the exact memory.
+/// If the tags of a row have more than this number of bytes, they are counted first, so that exactly the memory for
+/// them is reserved.
 const MANY_TAGS: usize = 64 << 10;
 
 /// The values of all columns for some rows, and facts about the rows.
@@ -24,7 +25,7 @@ pub(super) struct FeatureValues<'k> {
     pub kinds: Values<ByteArray>,
     pub ids: Values<i64>,
     pub versions: Values<i32>,
-    /// Milliseconds since 1970.
+    /// The times of the versions in milliseconds since 1970.
     pub timestamps: Values<i64>,
     pub changesets: Values<i64>,
     pub uids: Values<i32>,
@@ -44,7 +45,7 @@ pub(super) struct FeatureValues<'k> {
 }
 
 impl<'k> FeatureValues<'k> {
-    /// No values. `wanted` are the keys of the tags that have a column of their own.
+    /// Creates an empty batch. `wanted` has the keys of the tags that have a column of their own.
     pub(super) fn new(wanted: &'k [String]) -> Self {
         let mut values = Self {
             wanted,
@@ -84,8 +85,8 @@ impl<'k> FeatureValues<'k> {
         *facts = TableFacts::default();
     }
 
-    /// Replaces the values by those of the next batch of rows. The rows must be slices of `bytes`: the values share its
-    /// memory.
+    /// Replaces the values by those of the next batch of rows. The rows must be slices of `bytes`, because the values
+    /// share its memory.
     pub(super) fn read<'r>(
         &mut self,
         bytes: &'r Bytes,
@@ -135,13 +136,13 @@ impl<'k> FeatureValues<'k> {
         put_wkb(wkb, &geometry, None);
         let extent = extent_of(&geometry);
         for (column, wanted) in self.tag_columns.iter_mut().zip(self.wanted) {
-            // Errors are those of the loop below.
+            // Errors are reported by the loop below.
             let found = tags.flatten().find(|(key, _)| *key == wanted.as_bytes());
             column.push_optional(found.map(|(_, value)| text(value)));
         }
         let start = self.tags.values.len();
         if tags.len() > MANY_TAGS {
-            // Memory that grows by doubling would take twice as much.
+            // A list that grows by doubling could use twice the memory.
             let count = tags.count();
             self.keys.reserve(count);
             self.tags.reserve(count);
@@ -173,7 +174,7 @@ impl<'k> FeatureValues<'k> {
     }
 }
 
-/// A coordinate in degrees.
+/// Converts a coordinate to degrees.
 pub(super) fn degrees(value_e7: i32) -> f64 {
     f64::from(value_e7) / DECIMICRO_PER_DEGREE as f64
 }

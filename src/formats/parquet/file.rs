@@ -15,15 +15,15 @@ pub(crate) struct ParquetFile {
     writer: SerializedFileWriter<Sink>,
 }
 
-/// The output of a writer, which keeps the first error.
+/// The output of the Parquet writer. Keeps the first error that occurs.
 struct Sink {
-    /// `None` at the end, when the output was taken.
+    /// The file; `None` after it was taken at the end.
     output: Option<StreamOutput>,
     buffer: Vec<u8>,
     error: Option<Error>,
 }
 
-/// The number of bytes of a write.
+/// The number of buffered bytes at which the buffer is written.
 const WRITE_LEN: usize = 1 << 20;
 
 impl Sink {
@@ -56,7 +56,7 @@ impl Write for Sink {
 }
 
 impl ParquetFile {
-    /// Begins a file.
+    /// Begins a file with the given schema.
     pub(crate) fn create(
         output: StreamOutput,
         schema: TypePtr,
@@ -90,14 +90,15 @@ impl ParquetFile {
         rows.close().map(|_| ())
     }
 
-    /// The cause of an error of the library: the error of the output, if there was one.
+    /// Returns the cause of an error that the Parquet library reported. It is the error of the output, if there was
+    /// one.
     fn cause(&mut self, error: parquet::errors::ParquetError) -> Error {
         let own = self.writer.inner_mut().error.take();
         own.unwrap_or_else(|| failed(error))
     }
 
-    /// Writes the end of the file, with the pair `metadata`. The file gets its name only when the returned output is
-    /// committed.
+    /// Writes the footer of the file, with the key and the value in `metadata`. The file gets its name only when the
+    /// returned output is committed.
     pub(crate) fn finish(mut self, metadata: Option<(&str, String)>) -> Result<StreamOutput> {
         if let Some((key, value)) = metadata {
             let pair = KeyValue::new(key.to_owned(), value);

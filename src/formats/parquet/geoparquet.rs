@@ -1,4 +1,4 @@
-//! Tables of features: GeoParquet.
+//! Tables of features in GeoParquet.
 
 use super::columns::{EncodedGroup, GroupEncoder};
 use super::facts::TableFacts;
@@ -19,7 +19,7 @@ use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The number of rows of a page.
+/// The maximum number of rows in a page.
 const PAGE_ROWS: usize = 20_000;
 
 /// The schema and the encoding of a table.
@@ -97,7 +97,7 @@ pub(super) fn group(
     group.map(Arc::new).map_err(failed)
 }
 
-/// The column `tags`: a map from keys to values.
+/// The column `tags`, which is a map from keys to values.
 fn tags_column() -> Result<TypePtr> {
     let text = |name| {
         let logical = Some(LogicalType::String);
@@ -123,7 +123,7 @@ fn tags_column() -> Result<TypePtr> {
 }
 
 impl FeatureTable {
-    /// A table with the given options. `info` is the metadata that objects have.
+    /// Creates a table with the given options. `info` has the metadata fields that occur in the objects.
     pub(crate) fn new(options: &GeoParquetOptions, info: InfoFields) -> Result<Self> {
         use PhysicalType::{BYTE_ARRAY, FLOAT, INT32, INT64};
         let info = if options.has_metadata {
@@ -252,7 +252,7 @@ impl FeatureTable {
     }
 }
 
-/// The compression of pages, in the terms of the library.
+/// Converts the compression of pages to the type of the Parquet library.
 pub(super) fn compression(compression: PageCompression) -> Result<Compression> {
     Ok(match compression {
         PageCompression::None => Compression::UNCOMPRESSED,
@@ -290,7 +290,7 @@ fn properties(options: &GeoParquetOptions) -> Result<WriterPropertiesBuilder> {
     Ok(properties)
 }
 
-/// The name of the partition with a number, in the order of [`GeometryType`].
+/// The name of the partition with the given number. Partitions are numbered in the order of [`GeometryType`].
 pub(crate) const fn partition_name(number: u64) -> &'static str {
     match number {
         0 => GeometryType::Point.partition(),

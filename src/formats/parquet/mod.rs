@@ -25,10 +25,10 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum GeoParquetVersion {
-    /// 1.1, which all readers know: geometries are WKB in a column of bytes, described by metadata.
+    /// 1.1, which all readers know. Geometries are WKB in a column of bytes, and metadata describes the column.
     #[default]
     V1,
-    /// 2.0: the column also has Parquet's type GEOMETRY.
+    /// 2.0, in which the column of the geometries also has Parquet's type GEOMETRY.
     V2,
 }
 
@@ -81,11 +81,12 @@ pub struct GeoParquetOptions {
     pub version: GeoParquetVersion,
     /// The compression of pages.
     pub compression: PageCompression,
-    /// Whether there are columns of metadata. A column that no object has a value for is left out in any case.
+    /// Whether there are columns for the metadata of objects. A metadata column without any value is always left out.
     pub has_metadata: bool,
-    /// The keys of tags that get a column of their own, beside the column of all tags.
+    /// The keys of tags that get a column of their own, in addition to the column of all tags.
     pub tag_columns: Vec<String>,
-    /// Whether points, lines and areas go to files of their own, in directories that are named after them.
+    /// Whether points, lines and areas are written to separate files, in directories that are named after the geometry
+    /// types.
     pub is_partitioned: bool,
 }
 
@@ -102,7 +103,8 @@ impl Default for GeoParquetOptions {
     }
 }
 
-/// The error for a failure of the Parquet library. Errors of the output are reported instead, if there are any.
+/// Returns the error for a failure of the Parquet library. If the output failed, the error of the output is reported
+/// instead.
 fn failed(error: impl fmt::Display) -> Error {
     Error::Internal(format!("cannot write Parquet: {error}"))
 }

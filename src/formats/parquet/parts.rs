@@ -1,4 +1,4 @@
-//! Recognizing the parts of tables that this program has written.
+//! Recognizing the files of partitioned tables that this program has written.
 
 use crate::system::{read_at, read_exact_at};
 use std::fs::File;
@@ -8,11 +8,12 @@ use std::path::Path;
 const MAGIC: &[u8] = b"PAR1";
 /// The prefix of `created_by` in a footer.
 const AUTHOR: &[u8] = b"pbfhogg version ";
-/// The length in bytes of the end of a file that contains `created_by`. Only the orders of columns follow it.
+/// The number of bytes at the end of a file that are searched for `created_by`. Only the column orders follow it in the
+/// footer.
 const TAIL: u64 = 1 << 16;
 
-/// Whether an open file is a part that this program has written, by its path in the directory and its footer. Returns
-/// `false` if the file cannot be read.
+/// Whether an open file is a part of a table that this program has written. Checks the footer, and `path`, which is
+/// relative to the directory of the table. Returns `false` if the file cannot be read.
 pub(crate) fn is_part(path: &Path, file: &File) -> bool {
     is_name(path) && is_own(file).unwrap_or(false)
 }
@@ -20,7 +21,7 @@ pub(crate) fn is_part(path: &Path, file: &File) -> bool {
 /// The partition keys of the directories that this program writes. `geometry` was the key of earlier versions.
 const KEYS: [&str; 3] = ["geometry_type=", "type=", "geometry="];
 
-/// Whether a path is that of a part, such as `geometry_type=point/part-0000.parquet`.
+/// Whether a path is that of a part of a table, such as `geometry_type=point/part-0000.parquet`.
 fn is_name(path: &Path) -> bool {
     let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
     let [directory, name] = names.as_slice() else {
@@ -33,7 +34,7 @@ fn is_name(path: &Path) -> bool {
     KEYS.iter().any(|key| directory.starts_with(key)) && number.is_some_and(is_number)
 }
 
-/// Whether a file is a Parquet file of this program.
+/// Whether a file is a Parquet file that this program has written.
 fn is_own(file: &File) -> std::io::Result<bool> {
     let mut start = [0; MAGIC.len()];
     read_exact_at(file, &mut start, 0)?;

@@ -1,4 +1,4 @@
-//! Objects as tables: the data model of OSM, without geometries.
+//! Tables of objects in the data model of OSM, without geometries.
 
 use super::PageCompression;
 use super::columns::{EncodedGroup, GroupEncoder, Values};
@@ -25,7 +25,7 @@ pub(crate) struct ObjectTable {
 #[derive(Default)]
 pub(crate) struct ObjectRows {
     rows: Vec<ObjectRow>,
-    /// All texts of the rows.
+    /// All strings of the rows.
     texts: Vec<u8>,
     /// The keys and values of all tags, as ranges of `texts`.
     tags: Vec<(Range<u32>, Range<u32>)>,
@@ -33,7 +33,7 @@ pub(crate) struct ObjectRows {
     members: Vec<(ObjectKind, i64, Range<u32>)>,
 }
 
-/// An object. Its parts are ranges of the lists of [`ObjectRows`].
+/// An object. Its tags, refs and members are ranges of the lists in [`ObjectRows`].
 struct ObjectRow {
     id: i64,
     /// Latitude and longitude in degrees.
@@ -125,7 +125,7 @@ fn batch_len(rows: &[ObjectRow]) -> usize {
     rows.iter().take_while(is_before_end).count()
 }
 
-/// The parts of all rows.
+/// The strings, tags, refs and members of all rows.
 struct Lists {
     texts: Bytes,
     tags: Vec<(Range<u32>, Range<u32>)>,
@@ -203,14 +203,15 @@ impl ObjectRows {
         self.rows.len()
     }
 
-    /// Whether the rows and an object take at most `most` bytes of memory. True if there are no rows.
+    /// Whether the rows and one more object use at most about `most` bytes of memory. True if there are no rows.
     pub(crate) fn has_room(&self, element: &Element<'_>, most: usize) -> bool {
         let parts = element.most_parts();
         let memory = parts.tags * 16 + parts.refs * 8 + parts.members * 24;
         self.rows.is_empty() || self.memory() + memory <= most
     }
 
-    /// Reserves the exact memory for a large object, where growth by doubling would waste up to half.
+    /// Reserves exactly the memory for a large object, because lists that grow by doubling would waste up to half of
+    /// their memory.
     fn reserve(&mut self, element: &Element<'_>) {
         const LONG: usize = 100_000;
         let parts = element.most_parts();
@@ -305,6 +306,6 @@ fn properties(pages: PageCompression) -> Result<WriterPropertiesBuilder> {
     ] {
         properties = properties.set_column_dictionary_enabled(path(names), false);
     }
-    // Ids are in order: their differences take few bits.
+    // Ids are in order, so their differences need few bits.
     Ok(properties.set_column_encoding(path(&["id"]), Encoding::DELTA_BINARY_PACKED))
 }

@@ -23,7 +23,7 @@ impl GeometryType {
     /// All types, in the order of their files.
     pub(crate) const ALL: [Self; 3] = [Self::Point, Self::LineString, Self::MultiPolygon];
 
-    /// The name in GeoParquet.
+    /// The name of the type in GeoParquet.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Point => "Point",
@@ -32,7 +32,7 @@ impl GeometryType {
         }
     }
 
-    /// The name of the directory of a partition.
+    /// The name of the partition for the type, which is part of a directory name.
     pub(crate) const fn partition(self) -> &'static str {
         match self {
             Self::Point => "point",
@@ -50,7 +50,7 @@ impl GeometryType {
     }
 }
 
-/// The box around a geometry; `None` without points.
+/// Returns the box around a geometry; `None` if it has no points.
 pub(super) fn extent_of(geometry: &Geometry<'_>) -> Option<Extent> {
     match geometry {
         Geometry::Point(point) => Extent::of([point]),
@@ -62,8 +62,8 @@ pub(super) fn extent_of(geometry: &Geometry<'_>) -> Option<Extent> {
     }
 }
 
-/// The sort key of a feature: the position on the Hilbert curve, with the type of the geometry above it if each type
-/// has its own files.
+/// Returns the sort key of a feature, which is its position on the Hilbert curve. If each geometry type has its own
+/// files, the type is in the bits above the position.
 pub(crate) fn sort_key(geometry: &Geometry<'_>, is_partitioned: bool) -> u64 {
     let position = extent_of(geometry).map_or(0, |extent| extent.curve_position(CURVE_BITS));
     let partition = if is_partitioned {
@@ -107,7 +107,7 @@ pub(crate) struct FeatureRow<'a> {
     pub id: i64,
     pub info: RowInfo<'a>,
     pub geometry_type: GeometryType,
-    /// The geometry, and the tags behind it.
+    /// The geometry, followed by the tags.
     rest: &'a [u8],
 }
 
@@ -159,12 +159,12 @@ impl<'a> FeatureRow<'a> {
     }
 }
 
-/// The tags of a row: alternating keys and values.
+/// An iterator over the tags of a row, which are stored as alternating keys and values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoredTags<'a>(&'a [u8]);
 
 impl StoredTags<'_> {
-    /// The number of bytes of the tags.
+    /// The size in bytes of the tags that are left.
     pub(super) const fn len(&self) -> usize {
         self.0.len()
     }

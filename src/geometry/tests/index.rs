@@ -2,7 +2,7 @@ use super::*;
 use crate::geometry::area_index::{AreaIndex, Locator};
 use crate::osm::Bbox;
 
-/// The regions that the index returns for a point.
+/// Returns the regions that the index finds for a point.
 fn regions_at(index: &AreaIndex, locator: &mut Locator<'_>, p: Point) -> Vec<u32> {
     let mut partial = vec![77];
     let set = locator.at(p.lat_e7, p.lon_e7, &mut partial);
@@ -32,13 +32,13 @@ fn assert_same(
     }
 }
 
-/// All points of a grid, and of a margin of two units around it.
+/// Returns all points of a grid and of a margin of two units around it.
 fn grid(limit: i32) -> impl Iterator<Item = Point> {
     (-2..limit + 2).flat_map(move |y| (-2..limit + 2).map(move |x| point((x, y))))
 }
 
-/// The vertices of shapes and the middles of edges, each with its eight neighbors; 200 random
-/// points; and all pairs of the coordinates `i32::MIN`, 0 and `i32::MAX`.
+/// Returns the vertices of shapes and the middles of their edges, each with its eight neighbors; 200 random points; and
+/// all pairs of the coordinates `i32::MIN`, 0 and `i32::MAX`.
 fn near(random: &mut Random, shapes: &[Shape]) -> Vec<Point> {
     let rings = shapes.iter().flat_map(Shape::rings);
     let mut points = Vec::new();

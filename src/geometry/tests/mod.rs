@@ -45,7 +45,7 @@ fn rectangle(west: i32, south: i32, east: i32, north: i32) -> [(i32, i32); 4] {
     [(west, south), (east, south), (east, north), (west, north)]
 }
 
-/// A ring with its corners around a center, in the order of their angles.
+/// Returns a ring whose corners lie around a center, in the order of their angles.
 fn star(
     random: &mut Random,
     (x, y): (i32, i32),
@@ -77,13 +77,13 @@ fn scribble(random: &mut Random, grid: i32, scale: i32) -> Shape {
     shape(polygons.collect())
 }
 
-/// The edges of a ring, each as its two ends.
+/// Returns the edges of a ring, each as its two ends.
 fn sides(ring: &Ring) -> impl Iterator<Item = (Point, Point)> {
     let next = ring.points.iter().cycle().skip(1);
     ring.points.iter().copied().zip(next.copied())
 }
 
-/// The side of the line from `a` to `b` on which `c` lies: positive is left, negative is right.
+/// Returns the side of the line from `a` to `b` on which `c` lies: positive is left, negative is right.
 fn turn(a: Point, b: Point, c: Point) -> i128 {
     let x = |p: Point| i128::from(p.lon_e7);
     let y = |p: Point| i128::from(p.lat_e7);
@@ -99,7 +99,7 @@ fn is_on(ring: &Ring, p: Point) -> bool {
     })
 }
 
-/// The number of times that a ring runs counter-clockwise around a point that is not on the ring.
+/// Returns the number of times that a ring runs counter-clockwise around a point that is not on the ring.
 fn winding(ring: &Ring, p: Point) -> i32 {
     sides(ring).fold(0, |winding, (a, b)| {
         if a.lat_e7 <= p.lat_e7 && b.lat_e7 > p.lat_e7 && turn(a, b, p) > 0 {
@@ -117,8 +117,7 @@ fn is_clockwise(ring: &Ring) -> bool {
     sides(ring).map(|(a, b)| turn(origin, a, b)).sum::<i128>() < 0
 }
 
-/// The winding number of a polygon, with its outer ring taken counter-clockwise and its holes
-/// clockwise.
+/// Returns the winding number of a polygon. The outer ring counts as counter-clockwise, and holes as clockwise.
 fn polygon_winding(polygon: &Polygon, p: Point) -> i32 {
     let ring_winding = |ring: &Ring| {
         let winding = winding(ring, p);
@@ -132,7 +131,7 @@ fn polygon_winding(polygon: &Polygon, p: Point) -> i32 {
     ring_winding(&polygon.outer) - holes
 }
 
-/// Whether a shape, valid or not, contains a point, by its winding numbers.
+/// Whether a shape contains a point, by its winding numbers. The shape need not be valid.
 fn holds_by_winding(shape: &Shape, p: Point) -> bool {
     let windings = shape
         .polygons

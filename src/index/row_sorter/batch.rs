@@ -20,8 +20,8 @@ struct Row {
 }
 
 impl RowBatch {
-    /// A batch with room for rows that take `memory` bytes, so that it does not grow by doubling. The operating system
-    /// allocates memory only for the room that is used.
+    /// Creates a batch with room for rows of `memory` bytes in total, so that it does not grow by doubling. The
+    /// operating system allocates memory only for the room that is used.
     pub(super) fn with_room(memory: usize) -> Self {
         Self {
             bytes: Vec::with_capacity(memory),
@@ -29,7 +29,7 @@ impl RowBatch {
         }
     }
 
-    /// Adds a row, whose bytes `put` appends to a buffer.
+    /// Adds a row. `put` appends the bytes of the row to a buffer.
     pub(crate) fn push(&mut self, key: u64, put: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len();
         put(&mut self.bytes);
@@ -40,17 +40,17 @@ impl RowBatch {
         });
     }
 
-    /// The memory of the batch in bytes. A batch must be taken before it reaches 4 GiB.
+    /// Returns the memory usage of the batch in bytes. A batch must be passed on before it reaches 4 GiB.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() + self.rows.len() * size_of::<Row>()
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(crate) fn count(&self) -> usize {
         self.rows.len()
     }
 
-    /// The rows as parts of a shared buffer.
+    /// Converts the batch into rows that share one buffer.
     pub(crate) fn shared(self) -> SharedRows {
         SharedRows {
             bytes: Bytes::from(self.bytes),
@@ -63,7 +63,7 @@ impl RowBatch {
         &self.bytes[start..start + row.len as usize]
     }
 
-    /// The order of two rows: by key, and with the same key by their bytes.
+    /// Compares two rows by key, and rows with the same key by their bytes.
     fn order(&self, one: &Row, other: &Row) -> Ordering {
         let by_key = one.key.cmp(&other.key);
         by_key.then_with(|| self.row(one).cmp(self.row(other)))
@@ -76,7 +76,7 @@ impl RowBatch {
         self.rows = rows;
     }
 
-    /// Sorts the rows and keeps the first ones: as many as fit into `memory` bytes, but at least one. Removes the
+    /// Sorts the rows and keeps as many of the first rows as fit into `memory` bytes, but at least one. Removes the
     /// others.
     pub(super) fn keep_first(&mut self, memory: usize) {
         self.sort();
@@ -96,22 +96,23 @@ impl RowBatch {
         *self = kept;
     }
 
-    /// The last row and its key.
+    /// Returns the last row and its key.
     pub(super) fn last(&self) -> Option<(u64, &[u8])> {
         let last = self.rows.last()?;
         Some((last.key, self.row(last)))
     }
 
-    /// The number of rows that equal a row.
+    /// Returns the number of rows with the given key and bytes.
     pub(super) fn count_of(&self, key: u64, row: &[u8]) -> usize {
         let equal = |other: &&Row| other.key == key && self.row(other) == row;
         self.rows.iter().filter(equal).count()
     }
 }
 
-/// The rows of batches and their keys, by key. Rows with the same key are in no particular order.
+/// Returns the rows of batches with their keys, in the order of the keys. Rows with the same key are in no particular
+/// order.
 pub(super) fn by_key(batches: &[RowBatch]) -> impl Iterator<Item = (u64, &[u8])> {
-    // The key of each row, its batch, and its number there.
+    // The key of each row, the index of its batch, and its number in the batch.
     let mut rows: Vec<(u64, u32, u32)> =
         Vec::with_capacity(batches.iter().map(RowBatch::count).sum());
     for (index, batch) in (0..).zip(batches) {
@@ -133,17 +134,17 @@ pub(crate) struct SharedRows {
 }
 
 impl SharedRows {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(crate) fn count(&self) -> usize {
         self.rows.len()
     }
 
-    /// The keys and the lengths in bytes of all rows.
+    /// Returns the key and the length in bytes of each row.
     pub(crate) fn keys_and_lens(&self) -> impl ExactSizeIterator<Item = (u64, usize)> {
         self.rows.iter().map(|row| (row.key, row.len as usize))
     }
 
-    /// The rows with numbers in a range.
+    /// Returns the rows whose numbers are in a range.
     pub(crate) fn rows(&self, numbers: Range<usize>) -> impl ExactSizeIterator<Item = &[u8]> {
         self.rows[numbers].iter().map(|row| {
             let start = row.start as usize;

@@ -4,23 +4,23 @@ use crate::runtime::WorkItem;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The number of bits of a counted key that are counted together in a page.
+/// The number of low bits of a counted key that are its index in a page of counts.
 const PAGE_BITS: u32 = 12;
 
 /// The meaning of the bits of a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyBits {
-    /// The number of low bits that counts leave out. A range ends only where the other bits change.
+    /// The number of low bits that are ignored when keys are counted. A range ends only where higher bits change.
     pub uncounted: u32,
-    /// The number of bits below the bits of the group. A range has keys of one group only.
+    /// The number of bits below the group, which is in the highest bits. All keys of a range are in one group.
     pub below_group: u32,
 }
 
-/// A range of keys that occur in rows.
+/// A range of keys, and the number of rows with these keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyRange {
     pub keys: Range<u64>,
-    /// The number of rows with these keys.
+    /// The number of rows with keys in the range.
     pub rows: u64,
 }
 
@@ -55,7 +55,7 @@ impl KeyCounts {
         }
     }
 
-    /// Counts keys, which are in order.
+    /// Counts keys, which are in ascending order.
     pub(super) fn add(&mut self, keys: impl Iterator<Item = u64>) {
         let uncounted = self.bits.uncounted;
         let mut counted = keys.map(|key| key >> uncounted).peekable();
@@ -73,7 +73,7 @@ impl KeyCounts {
         }
     }
 
-    /// Cuts the keys into ranges of about `rows` rows, at least one range for each group that occurs.
+    /// Cuts the keys into ranges of about `rows` rows, with at least one range for each group that occurs.
     pub(super) fn ranges(&self, rows: u64) -> Vec<KeyRange> {
         let KeyBits {
             uncounted,

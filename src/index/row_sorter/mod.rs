@@ -1,11 +1,10 @@
 //! Sorts rows of bytes by a key, in bounded memory.
 //!
 //! Threads add batches of rows. The thread whose batch completes a run sorts the rows of the run, cuts them into blocks
-//! and compresses the blocks. Runs beyond the limit of memory go to temporary files, one file per run. Many short runs
-//! are merged into a long one, so that most rows of a block belong to the range for which the block is read. Rows are
-//! then read in order, one range of keys at a time, from the blocks of all runs that overlap the range. Ranges depend
-//! on the keys alone: neither the number of runs nor the number of threads changes the order of rows or the ends of
-//! ranges.
+//! and compresses the blocks. Runs beyond the memory limit go to temporary files, one file per run. Many short runs are
+//! merged into a long one, so that most rows of a block belong to the range for which the block is read. Rows are then
+//! read in order, one range of keys at a time, from the blocks of all runs that overlap the range. Ranges depend on the
+//! keys alone. Neither the number of runs nor the number of threads changes the order of rows or the ends of ranges.
 
 mod batch;
 mod counts;
@@ -24,7 +23,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-/// The number of runs in files that are merged into a run of the next level. It limits the number of open files per
+/// The number of runs in files that are merged into a run of the next level. This limits the number of open files per
 /// level.
 const MERGED: usize = 64;
 
@@ -47,18 +46,18 @@ pub(crate) struct RowSorter {
 
 #[derive(Debug)]
 struct State {
-    /// Rows that are in no run yet, and the number of their bytes.
+    /// Rows that are in no run yet. Their size in bytes is `pending_len`.
     pending: Vec<RowBatch>,
     pending_len: usize,
     rows: SortedRows,
-    /// The number of threads that sort or merge.
+    /// The number of threads that are sorting or merging.
     busy: usize,
     /// The first error of a thread.
     failed: Option<Error>,
 }
 
 impl RowSorter {
-    /// A sorter without rows. Runs beyond the limit go to unnamed files in `directory`.
+    /// Creates a sorter without rows. Runs beyond the memory limit go to unnamed files in `directory`.
     pub(crate) fn new(limits: RowLimits, bits: KeyBits, directory: &Path) -> Self {
         Self {
             limits,
@@ -83,7 +82,7 @@ impl RowSorter {
         lock(&self.state)
     }
 
-    /// Adds rows. If they complete a run, sorts it, which takes a while. [`check`](Self::check) and
+    /// Adds rows. If they complete a run, the call also sorts the run, which is slow. [`check`](Self::check) and
     /// [`finish`](Self::finish) report errors.
     pub(crate) fn add(&self, batch: RowBatch) {
         let batches = {
@@ -154,7 +153,7 @@ impl RowSorter {
         }
     }
 
-    /// Sorts the rows that are left, and returns all rows.
+    /// Sorts the remaining rows, and returns all rows.
     pub(crate) fn finish(self) -> Result<SortedRows> {
         let pending = std::mem::take(&mut self.lock().pending);
         self.add_run(pending)?;
@@ -180,17 +179,17 @@ pub(crate) struct SortedRows {
 }
 
 impl SortedRows {
-    /// The number of bytes in temporary files.
+    /// Returns the number of bytes in temporary files.
     pub(crate) fn scratch_len(&self) -> u64 {
         self.levels.iter().flatten().map(Run::len).sum()
     }
 
-    /// Cuts the keys into ranges of about `rows` rows, at least one range for each group that occurs.
+    /// Cuts the keys into ranges of about `rows` rows, with at least one range for each group that occurs.
     pub(crate) fn ranges(&self, rows: u64) -> Vec<KeyRange> {
         self.counts.ranges(rows)
     }
 
-    /// The rows with keys in a range, in order. Rows with the same key are ordered by their bytes.
+    /// Returns the rows with keys in a range, in order. Rows with the same key are ordered by their bytes.
     pub(crate) fn read(&self, keys: &Range<u64>) -> Result<SharedRows> {
         let (mut batch, mut buffer) = (RowBatch::default(), BlockBuffer::default());
         self.for_each_until(keys, &mut buffer, |key, row| {
@@ -201,13 +200,14 @@ impl SortedRows {
         Ok(batch.shared())
     }
 
-    /// The rows of a range in parts. Memory depends only on the length of a part, even if many rows have the same key.
+    /// Returns the rows of a range in parts. Memory usage depends only on the size of a part, even if many rows have
+    /// the same key.
     pub(crate) fn portions(&self, range: KeyRange) -> RowPortions<'_> {
         RowPortions::new(self, range)
     }
 
-    /// Passes the rows with keys in a range to `take`, one run after another. The rows of a run come in the order of
-    /// keys, until `take` breaks; the next run follows then.
+    /// Calls `take` with each row whose key is in a range, run by run, and within a run in the order of keys. When
+    /// `take` returns [`ControlFlow::Break`], the rest of the run is skipped, and the next run follows.
     fn for_each_until(
         &self,
         keys: &Range<u64>,

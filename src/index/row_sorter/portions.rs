@@ -4,13 +4,13 @@ use super::{BlockBuffer, KeyRange, RowBatch, SharedRows, SortedRows};
 use crate::error::Result;
 use std::ops::ControlFlow;
 
-/// The rows of a range that are not taken yet. Each part is found by one pass over the rest of the range. In each run,
-/// the pass ends after the keys of the part.
+/// The rows of a range that were not returned yet. Each part is found by one pass over the rest of the range. In each
+/// run, the pass ends after the keys of the part.
 pub(crate) struct RowPortions<'s> {
     sorted: &'s SortedRows,
     range: KeyRange,
     taken: u64,
-    /// The key and the bytes of the last row that was taken, and the number of taken rows that equal it.
+    /// The key and the bytes of the last row that was returned, and the number of returned rows that equal it.
     last: Option<(u64, Vec<u8>, usize)>,
 }
 
@@ -24,15 +24,16 @@ impl<'s> RowPortions<'s> {
         }
     }
 
-    /// The number of rows that are left.
+    /// Returns the number of rows that are left.
     pub(crate) const fn left(&self) -> u64 {
         self.range.rows - self.taken
     }
 
-    /// The next rows: as many as fit into `memory` bytes, but at least one. Up to twice as many are held meanwhile.
+    /// Returns the next rows: as many as fit into `memory` bytes, but at least one. During the call, up to twice as
+    /// many are in memory.
     pub(crate) fn next(&mut self, memory: usize) -> Result<SharedRows> {
         let (mut held, mut buffer) = (RowBatch::with_room(2 * memory), BlockBuffer::default());
-        // The rows from this one on belong to later parts.
+        // Rows that are read from now on, and equal or follow this row, belong to later parts.
         let mut end: Option<(u64, Vec<u8>)> = None;
         let last = self.last.as_ref();
         let last = last.map(|(key, row, count)| ((*key, row.as_slice()), *count));
@@ -102,7 +103,7 @@ mod tests {
             memory: 2000,
         };
         let sorter = RowSorter::new(limits, bits, directory.path());
-        // Few keys, and rows of which many are equal.
+        // Few keys, and many equal rows.
         let row = |number: u64| (number * 7919 % 3, vec![b'a' + (number * 31 % 5) as u8; 9]);
         let mut expected: Vec<(u64, Vec<u8>)> = (0..700).map(row).collect();
         for rows in expected.chunks(7) {
@@ -116,7 +117,7 @@ mod tests {
         let sorted = sorter.finish().unwrap();
         let ranges = sorted.ranges(1000);
         assert_eq!(ranges.len(), 1);
-        // The memory of a row.
+        // The memory usage of a row in bytes.
         const ROW: usize = 9 + 16;
         let counts = [1, 2, 3, 46, 47, 349, 350, 699, 700, 1000];
         let limits = counts.map(|rows| rows * ROW);

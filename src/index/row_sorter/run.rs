@@ -11,10 +11,10 @@ use std::path::Path;
 
 /// The minimum number of bytes of rows in a block, except in the last block of a run.
 const BLOCK_LEN: usize = 32 << 10;
-/// The number of compressed bytes that are written to a file at a time.
+/// The number of compressed bytes that are written to a file at once.
 const WRITE_LEN: usize = 1 << 20;
 
-/// Rows in order.
+/// Rows in the order of their keys, compressed in blocks.
 #[derive(Debug)]
 pub(super) struct Run {
     blocks: Vec<Block>,
@@ -24,7 +24,7 @@ pub(super) struct Run {
 /// A block of a run.
 #[derive(Debug)]
 struct Block {
-    /// The keys from the first to the last row.
+    /// The range of keys, from the key of the first row to that of the last row.
     keys: Range<u64>,
     start: u64,
     len: u32,
@@ -37,7 +37,7 @@ enum RunBytes {
 }
 
 impl Run {
-    /// The number of compressed bytes in memory.
+    /// Returns the number of compressed bytes in memory.
     pub(super) const fn memory(&self) -> usize {
         match &self.bytes {
             RunBytes::InMemory(bytes) => bytes.len(),
@@ -45,7 +45,7 @@ impl Run {
         }
     }
 
-    /// The number of compressed bytes.
+    /// Returns the number of compressed bytes.
     pub(super) fn len(&self) -> u64 {
         self.blocks
             .last()
@@ -62,7 +62,7 @@ impl Run {
         Ok(())
     }
 
-    /// Passes the rows with keys in a range to `take`, until it breaks.
+    /// Calls `take` with each row whose key is in a range, until it returns [`ControlFlow::Break`].
     pub(super) fn for_each(
         &self,
         keys: &Range<u64>,
@@ -122,7 +122,7 @@ impl BlockBuffer {
         Ok(())
     }
 
-    /// The next row of the block and its key.
+    /// Returns the next row of the block and its key.
     fn next(&mut self) -> Result<Option<(u64, &[u8])>> {
         if self.at == self.rows.len() {
             return Ok(None);
@@ -134,7 +134,8 @@ impl BlockBuffer {
     }
 }
 
-/// The key of the next row, relative to the key of the first row, and the range of the bytes of the next row.
+/// Returns the key of the next row, relative to the key of the first row of the block, and the range of the row's
+/// bytes.
 fn next_row(rows: &[u8], at: &mut usize) -> Result<(u64, Range<usize>), FormatError> {
     let key = read_varint(rows, at)?;
     let len = read_varint(rows, at)? as usize;
@@ -147,20 +148,20 @@ fn next_row(rows: &[u8], at: &mut usize) -> Result<(u64, Range<usize>), FormatEr
     }
 }
 
-/// A run that is being made.
+/// A run that is being built.
 #[derive(Default)]
 pub(super) struct RunBuilder {
     blocks: Vec<Block>,
-    /// The rows of the current block, and their keys from the first to the last.
+    /// The encoded rows of the current block. Their keys are in the range `keys`.
     block: Vec<u8>,
     keys: Range<u64>,
-    /// Compressed blocks that are not in the file.
+    /// Compressed blocks that are not written to the file yet. `in_file` is the number of bytes that are written.
     bytes: Vec<u8>,
     in_file: u64,
 }
 
 impl RunBuilder {
-    /// Adds a row. Keys must ascend.
+    /// Adds a row. Rows must be added in ascending order of keys.
     pub(super) fn push(&mut self, key: u64, row: &[u8]) {
         if self.block.is_empty() {
             self.keys.start = key;
@@ -195,7 +196,7 @@ impl RunBuilder {
         Ok(())
     }
 
-    /// The run in memory.
+    /// Returns the run, which is in memory.
     pub(super) fn finish(mut self) -> Run {
         self.end_block();
         self.bytes.shrink_to_fit();
@@ -236,7 +237,7 @@ struct RunCursor<'r> {
     run: &'r Run,
     next_block: usize,
     buffer: BlockBuffer,
-    /// The place of the current row in the buffer.
+    /// The range of the current row in the buffer.
     row: Range<usize>,
 }
 
@@ -250,7 +251,7 @@ impl<'r> RunCursor<'r> {
         }
     }
 
-    /// Goes to the next row, and returns its key.
+    /// Moves to the next row, and returns its key.
     fn advance(&mut self, directory: &Path) -> Result<Option<u64>> {
         loop {
             if let Some((key, row)) = self.buffer.next()? {
@@ -266,7 +267,7 @@ impl<'r> RunCursor<'r> {
         }
     }
 
-    /// The current row.
+    /// Returns the current row.
     fn row(&self) -> &[u8] {
         &self.buffer.rows[self.row.clone()]
     }

@@ -1,6 +1,6 @@
 //! Buffers that are aligned as `O_DIRECT` requires.
 
-/// The alignment of direct transfers in bytes: offsets, lengths and memory addresses are multiples of this number.
+/// The alignment of direct transfers in bytes. Offsets, lengths and memory addresses are multiples of this number.
 /// Disks require 512 or 4096.
 pub(crate) const ALIGNMENT: usize = 4096;
 
@@ -13,7 +13,7 @@ pub(crate) struct AlignedBuffer {
 }
 
 impl AlignedBuffer {
-    /// The first `len` bytes of the buffer, which grows if necessary. The content of the bytes is unspecified.
+    /// Returns the first `len` bytes of the buffer, which grows if necessary. The content of the bytes is unspecified.
     pub(crate) fn slice(&mut self, len: usize) -> &mut [u8] {
         if self.memory.len() < self.start + len {
             self.memory = vec![0; len + ALIGNMENT];

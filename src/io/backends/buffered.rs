@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::io::input::Input;
 use crate::system::Transfer;
 
-/// Writes in the calling thread. The only backend that can write streams.
+/// Writes in the calling thread. This is the only backend that can write streams.
 pub(crate) struct Buffered {
     destination: Destination,
     buffer: Vec<u8>,
@@ -17,7 +17,7 @@ pub(crate) struct Buffered {
 }
 
 impl Buffered {
-    /// A backend with a buffer of `buffer_len` bytes. Longer writes bypass the buffer.
+    /// Creates a backend with a buffer of `buffer_len` bytes. Longer writes bypass the buffer.
     pub(crate) fn new(destination: Destination, buffer_len: usize) -> Self {
         Self {
             destination,

@@ -7,15 +7,15 @@ use crate::io::input::Input;
 use crate::system::Transfer;
 use std::sync::Arc;
 
-/// Maximum length of a chunk in bytes. No chunk crosses a multiple of this length in the output, so that chunks are
+/// The maximum size of a chunk in bytes. No chunk crosses a multiple of this size in the output, so that chunks are
 /// aligned to the blocks of the disk.
 pub(super) const CHUNK_LEN: usize = 1 << 20;
-/// Maximum length of one kernel copy in bytes.
+/// The maximum size of one kernel copy in bytes.
 const COPY_LEN: u64 = 16 << 20;
-/// Minimum length in bytes of a range that is copied within the kernel. A shorter range is read into a chunk.
+/// The minimum size in bytes of a range that is copied within the kernel. A shorter range is read into a chunk.
 const MIN_KERNEL_COPY: u64 = 256 << 10;
 
-/// A part of a chunk: bytes in memory, or a range of an input, with its offset and its length in bytes.
+/// A part of a chunk: either bytes in memory, or a range of an input, given by its offset and its length in bytes.
 pub(crate) enum Segment {
     Bytes(Vec<u8>),
     Range(Input, u64, usize),
@@ -62,7 +62,7 @@ impl Chunk {
 /// A unit of work of an executor.
 pub(crate) enum Job {
     Write(Chunk),
-    /// A range of an input to copy as [`Destination::copy`] does.
+    /// A range of an input, to be copied by [`Destination::copy`].
     Copy(Input, Transfer),
 }
 
@@ -83,9 +83,9 @@ pub(crate) struct Chunked<E> {
     executor: E,
     /// The chunk that is being filled. Its offset is set when it is submitted.
     current: Chunk,
-    /// Length of [`current`](Self::current) in bytes.
+    /// The size of [`current`](Self::current) in bytes.
     current_len: usize,
-    /// Offset of the next byte in the output.
+    /// The offset of the next byte in the output.
     position: u64,
 }
 
@@ -100,7 +100,7 @@ impl<E: Executor> Chunked<E> {
         }
     }
 
-    /// The number of bytes up to the next chunk boundary.
+    /// Returns the number of bytes up to the next chunk boundary.
     fn room(&self) -> usize {
         CHUNK_LEN - (self.position % CHUNK_LEN as u64) as usize
     }
@@ -140,7 +140,7 @@ impl<E: Executor> Chunked<E> {
         Ok(())
     }
 
-    /// Appends a range of an input to the chunks. The executor reads the range.
+    /// Appends a range of an input to the chunks as segments, which the executor reads.
     fn read_into_chunks(&mut self, input: &Input, mut left: Transfer) -> Result<()> {
         while left.len > 0 {
             let len = usize::try_from(left.len)
@@ -167,7 +167,7 @@ impl<E: Executor> Backend for Chunked<E> {
             match self.current.segments.last_mut() {
                 Some(Segment::Bytes(gathered)) => gathered.extend_from_slice(part),
                 _ => {
-                    // Most chunks have a single segment: allocate its buffer with the size of the chunk.
+                    // Most chunks have a single segment, so allocate its buffer with the size of the chunk.
                     let len = if self.current.segments.is_empty() {
                         self.room()
                     } else {

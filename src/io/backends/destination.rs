@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum length of one kernel copy in bytes. Copies must be short, because writeback starts after each of them.
+/// The maximum size of one kernel copy in bytes. Copies must be short, because writeback starts after each of them.
 const COPY_LEN: u64 = 16 << 20;
-/// The number of written bytes after which writeback of these bytes is started.
+/// The number of bytes that are written before their writeback is started.
 pub(super) const WRITEBACK_LEN: u64 = 16 << 20;
-/// Buffer size in bytes of a copy that reads and writes.
+/// The buffer size in bytes of a copy by reads and writes.
 const CHUNK_LEN: usize = 1 << 20;
-/// Minimum length in bytes of a range that shares blocks with the input. For a shorter range, sharing is not worth a
+/// The minimum size in bytes of a range that shares blocks with the input. For a shorter range, sharing is not worth a
 /// system call.
 const MIN_CLONE_LEN: u64 = 64 << 10;
-/// Distance in bytes between the range being written and the pages of a large output that are dropped from the page
+/// The distance in bytes between the range being written and the pages of a large output that are dropped from the page
 /// cache.
 const DROP_BEHIND: u64 = 64 << 20;
 
@@ -30,12 +30,12 @@ pub(crate) struct Destination {
     file: File,
     /// Whether the output is a regular file rather than a pipe or a device.
     is_file: bool,
-    /// Whether sharing blocks is tried. Cleared when it fails, except with `EXDEV`.
+    /// Whether to try to share blocks. Set to false when sharing fails with an error other than `EXDEV`.
     clones: AtomicBool,
-    /// Whether kernel copies are tried. Cleared when one fails, except with `EXDEV` or because the disk is full or a
+    /// Whether to try kernel copies. Set to false when one fails, unless the error is `EXDEV`, or the disk is full or a
     /// limit is reached.
     kernel_copies: AtomicBool,
-    /// Alignment in bytes that sharing blocks requires of offsets and lengths.
+    /// The alignment in bytes that offsets and lengths must have for sharing blocks.
     block_len: u64,
     /// Whether written pages are dropped from the page cache, so that a large output does not evict other files.
     drop_behind: bool,
@@ -44,8 +44,8 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// A destination that writes to `file`. `path` is for messages; `expected_bytes` is the estimated length of the
-    /// output.
+    /// Creates a destination that writes to `file`. `path` is for messages; `expected_bytes` is the estimated size of
+    /// the output.
     pub(crate) fn new(
         path: PathBuf,
         file: File,
@@ -89,7 +89,7 @@ impl Destination {
         Error::io(&self.path, "cannot write", error)
     }
 
-    /// Writes bytes at `offset`. A stream ignores the offset: the caller must write the bytes of a stream in order.
+    /// Writes bytes at `offset`. A stream ignores the offset, so the caller must write the bytes of a stream in order.
     pub(super) fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
         let written = if self.is_file {
             system::write_at(&self.file, bytes, offset)
@@ -112,8 +112,8 @@ impl Destination {
         }
     }
 
-    /// Overwrites the start of the file with `start` and sets the length of the file to `len` bytes, which frees disk
-    /// space reserved beyond that length. Does nothing for a stream.
+    /// Overwrites the start of the file with `start` and sets the size of the file to `len` bytes, which frees disk
+    /// space reserved beyond that size. Does nothing for a stream.
     pub(super) fn end(&self, start: &[u8], len: u64) -> Result<()> {
         if !self.is_file {
             return Ok(());
@@ -123,8 +123,8 @@ impl Destination {
     }
 
     /// Starts writeback after a chunk was written, for backends that write chunks in any order. Only a chunk that ends
-    /// at a multiple of [`WRITEBACK_LEN`] starts writeback: that of the [`WRITEBACK_LEN`] bytes before its end. Chunks
-    /// in this range that are not written yet are left to the final `fsync`.
+    /// at a multiple of [`WRITEBACK_LEN`] starts writeback, for the [`WRITEBACK_LEN`] bytes before its end. Chunks in
+    /// this range that are not written yet are left to the final `fsync`.
     pub(super) fn start_writeback_of_chunk(&self, from: u64, len: u64) {
         let end = from + len;
         if end.is_multiple_of(WRITEBACK_LEN) {
@@ -132,8 +132,8 @@ impl Destination {
         }
     }
 
-    /// Copies a range of `input`: by sharing blocks if the file system supports it, otherwise by a kernel copy if that
-    /// works, otherwise by reading and writing.
+    /// Copies a range of `input`. Shares blocks if the file system supports it, otherwise uses a kernel copy if that
+    /// works, and otherwise reads and writes.
     pub(super) fn copy(&self, input: &Input, transfer: Transfer) -> Result<()> {
         let (head, tail) = self.clone_middle(input, transfer);
         for part in [head, tail] {
@@ -144,8 +144,8 @@ impl Destination {
     }
 
     /// Lets the block-aligned middle of a range share blocks with the input, if the range has the same alignment in
-    /// both files. Returns the remaining ranges before and after the middle; if nothing is shared, the whole range
-    /// and an empty one.
+    /// both files. Returns the remaining ranges before and after the middle. If nothing is shared, they are the whole
+    /// range and an empty one.
     pub(super) fn clone_middle(&self, input: &Input, whole: Transfer) -> (Transfer, Transfer) {
         let nothing = (whole, whole.skip(whole.len));
         let block = self.block_len;
@@ -166,7 +166,7 @@ impl Destination {
                 (head, tail)
             }
             Err(error) => {
-                // `EXDEV` concerns this input only: another input may be on the output's file system.
+                // `EXDEV` concerns only this input. Another input may be on the output's file system.
                 if error.kind() != ErrorKind::CrossesDevices {
                     self.clones.store(false, Ordering::Relaxed);
                 }

@@ -32,7 +32,7 @@ pub(crate) trait Backend: Send {
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
     /// Appends `len` bytes of an input file from `offset` on, if possible without reading them into the process.
     fn copy(&mut self, input: &Input, offset: u64, len: u64) -> Result<()>;
-    /// Writes all buffered bytes, overwrites the start of the output with `start` and sets the length of the output
-    /// to `len` bytes. A stream keeps its start and its length.
+    /// Writes all buffered bytes, overwrites the start of the output with `start` and sets the size of the output to
+    /// `len` bytes. A stream keeps its start and its size.
     fn finish(&mut self, start: &[u8], len: u64) -> Result<()>;
 }

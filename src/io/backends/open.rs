@@ -9,20 +9,20 @@ use crate::system;
 use std::fs::File;
 use std::sync::Arc;
 
-/// Buffer size of [`Buffered`] in bytes.
+/// The buffer size of [`Buffered`] in bytes.
 const BUFFER_LEN: u64 = 1 << 20;
-/// Minimum length in bytes of an output that [`IoMode::Auto`] writes with several threads.
+/// The minimum size in bytes of an output that [`IoMode::Auto`] writes with several threads.
 const MIN_PARALLEL_LEN: u64 = 256 << 20;
 
-/// Fails if the bytes to copy exceed the free space of the output's file system. Warns if the estimated length of the
-/// output exceeds it. Checks nothing if the file system can share blocks or does not report its free space.
+/// Fails if the bytes to copy exceed the free space of the output's file system. Warns if the estimated size of the
+/// output exceeds the free space. Checks nothing if the file system can share blocks or does not report its free space.
 pub(crate) fn check_space(
     output: &Output,
     file: &File,
     size_hint: &SizeHint,
     ctx: &Context,
 ) -> Result<()> {
-    // A copy that shares blocks takes no space.
+    // A copy that shares blocks needs no space.
     if system::shares_blocks(file) {
         return Ok(());
     }
@@ -49,9 +49,9 @@ pub(crate) fn check_space(
     Ok(())
 }
 
-/// Opens the backend of an output: the backend for the I/O mode in `ctx` if the system and the output support that
-/// mode, otherwise a simpler backend. Reserves disk space for the bytes to copy, unless the file system can share
-/// blocks, and fails if the disk is too full.
+/// Opens the backend of an output. Chooses the backend for the I/O mode in `ctx` if the system and the output support
+/// that mode, and otherwise a simpler backend. Reserves disk space for the bytes to copy, unless the file system can
+/// share blocks, and fails if the disk is too full.
 pub(crate) fn open_backend(
     output: &Output,
     file: File,
@@ -96,14 +96,14 @@ pub(crate) fn open_backend(
     Ok(Box::new(Chunked::new(destination, pool)))
 }
 
-/// Opens a backend that writes with io_uring. If the system refuses, returns the reason.
+/// Opens a backend that writes with io_uring. If the system refuses, the error is the reason.
 #[cfg(target_os = "linux")]
 fn open_ring(destination: &Arc<Destination>) -> Result<Box<dyn Backend>, String> {
     let ring = super::Ring::start(destination)?;
     Ok(Box::new(Chunked::new(destination.clone(), ring)))
 }
 
-/// Fails: only Linux has io_uring.
+/// Fails, because only Linux has io_uring.
 #[cfg(not(target_os = "linux"))]
 fn open_ring(_: &Arc<Destination>) -> Result<Box<dyn Backend>, String> {
     Err("io_uring is a part of Linux".into())

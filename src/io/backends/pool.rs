@@ -31,7 +31,7 @@ struct Shared {
     destination: Arc<Destination>,
     /// A second descriptor of the output, opened with `O_DIRECT`.
     direct: Option<File>,
-    /// Whether direct writes are used. Cleared when the file system refuses one.
+    /// Whether to use direct writes. Set to false when the file system refuses one.
     direct_works: AtomicBool,
     /// Whether the threads skip the remaining jobs, because a job has failed or the output is abandoned.
     failed: AtomicBool,
@@ -63,7 +63,7 @@ impl Pool {
                 .spawn(move || shared.work(&jobs));
             match thread {
                 Ok(thread) => pool.threads.push(thread),
-                // A pool works with one thread, too.
+                // A pool also works with one thread.
                 Err(_) if !pool.threads.is_empty() => break,
                 Err(error) => {
                     return Err(Error::io(
@@ -77,7 +77,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Fails with the error of a failed job, on the first call after the failure.
+    /// Returns the error of a failed job, on the first call after the failure.
     fn failure(&self) -> Result<()> {
         let mut failure = lock(&self.shared.failure);
         match failure.take() {
@@ -128,14 +128,14 @@ impl Executor for Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // If jobs are still queued, the output is being abandoned: the threads skip these jobs.
+        // If jobs are still queued, the output is being abandoned, and the threads skip these jobs.
         self.shared.failed.store(true, Ordering::Release);
         self.join();
     }
 }
 
 impl Shared {
-    /// Runs jobs until the queue is closed. After a failure, takes the remaining jobs without running them.
+    /// Runs jobs until the queue is closed. After a failure, receives the remaining jobs without running them.
     fn work(&self, jobs: &Receiver<Job>) {
         let mut buffer = AlignedBuffer::default();
         for job in jobs {

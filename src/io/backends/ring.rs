@@ -1,4 +1,4 @@
-//! An executor that uses io_uring: each chunk is written through a registered buffer, by a chain of reads and one
+//! An executor that uses io_uring. Each chunk is written through a registered buffer, by a chain of reads and one
 //! write. Several chunks are in flight at a time, and one system call submits several chains.
 //!
 //! A chain that does not complete (a short read or write, an error, an interruption) is repeated with plain reads and
@@ -36,22 +36,22 @@ pub(crate) struct Ring {
 
 /// A registered buffer, and the chunk that is written through this buffer.
 struct Slot {
-    /// A buffer of [`CHUNK_LEN`] bytes, registered with the ring. The kernel uses the buffer while `waiting` is not 0:
-    /// its memory never moves, and the process touches it only while `waiting` is 0.
+    /// A buffer of [`CHUNK_LEN`] bytes, registered with the ring. The kernel uses the buffer while `waiting` is not 0.
+    /// The memory of the buffer never moves, and the process accesses it only while `waiting` is 0.
     buffer: Box<[u8]>,
     /// The chunk that is being written; `None` if the slot is free.
     chunk: Option<Chunk>,
     /// For each operation of the chain, the number of bytes that the operation must transfer.
     expected: Vec<u32>,
-    /// The number of operations that are not completed.
+    /// The number of operations of the chain that are not completed.
     waiting: usize,
     /// Whether an operation failed or transferred another number of bytes than expected.
     incomplete: bool,
 }
 
 impl Slot {
-    /// Copies the bytes of a chunk into the buffer, and returns the operations that read its ranges. A chunk with too
-    /// many ranges is read with plain calls.
+    /// Copies the bytes of a chunk into the buffer, and returns the operations that read its ranges of inputs. A chunk
+    /// with too many segments is read with plain calls.
     fn fill(&mut self, chunk: &Chunk, buffer_index: u16) -> Result<Vec<squeue::Entry>> {
         self.expected.clear();
         let mut rest = &mut self.buffer[..chunk.len()];
@@ -112,7 +112,7 @@ impl Ring {
         })
     }
 
-    /// The index of a free slot. Waits for completions if all slots are in use.
+    /// Returns the index of a free slot. Waits for completions if all slots are in use.
     fn free_slot(&mut self) -> Result<usize> {
         loop {
             if let Some(free) = self.slots.iter().position(|slot| slot.chunk.is_none()) {
@@ -201,7 +201,7 @@ impl Ring {
         // inputs. The memory is the slot's registered buffer, which no other code touches until then.
         let pushed = unsafe { self.ring.submission().push_multiple(&chain) };
         if pushed.is_err() {
-            // None of the operations was queued: use plain calls.
+            // None of the operations was queued, so use plain calls.
             (slot.waiting, slot.incomplete) = (0, true);
             return self.finish_slot(index);
         }
@@ -246,7 +246,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         while self.in_flight() {
             if self.ring.submit_and_wait(1).is_err() {
-                // The kernel may still write to the buffers: leak them.
+                // The kernel may still write to the buffers, so leak them.
                 for slot in &mut self.slots {
                     Box::leak(std::mem::take(&mut slot.buffer));
                 }
@@ -258,7 +258,7 @@ impl Drop for Ring {
                 .map(|entry| entry.user_data())
                 .collect();
             for user_data in completed {
-                // Not an index: a panic here would abort the process.
+                // `get_mut` instead of an index, because a panic here would abort the process.
                 if let Some(slot) = self.slots.get_mut((user_data >> 32) as usize) {
                     slot.waiting = slot.waiting.saturating_sub(1);
                 }

@@ -17,15 +17,16 @@ pub(crate) struct ContentFacts {
     pub inexpressible: u64,
     /// Whether there are deleted versions.
     pub has_deleted: bool,
-    /// Whether there are ways with nodes, and ways with the locations of their nodes.
+    /// Whether there are ways with nodes.
     pub has_refs: bool,
+    /// Whether there are ways with the locations of their nodes.
     pub has_locations: bool,
 }
 
 impl Block<'_> {
-    /// Checks all objects of the block, and returns the facts about them; [`ContentFacts::inexpressible`] is 0. Fails
-    /// wherever [`try_for_each`](Self::try_for_each) fails. Dense nodes are checked column by column, which takes a
-    /// quarter of the time.
+    /// Checks all objects of the block, and returns the facts about them, except for [`ContentFacts::inexpressible`],
+    /// which is 0. Fails wherever [`try_for_each`](Self::try_for_each) fails. Dense nodes are checked column by column,
+    /// which is four times as fast.
     pub(super) fn check_contents(&self) -> Result<ContentFacts, FormatError> {
         let (strings, mut facts) = (&self.strings, ContentFacts::default());
         let mut messages = self.messages();
@@ -58,13 +59,13 @@ impl Block<'_> {
     }
 }
 
-/// Checks the name of the user, and returns whether the version is visible.
+/// Checks the string id of the user, and returns whether the version is visible.
 fn check_info(info: &RawInfo, strings: &StringTable<'_>) -> Result<bool, FormatError> {
     check_user(info.user_sid.unwrap_or(0), strings)?;
     Ok(info.visible != Some(false))
 }
 
-/// Fails if the table does not have the string `id`. The id 0 means "no user" even in a block without strings.
+/// Fails if `id`, the string id of a user, is out of range. The id 0 means "no user" even in a block without strings.
 fn check_user(id: u32, strings: &StringTable<'_>) -> Result<(), FormatError> {
     match id {
         0 => Ok(()),
@@ -161,7 +162,7 @@ mod tests {
         ]
     }
 
-    /// The facts that views of all objects give.
+    /// The facts that a visit of all objects finds.
     fn visited(block: &Block<'_>) -> Result<ContentFacts, FormatError> {
         let mut facts = ContentFacts::default();
         block.try_for_each(|element| {
@@ -175,7 +176,8 @@ mod tests {
         Ok(facts)
     }
 
-    /// Blocks in which any one byte has another value: the check finds whatever a visit finds, and the same facts.
+    /// Replaces each byte of some blocks by every other value. The check must find the same errors and facts as a
+    /// visit.
     #[test]
     fn the_check_by_column_finds_what_a_visit_finds() {
         let (mut agreed, mut damaged) = (0, 0);
@@ -194,7 +196,7 @@ mod tests {
                         agreed += 1;
                     }
                     (Err(_), Err(_)) => damaged += 1,
-                    // A visit does not read the end of a column after the last value.
+                    // A visit does not read the bytes of a column that follow its last value.
                     (Ok(_), Err(_)) => assert!(byte >= 0x80, "byte {at} is {byte}"),
                     (Err(error), Ok(_)) => panic!("byte {at} is {byte}: {error}"),
                 }

@@ -1,4 +1,4 @@
-//! Delta-coded columns: each value is stored as its difference from the value before.
+//! Delta-coded columns, in which each value is stored as its difference from the previous value.
 
 use crate::error::FormatError;
 use crate::pbf::wire::{Packed, Varints};
@@ -33,12 +33,12 @@ impl<'a> Delta<'a> {
 
     #[inline(always)]
     pub(crate) fn read(&mut self) -> Result<i64, FormatError> {
-        // Wraps around: the delta between ids at opposite ends of their range does not fit 64 bits otherwise.
+        // Wraps around, because the delta between ids at opposite ends of their range does not fit 64 bits.
         self.last = self.last.wrapping_add(self.deltas.read_sint()?);
         Ok(self.last)
     }
 
-    /// Reads the next value, a coordinate. Fails if the sum overflows.
+    /// Reads the next value as a coordinate. Fails if the sum overflows.
     #[inline(always)]
     pub(super) fn read_coordinate(&mut self) -> Result<i64, FormatError> {
         let sum = self.last.checked_add(self.deltas.read_sint()?);
@@ -46,7 +46,7 @@ impl<'a> Delta<'a> {
         Ok(self.last)
     }
 
-    /// Fails if the column is not made of whole varints, or if a sum overflows.
+    /// Checks a column of coordinates. Fails if a varint is malformed, or if a sum overflows.
     pub(super) fn check_coordinates(mut self) -> Result<(), FormatError> {
         while !self.is_done() {
             self.read_coordinate()?;
@@ -54,7 +54,7 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
-    /// Fills `values` with the next values. Sums wrap around; the end of the column is an error.
+    /// Fills `values` with the next values. Sums wrap around. Fails if the column has fewer values left.
     #[inline]
     pub(crate) fn fill(&mut self, values: &mut [i64]) -> Result<(), FormatError> {
         self.last = self.deltas.fill_sums(values, self.last)?;
@@ -99,7 +99,7 @@ impl<'a> Delta<'a> {
         self.deltas.is_done()
     }
 
-    /// The next value; 0 if none is left, as in an absent column.
+    /// Reads the next value. Returns 0 if no value is left, as in an absent column.
     #[inline(always)]
     pub(crate) fn read_or_zero(&mut self) -> Result<i64, FormatError> {
         if self.is_done() { Ok(0) } else { self.read() }

@@ -1,4 +1,4 @@
-//! DenseNodes: many nodes, column by column, delta coded (osmformat.proto).
+//! DenseNodes messages (osmformat.proto), which store many nodes column by column and delta coded.
 
 use super::delta::Delta;
 use super::messages::{RawInfo, string_id};
@@ -59,8 +59,8 @@ impl<'a> DenseInfo<'a> {
 }
 
 impl<'a> DenseNodes<'a> {
-    /// Finds the columns. Fails if a column has another length than the column of ids. The tags and absent columns of
-    /// metadata are not checked.
+    /// Finds the columns of a message. Fails if the length of a column differs from that of the column of ids. The
+    /// column of tags and absent columns of metadata are not checked.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let mut dense = Self::default();
         let mut fields = Fields::new(message);
@@ -108,7 +108,7 @@ impl<'a> DenseNodes<'a> {
         self.len == 0
     }
 
-    /// A cursor for the metadata of selected nodes, in ascending order.
+    /// A cursor that reads the metadata of selected nodes, in ascending order of their indices.
     pub(in crate::pbf) fn infos(&self) -> InfoCursor<'_> {
         InfoCursor::new(self.raw_nodes())
     }
@@ -144,7 +144,7 @@ pub(crate) struct RawNode<'a> {
     pub id: i64,
     pub lat: i64,
     pub lon: i64,
-    /// The string ids of the tags, keys and values alternating, without the closing 0.
+    /// The encoded string ids of the tags. Keys and values alternate, and there is no closing 0.
     pub keys_vals: &'a [u8],
     pub info: RawInfo,
 }
@@ -166,7 +166,7 @@ pub(crate) struct RawNodes<'a> {
 }
 
 impl<'a> RawNodes<'a> {
-    // Forced, so that the caller builds the large value in place.
+    // Inlining is forced, so that the caller builds the large value in place.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<Option<RawNode<'a>>, FormatError> {
         if self.left == 0 {
@@ -218,14 +218,14 @@ impl<'a> RawNodes<'a> {
     }
 }
 
-/// Reads the metadata of selected nodes of a DenseNodes message. The deltas between two of them are summed up at once,
-/// which is several times as fast as reading each value.
+/// Reads the metadata of selected nodes of a DenseNodes message. The deltas between two selected nodes are summed up in
+/// one go, which is several times as fast as reading each value.
 #[derive(Debug, Clone)]
 pub(in crate::pbf) struct InfoCursor<'a> {
     nodes: RawNodes<'a>,
     /// The index of the next node.
     next: usize,
-    /// The metadata of the node before it.
+    /// The metadata of the node before the next one.
     last: RawInfo,
 }
 
@@ -238,7 +238,7 @@ impl<'a> InfoCursor<'a> {
         }
     }
 
-    /// The metadata of the node at `index`, which must not be smaller than that of the last call.
+    /// The metadata of the node at `index`, which must not be smaller than in the previous call.
     pub(in crate::pbf) fn at(&mut self, index: usize) -> Result<RawInfo, FormatError> {
         if index >= self.next {
             if index > self.next {
@@ -250,7 +250,7 @@ impl<'a> InfoCursor<'a> {
         Ok(self.last)
     }
 
-    /// Skips the metadata of the next nodes.
+    /// Skips the metadata of the next `skipped` nodes.
     fn skip(&mut self, skipped: usize) -> Result<(), FormatError> {
         let nodes = &mut self.nodes;
         for column in [&mut nodes.versions, &mut nodes.visible] {
@@ -281,7 +281,8 @@ pub(in crate::pbf) struct TagFacts {
     pub tags: u64,
 }
 
-/// Facts about the tags in `keys_vals`. Fails if a key has no value, or if there are tags for more than `nodes` nodes.
+/// Checks the tags in `keys_vals`, and returns facts about them. Fails if a key has no value, or if there are tags for
+/// more than `nodes` nodes.
 pub(in crate::pbf) fn check_tags(
     mut keys_vals: Varints<'_>,
     nodes: usize,
@@ -318,14 +319,14 @@ fn tags_beyond_nodes() -> FormatError {
     FormatError::new("DenseNodes: keys_vals of more nodes than there are")
 }
 
-/// Appends the field `keys_vals` for nodes without tags. The format allows to omit the field, but some readers then
-/// lose the nodes.
+/// Appends the field `keys_vals` for nodes without tags. The format allows writers to omit the field, but some readers
+/// then lose the nodes.
 pub(in crate::pbf) fn put_no_tags(nodes: usize, out: &mut Vec<u8>) {
     put_packed_field(out, dense_nodes::KEYS_VALS, &vec![0; nodes]);
 }
 
-/// The next node's part of `keys_vals`, without the closing 0. Empty at the end of the run: the run may be absent if no
-/// node has tags, and some writers omit the last 0.
+/// Reads the string ids of the next node's tags from `keys_vals`, without the closing 0. Returns an empty slice at the
+/// end of the column, because the column may be absent if no node has tags, and some writers omit the last 0.
 #[inline]
 pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> Result<&'a [u8], FormatError> {
     let (rest, start) = (keys_vals.rest(), keys_vals.position());

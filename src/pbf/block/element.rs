@@ -13,9 +13,9 @@ use crate::pbf::wire::{Packed, Varints};
 /// The metadata of an object. Attributes that the file does not have are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info<'a> {
-    /// Version, 1 or larger.
+    /// The version, 1 or larger.
     pub version: Option<u32>,
-    /// Seconds since 1970.
+    /// The time in seconds since 1970.
     pub timestamp: Option<i64>,
     /// The id of the changeset.
     pub changeset: Option<i64>,
@@ -28,14 +28,14 @@ pub struct Info<'a> {
 }
 
 impl Default for Info<'_> {
-    /// No metadata: a visible object.
+    /// The metadata of a visible object that has no attributes.
     fn default() -> Self {
         Self::EMPTY
     }
 }
 
 impl<'a> Info<'a> {
-    /// No metadata: a visible object.
+    /// The metadata of a visible object that has no attributes.
     pub(crate) const EMPTY: Self = Self {
         version: None,
         timestamp: None,
@@ -46,8 +46,8 @@ impl<'a> Info<'a> {
     };
 
     /// Interprets stored metadata. A timestamp of 0 becomes `None`, as does a version, changeset or user id that is not
-    /// positive: some writers store 0 or -1 for a missing attribute. Fails if the string id of the user is out of
-    /// range.
+    /// positive, because some writers store 0 or -1 for a missing attribute. Fails if the string id of the user is out
+    /// of range.
     pub(crate) fn resolve(
         raw: &RawInfo,
         units: &BlockUnits,
@@ -106,8 +106,8 @@ impl<'b> Tags<'b> {
         })
     }
 
-    /// Tags whose keys and values alternate in one run. The caller must have checked the string ids: the iteration ends
-    /// at one that is out of range.
+    /// Tags whose keys and values alternate in one run. The caller must have checked the string ids, because the
+    /// iteration ends at one that is out of range.
     pub(crate) const fn alternating(strings: &'b StringTable<'b>, run: &'b [u8]) -> Self {
         Self {
             strings,
@@ -118,7 +118,7 @@ impl<'b> Tags<'b> {
 }
 
 impl Tags<'_> {
-    /// Whether a key is among some string ids.
+    /// Whether the string id of any key is among `ids`.
     #[inline]
     pub(crate) fn has_key_among(&self, ids: &[u64]) -> bool {
         let (mut keys, values) = (self.keys, self.values.is_some());
@@ -207,7 +207,7 @@ impl<'b> Node<'b> {
     }
 }
 
-/// Iterates over the node ids of a way, delta decoded.
+/// Iterates over the node ids of a way, and decodes their deltas.
 #[derive(Debug, Clone)]
 pub struct Refs<'b> {
     deltas: Varints<'b>,
@@ -422,7 +422,7 @@ impl Element<'_> {
 }
 
 impl Element<'_> {
-    /// Fails if the object has more nodes, members or tags than are held in an expanded form.
+    /// Fails if the object has more than [`MAX_PARTS`](super::limits::MAX_PARTS) nodes, members or tags.
     pub(crate) fn check_size(&self) -> Result<(), FormatError> {
         match self {
             Self::Node(node) => {
@@ -436,7 +436,7 @@ impl Element<'_> {
     }
 }
 
-/// Numbers of the parts of an object.
+/// The numbers of the tags, refs and members of an object.
 #[cfg(feature = "parquet")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartCounts {
@@ -447,7 +447,8 @@ pub(crate) struct PartCounts {
 
 #[cfg(feature = "parquet")]
 impl Element<'_> {
-    /// Upper bounds of the numbers of parts: the lengths of their packed runs, because a value takes at least a byte.
+    /// Upper bounds of the numbers of tags, refs and members. These are the lengths of their packed runs in bytes,
+    /// because a value has at least one byte.
     pub(crate) fn most_parts(&self) -> PartCounts {
         let bytes = |run: &Packed<'_>| run.as_bytes().len();
         let (tags, refs, members) = match self {
@@ -495,8 +496,8 @@ impl Block<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the first error of `visit`. Fails if an object is damaged: a string index is out of range, columns
-    /// differ in length, or a varint is malformed. An object is checked before it is visited.
+    /// Returns the first error of `visit`. Fails if an object is damaged, which means that a string index is out of
+    /// range, columns differ in length, or a varint is malformed. An object is checked before it is visited.
     pub fn try_for_each<E: From<FormatError>>(
         &self,
         mut visit: impl FnMut(Element<'_>) -> Result<(), E>,

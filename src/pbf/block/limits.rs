@@ -1,17 +1,17 @@
-//! The largest objects that are held in an expanded form.
+//! Limits for the objects that are decoded to lists in memory.
 //!
-//! A block of 32 MiB has room for an object with 32 million nodes of a byte each, which take ten to a hundred times as
-//! much where they have numbers, locations and strings. The API of OpenStreetMap allows 2,000 nodes.
+//! A block of 32 MiB can contain an object with 32 million nodes, each encoded in one byte. Decoded to numbers,
+//! locations and strings, they use ten to a hundred times as much memory. The API of OpenStreetMap allows 2,000 nodes.
 
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::count_varints;
 
-/// The maximum number of nodes of a way, of members of a relation, and of tags of an object that is held in an expanded
-/// form.
+/// The maximum number of nodes of a way, of members of a relation, and of tags of an object that is decoded to lists in
+/// memory.
 pub(crate) const MAX_PARTS: usize = 2_000_000;
 
-/// Fails if the packed run `parts`, which belongs to an object, has more than [`MAX_PARTS`] parts, of `each` values.
+/// Fails if the packed run `parts` of an object has more than [`MAX_PARTS`] parts. A part consists of `each` values.
 #[inline]
 pub(in crate::pbf) fn check_parts(
     parts: &[u8],
@@ -20,7 +20,7 @@ pub(in crate::pbf) fn check_parts(
     kind: ObjectKind,
     id: i64,
 ) -> Result<(), FormatError> {
-    // A value takes a byte or more.
+    // A value has at least one byte.
     if parts.len() <= MAX_PARTS * each {
         Ok(())
     } else {

@@ -4,7 +4,8 @@ use std::ops::Deref;
 
 /// A list that is borrowed or owned; it dereferences to a slice.
 ///
-/// Unlike a `Cow`, a list of strings with a long lifetime can be used as a list of strings with a shorter lifetime.
+/// Unlike a `Cow`, it is covariant in `T`, so that a list of strings with a long lifetime can be used as a list of
+/// strings with a shorter lifetime.
 #[derive(Debug, Clone)]
 pub enum List<'a, T> {
     /// Borrowed items.
@@ -17,7 +18,8 @@ impl<T> List<'_, T> {
     /// A list without items.
     pub const EMPTY: Self = Self::Borrowed(&[]);
 
-    /// The items as an empty vector, which has kept its memory if the list was owned.
+    /// Makes the list empty and owned, and returns its vector. The vector keeps its memory if the list was owned
+    /// before.
     pub(crate) fn cleared(&mut self) -> &mut Vec<T> {
         loop {
             match self {

@@ -1,6 +1,7 @@
 //! Node, Way, Relation and Info messages, split into fields whose values are not interpreted.
 //!
-//! Commands that edit blocks on the wire use these messages. The modules `element` and `object` interpret their values.
+//! Commands that edit encoded blocks without decoding their objects use these messages. The modules `element` and
+//! `object` interpret their values.
 
 use super::delta::Delta;
 use super::limits::check_parts;
@@ -10,15 +11,16 @@ use crate::pbf::wire::schema::{info, node, object, relation, way};
 use crate::pbf::wire::{Fields, put_packed_field, put_sint_field, put_varint, put_varint_field};
 use crate::pbf::wire::{Packed, Varints};
 
-/// Metadata as a block stores it: `timestamp` is in the units of the block, `user_sid` is a string id of the block.
-/// Attributes that the message does not have are 0 or `None`.
+/// The metadata of an object as a block stores it. `timestamp` is in the units of the block, and `user_sid` is a string
+/// id of the block. Attributes that the message does not have are 0 or `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RawInfo {
     pub version: i64,
     pub timestamp: i64,
     pub changeset: i64,
     pub uid: i64,
-    /// `None` without the field: no user, whatever text string 0 of the block has.
+    /// The string id of the user. `None` if the field is absent, which means no user, even if string 0 of the block is
+    /// not empty.
     pub user_sid: Option<u32>,
     pub visible: Option<bool>,
 }
@@ -62,7 +64,7 @@ impl RawInfo {
         }
     }
 
-    /// Version, time and deletion.
+    /// The version, the time, and whether the object is a deleted version.
     pub(crate) fn version_info(&self) -> VersionInfo {
         VersionInfo {
             version: self.version,
@@ -71,8 +73,8 @@ impl RawInfo {
         }
     }
 
-    /// Appends the Info message: nothing if there is no metadata, otherwise all five attributes, because some readers
-    /// expect all or none. `visible` is added if it is known.
+    /// Appends the content of the Info message. That is nothing if there is no metadata, and otherwise all five
+    /// attributes, because some readers expect all or none. `visible` is added if it is known.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         if *self == Self::default() {
             return;
@@ -114,18 +116,18 @@ impl VersionInfo {
     }
 }
 
-/// The tags of one object: the string ids of keys and values.
+/// The tags of one object, as encoded string ids of keys and values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TagIds<'a> {
-    /// The tags of a dense node: keys and values alternate, without the closing 0.
+    /// The tags of a dense node. Keys and values alternate, and there is no closing 0.
     Dense(&'a [u8]),
     /// The Node, Way or Relation message that contains the tags.
     Message(&'a [u8]),
 }
 
 impl TagIds<'_> {
-    /// Whether `test` returns `true` for the string ids of the key and the value of any tag. Tags after such a tag are
-    /// not decoded. Fails if `test` does.
+    /// Whether `test` returns `true` for the string ids of the key and the value of any tag. Tags after the first such
+    /// tag are not decoded. Fails if `test` fails.
     #[inline]
     pub(crate) fn any(
         self,
@@ -171,13 +173,13 @@ impl TagIds<'_> {
     }
 }
 
-/// A string id. Fails if `value` does not fit 32 bits.
+/// Converts `value` to a string id. Fails if it does not fit 32 bits.
 pub(crate) fn string_id(value: u64) -> Result<u32, FormatError> {
     u32::try_from(value)
         .map_err(|_| FormatError::with(format!("string index {value} is out of range")))
 }
 
-/// The id found in a message. A message with a second id is refused, because [`object_id`] reads the first one only.
+/// The id found in a message. A message with a second id is refused, because [`object_id`] reads only the first one.
 #[derive(Debug, Default)]
 pub(in crate::pbf) struct OnlyId(Option<i64>);
 
@@ -226,7 +228,7 @@ impl<'a> NodeMessage<'a> {
         Ok(node)
     }
 
-    /// Fails if the node has more tags than are held in an expanded form.
+    /// Fails if the node has more than [`MAX_PARTS`](super::limits::MAX_PARTS) tags.
     pub(crate) fn check_size(&self) -> Result<(), FormatError> {
         check_parts(self.keys.as_bytes(), 1, "tags", ObjectKind::Node, self.id)
     }
@@ -245,7 +247,8 @@ pub(crate) struct WayMessage<'a> {
 }
 
 impl<'a> WayMessage<'a> {
-    // Forced, so that the caller builds the large value in place: copying it takes 4 % of a visit to a way.
+    // Inlining is forced, so that the caller builds the large value in place. Copying it costs 4 % of the visit of a
+    // way.
     #[inline(always)]
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let (mut way, mut id) = (Self::default(), OnlyId::default());
@@ -266,14 +269,14 @@ impl<'a> WayMessage<'a> {
         Ok(way)
     }
 
-    /// Fails if the way has more nodes or tags than are held in an expanded form.
+    /// Fails if the way has more than [`MAX_PARTS`](super::limits::MAX_PARTS) nodes or tags.
     pub(crate) fn check_size(&self) -> Result<(), FormatError> {
         check_parts(self.keys.as_bytes(), 1, "tags", ObjectKind::Way, self.id)?;
         check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
 
-    /// Fails if refs or coordinates are not made of whole varints, or if the way has coordinates but not one latitude
-    /// and one longitude for each ref.
+    /// Fails if a varint of the refs or coordinates is malformed, or if the way has coordinates, but not exactly one
+    /// latitude and one longitude for each ref.
     pub(crate) fn check(&self) -> Result<(), FormatError> {
         for (run, name) in [
             (&self.refs, "refs"),
@@ -316,13 +319,13 @@ impl<'a> WayRefs<'a> {
         Ok(way)
     }
 
-    /// Fails if the way has more nodes than are held in an expanded form.
+    /// Fails if the way has more than [`MAX_PARTS`](super::limits::MAX_PARTS) nodes.
     #[inline]
     pub(crate) fn check_size(&self) -> Result<(), FormatError> {
         check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
 
-    /// Whether `test` returns `true` for any ref. Refs after such a ref are not decoded.
+    /// Whether `test` returns `true` for any ref. Refs after the first such ref are not decoded.
     pub(super) fn any(&self, mut test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
         let mut refs = Delta::new(&self.refs);
         while !refs.is_done() {
@@ -366,15 +369,15 @@ impl<'a> RelationMessage<'a> {
         Ok(relation)
     }
 
-    /// Fails if the relation has more members or tags than are held in an expanded form.
+    /// Fails if the relation has more than [`MAX_PARTS`](super::limits::MAX_PARTS) members or tags.
     pub(crate) fn check_size(&self) -> Result<(), FormatError> {
         let (kind, id) = (ObjectKind::Relation, self.id);
         check_parts(self.keys.as_bytes(), 1, "tags", kind, id)?;
         check_parts(self.member_ids.as_bytes(), 1, "members", kind, id)
     }
 
-    /// Fails if the numbers of roles, ids and kinds of members differ, if a kind is unknown, or if a role is not below
-    /// `strings`, the number of strings of the block.
+    /// Fails if the numbers of roles, ids and kinds of members differ, if a kind is unknown, or if the string id of a
+    /// role is not less than `strings`, the number of strings of the block.
     pub(crate) fn check(&self, strings: usize) -> Result<(), FormatError> {
         let counts = [
             self.roles.count(),
@@ -421,13 +424,13 @@ impl<'a> RelationMessage<'a> {
     }
 }
 
-/// Facts about a Node, Way or Relation message that one walk over its fields finds.
+/// Facts about a Node, Way or Relation message, which are found in one pass over its fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ObjectOutline<'a> {
     /// The Info message; empty if there is none.
     pub info: &'a [u8],
-    /// Whether the message has a field 9 or 10. In a way, these are coordinates; in a node and a relation, they have
-    /// another meaning.
+    /// Whether the message has a field 9 or 10. In Way messages, these fields are coordinates; in Node and Relation
+    /// messages, they have another meaning.
     pub has_locations: bool,
 }
 
@@ -463,7 +466,7 @@ pub(crate) fn object_id(message: &[u8], kind: ObjectKind) -> Result<i64, FormatE
     Err(FormatError::new("object without id"))
 }
 
-/// The fields that Way and Relation messages have in common.
+/// The fields that Node, Way and Relation messages have in common.
 pub(crate) struct Head<'a> {
     pub id: i64,
     /// The final string ids of the tags; keys and values alternate.
@@ -477,7 +480,7 @@ impl Head<'_> {
         self.encode_rest(out, scratch);
     }
 
-    /// Appends the fields after the id, which nodes encode differently.
+    /// Appends all fields except the id, which is encoded differently in nodes.
     fn encode_rest(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
         for (number, skip) in [(object::KEYS, 0), (object::VALS, 1)] {
             scratch.clear();

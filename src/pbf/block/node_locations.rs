@@ -10,7 +10,7 @@ use crate::error::FormatError;
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::wire::Varints;
 
-/// The metadata of a node, which is read if it is needed.
+/// The metadata of a node, which is decoded only if it is needed.
 enum NodeInfo<'c, 'a> {
     /// The metadata of the dense node with this index.
     Dense(&'c mut InfoCursor<'a>, usize),
@@ -36,8 +36,8 @@ enum NodeTags<'a> {
 
 impl Block<'_> {
     /// Calls `visit` with the id and the location of each node. The location is `None` for a deleted node, and for a
-    /// node beyond 90 degrees of latitude or 180 degrees of longitude: some writers mark a missing location by such
-    /// coordinates.
+    /// node beyond 90 degrees of latitude or 180 degrees of longitude, because some writers mark a missing location by
+    /// such coordinates.
     pub(crate) fn for_each_location(
         &self,
         mut visit: impl FnMut(i64, Option<Location>),
@@ -74,9 +74,9 @@ impl Block<'_> {
         })
     }
 
-    /// Calls `visit` with each node: its id, its location as in [`for_each_node`](Self::for_each_node), and its tags
-    /// and metadata, `None` if it has no tags. Without `needs_info`, the metadata is empty. Fails if a tag refers to a
-    /// string that the block does not have.
+    /// Calls `visit` with the id of each node, its location as in [`for_each_node`](Self::for_each_node), and its tags
+    /// and metadata, or `None` if it has no tags. Without `needs_info`, the metadata is empty. Fails if a tag refers to
+    /// a string that the block does not have.
     pub(crate) fn for_each_tagged_node(
         &self,
         needs_info: bool,
@@ -111,8 +111,9 @@ impl Block<'_> {
         })
     }
 
-    /// Calls `visit` with each way for whose index `is_wanted` returns `true`: the index, the ids of the nodes, and
-    /// their locations, which are `None` if the way has nodes but no locations. The index counts the ways of the block.
+    /// Calls `visit` for each way whose index `is_wanted` accepts, with the index, the ids of the nodes, and their
+    /// locations, which are `None` if the way has nodes but no locations. The index counts the ways of the block from
+    /// 0.
     pub(crate) fn for_each_way_location(
         &self,
         is_wanted: impl Fn(usize) -> bool,
@@ -148,7 +149,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// The box of the locations that ways carry.
+    /// The bounding box of the locations that are stored in ways.
     pub(crate) fn box_of_ways(&self) -> Result<Bbox, FormatError> {
         let mut bbox = Bbox::EMPTY;
         self.for_each_way_location(
@@ -179,8 +180,8 @@ impl Block<'_> {
         })
     }
 
-    /// As [`walk_nodes`](Self::walk_nodes), with the latitude and the longitude in the units of the block; `None` for a
-    /// deleted node.
+    /// As [`walk_nodes`](Self::walk_nodes), but with the stored latitude and longitude, in the units of the block,
+    /// instead of the location. They are `None` for a deleted node.
     #[inline(always)]
     fn walk_stored_nodes<const TAGS: bool>(
         &self,

@@ -1,5 +1,5 @@
-//! Objects that do not depend on a block: they have strings instead of string ids, and locations instead of coordinates
-//! in the units of a block. Encoders take such objects.
+//! Objects that do not depend on a block. They have strings instead of string ids, and locations instead of coordinates
+//! in the units of a block. Encoders accept objects in this form.
 
 use super::delta::Delta;
 use super::element::{Element, Info, Member};
@@ -15,7 +15,8 @@ use crate::pbf::wire::{Packed, Varints, put_sint};
 
 type TagList<'a> = List<'a, (&'a str, &'a str)>;
 
-/// A node, way or relation that does not depend on a block, and so can be written to another block or outlive its own.
+/// A node, way or relation that does not depend on a block, so that it can be written to another block or outlive its
+/// own block.
 ///
 /// The lists are borrowed or owned. `Object::from(&element)` copies the lists of an [`Element`] and borrows its
 /// strings.
@@ -121,7 +122,7 @@ impl<'a> Object<'a> {
         self.body.kind()
     }
 
-    /// Gives the object a kind. Its body becomes empty if it had another.
+    /// Sets the kind of the object. Its body becomes empty if the object had another kind.
     pub(crate) fn make(&mut self, kind: ObjectKind) {
         if self.kind() != kind {
             self.body = ObjectBody::empty(kind);
@@ -148,7 +149,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// Replaces this object by `element`, an element of `block`. Owned lists keep their memory.
+    /// Overwrites this object with `element`, which is an element of `block`. Owned lists keep their memory.
     ///
     /// Coordinates are rounded to units of 1e-7 degree.
     pub(crate) fn fill(
@@ -159,9 +160,9 @@ impl<'a> Object<'a> {
         self.fill_next(element, block, &mut None).map(drop)
     }
 
-    /// As [`fill`](Self::fill), but keeps the metadata of this object if `element` has the same. `last` is the metadata
-    /// of this object as `block` stores it, `None` if unknown, and becomes that of `element`. Returns whether the two
-    /// are equal.
+    /// As [`fill`](Self::fill), but keeps the metadata of this object if `element` has the same metadata. `last` is the
+    /// metadata of this object as `block` stores it, or `None` if that is unknown. It is set to the metadata of
+    /// `element`. Returns whether both are equal.
     pub(crate) fn fill_next(
         &mut self,
         element: &RawElement<'_>,
@@ -319,7 +320,7 @@ fn read_tags<'a>(
     }
 }
 
-/// Stored coordinates as a location, rounded to 1e-7 degree; `None` if the location is undefined.
+/// Converts stored coordinates to a location, rounded to 1e-7 degree; `None` if the location is undefined.
 fn nearest_location(units: &BlockUnits, lat: i64, lon: i64) -> Option<Location> {
     Location::new(
         nearest_e7(units.nano_lat(lat)),

@@ -1,16 +1,16 @@
-//! The outline of a PrimitiveBlock (osmformat.proto): its string table, its units, and the undecoded messages of its
-//! groups.
+//! The outline of a PrimitiveBlock (osmformat.proto), with its string table, its units, and the undecoded messages of
+//! its groups.
 
 use crate::error::FormatError;
 use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind};
 use crate::pbf::wire::schema::{primitive_block, primitive_group, string_table};
 use crate::pbf::wire::{Field, Fields};
 
-/// The strings of one block. Index 0 is the delimiter between the tags of dense nodes, an empty string.
+/// The strings of one block. Index 0 is an empty string, which delimits the tags of dense nodes.
 #[derive(Debug, Clone, Default)]
 pub struct StringTable<'a>(Vec<&'a str>);
 
-/// The maximum number of strings in a block. It limits memory: a string takes 16 bytes even if it is empty.
+/// The maximum number of strings in a block. It limits the memory, because a string uses 16 bytes even if it is empty.
 const MAX_STRINGS: usize = 1 << 22;
 
 /// Fails if `count`, the number of strings in a table, exceeds [`MAX_STRINGS`].
@@ -44,7 +44,7 @@ impl<'a> StringTable<'a> {
         Ok(Self(strings))
     }
 
-    /// A table of some strings.
+    /// A table of the strings `strings`.
     pub(in crate::pbf) const fn of(strings: Vec<&'a str>) -> Self {
         Self(strings)
     }
@@ -127,27 +127,27 @@ impl Default for BlockUnits {
 }
 
 impl BlockUnits {
-    /// Whether a [`Location`](crate::osm::Location) can express all coordinates exactly.
+    /// Whether a [`crate::osm::Location`] can express all coordinates exactly.
     pub(crate) const fn are_exact_e7(&self) -> bool {
         self.granularity % 100 == 0 && self.lat_offset % 100 == 0 && self.lon_offset % 100 == 0
     }
 
-    /// A stored latitude in nanodegrees. Wraps around on overflow.
+    /// Converts a stored latitude to nanodegrees. Wraps around on overflow.
     #[inline]
     pub const fn nano_lat(&self, value: i64) -> i64 {
         self.lat_offset
             .wrapping_add(self.granularity.wrapping_mul(value))
     }
 
-    /// A stored longitude in nanodegrees. Wraps around on overflow.
+    /// Converts a stored longitude to nanodegrees. Wraps around on overflow.
     #[inline]
     pub const fn nano_lon(&self, value: i64) -> i64 {
         self.lon_offset
             .wrapping_add(self.granularity.wrapping_mul(value))
     }
 
-    /// Stored coordinates as a location, truncated to units of 1e-7 degree; `None` if the location is undefined or does
-    /// not fit 32 bits.
+    /// Converts stored coordinates to a location, truncated to units of 1e-7 degree; `None` if the location is
+    /// undefined or does not fit 32 bits.
     #[inline]
     pub(crate) fn location(&self, lat: i64, lon: i64) -> Option<Location> {
         let (mut lat, mut lon) = (lat, lon);
@@ -167,12 +167,12 @@ impl BlockUnits {
         self.granularity == 100 && self.lat_offset == 0 && self.lon_offset == 0
     }
 
-    /// Whether these are the default units, which new blocks have.
+    /// Whether the units are the default ones, which new blocks use.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// A stored time in seconds since 1970, rounded down.
+    /// Converts a stored time to seconds since 1970, rounded down.
     #[inline]
     pub const fn seconds(&self, value: i64) -> i64 {
         if self.date_granularity == 1000 {
@@ -188,13 +188,14 @@ impl BlockUnits {
 pub enum Message<'a> {
     /// A node that has a message of its own.
     Node(&'a [u8]),
-    /// DenseNodes: many nodes, stored column by column.
+    /// A DenseNodes message, which stores many nodes column by column.
     Dense(&'a [u8]),
     /// A way.
     Way(&'a [u8]),
     /// A relation.
     Relation(&'a [u8]),
-    /// A changeset, or a field that this crate does not know. It is kept if the block is copied, and otherwise ignored.
+    /// A changeset, or a field that this crate does not know. The message is kept if the block is copied, and otherwise
+    /// ignored.
     Other,
 }
 
@@ -242,7 +243,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// The group in parts: consecutive messages that have at most `most` bytes together, or a single message.
+    /// Splits the group into parts of consecutive messages. A part has at most `most` bytes, or is a single message.
     pub(super) fn parts(self, most: usize) -> impl Iterator<Item = Result<Self, FormatError>> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
@@ -263,7 +264,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The outline of a PrimitiveBlock: its units, and its other parts as undecoded bytes.
+/// The outline of a PrimitiveBlock. Only the units are decoded; all other parts are encoded bytes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BlockOutline<'a> {
     pub string_table: &'a [u8],

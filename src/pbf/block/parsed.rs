@@ -1,4 +1,4 @@
-//! A parsed block: its strings, its units, and the messages of its groups with the columns of dense nodes.
+//! Parsed blocks, with their strings, their units, and the messages of their groups with the columns of dense nodes.
 
 use super::delta::Delta;
 use super::dense::DenseNodes;
@@ -8,14 +8,14 @@ use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Fields;
 
-/// The payload length in bytes above which a block is processed in parts by passes that hold the references of its
-/// ways. Blocks of real files are shorter.
+/// The payload length in bytes above which passes that hold the references of ways in memory process a block in parts.
+/// Blocks of real files are shorter.
 pub(crate) const PART_LEN: usize = 4 << 20;
 
-/// A parsed PrimitiveBlock: its messages are found, and the columns of each DenseNodes message have the same length.
-/// Objects are decoded on access.
+/// A parsed PrimitiveBlock. Its messages have been found, and the columns of each DenseNodes message have been checked
+/// to have the same length. Objects are decoded on access.
 ///
-/// A block borrows its payload. Parsing it takes 16 bytes of memory for each string.
+/// A block borrows its payload. Parsing it allocates 16 bytes for each string.
 #[derive(Debug)]
 pub struct Block<'a> {
     pub(crate) strings: StringTable<'a>,
@@ -25,16 +25,16 @@ pub struct Block<'a> {
     groups: Vec<Group<'a>>,
     /// The DenseNodes messages that have nodes, each with its encoded form.
     dense: Vec<(&'a [u8], DenseNodes<'a>)>,
-    /// The number of nodes, ways and relations.
+    /// The numbers of nodes, ways and relations.
     counts: [usize; 3],
 }
 
-/// The maximum number of DenseNodes messages that have nodes. Each takes about 300 bytes of memory. Writers create one
+/// The maximum number of DenseNodes messages that have nodes. Each uses about 300 bytes of memory. Writers create one
 /// per block.
 const MAX_DENSE: usize = 1 << 18;
 
 impl<'a> Block<'a> {
-    /// Finds the messages and leaves the string table empty, for passes that need ids and references only.
+    /// Parses a block but leaves its string table empty, for passes that need only ids and references.
     pub(crate) fn parse_bare(payload: &'a [u8]) -> Result<Self, FormatError> {
         let outline = BlockOutline::parse(payload)?;
         let mut block = Self {
@@ -50,7 +50,7 @@ impl<'a> Block<'a> {
         Ok(block)
     }
 
-    /// Finds the messages of some groups, which become those of the block.
+    /// Sets the groups of the block, and finds their messages.
     fn set_groups(&mut self, groups: Vec<Group<'a>>) -> Result<(), FormatError> {
         for group in &groups {
             group.try_for_each(|message| {
@@ -89,7 +89,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// The block with other strings.
+    /// The block with its strings replaced by `strings`.
     pub(super) fn with_strings<'b>(self, strings: StringTable<'b>) -> Block<'b>
     where
         'a: 'b,
@@ -147,7 +147,7 @@ impl<'a> Block<'a> {
     }
 
     /// Calls `visit` with the block or, if its payload is longer than [`PART_LEN`], with consecutive parts of the
-    /// block, so that the data derived from a part takes bounded memory. An object is never split.
+    /// block, so that the data derived from a part uses bounded memory. An object is never split.
     pub(crate) fn in_parts(
         &self,
         mut visit: impl FnMut(&Block<'_>) -> Result<(), FormatError>,
@@ -168,8 +168,8 @@ impl<'a> Block<'a> {
         visit(&self.with_groups(part)?)
     }
 
-    /// Appends the node references of all ways to `refs`. Appends to `ways` the id of each way and the length of `refs`
-    /// after the way.
+    /// Appends the node references of all ways to `refs`. For each way, appends its id and the length of `refs` after
+    /// it to `ways`.
     pub(crate) fn collect_refs(
         &self,
         refs: &mut Vec<i64>,
@@ -178,7 +178,7 @@ impl<'a> Block<'a> {
         self.collect_refs_of(|_| true, refs, ways)
     }
 
-    /// As [`collect_refs`](Self::collect_refs), but only for ways for whose id `is_wanted` returns `true`.
+    /// As [`collect_refs`](Self::collect_refs), but only for ways whose id `is_wanted` accepts.
     pub(crate) fn collect_refs_of(
         &self,
         is_wanted: impl Fn(i64) -> bool,
@@ -200,8 +200,9 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Calls `visit` with the references of all ways, about `most` at a time: the node references, and for each way its
-    /// id and the number of references up to its last one. The references of a long way may be visited in parts.
+    /// Calls `visit` with the references of all ways, in batches of about `most`. The first argument is the node
+    /// references. The second one is, for each way, its id and the number of references in the batch up to its last
+    /// one. A long way may be split between batches.
     pub(crate) fn for_refs(
         &self,
         most: usize,
@@ -228,7 +229,8 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Calls `visit` with each member of each relation: the id of the relation, then the kind and the id of the member.
+    /// Calls `visit` for each member of each relation, with the id of the relation, and the kind and the id of the
+    /// member.
     pub(crate) fn for_each_member(
         &self,
         mut visit: impl FnMut(i64, ObjectKind, i64),
@@ -246,7 +248,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Fails if a relation has more members or tags than are held in an expanded form.
+    /// Fails if a relation has more than [`MAX_PARTS`](super::limits::MAX_PARTS) members or tags.
     pub(crate) fn check_relation_sizes(&self) -> Result<(), FormatError> {
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {

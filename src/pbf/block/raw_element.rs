@@ -27,9 +27,10 @@ pub(in crate::pbf) enum RawForm<'a> {
 }
 
 impl<'a> RawElement<'a> {
-    /// The object and the units of its coordinates and times: the default units if possible, otherwise `units`, those
-    /// of its block. A dense node is converted if the default units express it exactly. Any other object is not
-    /// changed; a way without coordinates counts as having the default units if the unit of time is the default one.
+    /// Converts the object from `units`, those of its block, to the default units if possible. Returns the object, and
+    /// the units of its coordinates and times. A dense node is converted if the default units can express it exactly.
+    /// Any other object is not changed, but a way without coordinates counts as having the default units if the unit of
+    /// time is the default one.
     pub(crate) fn in_default_units(
         mut self,
         units: &BlockUnits,
@@ -58,7 +59,7 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// Version, time and deletion, the time in the block's units.
+    /// The version, the time in the block's units, and whether the object is a deleted version.
     pub(crate) fn version_info(&self) -> Result<VersionInfo, FormatError> {
         Ok(self.info()?.version_info())
     }
@@ -111,7 +112,7 @@ impl<'a> RawElement<'a> {
         matches!(self.form, RawForm::Dense(_))
     }
 
-    /// The number of refs of a way, and the number of locations stored for these, which is the same or 0. Both are 0
+    /// The number of refs of a way, and the number of locations stored for the refs, which is the same or 0. Both are 0
     /// for nodes and relations.
     pub(crate) fn count_refs(&self) -> Result<(usize, usize), FormatError> {
         match (&self.form, self.key.0) {
@@ -138,7 +139,7 @@ impl<'a> RawElement<'a> {
         Ok(())
     }
 
-    /// The object without its tags: encoders omit them.
+    /// The object with its tags marked as absent, so that encoders omit them.
     pub(crate) fn without_tags(self) -> Self {
         Self {
             tagged: false,

@@ -1,23 +1,23 @@
-//! The metadata of an object in a row, which is sorted with others on disk.
+//! The encoding of the metadata of an object in a row. Rows are sorted on disk.
 
 use super::element::Info;
 use crate::error::FormatError;
 use crate::pbf::InfoFields;
 use crate::pbf::wire::{Varints, put_sint, put_text, take_text};
 
-/// The metadata in a row.
+/// The metadata of an object as it is stored in a row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RowInfo<'a> {
     present: InfoFields,
     pub version: Option<u32>,
-    /// Seconds since 1970.
+    /// The time in seconds since 1970.
     pub timestamp: Option<i64>,
     pub changeset: Option<i64>,
     pub uid: Option<i32>,
     pub user: Option<&'a [u8]>,
 }
 
-/// The attributes that an object has; `visible` stands for a deleted version.
+/// The attributes that an object has. [`InfoFields::VISIBLE`] is set for a deleted version.
 fn present(info: &Info<'_>) -> InfoFields {
     let fields = [
         (info.version.is_some(), InfoFields::VERSION),
@@ -31,7 +31,7 @@ fn present(info: &Info<'_>) -> InfoFields {
     present.fold(InfoFields::NONE, |all, (_, field)| all.and(*field))
 }
 
-/// Appends the metadata of an object. Returns the attributes that it has.
+/// Appends the metadata of an object to a row. Returns the attributes that the object has.
 pub(crate) fn put_row_info(out: &mut Vec<u8>, info: &Info<'_>) -> InfoFields {
     let present = present(info);
     out.push(present.bits());
@@ -51,7 +51,7 @@ pub(crate) fn put_row_info(out: &mut Vec<u8>, info: &Info<'_>) -> InfoFields {
 }
 
 impl<'a> RowInfo<'a> {
-    /// Reads what [`put_row_info`] has written, and removes it from `row`.
+    /// Reads the metadata that [`put_row_info`] has written, and removes it from `row`.
     pub(crate) fn take(row: &mut &'a [u8]) -> Result<Self, FormatError> {
         const CUT_OFF: FormatError = FormatError::new("a row is cut off");
         let (flags, rest) = row.split_first().ok_or(CUT_OFF)?;
@@ -75,7 +75,7 @@ impl<'a> RowInfo<'a> {
         Ok(info)
     }
 
-    /// The metadata as that of an object. Fails if the name of the user is not UTF-8.
+    /// Converts the metadata to that of an object. Fails if the name of the user is not UTF-8.
     pub(crate) fn to_info(self) -> Result<Info<'a>, FormatError> {
         let user = self.user.map(std::str::from_utf8).transpose();
         Ok(Info {

@@ -1,7 +1,7 @@
 //! Parsing of blocks with their strings, and a search for faulty strings and the objects that use them.
 //!
 //! A string is faulty if it is not UTF-8, or has characters that XML 1.0 does not allow. The protobuf type of strings
-//! is `bytes`: some writers store text in another encoding, or text that was cut within a character.
+//! is `bytes`, so that some writers store text in another encoding, or text that was cut within a character.
 
 use super::contents::ContentFacts;
 use super::object::{Object, ObjectBody};
@@ -14,7 +14,7 @@ use crate::pbf::wire::schema::string_table;
 use std::fmt::Write;
 
 impl<'a> Block<'a> {
-    /// Finds the strings and the messages of an uncompressed payload.
+    /// Parses the strings of an uncompressed payload, and finds its messages.
     ///
     /// # Errors
     ///
@@ -26,7 +26,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The number of characters of a string that a message shows.
+/// The maximum number of characters of a string that a message shows.
 const SHOWN: usize = 60;
 
 /// A fault in the contents of a block.
@@ -34,13 +34,14 @@ const SHOWN: usize = 60;
 pub(crate) struct ContentFault {
     /// The kind and the id of the object; `None` if the fault concerns no single object.
     pub object: Option<(ObjectKind, i64)>,
-    /// The fault, as text.
+    /// A description of the fault.
     pub what: String,
-    /// Whether the block can be read all the same.
+    /// Whether the block can be read in spite of the fault.
     pub is_readable: bool,
 }
 
-/// Fails if a string of the block in `payload` is not UTF-8, and names an object that uses the string.
+/// Fails if a string of the block in `payload` is not UTF-8. The error names an object that uses the string, if there
+/// is one.
 pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
     let outline = BlockOutline::parse(payload)?;
     match StringTable::parse(outline.string_table) {
@@ -49,8 +50,8 @@ pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
     }
 }
 
-/// The error of a string table that cannot be parsed, with the first object that uses the string concerned, if there is
-/// one.
+/// Adds the first object that uses a string that is not UTF-8, if there is one, to the error of a string table that
+/// cannot be parsed.
 #[cold]
 fn named(payload: &[u8], error: FormatError) -> FormatError {
     // A table that is too long is not read again.
@@ -143,7 +144,7 @@ fn string_uses(
     Ok(())
 }
 
-/// The strings of a block as they are stored. Those that are not UTF-8 are empty in `texts`.
+/// The strings of a block, and the faults of these strings. A string that is not UTF-8 is empty in `texts`.
 struct RawStrings<'a> {
     texts: Vec<&'a str>,
     faults: Vec<StringFault>,
@@ -155,7 +156,7 @@ struct StringFault {
     index: usize,
     /// Whether the string is UTF-8.
     is_utf8: bool,
-    /// The string with its other bytes escaped, as `caf\xe9`.
+    /// The string with invalid bytes and control characters escaped, such as `caf\xe9`.
     text: String,
 }
 
@@ -192,7 +193,7 @@ fn with_escaped<'a>(mut texts: Vec<&'a str>, faults: &'a [StringFault]) -> Strin
 }
 
 impl StringFault {
-    /// The predicate of the message.
+    /// A description of the fault, as the predicate of a message.
     const fn what(&self) -> &'static str {
         if self.is_utf8 {
             "has characters that XML does not know"
@@ -202,20 +203,21 @@ impl StringFault {
     }
 }
 
-/// Whether a text has control characters or other characters that XML 1.0 does not allow.
+/// Whether a string has control characters or other characters that XML 1.0 does not allow.
 fn is_inexpressible(text: &str) -> bool {
     // In UTF-8, the bytes of control characters occur in no other character.
     let is_control = |byte: u8| is_forbidden_in_xml(char::from(byte));
     text.bytes().any(is_control) || (!text.is_ascii() && text.chars().any(is_forbidden_in_xml))
 }
 
-/// Whether XML 1.0 does not allow a character, not even as a reference.
+/// Whether XML 1.0 forbids a character, even as a character reference.
 const fn is_forbidden_in_xml(char: char) -> bool {
     matches!(char, '\0'..=' ' | '\u{fffe}' | '\u{ffff}')
         && !matches!(char, '\t' | '\n' | '\r' | ' ')
 }
 
-/// Text with the bytes that are not UTF-8 as `\xNN`, and with control characters escaped. Long text is cut.
+/// Converts a string to text for messages. Bytes that are not UTF-8 become `\xNN`, control characters are escaped, and
+/// long text is truncated.
 fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {

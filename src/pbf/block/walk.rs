@@ -1,4 +1,4 @@
-//! Walking over the objects of a block without decoding them, and over their ids and tags alone.
+//! Walks over the objects of a block that decode only the fields that are asked for, and walks over ids or tags alone.
 
 use super::delta::{Delta, STRIDE};
 use super::dense::{DenseNodes, InfoCursor, next_tag_run};
@@ -8,27 +8,28 @@ use crate::error::FormatError;
 use crate::osm::{ObjectKind, TypeThenId, id_rank};
 use crate::pbf::wire::Varints;
 
-/// Walks over the objects of a [`Block`] in file order. Of the object that [`next`](Self::next) reached last, each
-/// method decodes only the fields that its answer needs.
+/// Walks over the objects of a [`Block`] in file order. The current object is the one that [`next`](Self::next) reached
+/// last. Each method decodes only the fields of the current object that it needs.
 #[derive(Debug)]
 pub(crate) struct BlockWalk<'a> {
     messages: Messages<'a>,
     current: Current<'a>,
-    /// The metadata of the current dense nodes, read up to the last node that was asked for it. Not a part of
+    /// Reads the versions of the current dense nodes; `None` until the first request. It is not a part of
     /// [`DenseWalk`], so that nothing has to be dropped when the walk moves from one message to the next.
     versions: Option<Box<InfoCursor<'a>>>,
+    /// Reads all metadata of the current dense nodes; `None` until the first request.
     infos: Option<Box<InfoCursor<'a>>>,
 }
 
-/// The object that was reached last.
+/// The current object of a walk.
 #[derive(Debug)]
 enum Current<'a> {
     Dense(DenseWalk<'a>),
-    /// The message of a single object; an empty one before the first object.
+    /// The message of a single object; empty before the first object.
     Single(ObjectKind, &'a [u8]),
 }
 
-/// Walks over dense nodes. The column of tags is read up to the current node on request.
+/// Walks over dense nodes. The column of tags is read only on request, up to the current node.
 #[derive(Debug)]
 struct DenseWalk<'a> {
     nodes: &'a DenseNodes<'a>,
@@ -38,8 +39,9 @@ struct DenseWalk<'a> {
     /// The number of ids read so far.
     read: usize,
     tags: Varints<'a>,
-    /// The number of nodes whose tags were read so far, and the tags of the last of them.
+    /// The number of nodes whose tags were read so far.
     tags_read: usize,
+    /// The tags of the last node whose tags were read.
     last_tags: &'a [u8],
 }
 
@@ -140,7 +142,7 @@ impl<'a> BlockWalk<'a> {
         }
     }
 
-    /// The kind of the object.
+    /// The kind of the current object.
     pub(crate) const fn kind(&self) -> ObjectKind {
         match self.current {
             Current::Dense(_) => ObjectKind::Node,
@@ -148,7 +150,7 @@ impl<'a> BlockWalk<'a> {
         }
     }
 
-    /// The id of the object. Fails if the message has none.
+    /// The id of the current object. Fails if its message has no id.
     #[inline]
     pub(crate) fn id(&self) -> Result<i64, FormatError> {
         match &self.current {
@@ -157,7 +159,7 @@ impl<'a> BlockWalk<'a> {
         }
     }
 
-    /// The tags of the object.
+    /// The tags of the current object.
     #[inline]
     pub(crate) fn tags(&mut self) -> Result<TagIds<'a>, FormatError> {
         match &mut self.current {
@@ -166,7 +168,7 @@ impl<'a> BlockWalk<'a> {
         }
     }
 
-    /// The version, the time and the deletion of the object, the time in the units of the block.
+    /// The version of the current object, its time in the units of the block, and whether it is a deleted version.
     pub(crate) fn version_info(&mut self) -> Result<VersionInfo, FormatError> {
         let info = match &self.current {
             Current::Dense(nodes) => {
@@ -179,7 +181,7 @@ impl<'a> BlockWalk<'a> {
         Ok(info.version_info())
     }
 
-    /// The metadata of the object, in the units of the block.
+    /// The metadata of the current object, in the units of the block.
     pub(crate) fn info(&mut self) -> Result<RawInfo, FormatError> {
         match &self.current {
             Current::Dense(nodes) => {
@@ -190,12 +192,12 @@ impl<'a> BlockWalk<'a> {
         }
     }
 
-    /// Whether `test` returns `true` for the id of any node of the object, which must be a way.
+    /// Whether `test` returns `true` for the id of any node of the current object. The object must be a way.
     pub(crate) fn any_ref(&self, test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
         WayRefs::parse(self.message())?.any(test)
     }
 
-    /// Whether the object, which must be a way, ends at the node where it begins and has at least `least` nodes.
+    /// Whether the current object ends at its first node and has at least `least` nodes. The object must be a way.
     pub(crate) fn is_closed(&self, least: usize) -> Result<bool, FormatError> {
         let (mut first, mut last, mut count) = (None, None, 0);
         self.any_ref(|id| {
@@ -207,7 +209,8 @@ impl<'a> BlockWalk<'a> {
         Ok(count >= least && first == last)
     }
 
-    /// Whether `test` returns `true` for the kind and the id of any member of the object, which must be a relation.
+    /// Whether `test` returns `true` for the kind and the id of any member of the current object. The object must be a
+    /// relation.
     pub(crate) fn any_member(
         &self,
         test: impl FnMut(ObjectKind, i64) -> bool,
@@ -215,7 +218,7 @@ impl<'a> BlockWalk<'a> {
         RelationMessage::parse(self.message())?.any_member(test)
     }
 
-    /// The message of the object; an empty one for a dense node.
+    /// The message of the current object; empty for a dense node.
     const fn message(&self) -> &'a [u8] {
         match self.current {
             Current::Dense(_) => &[],
@@ -288,7 +291,7 @@ mod tests {
         builder.take_blocks().remove(0).payload
     }
 
-    /// The tags of the object that was reached, as strings.
+    /// The tags of the current object, as strings.
     fn tags_of(walk: &mut BlockWalk<'_>, block: &Block<'_>) -> Vec<[String; 2]> {
         let (mut tags, ids) = (Vec::new(), walk.tags().unwrap());
         let string = |id| block.strings.get(id).unwrap().to_owned();

@@ -35,7 +35,7 @@ impl BlockBuilder {
         self.builder.drop_locations();
     }
 
-    /// Writes nodes as messages of their own, instead of DenseNodes.
+    /// Writes each node as a message of its own, instead of in DenseNodes.
     pub(in crate::pbf) fn write_plain_nodes(&mut self) {
         self.builder.write_plain_nodes();
     }
@@ -63,7 +63,7 @@ impl BlockBuilder {
         self.builder.add_raw(&object, strings)
     }
 
-    /// Ends the current block if it cannot take an object of `kind` in `units`.
+    /// Ends the current block if it cannot accept an object of `kind` in `units`.
     fn make_room(&mut self, kind: ObjectKind, units: &BlockUnits) {
         if self.builder.must_finish_before(kind) || !self.builder.accepts_units(units) {
             self.end_block();
@@ -94,7 +94,7 @@ impl BlockBuilder {
         !self.blocks.is_empty()
     }
 
-    /// Takes the blocks that were ended since the last call.
+    /// Returns the blocks that were ended since the last call.
     pub(crate) fn take_blocks(&mut self) -> Vec<EncodedBlock> {
         std::mem::take(&mut self.blocks)
     }

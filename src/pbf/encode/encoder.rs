@@ -1,4 +1,4 @@
-//! Encoding objects of one kind as a PrimitiveBlock with one group and a string table ordered by use.
+//! Encodes objects of one kind as a PrimitiveBlock with one group and a string table that is ordered by use.
 
 use super::intern::{Interner, SourceStrings};
 use crate::error::FormatError;
@@ -19,11 +19,11 @@ use std::ops::Range;
 
 /// The number of objects in a full block. Nearly all programs write blocks of this size.
 pub const TARGET_ELEMENTS: usize = 8000;
-/// The payload length in bytes, as estimated before encoding, at which a block is full whatever its number of objects.
+/// The estimated payload length in bytes at which a block is full, regardless of its number of objects.
 pub const TARGET_PAYLOAD: usize = 4 * 1024 * 1024;
 
 /// Encodes objects as PrimitiveBlocks. When [`must_finish_before`](Self::must_finish_before) returns `true`, the caller
-/// must end the block by [`finish`](Self::finish) before it adds the next object.
+/// must end the block with [`finish`](Self::finish) before it adds the next object.
 #[derive(Debug, Default)]
 pub struct BlockEncoder {
     units: BlockUnits,
@@ -44,7 +44,7 @@ pub struct BlockEncoder {
     runs: Vec<u8>,
 }
 
-/// An object of the block. String ids are provisional, ranges are indices into the vectors of the encoder.
+/// An object of the block. String ids are provisional, and ranges are ranges of the vectors of the encoder.
 #[derive(Debug)]
 struct PendingObject {
     id: i64,
@@ -70,7 +70,8 @@ impl BlockEncoder {
         ids + self.runs.len() + self.interner.text_len()
     }
 
-    /// Whether the block must be finished before an object of `kind` is added: it has another kind, or is full.
+    /// Whether the block must be finished before an object of `kind` is added, because it has objects of another kind,
+    /// or is full.
     pub fn must_finish_before(&self, kind: ObjectKind) -> bool {
         !self.is_empty()
             && (self.kind != Some(kind)
@@ -100,7 +101,7 @@ impl BlockEncoder {
         self.drop_locations = true;
     }
 
-    /// Writes nodes as messages of their own, instead of DenseNodes.
+    /// Writes each node as a message of its own, instead of in DenseNodes.
     pub(crate) fn write_plain_nodes(&mut self) {
         self.plain_nodes = true;
     }
@@ -500,7 +501,8 @@ impl InfoColumn {
     ];
 
     /// The columns to write if the columns `needed` have values. Some readers expect metadata to be complete or
-    /// missing: if any column is needed, all are written, but `visible` only if it is needed itself.
+    /// missing. So if any column is needed, all columns are written, except `visible`, which is written only if it is
+    /// needed itself.
     pub(crate) fn written(needed: &[Self]) -> impl Iterator<Item = Self> + '_ {
         let wanted = |column: &Self| match column {
             Self::Visible => needed.contains(column),
@@ -509,12 +511,12 @@ impl InfoColumn {
         Self::ALL.into_iter().filter(wanted)
     }
 
-    /// Whether the values are delta coded and zigzag coded, not plain varints.
+    /// Whether the values are zigzag-coded deltas, rather than plain varints.
     pub(crate) const fn is_delta(self) -> bool {
         !matches!(self, Self::Version | Self::Visible)
     }
 
-    /// The value of each node if the column is missing.
+    /// The value that each node has if the column is missing.
     pub(crate) const fn absent(self) -> i64 {
         matches!(self, Self::Visible) as i64
     }
@@ -556,7 +558,7 @@ impl DenseColumns {
         &mut self.info[column as usize]
     }
 
-    /// The length of all columns in bytes.
+    /// The total length of all columns in bytes.
     pub(crate) fn len(&self) -> usize {
         let plain = [&self.ids, &self.lats, &self.lons, &self.keys_vals];
         plain.into_iter().chain(&self.info).map(Vec::len).sum()

@@ -1,4 +1,4 @@
-//! Interning: collecting the strings of a new block.
+//! Interns the strings of a new block.
 
 use crate::error::FormatError;
 use crate::osm::StringPool;
@@ -8,8 +8,8 @@ use crate::pbf::wire::schema::string_table;
 
 /// Collects the distinct strings of a block and the number of uses of each.
 ///
-/// The ids that it returns are provisional: [`Interner::finish`] orders the table by use, so that the most frequent
-/// strings get the shortest ids, and returns the final id for each provisional one.
+/// The ids that [`Interner::add`] returns are provisional. [`Interner::finish`] orders the table by use, so that the
+/// most frequent strings get the shortest ids, and returns the final id for each provisional one.
 #[derive(Debug, Default)]
 pub struct Interner {
     pool: StringPool,
@@ -19,7 +19,7 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// The provisional id of a string, 1 or larger. Counts one use.
+    /// Returns the provisional id of a string, which is 1 or larger. Counts one use of the string.
     pub fn add(&mut self, text: &str) -> u32 {
         let id = self.pool.add(text);
         if self.uses.len() < self.pool.len() {
@@ -29,7 +29,8 @@ impl Interner {
         id + 1
     }
 
-    /// The provisional id of a role or user, which is 0 for an empty string. Counts one use of other strings.
+    /// Returns the provisional id of a role or the name of a user, which is 0 for an empty string. Counts one use of
+    /// any other string.
     pub fn add_or_empty(&mut self, text: &str) -> u32 {
         if text.is_empty() { 0 } else { self.add(text) }
     }
@@ -38,7 +39,7 @@ impl Interner {
         self.uses[id as usize] += 1;
     }
 
-    /// The length of the distinct strings so far, in bytes.
+    /// The total length of the distinct strings so far, in bytes.
     pub fn text_len(&self) -> usize {
         self.pool.text_len()
     }
@@ -47,7 +48,7 @@ impl Interner {
     /// provisional id.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.pool.len() as u32).collect();
-        // The sort is stable: strings with the same number of uses stay in the order of first appearance.
+        // The sort is stable, so that strings with the same number of uses stay in the order of first appearance.
         order.sort_by_key(|id| std::cmp::Reverse(self.uses[*id as usize]));
         let mut final_ids = vec![0; self.pool.len() + 1];
         put_bytes_field(out, string_table::S, b"");
@@ -67,12 +68,13 @@ impl Interner {
 #[derive(Debug)]
 pub struct SourceStrings<'a> {
     strings: &'a StringTable<'a>,
-    /// For each string the epoch plus one and its provisional id in that epoch; 0 if it has none yet.
+    /// For each string, the epoch plus one, and the provisional id in that epoch. Both are 0 if the string has no id
+    /// yet.
     known: Vec<(u32, u32)>,
 }
 
 impl<'a> SourceStrings<'a> {
-    /// Strings without provisional ids.
+    /// The strings of a source block, which have no provisional ids yet.
     pub fn new(strings: &'a StringTable<'a>) -> Self {
         Self {
             known: vec![(0, 0); strings.len()],
@@ -80,7 +82,8 @@ impl<'a> SourceStrings<'a> {
         }
     }
 
-    /// The provisional id of the string at `index`. Counts one use. Fails if the index is out of range.
+    /// Returns the provisional id of the string at `index`. Counts one use of the string. Fails if the index is out of
+    /// range.
     #[inline]
     pub fn id(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
         let text = self.strings.get(index)?;
@@ -94,7 +97,7 @@ impl<'a> SourceStrings<'a> {
         Ok(known.1)
     }
 
-    /// The provisional id of a role or user: as [`id`](Self::id), but 0 for an empty string.
+    /// Returns the provisional id of a role or the name of a user, as [`id`](Self::id) does, but 0 for an empty string.
     pub fn id_or_empty(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
         match self.strings.get(index) {
             Ok("") => Ok(0),

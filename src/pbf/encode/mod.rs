@@ -1,9 +1,8 @@
 //! Encoding new blocks of objects.
 //!
 //! - `encoder` encodes objects of one kind as the payload of one block.
-//! - `builder` cuts a sequence of any objects into such blocks, which are not compressed yet (`frame/encoder` does
-//!   that).
-//! - `intern` collects the strings of a new block, and maps string ids of a source block to those of the new one.
+//! - `builder` splits a sequence of objects of any kinds into uncompressed blocks, which `frame/encoder` compresses.
+//! - `intern` collects the strings of a new block, and maps the string ids of a source block to those of the new block.
 
 pub(super) mod builder;
 pub(super) mod encoder;

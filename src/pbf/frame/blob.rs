@@ -33,19 +33,20 @@ impl BlobKind {
     }
 }
 
-/// A `BlobHeader`: the type and length of the Blob that follows, and an optional index of its contents.
+/// A `BlobHeader`, with the type and the size of the Blob that follows, and an optional index of the contents of the
+/// Blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobHeader<'a> {
     /// Field 1, `type`.
     pub kind: BlobKind,
     /// Field 2, `indexdata`, undecoded.
     pub indexdata: Option<&'a [u8]>,
-    /// Field 3, `datasize`: length of the Blob in bytes, checked against [`MAX_BLOB_LEN`].
+    /// Field 3, `datasize`: the size of the Blob in bytes, checked against [`MAX_BLOB_LEN`].
     pub blob_len: u32,
 }
 
 impl<'a> BlobHeader<'a> {
-    /// The length of the BlobHeader that follows a frame's first four bytes, checked against
+    /// Reads the size of a BlobHeader from `prefix`, the first four bytes of its frame, and checks it against
     /// [`MAX_BLOB_HEADER_LEN`].
     pub fn len_from_prefix(prefix: [u8; FRAME_PREFIX_LEN]) -> Result<u32, FormatError> {
         let len = u32::from_be_bytes(prefix);
@@ -57,8 +58,8 @@ impl<'a> BlobHeader<'a> {
         Ok(len)
     }
 
-    /// The BlobHeader message of the frame at the start of `frame`, and the bytes behind the message. The frame need not
-    /// be complete.
+    /// Returns the BlobHeader message of the frame at the start of `frame`, and the bytes after the message. The frame
+    /// need not be complete.
     pub fn split(frame: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), FormatError> {
         let (prefix, rest) =
             frame
@@ -70,7 +71,7 @@ impl<'a> BlobHeader<'a> {
             .ok_or(FormatError::truncated("the file ends within a BlobHeader"))
     }
 
-    /// Reads a BlobHeader. Fails if it has no `type` or no `datasize`, or if the Blob would be too long.
+    /// Reads a BlobHeader. Fails if it has no `type` or no `datasize`, or if the Blob would be too large.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let (mut kind, mut indexdata, mut blob_len) = (None, None, None);
         let mut fields = Fields::new(message);
@@ -118,7 +119,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The name used in reports.
+    /// The name of the encoding in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Raw => "none",
@@ -139,20 +140,20 @@ impl Encoding {
     }
 }
 
-/// A `Blob`: a payload that is stored in some encoding.
+/// A `Blob`, which stores a payload in some encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blob<'a> {
     /// The encoding of `data`.
     pub encoding: Encoding,
-    /// The stored bytes.
+    /// The stored bytes of the payload.
     pub data: &'a [u8],
-    /// Length of the payload in bytes, checked against [`MAX_PAYLOAD_LEN`].
+    /// The length of the payload in bytes, checked against [`MAX_PAYLOAD_LEN`].
     pub payload_len: u32,
 }
 
 impl<'a> Blob<'a> {
-    /// Reads a Blob. Fails if the Blob is compressed by lzma or bzip2, has no data, or declares a payload that is too
-    /// long. Fails if uncompressed data has another length than `raw_size`.
+    /// Reads a Blob. Fails if the Blob is compressed with lzma or bzip2, has no data, declares a payload that is too
+    /// long, or has uncompressed data whose length differs from `raw_size`.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let mut stored = None;
         let mut raw_size = None;
@@ -209,7 +210,8 @@ pub(super) fn wrong_raw_size(raw_size: u32, found: usize) -> FormatError {
     ))
 }
 
-/// Appends a whole frame: prefix, BlobHeader and Blob. Fails if the Blob or its payload exceeds a limit of the format.
+/// Appends a whole frame, with prefix, BlobHeader and Blob. Fails if the Blob or its payload exceeds a limit of the
+/// format.
 pub fn encode_frame(
     out: &mut Vec<u8>,
     kind: BlobKind,
@@ -250,7 +252,7 @@ pub(crate) fn encode_blob_header(
     out.extend_from_slice(&header);
 }
 
-/// Length of the prefix and the BlobHeader of a data frame without index, in bytes.
+/// The size in bytes of the prefix and the BlobHeader of a data frame without an index.
 pub const fn plain_header_len(blob_len: u32) -> u32 {
     (FRAME_PREFIX_LEN + 2 + "OSMData".len() + 1 + varint_len(blob_len as u64)) as u32
 }

@@ -36,8 +36,8 @@ impl Compression {
         }
     }
 
-    /// Whether a blob with `encoding` may have another compression than this. A Blob does not record its level; it is
-    /// assumed to have the default level.
+    /// Whether the compression of a blob with `encoding` may differ from this one. A Blob does not record its level; it
+    /// is assumed to have the default level.
     pub(crate) fn differs_from(self, encoding: Encoding) -> bool {
         let is_usual = matches!(self, Self::None | Self::Lz4 | Self::Zlib(6) | Self::Zstd(3));
         self.encoding() != encoding || !is_usual
@@ -53,7 +53,7 @@ impl Default for Compression {
 impl FromStr for Compression {
     type Err = String;
 
-    /// Reads `none`, `zlib`, `zlib:1` to `zlib:12`, `zstd`, `zstd:1` to `zstd:22`, or `lz4`.
+    /// Parses `none`, `zlib`, `zlib:1` to `zlib:12`, `zstd`, `zstd:1` to `zstd:22`, or `lz4`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, level) = match text.split_once(':') {
             Some((name, level)) => {
@@ -117,7 +117,7 @@ pub struct Decompressor {
     /// Inflates the beginning of zlib data, for [`string_table`](Self::string_table).
     stream: Option<flate2::Decompress>,
     payload: Vec<u8>,
-    /// The segments of the blob that was decompressed last, if it was asked for them.
+    /// The segments of the blob that [`payload_in_segments`](Self::payload_in_segments) decompressed last.
     segments: Vec<Segment>,
     inflater: Option<SegmentInflater>,
 }
@@ -131,7 +131,7 @@ impl fmt::Debug for Decompressor {
 }
 
 impl Decompressor {
-    /// The uncompressed payload of `blob`, valid until the next call.
+    /// Returns the uncompressed payload of `blob`, which is valid until the next call.
     ///
     /// Fails if the stored bytes are damaged or the payload does not have exactly `payload_len` bytes.
     pub fn payload<'a>(&'a mut self, blob: &Blob<'a>) -> Result<&'a [u8], FormatError> {
@@ -158,7 +158,7 @@ impl Decompressor {
 }
 
 impl Decompressor {
-    /// As [`payload`](Self::payload), with the segments of the blob.
+    /// As [`payload`](Self::payload), but also returns the segments of the blob.
     pub(crate) fn payload_in_segments<'a>(
         &'a mut self,
         blob: &Blob<'a>,
@@ -184,8 +184,8 @@ impl Decompressor {
         Ok((payload, BlobSegments::Found(segmented)))
     }
 
-    /// The StringTable message of the block in `blob`; `None` if the block does not begin with one, or if it is longer
-    /// than the block. zlib data is inflated up to the end of the message only.
+    /// The StringTable message of the block in `blob`; `None` if the block does not begin with such a message, or if
+    /// the message would end after the block. zlib data is inflated only up to the end of the message.
     pub(crate) fn string_table<'a>(
         &'a mut self,
         blob: &Blob<'a>,
@@ -228,7 +228,8 @@ fn string_table_range(payload: &[u8]) -> Option<(usize, usize)> {
     Some((pos, usize::try_from(len).ok()?))
 }
 
-/// Continues to inflate `data` into `out` until `out` has `wanted` bytes or is full. Fails if the data ends before.
+/// Continues to inflate `data` into `out` until `out` has `wanted` bytes or is full. Fails if the data ends before
+/// that.
 fn inflate_until(
     stream: &mut flate2::Decompress,
     data: &[u8],
@@ -328,7 +329,7 @@ impl Compressor {
         encode_frame(out, kind, indexdata, &blob)
     }
 
-    /// As [`frame`](Self::frame), for a data frame. zlib data has segments if the payload is long enough, and those of
+    /// As [`frame`](Self::frame), for a data frame. zlib data has segments if the payload is long enough. Segments of
     /// `old` whose payload has not changed are copied.
     pub(crate) fn frame_in_segments(
         &mut self,

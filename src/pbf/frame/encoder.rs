@@ -1,4 +1,4 @@
-//! Encoding objects as compressed frames, for content that cannot be copied.
+//! Encodes objects as compressed frames, for content that cannot be copied.
 
 use super::blob::Blob;
 use super::codec::{Compression, Compressor, Decompressor};
@@ -14,7 +14,7 @@ use crate::pbf::table::entry::{BlobEntry, BlobFlags};
 use crate::pbf::table::scan::scan_payload;
 use twox_hash::XxHash3_64;
 
-/// A compressed frame and its entry.
+/// A compressed frame and its entry for the table of contents.
 #[derive(Debug, Clone)]
 pub struct EncodedFrame {
     /// The whole frame.
@@ -24,7 +24,7 @@ pub struct EncodedFrame {
 }
 
 impl EncodedFrame {
-    /// The uncompressed payload.
+    /// Returns the uncompressed payload of the frame.
     pub(crate) fn payload<'a>(
         &'a self,
         decompressor: &'a mut Decompressor,
@@ -45,8 +45,8 @@ pub struct FrameEncoder {
 }
 
 impl FrameEncoder {
-    /// An encoder without objects. With `blob_index`, the BlobHeader of every blob that can have a per-blob index has
-    /// one.
+    /// An encoder without objects. With `blob_index`, every blob that can have a per-blob index gets one in its
+    /// BlobHeader.
     pub fn new(compression: Compression, blob_index: bool) -> Self {
         Self {
             builder: BlockBuilder::default(),
@@ -94,7 +94,7 @@ impl FrameEncoder {
         self.compress()
     }
 
-    /// Compresses the blocks that were ended into frames.
+    /// Compresses the ended blocks to frames.
     fn compress(&mut self) -> Result<(), FormatError> {
         if !self.builder.has_blocks() {
             return Ok(());
@@ -111,8 +111,8 @@ impl FrameEncoder {
         self.add_edited(payload, None)
     }
 
-    /// As [`add_payload`](Self::add_payload), for the payload of a block that was edited. Segments of the old blob that
-    /// occur in the payload are copied.
+    /// As [`add_payload`](Self::add_payload), for the payload of a block that was edited. Segments of `old`, the blob
+    /// before the edit, that occur in the payload are copied.
     pub(crate) fn add_edited(
         &mut self,
         payload: &[u8],
@@ -123,9 +123,9 @@ impl FrameEncoder {
         self.add_known(payload, old, entry)
     }
 
-    /// Adds the payload of a whole block as a frame with the facts of `entry`, which are not checked: kinds, number,
-    /// ids, order, bounding box and flags. Length and hash are computed. An entry without hash may lack other facts,
-    /// too: the payload is then scanned instead.
+    /// Adds the payload of a whole block as a frame. Kinds, number, ids, order, bounding box and flags are copied from
+    /// `entry` and not checked; length and hash are computed. An entry without a hash may lack other facts, too, so
+    /// that the payload is scanned instead.
     pub(crate) fn add_payload_with_entry(
         &mut self,
         payload: &[u8],
@@ -135,7 +135,7 @@ impl FrameEncoder {
     }
 
     /// As [`add_payload_with_entry`](Self::add_payload_with_entry), for the payload of a block that was edited.
-    /// Segments of the old blob that occur in the payload are copied.
+    /// Segments of `old`, the blob before the edit, that occur in the payload are copied.
     pub(crate) fn add_edited_with_entry(
         &mut self,
         payload: &[u8],
@@ -174,19 +174,19 @@ impl FrameEncoder {
         Ok(())
     }
 
-    /// Takes the frames made since the last call, in order. The current block is not ended.
+    /// Returns the frames that were made since the last call, in order. The current block is not ended.
     pub fn take_frames(&mut self) -> Vec<EncodedFrame> {
         std::mem::take(&mut self.frames)
     }
 
-    /// Ends the current block and takes the frames made since the last call.
+    /// Ends the current block and returns the frames that were made since the last call.
     pub fn finish(&mut self) -> Result<Vec<EncodedFrame>, FormatError> {
         self.end_block()?;
         Ok(self.take_frames())
     }
 }
 
-/// Length of the prefix and the BlobHeader of a frame, in bytes.
+/// The size in bytes of the prefix and the BlobHeader of a frame.
 fn frame_header_len(frame: &[u8]) -> u32 {
     4 + u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]])
 }

@@ -1,4 +1,4 @@
-//! HeaderBlock: the features, bounding box and replication state that a file declares (osmformat.proto).
+//! HeaderBlock messages (osmformat.proto), with the features, bounding box and replication state that a file declares.
 
 use crate::error::FormatError;
 use crate::osm::{Bbox, Edges, ceil_e7, floor_e7, nano_of_e7};
@@ -13,14 +13,14 @@ pub mod feature {
     pub const DENSE_NODES: &str = "DenseNodes";
     /// Required if the file has deleted objects or several versions of an object.
     pub const HISTORY: &str = "HistoricalInformation";
-    /// Optional: objects are in canonical order.
+    /// Optional. Objects are in canonical order.
     pub const SORTED: &str = "Sort.Type_then_ID";
-    /// Optional: ways carry the coordinates of their nodes.
+    /// Optional. Ways carry the coordinates of their nodes.
     pub const LOCATIONS: &str = "LocationsOnWays";
-    /// Optional, used by this program only, together with [`LOCATIONS`]: no nodes of ways were omitted when locations
+    /// Optional. Used only by this program, together with [`LOCATIONS`]. No nodes of ways were omitted when locations
     /// were added.
     pub const ALL_NODES: &str = "pbfhogg.AllNodes";
-    /// Optional, used by this program only, together with [`LOCATIONS`]: nodes without tags were omitted, except
+    /// Optional. Used only by this program, together with [`LOCATIONS`]. Nodes without tags were omitted, except
     /// members of relations.
     pub const NEEDED_NODES: &str = "pbfhogg.NeededNodes";
 }
@@ -29,26 +29,26 @@ pub mod feature {
 pub const REQUIRED_FEATURES_KNOWN: [&str; 3] =
     [feature::SCHEMA, feature::DENSE_NODES, feature::HISTORY];
 
-/// The field with the table of contents (version 1) or with the pointer to it (version 2).
+/// The number of the field with the table of contents (version 1) or with the pointer to it (version 2).
 pub(super) const TOC_FIELD: u32 = 1001;
-/// The field with the zeros that pad the header to its reserved length.
+/// The number of the field with the zeros that pad the header to its reserved length.
 pub(super) const PADDING_FIELD: u32 = 1002;
-/// The field with the summary of the table of contents.
+/// The number of the field with the summary of the table of contents.
 pub(super) const SUMMARY_FIELD: u32 = 1003;
 
 /// The fields of a HeaderBlock about the table of contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TocFields<'a> {
-    /// The table itself (version 1), or the pointer to it (version 2).
+    /// The table of contents itself (version 1), or the pointer to it (version 2).
     pub toc: Option<&'a [u8]>,
-    /// The summary of the table.
+    /// The summary of the table of contents.
     pub summary: Option<&'a [u8]>,
 }
 
 /// A HeaderBlock. Fields that this crate does not know are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeaderBlock {
-    /// Field 1: left, right, top, bottom in nanodegrees.
+    /// Field 1: the bounding box in nanodegrees.
     pub bbox_nano: Option<Edges<i64>>,
     /// Field 4: the features that a reader must know to read the file.
     pub required_features: Vec<String>,
@@ -64,24 +64,24 @@ pub struct HeaderBlock {
     pub replication_sequence: Option<i64>,
     /// Field 34: the base URL of the replication server.
     pub replication_url: Option<String>,
-    /// Facts of the header of a text input, which text outputs take over.
+    /// Facts from the header of an input in a text format, which outputs in text formats keep.
     pub(crate) text: TextFacts,
-    /// Whether this is the header of a temporary file that a text input was converted to.
+    /// Whether this is the header of a temporary file to which an input in a text format was converted.
     pub(crate) is_converted: bool,
     /// All other fields, encoded, except the table of contents and the padding.
     unknown: Vec<u8>,
 }
 
-/// Facts of the header of a text that PBF cannot store.
+/// Facts that the header of a file in a text format has, and that PBF cannot store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct TextFacts {
-    /// The bounding boxes; a text may have several. PBF stores the box around all of them.
+    /// The bounding boxes. A file in a text format may have several; PBF stores the box around all of them.
     pub boxes: Vec<Bbox>,
     /// The attribute `upload` of the root element, which the editor JOSM reads.
     pub josm_upload: Option<String>,
     /// The attribute `version` of the root element.
     pub version: Option<String>,
-    /// Whether the text is a change file.
+    /// Whether the file is a change file.
     pub is_change: bool,
 }
 
@@ -139,7 +139,7 @@ impl HeaderBlock {
         }
     }
 
-    /// The header of a file of objects: it requires the features that every reader knows.
+    /// The header of a file with objects. It requires only features that every reader knows.
     pub fn for_objects() -> Self {
         let mut header = Self::default();
         header.set_required(feature::SCHEMA, true);
@@ -202,8 +202,8 @@ impl HeaderBlock {
             .any(|found| found == name)
     }
 
-    /// Declares that ways have locations, and the feature `nodes`, [`feature::ALL_NODES`] or [`feature::NEEDED_NODES`].
-    /// With `None`, removes these declarations.
+    /// Declares the features [`feature::LOCATIONS`] and `nodes`, which is [`feature::ALL_NODES`] or
+    /// [`feature::NEEDED_NODES`]. With `None`, removes the declarations of all three.
     pub(crate) fn set_locations(&mut self, nodes: Option<&str>) {
         self.set_optional(feature::LOCATIONS, nodes.is_some());
         for kind in [feature::ALL_NODES, feature::NEEDED_NODES] {
@@ -235,7 +235,7 @@ impl HeaderBlock {
         })
     }
 
-    /// Sets the bounding box.
+    /// Sets the bounding box, or removes it if `bbox` is `None`.
     pub fn set_bbox(&mut self, bbox: Option<Bbox>) {
         self.text.boxes.clear();
         self.bbox_nano = bbox.map(|bbox| bbox.edges_e7().map(nano_of_e7));
@@ -250,7 +250,7 @@ fn set_declared(names: &mut Vec<String>, name: &str, declared: bool) {
     }
 }
 
-/// The edges of a HeaderBBox in nanodegrees. Fails if one lies outside ±360 degrees.
+/// Reads the edges of a HeaderBBox in nanodegrees. Fails if an edge lies outside ±360 degrees.
 fn parse_bbox(message: &[u8]) -> Result<Edges<i64>, FormatError> {
     let mut edges = [0; 4];
     let mut fields = Fields::new(message);

@@ -1,5 +1,5 @@
-//! The header frame. When a file is begun, space of a fixed length is reserved for the header frame; the frame is
-//! written at the end, when the contents of the file are known. In a stream, the header frame is written first.
+//! The header frame. A file is begun with reserved space of a fixed size. The header frame is written there last, when
+//! the contents of the file are known. In a stream, the header frame is written first.
 
 use super::blob::{Blob, BlobKind, Encoding, encode_frame};
 use super::header::{HeaderBlock, PADDING_FIELD, SUMMARY_FIELD, TOC_FIELD};
@@ -9,25 +9,25 @@ use crate::pbf::table::toc_blob::TocPointer;
 use crate::pbf::table::toc_summary::TocSummary;
 use crate::pbf::wire::{put_bytes_field, put_bytes_head, varint_len};
 
-/// The number of bytes reserved for additions to the header until it is written: features, the pointer to the table of
-/// contents, and its summary.
+/// The number of bytes reserved for later additions to the header. These are features, and the pointer to the table of
+/// contents with its summary.
 const ROOM: usize = 1024;
-/// The length in bytes that a header blob must not reach: GraphHopper accepts only BlobHeaders of 13 or 14 bytes, which
-/// shorter header blobs have.
+/// The size in bytes that a header blob must stay below, because GraphHopper accepts only BlobHeaders of 13 or 14
+/// bytes, and those of larger header blobs are longer.
 const SHORT_BLOB_LEN: usize = 1 << 14;
 
-/// The length in bytes to reserve for the frame of a header, for [`header_frame`].
+/// Returns the number of bytes to reserve at the start of a file for the [`header_frame`] of `header`.
 ///
-/// If `alike` is given, the length is padded to the same remainder modulo 4096 as `alike`, unless the header blob would
-/// get too long for some readers. Blobs that are copied from offset `alike` of another file then have the same
-/// alignment, so that the file system can share their blocks.
+/// If `alike` is given, the result is padded to the same remainder modulo 4096 as `alike`, unless the header blob would
+/// become too large for some readers. Blobs that are copied from offset `alike` of another file then have the same
+/// alignment in both files, so that the file system can share their blocks.
 pub fn reserved_header_len(header: &HeaderBlock, alike: Option<u64>) -> usize {
     const BLOCK: u64 = 4096;
     let mut message = Vec::new();
     header.encode(&mut message);
     let least = message.len() + ROOM;
     let mut payload = least;
-    // The varints of lengths in the frame can grow with the payload; the next round corrects that.
+    // The varints that encode lengths in the frame can grow with the payload. The next round corrects that.
     for _ in 0..4 {
         let Some(offset) = alike else { break };
         let len = frame_len_of(payload) as u64;
@@ -39,9 +39,9 @@ pub fn reserved_header_len(header: &HeaderBlock, alike: Option<u64>) -> usize {
     frame_len_of(payload)
 }
 
-/// The header frame with the pointer `toc` to the table of contents, padded to exactly `frame_len` bytes, the result of
-/// [`reserved_header_len`]. The summary of the table is left out if there is no room for it. Fails if the header is too
-/// long.
+/// Returns the header frame with the pointer `toc` to the table of contents, padded to exactly `frame_len` bytes, the
+/// result of [`reserved_header_len`]. Omits the summary of the table if it does not fit. Fails if the header does not
+/// fit.
 pub fn header_frame(
     header: &HeaderBlock,
     toc: Option<TocPointer>,
@@ -55,7 +55,7 @@ pub fn header_frame(
     if let Some(toc) = toc {
         put_bytes_field(&mut payload, TOC_FIELD, &toc.encode());
     }
-    // A padding field takes at least three bytes.
+    // A padding field needs at least three bytes.
     let room_behind = |payload: &[u8]| {
         let room = payload_len.checked_sub(payload.len());
         room.filter(|&room| room == 0 || room >= 3)
@@ -72,8 +72,8 @@ pub fn header_frame(
     stored_frame(&payload, frame_len)
 }
 
-/// The header frame of a stream, which cannot be overwritten and has no padding. With `has_toc`, it declares a table of
-/// contents at the end of the stream.
+/// Returns the header frame of a stream. It has no padding, because it cannot be overwritten later. With `has_toc`, it
+/// declares a table of contents at the end of the stream.
 pub fn stream_header_frame(header: &HeaderBlock, has_toc: bool) -> Result<Vec<u8>, FormatError> {
     let mut payload = Vec::new();
     header.encode(&mut payload);
@@ -85,7 +85,7 @@ pub fn stream_header_frame(header: &HeaderBlock, has_toc: bool) -> Result<Vec<u8
 
 fn stored_frame(payload: &[u8], frame_len: usize) -> Result<Vec<u8>, FormatError> {
     let blob = Blob {
-        // Some readers refuse a header blob that is raw.
+        // Some readers reject an uncompressed (raw) header blob.
         encoding: Encoding::Zlib,
         data: &zlib_stored(payload, 0),
         payload_len: payload.len() as u32,
@@ -101,7 +101,7 @@ fn stored_frame(payload: &[u8], frame_len: usize) -> Result<Vec<u8>, FormatError
     }
 }
 
-/// Appends exactly `room` bytes of padding fields; `room` is 0 or at least 3.
+/// Appends exactly `room` bytes of padding fields. `room` must be 0 or at least 3.
 fn put_padding(out: &mut Vec<u8>, room: usize) {
     let end = out.len() + room;
     while out.len() < end {
@@ -117,21 +117,22 @@ fn put_padding(out: &mut Vec<u8>, room: usize) {
     }
 }
 
-/// The length in bytes of the Blob message of a header with a payload of `payload_len` bytes.
+/// Returns the size in bytes of the Blob message of a header with a payload of `payload_len` bytes.
 fn blob_len_of(payload_len: usize) -> usize {
     let zlib = zlib_stored_len(payload_len);
     1 + varint_len(payload_len as u64) + 1 + varint_len(zlib as u64) + zlib
 }
 
-/// The length in bytes of a header frame with a payload of `payload_len` bytes.
+/// Returns the size in bytes of a header frame with a payload of `payload_len` bytes.
 fn frame_len_of(payload_len: usize) -> usize {
     let blob = blob_len_of(payload_len);
     4 + 2 + "OSMHeader".len() + 1 + varint_len(blob as u64) + blob
 }
 
-/// The inverse of [`frame_len_of`]; `None` if no payload gives a frame of this length.
+/// Returns the size of the payload of a header frame of `frame_len` bytes, the inverse of [`frame_len_of`]. Returns
+/// `None` if no payload gives a frame of exactly this size.
 fn payload_len_of(frame_len: usize) -> Option<usize> {
-    // A frame has less than 64 bytes beside its payload, and 5 bytes per stored block of zlib data.
+    // Besides its payload, a frame has less than 64 bytes, and 5 bytes for each stored block of zlib data.
     let guess = frame_len.saturating_sub(frame_len.div_ceil(65_535) * 5 + 64);
     (guess.max(1)..frame_len).find(|&len| frame_len_of(len) == frame_len)
 }
@@ -144,7 +145,8 @@ mod tests {
     use crate::pbf::frame::header::feature;
     use crate::pbf::wire::Fields;
 
-    /// The header, the pointer in it, whether it has the summary of that table, and the length of the BlobHeader.
+    /// Returns the header in `frame`, its pointer to the table of contents, whether it has a summary of the table, and
+    /// the length of the BlobHeader.
     fn read_back(frame: &[u8]) -> (HeaderBlock, Option<TocPointer>, bool, usize) {
         let len = BlobHeader::len_from_prefix(frame[..4].try_into().unwrap()).unwrap() as usize;
         let blob = Blob::parse(&frame[4 + len..]).unwrap();

@@ -2,9 +2,9 @@
 //!
 //! - `blob` reads and writes frames, BlobHeader and Blob messages (fileformat.proto), and has the limits of the format.
 //! - `codec` compresses and decompresses payloads.
-//! - `encoder` makes frames and their index entries of objects, for content that cannot be copied.
-//! - `header` has the HeaderBlock: features, bounding box, replication state. `header_frame` fits it into the frame
-//!   that is reserved at the start of a file.
+//! - `encoder` encodes objects as frames with index entries, for content that cannot be copied.
+//! - `header` has the HeaderBlock with features, bounding box and replication state. `header_frame` fits the
+//!   HeaderBlock into the space that is reserved at the start of a file.
 
 pub(super) mod blob;
 pub(super) mod codec;

@@ -1,4 +1,4 @@
-//! Removing, replacing and inserting a few objects of a block on the wire.
+//! Removes, replaces and inserts a few objects of an encoded block, without decoding the others.
 //!
 //! Unchanged parts are copied byte for byte: the string table (new strings are appended to it), the messages of ways
 //! and relations, and the runs of dense columns between two changes. Only the first delta after a change is encoded
@@ -33,7 +33,8 @@ pub enum EditOp {
 pub struct EditScript(Vec<EditOp>);
 
 impl EditScript {
-    /// The script that keeps each object for which `objects` yields `true`, in block order, and drops the others.
+    /// Returns the script that keeps each object for which `objects` yields `true`, and drops the others. `objects`
+    /// yields one value per object, in block order.
     pub(crate) fn keeping(objects: impl IntoIterator<Item = bool>) -> Self {
         let mut script = Self::default();
         for stays in objects {
@@ -72,7 +73,7 @@ impl EditScript {
         self.0.push(EditOp::Insert(index));
     }
 
-    /// The steps in order.
+    /// Returns the steps in order.
     pub fn steps(&self) -> &[EditOp] {
         &self.0
     }
@@ -82,7 +83,7 @@ impl EditScript {
         self.0.iter().all(|edit| matches!(edit, EditOp::Keep(_)))
     }
 
-    /// The number of objects that the edited block has.
+    /// Returns the number of objects in the edited block.
     pub fn count_after(&self) -> usize {
         let count = |edit: &EditOp| match edit {
             EditOp::Keep(count) => *count,
@@ -92,7 +93,7 @@ impl EditScript {
         self.0.iter().map(count).sum()
     }
 
-    /// The steps without a final drop: objects after the last kept or inserted one need not be read.
+    /// Returns the steps without a final drop, because objects after the last kept or inserted one need not be read.
     fn steps_without_final_drop(&self) -> &[EditOp] {
         match self.steps() {
             [steps @ .., EditOp::Drop(_)] => steps,
@@ -115,12 +116,15 @@ pub struct SpliceOptions {
     pub new_locations: bool,
 }
 
-/// Applies `script` to the block in `payload` and appends the edited payload to `out`. The insert steps hold indices
-/// into `new`.
+/// Applies `script` to the block in `payload` and appends the edited payload to `out`. The indices of the insert steps
+/// refer to `new`.
 ///
-/// Returns `false` and appends nothing if the block must be built anew. It can be edited if it has exactly one group
-/// with one DenseNodes message, ways alone or relations alone; if its string 0 is empty; if its units express the new
-/// objects exactly; and if the edited payload has at most [`MAX_PAYLOAD_LEN`] bytes.
+/// Returns `false` and appends nothing if the block must be built anew. A block can be edited if all of these hold:
+///
+/// - It has exactly one group, which consists of one DenseNodes message, of ways only or of relations only.
+/// - Its string 0 is empty.
+/// - Its units express the new objects exactly.
+/// - The edited payload has at most [`MAX_PAYLOAD_LEN`] bytes.
 pub fn splice_block(
     payload: &[u8],
     script: &EditScript,
@@ -157,11 +161,11 @@ pub fn splice_block(
     Ok(fits)
 }
 
-/// Appends the messages of the objects of a block that `script` keeps: the content of a group that uses the strings and
-/// units of the block. `script` must not insert objects.
+/// Appends the content of a group with the objects that `script` keeps. The group uses the string table and units of
+/// the block in `payload`. `script` must not insert objects.
 ///
-/// Returns `false` and appends nothing unless the block has exactly one group with one DenseNodes message, ways alone
-/// or relations alone.
+/// Returns `false` and appends nothing unless the block has exactly one group, which consists of one DenseNodes
+/// message, of ways only or of relations only.
 pub(crate) fn put_kept_messages(
     payload: &[u8],
     script: &EditScript,
@@ -185,8 +189,8 @@ pub(crate) fn put_kept_messages(
     Ok(true)
 }
 
-/// Appends the payload of a block that has only the objects of the block in `payload` that `script` keeps. The
-/// restrictions and the result are those of [`put_kept_messages`].
+/// Appends the block in `payload` with only the objects that `script` keeps. Has the restrictions and the result of
+/// [`put_kept_messages`].
 pub(crate) fn put_kept_block(
     payload: &[u8],
     script: &EditScript,
@@ -233,7 +237,8 @@ enum GroupForm<'a> {
     Messages,
 }
 
-/// The form of a group that has one DenseNodes message, ways alone or relations alone; `None` for other groups.
+/// Returns the form of a group that consists of one DenseNodes message, of ways only or of relations only. Returns
+/// `None` for other groups.
 fn group_form<'a>(group: &Group<'a>) -> Result<Option<GroupForm<'a>>, FormatError> {
     let (mut dense, mut ways, mut relations, mut others) = (None, 0, 0, 0);
     group.try_for_each(|message| {
@@ -273,7 +278,7 @@ impl<'a> GrowingTable<'a> {
         if strings.is_empty() {
             put_bytes_field(&mut encoded, string_table::S, b"");
         }
-        // Id 0 is the delimiter between the tags of dense nodes: no key or value may use it.
+        // Id 0 terminates the tags of each dense node, so that no key or value may use it.
         let lookup = (0..)
             .zip(strings.iter())
             .skip(1)
@@ -311,7 +316,8 @@ struct NewObjects<'a> {
     tags: Vec<Vec<u32>>,
     roles: Vec<Vec<u32>>,
     locations: Vec<(i64, i64)>,
-    /// The stored coordinates of the nodes of each object; empty unless it is a way that is written with locations.
+    /// For each object, the encoded coordinates of its nodes. Empty unless the object is a way that is written with
+    /// locations.
     locations_of_way: Vec<Vec<(i64, i64)>>,
 }
 
@@ -375,8 +381,8 @@ impl<'a> NewObjects<'a> {
         &self.tags[index]
     }
 
-    /// Appends the way or relation `index` as a field of a group. Nodes are left out: they are inserted into the dense
-    /// columns.
+    /// Appends the way or relation `index` as a field of a group. Does nothing for a node, because nodes are inserted
+    /// into the dense columns.
     fn put_message(&self, index: usize, group: &mut Vec<u8>) {
         let object = &self.objects[index];
         let head = Head {
@@ -410,8 +416,8 @@ impl<'a> NewObjects<'a> {
     }
 }
 
-/// Applies the script to a group of ways or relations. Messages that are kept are copied whole, unless their
-/// coordinates are removed.
+/// Applies the script to a group of ways or relations. Copies the messages to keep as they are, except for coordinates
+/// that `options` removes.
 fn splice_messages(
     group: &Group<'_>,
     script: &EditScript,
@@ -471,7 +477,7 @@ fn splice_dense(
     for column in InfoColumn::written(&needed) {
         let source = sources[column as usize].0;
         let value = |index: usize| column.value(&new.infos[index]);
-        // A column that the block does not have gets the absent value for each of its nodes.
+        // A column that the block lacks is filled with the absent value, once per node of the block.
         let filled;
         let source = if source.is_empty() {
             let mut bytes = Vec::with_capacity(dense.len());
@@ -519,7 +525,7 @@ fn splice_plain(
     Ok(())
 }
 
-/// Applies the script to a delta-coded column. The first delta after each change is encoded anew, the others are
+/// Applies the script to a delta-coded column. Only the first delta after each change is encoded anew. The others are
 /// copied.
 fn splice_deltas(
     column: &[u8],
@@ -552,7 +558,8 @@ fn splice_deltas(
     Ok(())
 }
 
-/// Applies the script to the column of tags, which has a run of string ids for each node, ended by 0.
+/// Applies the script to the column of tags (`keys_vals`), which has a run of string ids for each node, terminated by
+/// 0.
 fn splice_tags(
     column: &[u8],
     script: &EditScript,

@@ -1,4 +1,4 @@
-//! Replacing the ids in a block on the wire. Everything else is copied.
+//! Replaces the ids in an encoded block. Everything else is copied without decoding.
 
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
@@ -13,18 +13,18 @@ use crate::pbf::wire::{
     Fields, Packed, put_bytes_field, put_sint, put_sint_field, put_varint_field,
 };
 
-/// The number of dense nodes whose ids are held at a time. Blocks of real files have fewer.
+/// The maximum number of dense nodes with ids in memory at a time. Blocks in real files have fewer nodes.
 const NODES_AT_ONCE: usize = 1 << 16;
 
 /// A mapping from old to new ids.
 pub(crate) trait NewIds {
-    /// Replaces the ids of consecutive objects of a block. The calls follow the order of the objects.
+    /// Replaces the ids of consecutive objects of a block. Called in block order.
     fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]);
 
     /// Replaces the ids of objects of one kind that a way or relation refers to.
     fn references(&mut self, kind: ObjectKind, ids: &mut [i64]);
 
-    /// Appends the new ids of the nodes of a way, whose old ids are `refs`, to `ids`, which is empty.
+    /// Appends the new ids of the nodes of a way to `ids`, which must be empty. `refs` are the old ids.
     fn nodes_of_way(&mut self, refs: &Packed<'_>, ids: &mut Vec<i64>) -> Result<(), FormatError> {
         Delta::new(refs).push_all(ids)?;
         self.references(ObjectKind::Node, ids);
@@ -32,7 +32,7 @@ pub(crate) trait NewIds {
     }
 }
 
-/// Appends the block in `payload` with the ids that `new` gives to its objects and references.
+/// Appends the block in `payload` with the ids of objects and references replaced by those of `new`.
 pub(crate) fn patch_ids(
     payload: &[u8],
     new: &mut impl NewIds,
@@ -89,8 +89,8 @@ fn patch_group(
     Ok(())
 }
 
-/// Copies a message to `scratch.message` without the fields `numbers`, which must be below 64. At the first occurrence
-/// of each of these fields, `put` gets its number and writes the replacement.
+/// Copies a message to `scratch.message` without the fields with the given `numbers`, which must be below 64. Calls
+/// `put` with the number of each removed field at its first occurrence, to write the replacement.
 fn replace(
     message: &[u8],
     numbers: &[u32],
@@ -167,7 +167,8 @@ fn patch_dense(
     Ok(())
 }
 
-/// Replaces the id of a way or relation, and its references in the field `references` by `scratch.ids`.
+/// Copies the message of a way or relation to `scratch.message` with the new `id`, and with `scratch.ids` as the
+/// references in the field with the number `references`.
 fn replace_ids(
     message: &[u8],
     id: i64,

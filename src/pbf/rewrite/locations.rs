@@ -1,4 +1,4 @@
-//! Writing the locations of nodes into the ways of a block on the wire. Everything else is copied.
+//! Writes the locations of nodes into the ways of an encoded block. Everything else is copied without decoding.
 
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
@@ -10,7 +10,7 @@ use crate::pbf::block::parsed::{Block, PART_LEN};
 use crate::pbf::wire::schema::{primitive_block, primitive_group, way};
 use crate::pbf::wire::{Fields, put_bytes_head, put_packed_field, put_sint, varint_len};
 
-/// The node references of ways of a block.
+/// The node references of consecutive ways of a block.
 #[derive(Default)]
 pub(crate) struct WayNodes {
     /// The ids of the nodes, way by way.
@@ -20,14 +20,14 @@ pub(crate) struct WayNodes {
 }
 
 impl WayNodes {
-    /// The node references of the ways in `block`.
+    /// Returns the node references of all ways in `block`.
     pub(crate) fn of(block: &Block<'_>) -> Result<Self, FormatError> {
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(&mut refs, &mut ways)?;
         Ok(Self { refs, ways })
     }
 
-    /// The node references of the ways among the messages of a group.
+    /// Returns the node references of all ways in `group`, which consists of messages of a group.
     fn of_messages(group: &[u8]) -> Result<Self, FormatError> {
         let (mut nodes, mut messages) = (Self::default(), Fields::new(group));
         while let Some(message) = messages.next()? {
@@ -41,23 +41,24 @@ impl WayNodes {
         Ok(nodes)
     }
 
-    /// The index in `ways` of the way that the node at index `node` of `refs` belongs to.
+    /// Returns the index in [`WayNodes::ways`] of the way with the node reference at index `node` in
+    /// [`WayNodes::refs`].
     pub(crate) fn way_index_of(&self, node: usize) -> usize {
         self.ways.partition_point(|(_, end)| *end <= node)
     }
 
-    /// The id of the way that the node at index `node` of `refs` belongs to.
+    /// Returns the id of the way with the node reference at index `node` in [`WayNodes::refs`].
     pub(crate) fn way_id_of(&self, node: usize) -> i64 {
         self.ways[self.way_index_of(node)].0
     }
 }
 
 /// Appends the block in `payload` with new locations in all its ways, in place of the old ones. `find` must append the
-/// location of each node, in the order of [`WayNodes::refs`]. It is called with all ways of a group or, if they are
-/// longer than [`PART_LEN`], with consecutive parts of them.
+/// location of each node, in the order of [`WayNodes::refs`]. Calls `find` with all ways of a group or, if the group
+/// has more than [`PART_LEN`] bytes, with consecutive parts of the group.
 ///
-/// Returns `false` if the ways have no nodes, and so no locations. Nothing is appended if the block has no ways. Fails
-/// if the block has nodes and its units cannot express a location exactly.
+/// Returns whether `find` appended any location, which it does not for ways without nodes. Appends nothing and returns
+/// `false` if the block has no ways. Fails if the block has nodes and its units cannot express a location exactly.
 pub(crate) fn locate_ways(
     payload: &[u8],
     mut find: impl FnMut(&WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>,
@@ -97,7 +98,8 @@ pub(crate) fn locate_ways(
     Ok(has_locations)
 }
 
-/// The length of the first messages of a group that are at most [`PART_LEN`] bytes together, or of a single message.
+/// Returns the total length of the longest series of messages at the start of a group that has at most [`PART_LEN`]
+/// bytes. Returns the length of the first message if that message alone is longer.
 fn part_len(group: &[u8]) -> Result<usize, FormatError> {
     if group.len() <= PART_LEN {
         return Ok(group.len());
@@ -117,16 +119,16 @@ fn part_len(group: &[u8]) -> Result<usize, FormatError> {
 pub(crate) struct Relocated {
     /// The number of ways whose locations changed.
     pub ways: u64,
-    /// The number of refs of these ways whose node has lost its location.
+    /// The number of node references in changed ways whose node has lost its location.
     pub lost: u64,
 }
 
-/// Appends a block with the new locations of moved nodes in its ways. Ways without locations get none.
+/// Appends `block` with the new locations of moved nodes in its ways. Ways without locations stay without.
 ///
-/// `find_moved` is called once and returns the nodes that may have moved, as ascending indices into [`WayNodes::refs`].
-/// `location_of` returns the new location of a node (`Some(None)` if it has none now), or `None` if the node has not
-/// moved. Nothing is appended if no location changes. Fails if the block has nodes and its units cannot express a
-/// location exactly.
+/// `find_moved` is called once and must return the nodes that may have moved, as ascending indices into
+/// [`WayNodes::refs`]. `location_of` must return the new location of a node (`Some(None)` if the node has lost its
+/// location), or `None` if the node has not moved. Appends nothing if no location changes. Fails if the block has nodes
+/// and its units cannot express a location exactly.
 pub(crate) fn relocate_ways(
     block: &Block<'_>,
     find_moved: impl FnOnce(&WayNodes) -> Result<Vec<usize>, FormatError>,
@@ -174,8 +176,8 @@ pub(crate) fn relocate_ways(
     Ok(relocated)
 }
 
-/// The units for the locations in ways: those of the block if it has nodes or measures in 1e-7 degree without offset,
-/// otherwise units of 1e-7 degree, which express every location.
+/// Returns the units for the locations in ways. These are the units of the block if it has nodes or already uses units
+/// of 1e-7 degree without offset. Otherwise they are units of 1e-7 degree, which can express every location.
 fn scale_of_ways(block: &Block<'_>) -> BlockUnits {
     if block.has(ObjectKind::Node) || block.units.is_decimicro() {
         block.units
@@ -187,8 +189,8 @@ fn scale_of_ways(block: &Block<'_>) -> BlockUnits {
     }
 }
 
-/// Appends a block with new locations in its ways. `locations_of` takes the index of a way in the block and returns its
-/// locations, or `None` if the way is to be copied.
+/// Appends a block with new locations in its ways. `locations_of` must return the locations of the way with the given
+/// index in the block, or `None` if the way is to be copied.
 fn put_locations<'p>(
     block: &Block<'_>,
     locations_of: impl Fn(usize) -> Option<&'p [Option<Location>]>,
@@ -210,8 +212,8 @@ fn put_locations<'p>(
     })
 }
 
-/// Appends a block with other groups, and the given units for the locations in ways. `put_group` appends the content of
-/// a group.
+/// Appends `block` with new groups, and with `units` as the units of coordinates. Calls `put_group` with the content of
+/// each group, to append the new content.
 fn put_groups(
     block: &Block<'_>,
     units: &BlockUnits,
@@ -230,7 +232,8 @@ fn put_groups(
                 head.clear();
                 let len = out.len() - start;
                 put_bytes_head(&mut head, primitive_block::PRIMITIVEGROUP, len);
-                // The length is known after the group. A separate buffer for the group would take as much memory.
+                // The length is known only after the group is encoded. A separate buffer for the group would need as
+                // much memory.
                 out.splice(start..start, head.iter().copied());
             }
             primitive_block::GRANULARITY
@@ -243,7 +246,7 @@ fn put_groups(
     Ok(())
 }
 
-/// Scratch for the packed coordinates of a way.
+/// Scratch buffers for the packed coordinates of a way.
 #[derive(Default)]
 struct CoordinateRuns {
     lats: Vec<u8>,
@@ -287,14 +290,14 @@ impl CoordinateRuns {
     }
 }
 
-/// Appends a way as a field of a group, with the packed runs `lats` and `lons` in place of its coordinates. Empty runs
-/// remove the coordinates.
+/// Appends a way as a field of a group, with the packed `lats` and `lons` in place of its coordinates. If both are
+/// empty, the way has no coordinates.
 pub(super) fn put_way(
     message: &[u8],
     [lats, lons]: [&[u8]; 2],
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    // Most ways have no coordinates yet: their message is copied whole.
+    // Most ways have no coordinates yet, so that their message can be copied whole.
     let mut old = 0;
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
@@ -327,7 +330,8 @@ fn inexact(units: &BlockUnits) -> FormatError {
     ))
 }
 
-/// The length in bytes of a packed field whose number is below 16; 0 for an empty run, which is not written.
+/// Returns the size in bytes of a packed field with a number below 16. Returns 0 for an empty run, which is not
+/// written.
 const fn packed_field_len(run: &[u8]) -> usize {
     match run.len() {
         0 => 0,

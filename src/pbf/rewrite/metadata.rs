@@ -1,4 +1,4 @@
-//! Removing metadata from a block on the wire. All other fields are copied.
+//! Removes metadata from an encoded block. All other fields are copied without decoding.
 
 use crate::error::FormatError;
 use crate::pbf::block::dense::{DenseNodes, put_no_tags};
@@ -31,17 +31,17 @@ impl InfoFields {
     /// The name of the user.
     pub const USER: Self = Self(16);
 
-    /// The union of the sets.
+    /// Returns the union of the sets in `fields`.
     pub fn all_of(fields: &[Self]) -> Self {
         Self(fields.iter().fold(0, |all, one| all | one.0))
     }
 
-    /// The union of two sets.
+    /// Returns the union of two sets.
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The set as bits, and the inverse.
+    /// Returns the set as bits, for [`InfoFields::from_bits`].
     pub(in crate::pbf) const fn bits(self) -> u8 {
         self.0
     }
@@ -60,14 +60,14 @@ impl InfoFields {
         self.0 & fields.0 == fields.0
     }
 
-    /// Whether the set has the attribute with the number `field` in Info and DenseInfo.
+    /// Whether the set has the attribute with the field number `field` in Info and DenseInfo.
     const fn has(self, field: u32) -> bool {
         field >= 1 && field <= 6 && self.0 >> (field - 1) & 1 != 0
     }
 }
 
-/// Appends the block in `payload` without the attributes `without`. If users are among them, strings that are not used
-/// as key, value or role become empty.
+/// Appends the block in `payload` without the attributes in `without`. If user names are removed, strings that are not
+/// used as a key, value or role become empty.
 pub fn clean_block(
     payload: &[u8],
     without: InfoFields,
@@ -99,7 +99,7 @@ pub fn clean_block(
     Ok(())
 }
 
-/// For each string id up to the largest in use, whether a key, value or role of the block has this id.
+/// Returns for each string id, up to the largest in use, whether a key, value or role in the block has the id.
 fn used_strings(payload: &[u8]) -> Result<Vec<bool>, FormatError> {
     let mut used = Vec::new();
     let mut fields = Fields::new(payload);
@@ -142,7 +142,7 @@ fn note(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
     let mut values = run.values();
     while !values.is_done() {
         let index = usize::try_from(values.read()?).unwrap_or(usize::MAX);
-        // No payload has that many strings. The index is ignored here; decoding the object reports it.
+        // No payload has that many strings. An index beyond is ignored, because decoding the object reports it.
         if index >= used.len() && index < crate::pbf::MAX_PAYLOAD_LEN as usize {
             used.resize(index + 1, false);
         }
@@ -153,7 +153,8 @@ fn note(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// The StringTable message with unused strings replaced by empty ones, so that the other strings keep their ids.
+/// Returns the StringTable message with unused strings replaced by empty ones, so that the other strings keep their
+/// ids.
 fn without_unused(message: &[u8], used: &[bool]) -> Result<Vec<u8>, FormatError> {
     let strings = StringTable::parse(message)?;
     let mut table = Vec::with_capacity(message.len());
@@ -189,7 +190,7 @@ fn clean_group(group: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-/// Appends a Node, Way or Relation message without the attributes `without`.
+/// Appends a Node, Way or Relation message without the attributes in `without`.
 fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
@@ -202,8 +203,8 @@ fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// The Info message without the attributes `without`. If other attributes than `visible` stay, those removed become 0
-/// instead: some readers expect all five or none.
+/// Returns the Info message without the attributes in `without`. If any attribute besides `visible` stays, the others
+/// are set to 0 instead of being removed, because some readers expect all five or none.
 fn clean_info(message: &[u8], without: InfoFields) -> Result<Vec<u8>, FormatError> {
     let mut info = Vec::with_capacity(message.len());
     let (mut stays, mut gone) = (false, Vec::new());
@@ -226,8 +227,8 @@ fn clean_info(message: &[u8], without: InfoFields) -> Result<Vec<u8>, FormatErro
     Ok(info)
 }
 
-/// Appends a DenseNodes message without the attributes `without`. If other columns than `visible` stay, those removed
-/// or missing are filled with 0: some readers expect all five or none.
+/// Appends a DenseNodes message without the attributes in `without`. If any column besides `visible` stays, removed and
+/// missing columns are filled with 0, because some readers expect all five or none.
 fn clean_dense(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let dense = DenseNodes::parse(message)?;
     let columns = dense.info.columns();

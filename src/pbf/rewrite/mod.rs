@@ -1,4 +1,4 @@
-//! Rewrites encoded blocks: parts that do not change are copied byte for byte.
+//! Rewrites encoded blocks. Unchanged parts are copied byte for byte.
 //!
 //! `edit` removes, replaces and inserts objects, `ids` replaces ids, `locations` writes locations into ways, and
 //! `metadata` removes attributes.

@@ -1,16 +1,16 @@
 //! Cuts a block of DenseNodes into the parts that are compressed one by one.
 //!
-//! Columns have little in common: a Huffman code for ids, coordinates and times together suits none of them, and no
-//! match leads from one column to another (`notes/codec.md` has the measurements).
+//! Columns are compressed one by one because they have little in common. A common Huffman code for ids, coordinates and
+//! times suits none of them, and no match leads from one column to another (`notes/codec.md` has the measurements).
 
 use crate::error::FormatError;
 use crate::pbf::wire::schema::{dense_nodes, info, primitive_block, primitive_group};
 use crate::pbf::wire::{Field, Fields};
 use std::ops::{ControlFlow, Range};
 
-/// A shorter part is joined with the next one.
+/// The minimum length of a part in bytes. A shorter part is joined with the next one.
 const MIN_PART_LEN: usize = 512;
-/// A longer column is cut into parts of about equal length.
+/// The maximum length in bytes of a part of a column. A longer column is cut into parts of about equal length.
 const MAX_COLUMN_LEN: usize = 64 << 10;
 
 /// A part of a payload.
@@ -23,15 +23,17 @@ pub(super) struct Part {
 /// The kind of repetition in the bytes of a part, which decides how it is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
-    /// A column in which sequences of bytes rarely repeat, except runs of one byte: ids, versions and coordinates.
+    /// A column of ids, versions, `visible` or coordinates, in which sequences of bytes rarely repeat, except runs of
+    /// one byte.
     Singular,
-    /// Another column.
+    /// Any other column.
     Repeating,
-    /// Anything but a column.
+    /// Bytes outside of columns.
     Any,
 }
 
-/// Cuts a payload into parts that cover it. There are none if the payload has no DenseNodes, or is damaged.
+/// Cuts a payload into parts that cover the whole payload. Leaves `parts` empty if the payload has no DenseNodes or is
+/// damaged.
 pub(super) fn parts_of(payload: &[u8], parts: &mut Vec<Part>) {
     parts.clear();
     let mut walk = Walk {
@@ -71,7 +73,7 @@ impl Walk<'_> {
 
     fn group(&mut self, group: &[u8], end: usize) -> Result<ControlFlow<()>, FormatError> {
         each_field(group, end - group.len(), |field, range| {
-            // A group has objects of one kind. Other groups have a field for each object, which are not walked.
+            // A group has objects of one kind. A group without DenseNodes has a field for each object and no columns.
             if field.number != primitive_group::DENSE {
                 return Ok(ControlFlow::Break(()));
             }
@@ -103,7 +105,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Ends the current part at an offset of the payload, if it is long enough.
+    /// Ends the current part at offset `end` in the payload, if the part is long enough.
     fn end_part(&mut self, end: usize, values: Values) {
         let len = end - self.last_end;
         if len < MIN_PART_LEN {
@@ -124,8 +126,8 @@ impl Walk<'_> {
     }
 }
 
-/// Calls `visit` with each field of a message and the range of the field in the payload, until it breaks. `start` is
-/// the offset of the message in the payload.
+/// Calls `visit` with each field of a message and the range of the field in the payload, until `visit` returns
+/// [`ControlFlow::Break`]. `start` is the offset of the message in the payload.
 fn each_field(
     message: &[u8],
     start: usize,
@@ -177,7 +179,7 @@ mod tests {
         block.extend([17 << 3, 1, 100]);
         let parts = parts(&block);
         let lens: Vec<_> = parts.iter().map(|part| part.range.len()).collect();
-        // The tags and lengths of messages are with the first column in them.
+        // The tag and length of a message belong to the part of its first column.
         let expected = [706, 2_003 + 8, 1_003 + 3, 3_003, 50_008, 50_008, 603 + 13];
         assert_eq!(lens, expected);
         let values: Vec<_> = parts.iter().map(|part| part.values).collect();
@@ -192,7 +194,7 @@ mod tests {
             end = part.range.end;
         }
         assert_eq!(end, block.len());
-        // A truncated payload has none.
+        // A truncated payload has no parts.
         assert!(self::parts(&block[..block.len() - 1]).is_empty());
     }
 
@@ -202,7 +204,7 @@ mod tests {
         let dense = message(&[(1, vec![0; 2_000])]);
         let ways = message(&[(3, way)]);
         assert!(parts(&message(&[(1, vec![0; 4_000]), (2, ways.clone())])).is_empty());
-        // Ways behind nodes are a part.
+        // Ways after nodes are a part.
         let mixed = message(&[(2, message(&[(2, dense)])), (2, ways)]);
         assert_eq!(parts(&mixed).len(), 2);
         assert!(parts(b"").is_empty());

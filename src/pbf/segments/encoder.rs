@@ -10,34 +10,35 @@ use std::ops::Range;
 
 /// The minimum length in bytes of a payload that is compressed in segments.
 const MIN_COLUMNS_LEN: usize = 8 << 10;
-/// The number of old segments that are compared with a column.
+/// The maximum number of old segments that are compared with a column.
 const LOOK_AHEAD: usize = 64;
 
 /// Compresses payloads in segments.
 pub(in crate::pbf) struct SegmentEncoder {
     zlib: libdeflater::Compressor,
     literals: LiteralEncoder,
-    /// The header that libdeflate writes at this level.
+    /// The zlib header that libdeflate writes at the level of the encoder.
     header: [u8; HEADER_LEN],
     end_finder: EndFinder,
-    /// New segments as deflate streams, one after the other. It is never shortened: bytes of earlier ones may follow.
+    /// New segments as consecutive deflate streams. The vector is never shortened, so that bytes of earlier payloads
+    /// may follow the streams.
     deflated: Vec<u8>,
-    /// The columns of the payload.
+    /// The parts of the payload; empty if the payload has no columns.
     pub(super) parts: Vec<Part>,
-    /// The ends of the streams of libdeflate.
+    /// The ends of the deflate streams from libdeflate.
     ends: Vec<DeflateEnd>,
 }
 
-/// The source of a segment of new zlib data.
+/// The source of a segment in the new zlib data.
 enum Source<'a> {
     /// The zlib data of an old segment.
     Old(&'a [u8]),
-    /// A range of [`SegmentEncoder::deflated`], and the end of the stream in it, if it is known.
+    /// A deflate stream, as its range in [`SegmentEncoder::deflated`], and the end of the stream, if known.
     New(Range<usize>, Option<DeflateEnd>),
 }
 
 impl SegmentEncoder {
-    /// An encoder with a level of libdeflate.
+    /// Creates an encoder that compresses at `level`.
     pub(in crate::pbf) fn new(level: CompressionLvl) -> Self {
         let mut zlib = libdeflater::Compressor::new(level);
         let mut empty = [0; 64];
@@ -56,8 +57,8 @@ impl SegmentEncoder {
         }
     }
 
-    /// Compresses a payload to `out`. Segments of `old` whose payload occurs in the new one are copied. Returns `false`
-    /// if the payload is too short for segments, or could not be compressed in segments.
+    /// Compresses `payload` in segments to `out`. Segments of `old` are copied if their uncompressed bytes occur in
+    /// `payload`. Returns `false` if the payload is too short for segments, or could not be compressed in segments.
     pub(in crate::pbf) fn compress(
         &mut self,
         payload: &[u8],
@@ -72,7 +73,8 @@ impl SegmentEncoder {
         is_worth_it && self.compress_parts(payload, old, out).is_some()
     }
 
-    /// As [`compress`](Self::compress), once the columns are known.
+    /// Compresses `payload` as [`compress`](Self::compress) does, with the parts that are already in `self.parts`.
+    /// Returns `None` on failure.
     pub(super) fn compress_parts(
         &mut self,
         payload: &[u8],
@@ -87,7 +89,7 @@ impl SegmentEncoder {
         self.put(payload, sources, out)
     }
 
-    /// Joins segments to zlib data.
+    /// Replaces the content of `out` by zlib data with the segments in `sources`.
     fn put(&mut self, payload: &[u8], sources: Vec<Source<'_>>, out: &mut Vec<u8>) -> Option<()> {
         self.find_ends(&sources)?;
         out.clear();
@@ -168,15 +170,15 @@ impl SegmentEncoder {
         Some(sources)
     }
 
-    /// Deflates a segment to [`Self::deflated`] from `start` on, and returns its end there.
+    /// Deflates a segment to [`Self::deflated`] at offset `start`. Returns the end offset of the stream.
     fn deflate(&mut self, segment: &[u8], start: usize) -> Option<usize> {
         self.make_room(segment.len(), start);
         let out = self.deflated.get_mut(start..)?;
         Some(start + self.zlib.deflate_compress(segment, out).ok()?)
     }
 
-    /// As [`deflate`](Self::deflate), but encodes columns with rare matches as literals and runs. Returns the end of
-    /// the stream as well, if it was encoded so.
+    /// Deflates a part as [`deflate`](Self::deflate) does, but encodes columns with rare matches as literals and runs.
+    /// Returns the end offset of the stream. For a stream of literals and runs, also returns its [`DeflateEnd`].
     fn deflate_part(
         &mut self,
         part: &[u8],
@@ -184,7 +186,7 @@ impl SegmentEncoder {
         start: usize,
     ) -> Option<(usize, Option<DeflateEnd>)> {
         self.make_room(part.len(), start);
-        // A block of literals that is not shorter than the part does not fit `out`, and is given up.
+        // A block of literals that is not shorter than the part does not fit into `out`, and is discarded.
         let out = self.deflated.get_mut(start..start + part.len())?;
         let bits = match values {
             Values::Singular => self.literals.encode(part, out),
@@ -208,7 +210,7 @@ impl SegmentEncoder {
         }
     }
 
-    /// Finds the ends of all new segments that are not known.
+    /// Stores the ends of those new deflate streams in [`Self::ends`] for which `sources` has no end.
     fn find_ends(&mut self, sources: &[Source<'_>]) -> Option<()> {
         let new = sources.iter().filter_map(|source| match source {
             Source::New(range, None) => self.deflated.get(range.clone()),
@@ -220,12 +222,12 @@ impl SegmentEncoder {
     }
 }
 
-/// Appends a deflate stream as a segment: its last block is no longer the last, and the marker follows it.
+/// Appends a deflate stream as a segment. Clears the flag that marks its last block, and adds the marker at its end.
 fn put_segment(stream: &[u8], end: &DeflateEnd, out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     out.extend_from_slice(stream);
     *out.get_mut(start + end.last_block / 8)? &= !(1 << (end.last_block % 8));
-    // The header of a stored block is three zeros, and fills the byte.
+    // The header of a stored block is three zero bits and padding up to the next byte.
     out.resize(start + (end.bits + 3).div_ceil(8), 0);
     out.extend_from_slice(&MARKER);
     Some(())

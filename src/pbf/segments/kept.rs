@@ -3,11 +3,12 @@
 use super::{SEGMENT_LEN, Segment, Segmented};
 use memchr::memmem;
 
-/// A segment of ways or relations that is shorter than this is joined with the next one.
+/// The minimum length in bytes of a segment of ways or relations. A shorter segment is joined with the next one.
 pub(super) const MIN_SEGMENT_LEN: usize = SEGMENT_LEN / 4;
 
-/// The segments of `old` whose bytes occur in `payload`, in the same order: the offset in `payload`, the segment and
-/// its compressed bytes. Segments are left out if a new segment beside them would be too short.
+/// Returns the segments of `old` whose uncompressed bytes occur in `payload`, in the same order. Each is returned as
+/// its offset in `payload`, the segment, and its compressed bytes. Omits a segment if the new segment before it or
+/// after it would be too short.
 pub(super) fn kept<'a>(payload: &[u8], old: Segmented<'a>) -> Vec<(usize, &'a Segment, &'a [u8])> {
     let (mut kept, mut done) = (Vec::new(), 0);
     let mut search = Search {
@@ -40,23 +41,23 @@ pub(super) fn kept<'a>(payload: &[u8], old: Segmented<'a>) -> Vec<(usize, &'a Se
 /// Looks for parts of an old payload in a new one, from the first to the last.
 struct Search<'p> {
     payload: &'p [u8],
-    /// The ends of the last part that was found.
+    /// The end in `payload` of the last part that was found.
     done: usize,
     old_done: usize,
 }
 
 impl Search<'_> {
-    /// The number of bytes that may be inserted between two parts.
+    /// The maximum number of bytes that may be inserted between two parts.
     const SLACK: usize = 1 << 18;
-    /// The number of bytes at the start of a part that are searched for.
+    /// The length in bytes of the needle, the start of a part that is searched for.
     const NEEDLE: usize = 64;
     /// The maximum number of occurrences of the needle that are compared.
     const PLACES: usize = 8;
 
     fn find(&mut self, part: &[u8], old_start: usize) -> Option<usize> {
         let rest = self.payload.get(self.done..)?;
-        // Mostly no bytes were inserted or removed between the last part that was found, or the beginning, and this
-        // part.
+        // In most cases, no bytes were inserted or removed between the end of the last part found and the start of this
+        // one.
         let usual = old_start - self.old_done;
         let at = if rest.get(usual..).is_some_and(|rest| rest.starts_with(part)) {
             usual

@@ -1,8 +1,8 @@
-//! zlib data made of segments that inflate independently (`reference/format.md`, "Segments").
+//! Reads and writes zlib data made of segments that inflate independently (`reference/format.md`, "Segments").
 //!
 //! Each segment begins with an empty window and ends with a marker. If a few objects or columns of a blob change, the
-//! segments without changes are copied, and only the others are compressed again. The segments together are one zlib
-//! stream (RFC 1950), which every program reads.
+//! segments without changes are copied, and only the others are compressed again. Together, the segments are one zlib
+//! stream (RFC 1950), which every program can read.
 //!
 //! `encoder` compresses payloads in segments, `columns` cuts payloads into parts, `kept` finds unchanged segments, and
 //! [`SegmentInflater`] inflates segments.
@@ -18,30 +18,31 @@ use memchr::memmem;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
-/// The two empty stored blocks at the end of a segment, without the header of the first, which may begin in the middle
-/// of a byte. No compressor writes two of them, and by chance they occur once in 2^72 bytes.
+/// The marker at the end of a segment. It consists of two empty stored blocks, without the header of the first, which
+/// may begin in the middle of a byte. No compressor writes two consecutive empty stored blocks, and by chance the
+/// marker occurs once in 2^72 bytes.
 const MARKER: [u8; 9] = [0, 0, 0xff, 0xff, 0, 0, 0, 0xff, 0xff];
 /// The empty stored block after the last segment.
 const END: [u8; 5] = [1, 0, 0, 0xff, 0xff];
-/// The length of the payload of a segment in bytes. Segments take more space than one stream: on blobs of ways 0.9 %
-/// with 64 kB, 2 % with 32 kB, 4 % with 16 kB.
+/// The length in bytes of the uncompressed content of a segment. Segments need more space than a single stream. On
+/// blobs of ways, the overhead is 0.9 % with 64 kB, 2 % with 32 kB and 4 % with 16 kB.
 const SEGMENT_LEN: usize = 32 << 10;
-/// The length of the header of zlib data.
+/// The length in bytes of the header of zlib data.
 const HEADER_LEN: usize = 2;
 const CHECKSUM_LEN: usize = 4;
-/// The maximum length of the content of the stored block with which [`SegmentInflater`] tries segments.
+/// The maximum length in bytes of the content of the stored block with which [`SegmentInflater`] probes segments.
 pub(super) const PROBE_LEN: usize = 512;
-/// The length of the header of a stored block that begins with a byte.
+/// The length in bytes of the header of a byte-aligned stored block.
 const STORED_HEADER_LEN: usize = 5;
 
-/// A segment: its range of the payload and its range of the zlib data.
+/// A segment, as its range in the payload and its range in the zlib data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub payload: Range<usize>,
     pub data: Range<usize>,
 }
 
-/// A payload, and the zlib data in segments from which it was inflated.
+/// A payload, and the segmented zlib data from which it was inflated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segmented<'a> {
     pub payload: &'a [u8],
@@ -49,19 +50,19 @@ pub(crate) struct Segmented<'a> {
     pub segments: &'a [Segment],
 }
 
-/// The segments of a blob that was decompressed.
+/// The segments of a decompressed blob.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BlobSegments<'a> {
     /// The blob has no segments.
     None,
-    /// The data ends as segments do, but not all of them inflate independently. The blob is valid as a whole.
+    /// The data ends as segmented data does, but not all segments inflate independently. The blob is valid as a whole.
     Wrong,
     /// Each segment has been inflated independently.
     Found(Segmented<'a>),
 }
 
 impl<'a> BlobSegments<'a> {
-    /// The segments, if they can be copied.
+    /// Returns the segments, if they can be copied.
     pub(crate) const fn found(self) -> Option<Segmented<'a>> {
         match self {
             Self::Found(segments) => Some(segments),
@@ -70,7 +71,7 @@ impl<'a> BlobSegments<'a> {
     }
 }
 
-/// Whether zlib data ends as segments do.
+/// Whether zlib data ends as segmented data does.
 pub(crate) fn ends_as_segments(data: &[u8]) -> bool {
     let body = data.split_last_chunk::<CHECKSUM_LEN>();
     let body = body.and_then(|(body, _)| body.strip_suffix(&END));
@@ -93,12 +94,12 @@ fn has_header(data: &[u8]) -> bool {
 
 /// Inflates segments independently.
 ///
-/// A stored block with unpredictable content (the probe) is appended to each segment. The content appears at the end of
-/// the output only if the segment is a sequence of whole blocks, none of which is marked as the last. Only such
+/// A stored block with unpredictable content (the probe) is appended to each segment. Its content appears at the end of
+/// the output only if the segment is a sequence of whole blocks and none of them is marked as the last. No other
 /// segments can be copied.
 #[derive(Debug)]
 pub(super) struct SegmentInflater {
-    /// The stored block, and the end of the data.
+    /// The probe, and the end of the data.
     probe: Vec<u8>,
     /// A segment and the probe.
     input: Vec<u8>,
@@ -110,7 +111,8 @@ impl Default for SegmentInflater {
         let content: Vec<u8> = (0..PROBE_LEN as u64 / 8)
             .flat_map(|number| random.hash_one(number).to_le_bytes())
             .collect();
-        // Each run has a block of another length. The upper bits of the first byte have no meaning.
+        // The length of the block differs between runs of the program. The upper bits of the first byte have no
+        // meaning.
         let [padding, len, ..] = random.hash_one(()).to_le_bytes();
         let len = PROBE_LEN / 2 + usize::from(len) % (PROBE_LEN / 2);
         let [low, high] = (len as u16).to_le_bytes();
@@ -125,12 +127,13 @@ impl Default for SegmentInflater {
 }
 
 impl SegmentInflater {
-    /// Inflates zlib data segment by segment, and lists the segments in `segments`. `out` gets the payload, which must
-    /// have `payload_len` bytes, and needs [`PROBE_LEN`] more. Returns `false` if the data has no segments, or wrong
-    /// ones. The content of `out` and `segments` is unspecified then, and the data may still be valid as a whole.
+    /// Inflates zlib data segment by segment to `out`, and lists the segments in `segments`. The payload must have
+    /// `payload_len` bytes, and `out` must have space for [`PROBE_LEN`] bytes more. Returns `false` if the data has no
+    /// segments or invalid ones. In this case, the content of `out` and `segments` is unspecified, and the data may
+    /// still be valid as a whole.
     ///
-    /// If the result is `true`, each segment has been inflated independently, and the checksum of the data is that of
-    /// the payload.
+    /// If the result is `true`, each segment has been inflated independently, and the checksum in the data matches the
+    /// payload.
     pub(super) fn inflate(
         &mut self,
         zlib: &mut libdeflater::Decompressor,
@@ -151,7 +154,7 @@ impl SegmentInflater {
         let (mut at, mut done) = (HEADER_LEN, 0);
         for marker in memmem::find_iter(body, &MARKER) {
             let end = marker + MARKER.len();
-            // This marker overlaps the one before.
+            // This marker overlaps the previous one.
             let Some(segment) = body.get(at..end).filter(|segment| !segment.is_empty()) else {
                 continue;
             };
@@ -168,8 +171,8 @@ impl SegmentInflater {
         at == body.len() && done == payload_len && *checksum == sum
     }
 
-    /// Inflates a segment to the start of `out`, and returns the length of its payload. `None` if it is not a sequence
-    /// of whole blocks.
+    /// Inflates a segment to the start of `out` and returns its uncompressed length. Returns `None` if the segment is
+    /// not a sequence of whole blocks.
     fn inflate_one(
         &mut self,
         zlib: &mut libdeflater::Decompressor,

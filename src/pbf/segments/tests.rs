@@ -1,4 +1,4 @@
-//! Segments that are written and read, edited, and damaged.
+//! Tests that write and read segments, edit them, and damage them.
 
 use super::kept::MIN_SEGMENT_LEN;
 use super::*;
@@ -7,7 +7,7 @@ use crate::pbf::segments::columns::parts_of;
 use crate::pbf::wire::put_bytes_field;
 use libdeflater::CompressionLvl;
 
-/// Bytes that look like objects: repetitive, with some noise.
+/// Returns bytes that resemble objects, repetitive with some noise.
 fn payload(len: usize, seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let mut out = Vec::new();
@@ -33,7 +33,8 @@ impl Codec {
         }
     }
 
-    /// Compresses a payload. All of it must inflate as one stream and by segments, which are returned.
+    /// Compresses a payload and returns the zlib data and its segments. Asserts that the data inflates to the payload,
+    /// both as one stream and segment by segment.
     fn round_trip(
         &mut self,
         payload: &[u8],
@@ -129,7 +130,8 @@ fn segments_without_changes_are_copied() {
         segments: &segments,
     };
     let fourth = &segments[4].payload;
-    // Bytes to remove and to insert, from the last place to the first.
+    // An offset, the number of bytes to remove there, and the bytes to insert. Ordered from the last offset to the
+    // first.
     type Splice<'a> = (usize, usize, &'a [u8]);
     let cases: [(&str, &[Splice<'_>], usize); 6] = [
         ("nothing", &[], 18),
@@ -213,7 +215,7 @@ fn data_without_segments_or_with_wrong_ones_has_none() {
         );
         assert!(!codec.inflate(&data[..index], &mut out, &mut found));
     }
-    // A segment that needs the window of the one before it.
+    // A segment that needs the window of the previous one.
     let mut zlib = flate2::Compress::new(flate2::Compression::new(6), true);
     let mut stream = Vec::with_capacity(400_000);
     for part in [&bytes[..100_000], &bytes[..50_000]] {
@@ -233,7 +235,7 @@ fn data_without_segments_or_with_wrong_ones_has_none() {
     assert_eq!(segments.len(), 6);
 }
 
-/// Segments that inflate, but that are not whole blocks: copied, they would end a blob in the middle.
+/// Tests segments that inflate but are not whole blocks. Copies of them would end a blob prematurely.
 #[test]
 fn segments_that_are_marked_as_the_last_or_take_what_follows_are_not_found() {
     let mut codec = Codec::new();

@@ -1,19 +1,19 @@
-//! The per-blob index in a BlobHeader's `indexdata`: 42 bytes that describe a blob with objects of one kind.
+//! The per-blob index in the `indexdata` of a BlobHeader, 42 bytes that describe a blob with objects of one kind.
 
 use super::entry::{BlobEntry, BlobFlags};
 use crate::osm::{Bbox, KindSet, ObjectKind};
 
-/// The length of a version 2 index in bytes.
+/// The size in bytes of a version 2 index.
 pub const BLOB_INDEX_LEN: usize = 42;
-/// The length in bytes of a version 1 index, which has no bounding box.
+/// The size in bytes of a version 1 index, which has no bounding box.
 const V1_LEN: usize = 26;
 
-/// The index of a blob. `None` if the blob has no objects, objects of several kinds, ids below 1, or nodes without a
-/// known bounding box.
+/// Returns the index of a blob. Returns `None` if the blob has no objects, objects of several kinds, ids below 1, or
+/// nodes without a known bounding box.
 pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
     let kind = entry.kinds.single()?;
-    // The index orders ids as numbers, an entry orders them canonically: the two agree for positive ids only. The index
-    // of nodes cannot express that their box is not known.
+    // The index orders ids numerically, an entry canonically. The two orders agree for positive ids only. An index of
+    // nodes cannot express that their bounding box is unknown.
     let has_unknown_box = kind == ObjectKind::Node && entry.bbox.is_empty();
     if entry.min_id <= 0 || has_unknown_box {
         return None;
@@ -40,7 +40,7 @@ pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
     Some(bytes)
 }
 
-/// The edges in the order in which per-blob indexes store them.
+/// Returns the edges of a box in the order of per-blob indexes.
 const fn stored_edges(bbox: &Bbox) -> [i32; 4] {
     [
         bbox.min_lat_e7,
@@ -51,7 +51,7 @@ const fn stored_edges(bbox: &Bbox) -> [i32; 4] {
 }
 
 /// Fills in `entry` from an index. Returns `None`, with `entry` unchanged, if the index has an unknown version, is
-/// damaged, or has ids below 1: the blob must then be decoded.
+/// damaged, or has ids below 1. In these cases, the blob must be decoded.
 pub fn decode_blob_index(indexdata: &[u8], entry: &mut BlobEntry) -> Option<()> {
     let (&[version, kind], rest) = indexdata.split_first_chunk::<2>()?;
     let has_box = match (version, indexdata.len()) {

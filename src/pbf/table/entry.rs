@@ -1,4 +1,4 @@
-//! Entries of data blobs: facts about their contents that are known without decoding them.
+//! The entries of data blobs in an index. An entry has facts about a blob that are known without decoding it.
 
 use super::statistics::ObjectStatistics;
 use crate::osm::{Bbox, KindSet, ObjectKind, TypeThenId, id_rank};
@@ -9,29 +9,32 @@ use crate::pbf::rewrite::InfoFields;
 pub struct BlobFlags(u8);
 
 impl BlobFlags {
-    /// Objects are in canonical order, and the versions of an object do not descend.
+    /// Objects are in canonical order, and the versions of each object do not descend.
     pub const SORTED: Self = Self(1);
     /// Objects are in canonical order, and no id occurs twice.
     pub const UNIQUE_IDS: Self = Self(2);
-    /// Some way carries the coordinates of its nodes.
+    /// At least one way has the coordinates of its nodes.
     pub const LOCATIONS: Self = Self(4);
-    /// Some nodes are dense.
+    /// At least one node is dense.
     pub const DENSE: Self = Self(8);
-    /// Some object is a deleted version.
+    /// At least one object is a deleted version.
     pub const DELETED: Self = Self(16);
-    /// The flags above were read from the decoded blob. Without this flag, a cleared flag above means "not known".
+    /// [`SORTED`](Self::SORTED), [`UNIQUE_IDS`](Self::UNIQUE_IDS), [`LOCATIONS`](Self::LOCATIONS),
+    /// [`DENSE`](Self::DENSE) and [`DELETED`](Self::DELETED) were determined from the decoded blob. Without this flag,
+    /// a cleared one of these five means "unknown".
     pub const SCANNED: Self = Self(32);
-    /// The content hash is known.
+    /// The hash of the payload is known.
     pub const HASHED: Self = Self(64);
-    /// The whole entry was computed from the decoded blob in this run, not read from an index. Not stored in files.
+    /// The whole entry was computed from the decoded blob in this run of the program, not read from an index. Not
+    /// stored in files.
     pub const VERIFIED: Self = Self(128);
 
-    /// The flags with the given stored bits. [`VERIFIED`](Self::VERIFIED) is cleared.
+    /// Returns the flags with the given stored bits, except for [`VERIFIED`](Self::VERIFIED).
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & !Self::VERIFIED.0)
     }
 
-    /// The bits as they are stored, without [`VERIFIED`](Self::VERIFIED).
+    /// Returns the bits as they are stored, without [`VERIFIED`](Self::VERIFIED).
     pub const fn bits(self) -> u8 {
         self.0 & !Self::VERIFIED.0
     }
@@ -56,57 +59,59 @@ impl BlobFlags {
 pub struct BlobEntry {
     /// The offset of the frame in the file, in bytes.
     pub offset: u64,
-    /// The smallest id in canonical order, of the first kind if the blob has several kinds.
+    /// The first id in canonical order. Belongs to the first kind if the blob has several kinds.
     pub min_id: i64,
-    /// The largest id in canonical order, of the last kind if the blob has several kinds.
+    /// The last id in canonical order. Belongs to the last kind if the blob has several kinds.
     pub max_id: i64,
     /// The xxh3 hash of the uncompressed payload; 0 without [`BlobFlags::HASHED`].
     pub hash: u64,
-    /// The bounding box of all nodes; [`Bbox::EMPTY`] if the blob has no nodes or the box is not known. In a file with
-    /// a spatial layout, entries of ways have the box of the locations of their nodes, and entries of relations the box
-    /// of all their members.
+    /// The bounding box of all nodes; [`Bbox::EMPTY`] if the blob has no nodes or the box is unknown. In a file with a
+    /// spatial layout, an entry for ways has the box of all their nodes, and an entry for relations the box of all
+    /// their members.
     pub bbox: Bbox,
-    /// Length of the whole frame in bytes.
+    /// The size of the whole frame in bytes.
     pub frame_len: u32,
-    /// Length of the uncompressed payload in bytes; 0 if not known.
+    /// The size of the uncompressed payload in bytes; 0 if unknown.
     pub payload_len: u32,
     /// The number of objects.
     pub count: u32,
     /// The index of the frame in the file; the header frame has index 0.
     pub number: u32,
-    /// Length of the frame's prefix and BlobHeader in bytes.
+    /// The total size in bytes of the prefix and BlobHeader of the frame.
     pub header_len: u32,
     /// The kinds of the objects.
     pub kinds: KindSet,
     /// Facts about the contents.
     pub flags: BlobFlags,
-    /// Statistics of the objects; `None` if they are not known, as for a blob of several kinds.
+    /// Statistics of the objects; `None` if unknown. Always unknown for a blob with several kinds.
     pub statistics: Option<ObjectStatistics>,
 }
 
 impl BlobEntry {
-    /// The offset of the first byte after the frame.
+    /// Returns the offset of the first byte after the frame.
     pub const fn end(&self) -> u64 {
         self.offset + self.frame_len as u64
     }
 
-    /// Whether ways of the blob may have locations. True for a blob with ways if the entry does not record that.
+    /// Whether the blob may have ways with locations. Also `true` if the blob has ways and the entry has no facts about
+    /// their locations.
     pub(crate) fn may_have_locations(&self) -> bool {
         let may_have = self.flags.has(BlobFlags::LOCATIONS) || !self.flags.has(BlobFlags::SCANNED);
         self.kinds.contains(ObjectKind::Way) && may_have
     }
 
-    /// The sort key of the first object in canonical order; `None` if the blob has no objects.
+    /// Returns the sort key of the first object in canonical order, or `None` if the blob has no objects.
     pub fn first_key(&self) -> Option<TypeThenId> {
         self.kinds.first().map(|kind| (kind, id_rank(self.min_id)))
     }
 
-    /// The sort key of the last object in canonical order; `None` if the blob has no objects.
+    /// Returns the sort key of the last object in canonical order, or `None` if the blob has no objects.
     pub fn last_key(&self) -> Option<TypeThenId> {
         self.kinds.last().map(|kind| (kind, id_rank(self.max_id)))
     }
 
-    /// Whether this run has computed the entry from the decoded blob. The entry of an index may contradict its blob.
+    /// Whether this run of the program has computed the entry from the decoded blob. An entry that was read from an
+    /// index may contradict its blob.
     pub const fn is_verified(&self) -> bool {
         self.flags.has(BlobFlags::VERIFIED)
     }
@@ -116,12 +121,13 @@ impl BlobEntry {
         self.flags.has(BlobFlags::SCANNED) || !self.kinds.is_empty()
     }
 
-    /// Whether the kinds of the objects are all that is known about the blob's contents.
+    /// Whether only the kinds of the objects are known of the blob's contents.
     pub(crate) fn has_kinds_only(&self) -> bool {
         !self.flags.has(BlobFlags::SCANNED) && !self.kinds.is_empty() && self.count == 0
     }
 
-    /// The entry of the same blob whose objects have lost some attributes other than `visible`.
+    /// Returns the entry of the same blob after the attributes in `removed`, other than `visible`, are removed from its
+    /// objects.
     pub(crate) fn without(&self, removed: InfoFields) -> Self {
         let statistics = self.statistics.map(|found| found.without(removed));
         Self {
@@ -130,8 +136,8 @@ impl BlobEntry {
         }
     }
 
-    /// Describes the first contradiction between this entry and `found`, the entry computed from the decoded blob, in
-    /// the kinds, number, id range and order of the objects; `None` if there is none.
+    /// Returns a description of the first contradiction between this entry and `found`, the entry computed from the
+    /// decoded blob, or `None`. Compares the kinds, number, id range and order of the objects.
     pub fn id_mismatch(&self, found: &Self) -> Option<&'static str> {
         let lacks = |flag| self.flags.has(flag) && !found.flags.has(flag);
         if self.kinds != found.kinds {
@@ -147,8 +153,8 @@ impl BlobEntry {
         }
     }
 
-    /// Describes all contradictions between this entry and `found`, the entry computed from the decoded blob. Facts
-    /// that this entry does not have are not compared.
+    /// Returns descriptions of all contradictions between this entry and `found`, the entry computed from the decoded
+    /// blob. Does not compare facts that this entry lacks.
     pub fn mismatches(&self, found: &Self) -> Vec<&'static str> {
         if !self.is_indexed() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Facts about the ids in a block: their number and range for each kind, and their order.
+//! Facts about the ids in a block: the number and range of ids for each kind, and the order of all ids.
 
 use super::entry::{BlobEntry, BlobFlags};
 use crate::error::FormatError;
@@ -10,7 +10,7 @@ use crate::pbf::wire::Varints;
 pub(super) struct IdFacts {
     kinds: [Ids; 3],
     last: Option<TypeThenId>,
-    /// The version of the last object, which is compared if the next object has the same id.
+    /// The version of the last object, for comparison with the next object if that has the same id.
     last_version: i64,
     sorted: bool,
     strict: bool,
@@ -61,9 +61,9 @@ impl IdFacts {
         self.last_version = version;
     }
 
-    /// Adds a column of node ids, at least one, if they are positive, ascending and after all ids added before, as in
-    /// nearly all blocks. Otherwise returns `false` and adds nothing. `last_version` returns the version of the last
-    /// node.
+    /// Adds a column of at least one node id, provided that the ids are positive, ascending and after all ids added
+    /// before, as in nearly all blocks. Otherwise returns `false` and adds nothing. `last_version` must return the
+    /// version of the last node.
     pub(super) fn add_ascending(
         &mut self,
         mut deltas: Varints<'_>,
@@ -95,7 +95,7 @@ impl IdFacts {
         ids.max = ids.max.max(max);
     }
 
-    /// The number of objects that directly follow an object of the same kind and id.
+    /// Returns the number of objects that directly follow an object of the same kind and id.
     pub(in crate::pbf) const fn repeated(&self) -> u64 {
         self.repeated
     }

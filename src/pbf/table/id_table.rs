@@ -1,8 +1,8 @@
-//! The table of ids of a file whose blobs are not in the order of their ids. It maps small ranges of ids to the blobs
-//! that have some of these ids.
+//! The table of ids, for a file with blobs that are not in the order of ids. The table maps small ranges of ids to the
+//! blobs that contain ids in the range.
 //!
-//! The table is stored in blobs of strings before the table of contents: sections of many ranges, and after them a
-//! directory of the sections. `reference/format.md` has the layout.
+//! The table is stored before the table of contents, in blobs that have strings only. Each section has many ranges, and
+//! a directory of the sections follows the last one. `reference/format.md` has the layout.
 
 use super::entry::BlobEntry;
 use super::strings_blob::{data_blob, put_strings_frame, read_strings, strings_of, trailer_number};
@@ -21,30 +21,30 @@ use twox_hash::XxHash3_64;
 const SECTION_TITLE: &str = "HOGG table of ids";
 /// The string that marks a blob as the directory of a table of ids.
 const DIRECTORY_TITLE: &str = "HOGG table of ids, directory";
-/// The version of tables of ids, which is part of their directory.
+/// The version of the table of ids, which is stored in its directory.
 const VERSION: u8 = 1;
-/// The text before the length of the directory's frame in its last string.
+/// The prefix of the last string in the directory. The size of the directory's frame follows it.
 const TRAILER_TITLE: &str = "HOGG directory of ids, bytes: ";
-/// The number of decimal digits of the length in the last string.
+/// The number of decimal digits of the frame size in the last string of the directory.
 const LEN_DIGITS: usize = 10;
-/// The length of the last string in bytes. Only the checksum of its blob follows it.
+/// The length in bytes of the last string in the directory. Only the checksum of the blob follows it.
 const TRAILER_LEN: usize = TRAILER_TITLE.len() + LEN_DIGITS;
 /// The number of bytes at the end of a table that [`IdDirectory::frame_len`] needs.
 pub const ID_TABLE_TAIL_LEN: usize = TRAILER_LEN + CHECKSUM_LEN;
 
-/// The maximum length in bytes of a frame of a table.
+/// The maximum size in bytes of a frame of a table of ids.
 pub const MAX_TABLE_FRAME_LEN: u64 = (MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN) as u64;
 
-/// A section that has this many bytes is complete. Its frame is a third longer.
+/// The size in bytes at which a section is complete. Its frame is a third larger.
 const SECTION_LEN: usize = 24 << 10;
-/// A range of nodes, ways or relations ends when it has this many ids for each of its blobs. This limits the length of
-/// the table: a number of a blob takes one to three bytes.
+/// The number of ids per blob at which a range ends, for nodes, ways and relations. This limits the size of the table,
+/// because each blob number in a range needs one to three bytes.
 const IDS_PER_BLOB: [u32; 3] = [32, 8, 2];
-/// The length of the head of a range, in units of one blob number.
+/// The size of the header of a range, as the number of blob numbers that need as much space.
 const HEAD: u32 = 2;
 
-/// A hash of the kinds, counts and id ranges of the blobs of a file. A table with another fingerprint belongs to
-/// another file.
+/// Returns a hash of the kinds, object counts and id ranges of all blobs of a file. A table of ids with another
+/// fingerprint belongs to another file.
 pub fn id_fingerprint(entries: &[BlobEntry]) -> u64 {
     let mut bytes = Vec::with_capacity(entries.len() * 21);
     for entry in entries {
@@ -56,33 +56,33 @@ pub fn id_fingerprint(entries: &[BlobEntry]) -> u64 {
     XxHash3_64::oneshot(&bytes)
 }
 
-/// Makes a table of ids from the ids of all objects, in canonical order.
+/// Builds a table of ids from the ids of all objects, which must be added in canonical order.
 #[derive(Debug, Default)]
 pub struct IdTableBuilder {
-    /// The frames that are complete.
+    /// The complete frames that have not been taken.
     frames: Vec<u8>,
     sections: Vec<IdSection>,
-    /// The length of all sections in bytes.
+    /// The total size in bytes of all sections.
     len: u64,
     range: OpenRange,
     section: OpenSection,
 }
 
-/// The range of ids that is being made.
+/// The range of ids that is being built.
 #[derive(Debug, Default)]
 struct OpenRange {
     kind: Option<ObjectKind>,
-    /// The ranks of the first and the last id.
+    /// The ranks of the first id and the last id.
     ends: (u64, u64),
     ids: u32,
-    /// The blobs that have some of the ids, in the order in which they were met.
+    /// The blobs that contain ids of the range, in the order in which they were added.
     blobs: Vec<u32>,
-    /// The number of the last range that has the blob, for each blob.
+    /// For each blob, the number of the last range with ids in the blob.
     last_range: Vec<u32>,
     number: u32,
 }
 
-/// The section that is being made.
+/// The section that is being built.
 #[derive(Debug, Default)]
 struct OpenSection {
     bytes: Vec<u8>,
@@ -93,8 +93,8 @@ struct OpenSection {
 }
 
 impl IdTableBuilder {
-    /// Adds an object by its kind and the rank of its id. `blob` is the number of its blob among the data blobs of the
-    /// file, from 0.
+    /// Adds an object with its kind and the rank of its id. `blob` is the number of the object's blob among the data
+    /// blobs of the file, counted from 0.
     pub fn add(&mut self, kind: ObjectKind, rank: u64, blob: u32) -> Result<(), FormatError> {
         if self.range.kind != Some(kind) {
             self.end_section()?;
@@ -109,13 +109,13 @@ impl IdTableBuilder {
         Ok(())
     }
 
-    /// Takes the frames that are complete and were not taken before.
+    /// Returns the complete frames that have not been returned before.
     pub fn take_frames(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.frames)
     }
 
-    /// Ends the table of a file with the given [fingerprint](id_fingerprint). Returns the frames that were not taken
-    /// before.
+    /// Completes the table for a file with the given [fingerprint](id_fingerprint). Returns the frames that have not
+    /// been returned by [`take_frames`](Self::take_frames).
     pub fn finish(mut self, fingerprint: u64) -> Result<Vec<u8>, FormatError> {
         self.end_section()?;
         let directory = IdDirectory {
@@ -171,7 +171,7 @@ impl IdTableBuilder {
 }
 
 impl OpenRange {
-    /// Adds an id. Returns whether the range is complete, as it has enough ids for each of its blobs.
+    /// Adds an id. Returns whether the range now has enough ids per blob to be complete.
     fn add(&mut self, rank: u64, blob: u32, ids_per_blob: u32) -> bool {
         if self.ids == 0 {
             self.ends.0 = rank;
@@ -199,11 +199,11 @@ pub struct IdSection {
     pub first: u64,
     /// The rank of the last id.
     pub last: u64,
-    /// The frame of the section, in bytes from the beginning of the table.
+    /// The position of the section's frame, in bytes from the beginning of the table.
     pub frame: Range<u64>,
 }
 
-/// The directory of a table of ids, which is its last blob.
+/// The directory of a table of ids. It is the last blob of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdDirectory {
     /// The [fingerprint](id_fingerprint) of the file.
@@ -215,13 +215,13 @@ pub struct IdDirectory {
 impl IdDirectory {
     fn put_frame(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
         let bytes = self.encode();
-        // The trailer has a fixed number of digits, so the length of the frame does not depend on them.
+        // The last string has a fixed number of digits, so that the size of the frame does not depend on them.
         let mut frame = Vec::new();
         put_table_frame(DIRECTORY_TITLE, &bytes, Some(0), &mut frame)?;
         put_table_frame(DIRECTORY_TITLE, &bytes, Some(frame.len()), out)
     }
 
-    /// The encoded directory.
+    /// Returns the encoded directory.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.push(VERSION);
@@ -239,8 +239,8 @@ impl IdDirectory {
         bytes
     }
 
-    /// The length in bytes of the directory's frame, read from the last [`ID_TABLE_TAIL_LEN`] bytes of a table; `None`
-    /// if they are not the end of a table.
+    /// Returns the size in bytes of the directory's frame, read from the last [`ID_TABLE_TAIL_LEN`] bytes of a table.
+    /// Returns `None` if `tail` is not the end of a table.
     pub fn frame_len(tail: &[u8]) -> Option<u64> {
         trailer_number(tail, TRAILER_TITLE, LEN_DIGITS)
     }
@@ -290,25 +290,26 @@ impl IdDirectory {
         })
     }
 
-    /// The length of all sections in bytes.
+    /// Returns the total size in bytes of all sections.
     pub fn sections_len(&self) -> u64 {
         self.sections.last().map_or(0, |section| section.frame.end)
     }
 }
 
-/// The ids of a range and the blobs that have some of them.
+/// A range of ids, and the blobs that contain ids of the range.
 #[derive(Debug, PartialEq, Eq)]
 pub struct IdRange<'a> {
     /// The rank of the first id.
     pub first: u64,
     /// The rank of the last id.
     pub last: u64,
-    /// The numbers of the blobs among the data blobs of the file, from 0, ascending.
+    /// The numbers of the blobs, ascending. The first data blob of the file has number 0.
     pub blobs: &'a [u32],
 }
 
 impl IdSection {
-    /// Reads the frame of this section, and calls `take` with its ranges, in order. Stops at the first error of `take`.
+    /// Reads the frame of this section and calls `take` with each of its ranges, in order. Stops at the first error of
+    /// `take`.
     pub fn read(
         &self,
         frame: &[u8],
@@ -353,8 +354,8 @@ fn damaged() -> FormatError {
     FormatError::new("it is damaged")
 }
 
-/// Appends a frame with the given title and bytes. If `len` is set, the last string states that the frame has `len`
-/// bytes.
+/// Appends a frame with the given title and bytes. If `len` is set, the last string states `len` as the size of the
+/// frame.
 fn put_table_frame(
     title: &str,
     bytes: &[u8],
@@ -369,7 +370,7 @@ fn put_table_frame(
     put_strings_frame(&strings, out)
 }
 
-/// The bytes in a frame with the given title.
+/// Returns the bytes in a frame. Fails unless the frame has the given title.
 fn read_table_frame(title: &str, frame: &[u8]) -> Result<Vec<u8>, FormatError> {
     let (body, _) = data_blob(frame)
         .filter(|(_, behind)| behind.is_empty())
@@ -388,7 +389,7 @@ fn read_table_frame(title: &str, frame: &[u8]) -> Result<Vec<u8>, FormatError> {
 mod tests {
     use super::*;
 
-    /// Ids in four blobs: some alternate between two blobs, most have long runs.
+    /// Returns objects in eleven blobs. Nodes are in long runs of one blob, and the blobs of ways alternate.
     fn objects() -> Vec<(ObjectKind, u64, u32)> {
         let nodes =
             (0..100_000u64).map(|rank| (ObjectKind::Node, rank * 3, (rank / 40_000) as u32));

@@ -1,12 +1,12 @@
 //! Indexes of the blobs of a file.
 //!
-//! - `entry` has `BlobEntry`, the facts about one blob; `statistics` has those about its objects.
-//! - `scan` computes an entry from a payload, with `id_facts` for ids and their order; `verify` compares blobs with the
+//! - `entry` has `BlobEntry`, the facts about one blob. `statistics` has the statistics of its objects.
+//! - `scan` computes an entry from a payload, with `id_facts` for ids and their order. `verify` compares blobs with the
 //!   entries of an index.
-//! - `toc` encodes the table of contents in columns, `toc_blob` stores it in the last blobs of a file (as strings,
-//!   `strings_blob`), and `toc_summary` is its summary in the header.
-//! - `blob_index` has the index in a single BlobHeader, and `id_table` the table of ids of a file with a spatial
-//!   layout.
+//! - `toc` encodes the table of contents in columns. `toc_blob` stores the table in the last blobs of a file, as
+//!   strings (`strings_blob`). `toc_summary` has its summary in the header.
+//! - `blob_index` has the index of a single blob in its BlobHeader. `id_table` has the table of ids of a file with a
+//!   spatial layout.
 
 pub(super) mod blob_index;
 pub(super) mod entry;

@@ -1,4 +1,4 @@
-//! Scanning a payload for the facts of its [`BlobEntry`]: ids, coordinates, order, hash.
+//! Scans a payload for the facts in its [`BlobEntry`]: ids, coordinates, order and hash.
 
 use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
@@ -16,14 +16,14 @@ use crate::pbf::wire::{Field, Fields, Value};
 use crate::pbf::wire::{Varints, count_varints};
 use twox_hash::XxHash3_64;
 
-/// Fills in the facts of `entry` about the contents of a blob from its payload, and marks the entry as verified. Its
-/// offset, its lengths in the file and its `number` are not changed. Fails if the payload is damaged.
+/// Fills in the facts in `entry` about the contents of a blob from its payload, and marks the entry as verified. Leaves
+/// the offset, the sizes in the file and the number of the blob unchanged. Fails if the payload is damaged.
 pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
     scan_counts(payload, entry).map(|_| ())
 }
 
-/// As [`scan_payload`]. Returns the counts for nodes, ways and relations, in this order, and the number of objects that
-/// directly follow another version of the same object.
+/// Scans a payload as [`scan_payload`] does. Returns the counts for nodes, ways and relations, in this order, and the
+/// number of objects that directly follow another version of the same object.
 pub(crate) fn scan_counts(
     payload: &[u8],
     entry: &mut BlobEntry,
@@ -76,7 +76,7 @@ impl Scan {
         }
     }
 
-    /// Adds an object that has a message of its own, in a single walk over its fields.
+    /// Adds an object with a message of its own, in a single pass over the fields of the message.
     fn object(&mut self, kind: ObjectKind, message: &[u8]) -> Result<(), FormatError> {
         let (mut largest_string, mut columns, mut info) =
             (0u64, Columns::default(), RawInfo::default());
@@ -178,7 +178,7 @@ impl Scan {
     }
 }
 
-/// The number of strings in a block, and those that are empty.
+/// The number of strings in a block, and the indices of empty strings.
 #[derive(Debug)]
 struct Strings {
     count: u64,
@@ -215,14 +215,15 @@ impl Strings {
         }
     }
 
-    /// Whether the string with a valid index has at least one character. Index 0 means "no string".
+    /// Whether the string at `index` has at least one character. `index` must be valid. Returns `false` for index 0,
+    /// which means "no string".
     fn is_name(&self, index: u64) -> bool {
         let is_empty = |index: u32| self.empty.binary_search(&index).is_ok();
         index != 0 && !u32::try_from(index).is_ok_and(is_empty)
     }
 
-    /// The number of indices of strings that have at least one character in a delta-coded column. Fails if an index is
-    /// out of range.
+    /// Counts the values in a delta-coded column that are indices of strings with at least one character. Fails if an
+    /// index is out of range.
     fn count_names(&self, deltas: Varints<'_>) -> Result<u64, FormatError> {
         let (mut largest, mut count) = (0, 0);
         let mut overflows = deltas.for_each_sum(|index, times| {
@@ -241,7 +242,7 @@ impl Strings {
     }
 }
 
-/// A column of an object: the number of its values, and the largest value.
+/// The number of values in a column of an object, and the largest value.
 #[derive(Debug, Clone, Copy, Default)]
 struct Column {
     values: usize,
@@ -249,7 +250,7 @@ struct Column {
 }
 
 impl Column {
-    /// Adds a packed run or a single varint, and returns the largest value so far.
+    /// Adds a packed run or a single varint. Returns the largest value so far.
     fn add(&mut self, field: &Field<'_>) -> Result<u64, FormatError> {
         match field.value {
             Value::Bytes(run) => {
@@ -322,11 +323,12 @@ impl Columns {
     }
 }
 
-/// The bounding box of the nodes that lie within 90 degrees of latitude and 180 degrees of longitude.
+/// The bounding box of all nodes within the world, which extends to 90 degrees of latitude and 180 degrees of
+/// longitude.
 #[derive(Debug, Default)]
 pub(super) struct Bounds {
     pub(in crate::pbf) bbox: Bbox,
-    /// Whether a node lies outside of the world, or has no location.
+    /// Whether any node lies outside of the world or has no location.
     pub(super) leaves_out: bool,
 }
 
@@ -335,8 +337,8 @@ impl Bounds {
         self.leaves_out |= !self.add_box([lat, lat], [lon, lon], units);
     }
 
-    /// Adds the smallest and the largest stored latitude and longitude. If one lies outside of the world, returns
-    /// `false` and adds nothing.
+    /// Adds the box with the given smallest and largest stored latitudes and longitudes. If an edge lies outside of the
+    /// world, returns `false` and adds nothing.
     fn add_box(&mut self, lats: [i64; 2], lons: [i64; 2], units: &BlockUnits) -> bool {
         let edges = [
             floor_e7(units.nano_lat(lats[0])),
@@ -372,7 +374,7 @@ impl Bounds {
     }
 }
 
-/// The smallest and the largest value of a delta-coded column. Fails if a value does not fit 64 bits.
+/// Returns the smallest and the largest value in a delta-coded column. Fails if a value does not fit into 64 bits.
 fn extremes(deltas: Varints<'_>) -> Result<[i64; 2], FormatError> {
     let (mut min, mut max) = (i64::MAX, i64::MIN);
     let overflows =

@@ -1,5 +1,6 @@
-//! Statistics of the metadata and the sizes of the objects in a block. A [`BlobEntry`](crate::pbf::BlobEntry) contains
-//! those of a blob whose objects are of one kind. Dense nodes are counted column by column.
+//! Statistics of the objects in a block: their metadata, and their numbers of tags and references. The
+//! [`BlobEntry`](crate::pbf::BlobEntry) of a blob with objects of one kind contains the statistics. Dense nodes are
+//! counted column by column.
 
 use crate::error::FormatError;
 use crate::pbf::block::dense::{DenseNodes, TagFacts};
@@ -20,17 +21,17 @@ pub(crate) struct ObjectCounts {
     pub deleted: u64,
     pub tagged: u64,
     pub tags: u64,
-    /// The number of references: nodes of ways, or members of relations.
+    /// The total number of references (nodes of ways, or members of relations).
     pub references: u64,
     /// The largest number of references of one object.
     pub most_references: u64,
-    /// The earliest and the latest timestamp; `None` if no object has a timestamp. In the units of the block while its
-    /// objects are added, in seconds since 1970 afterwards.
+    /// The earliest and the latest timestamp; `None` if no object has a timestamp. The units are those of the block
+    /// while its objects are added, and afterwards seconds since 1970.
     pub times: Option<(i64, i64)>,
 }
 
 impl ObjectCounts {
-    /// Adds an object with the given metadata, and the numbers of its tags and its references.
+    /// Adds an object with the given metadata and the given numbers of tags and references.
     #[inline]
     pub(crate) fn add_object(&mut self, info: &Info<'_>, [tags, references]: [usize; 2]) {
         self.objects += 1;
@@ -50,8 +51,8 @@ impl ObjectCounts {
         self.most_references = self.most_references.max(references);
     }
 
-    /// Adds an object as [`add_object`](Self::add_object) does, with the metadata of its message. `has_name` is whether
-    /// there is a user name.
+    /// Adds an object as [`add_object`](Self::add_object) does, with metadata as stored in its message. `has_name`
+    /// states whether the object has a user name.
     pub(super) fn add_raw(&mut self, info: &RawInfo, has_name: bool, sizes: [usize; 2]) {
         let info = Info {
             version: (info.version > 0).then_some(1),
@@ -64,7 +65,7 @@ impl ObjectCounts {
         self.add_object(&info, sizes);
     }
 
-    /// Adds the nodes of a DenseNodes message, which has `tags`. Their user names are not counted.
+    /// Adds the nodes of a DenseNodes message. `tags` are the facts about their tags. Does not count user names.
     pub(in crate::pbf) fn add_dense(
         &mut self,
         dense: &DenseNodes<'_>,
@@ -126,10 +127,10 @@ impl ObjectCounts {
     }
 }
 
-/// The number of positive versions.
+/// Returns the number of positive versions.
 fn count_versions(column: &Packed<'_>) -> Result<u64, FormatError> {
     let bytes = column.as_bytes();
-    // A version of one byte is not negative.
+    // A varint of one byte is not negative.
     if bytes.is_ascii() {
         return Ok((bytes.len() - memchr::memchr_iter(0, bytes).count()) as u64);
     }
@@ -140,14 +141,15 @@ fn count_versions(column: &Packed<'_>) -> Result<u64, FormatError> {
     Ok(count)
 }
 
-/// The number of positive values in a delta-coded column.
+/// Returns the number of positive values in a delta-coded column.
 fn count_positive(deltas: Varints<'_>) -> Result<u64, FormatError> {
     let mut count = 0;
     deltas.for_each_sum(|value, times| count += u64::from(value > 0) * times as u64)?;
     Ok(count)
 }
 
-/// Statistics of the metadata and the sizes of objects of one kind. Each count is less than 2^32.
+/// Statistics of objects of one kind: their metadata, and their numbers of tags and references. Each count is less than
+/// 2^32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ObjectStatistics {
     /// The earliest timestamp, in seconds since 1970; 0 if no object has a timestamp.
@@ -172,14 +174,15 @@ pub struct ObjectStatistics {
     pub tagged: u32,
     /// The number of tags.
     pub tags: u32,
-    /// The number of nodes of ways, or of members of relations.
+    /// The total number of references (nodes of ways, or members of relations).
     pub references: u32,
-    /// The largest number of nodes of a way, or of members of a relation.
+    /// The largest number of references of one object (nodes of a way, or members of a relation).
     pub most_references: u32,
 }
 
 impl ObjectStatistics {
-    /// Creates statistics from counts. `None` if a count or a time in seconds since 1970 does not fit 32 bits.
+    /// Creates statistics from counts. Returns `None` if a count or a time in seconds since 1970 does not fit into 32
+    /// bits.
     pub(in crate::pbf) fn new(counts: &ObjectCounts, further_versions: u64) -> Option<Self> {
         let narrow = |count: u64| u32::try_from(count).ok();
         let (first, last) = counts.times.unwrap_or((0, 0));
@@ -200,7 +203,7 @@ impl ObjectStatistics {
         })
     }
 
-    /// The counts of `objects` objects that have these statistics.
+    /// Returns the statistics as counts. `objects` is the number of objects.
     pub(crate) fn counts(&self, objects: u32) -> ObjectCounts {
         let times = (self.first_timestamp.into(), self.last_timestamp.into());
         ObjectCounts {
@@ -219,7 +222,7 @@ impl ObjectStatistics {
         }
     }
 
-    /// The statistics of the same objects without some attributes.
+    /// Returns the statistics of the same objects after the attributes in `removed` are removed.
     pub(crate) fn without(mut self, removed: InfoFields) -> Self {
         if removed.contains(InfoFields::TIMESTAMP) {
             (self.first_timestamp, self.last_timestamp) = (0, 0);

@@ -1,4 +1,4 @@
-//! Blobs that have strings only, in which tables about a file are stored. Other programs read them as blocks without
+//! Blobs that have a string table only. They store tables about a file, and other programs read them as blocks without
 //! objects.
 
 use crate::deflate::stored::{CHECKSUM_LEN, zlib_stored};
@@ -9,12 +9,12 @@ use crate::pbf::frame::codec::Decompressor;
 use crate::pbf::wire::schema::{primitive_block, string_table};
 use crate::pbf::wire::{Fields, put_bytes_field, put_bytes_head, varint_len};
 
-/// The maximum number of bytes of text in a string: libosmium accepts strings of at most 1,024 bytes.
+/// The maximum length of a string in bytes. libosmium accepts strings of at most 1,024 bytes.
 pub(super) const STRING_LEN: usize = 1000;
-/// The first words of the title of each table, which is the first string that is not empty.
+/// The common prefix of the titles of all tables. The title is the first string that is not empty.
 const TITLE_OF_TABLES: &str = "HOGG table of ";
 
-/// Appends the frame of a block that has the given strings and nothing else.
+/// Appends the frame of a block with the given strings and nothing else.
 pub(super) fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(), FormatError> {
     let field_len = |text: &&str| 1 + varint_len(text.len() as u64) + text.len();
     let table_len = strings.iter().map(field_len).sum();
@@ -34,14 +34,14 @@ pub(super) fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(
     encode_frame(out, BlobKind::Data, None, &blob)
 }
 
-/// Cuts base64 text into strings of [`STRING_LEN`] bytes; the last one may be shorter.
+/// Cuts base64 text into strings of [`STRING_LEN`] bytes. The last string may be shorter.
 pub(super) fn strings_of(text: &str) -> impl Iterator<Item = &str> {
     let starts = (0..text.len()).step_by(STRING_LEN);
     starts.map(|start| &text[start..text.len().min(start + STRING_LEN)])
 }
 
-/// The number in the last string of a table: `digits` decimal digits after `title`. `None` unless `tail` ends with this
-/// string and the checksum of its blob.
+/// Returns the number in the last string of a table, which consists of `title` and `digits` decimal digits. Returns
+/// `None` unless `tail` ends with this string and the checksum of its blob.
 pub(super) fn trailer_number(tail: &[u8], title: &str, digits: usize) -> Option<u64> {
     let len = title.len() + digits;
     let trailer = tail.get(tail.len().checked_sub(len + CHECKSUM_LEN)?..)?;
@@ -52,13 +52,14 @@ pub(super) fn trailer_number(tail: &[u8], title: &str, digits: usize) -> Option<
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
-/// Reads the strings of a Blob message; `None` if it is not a blob that has strings only and is stored uncompressed.
+/// Calls `read` with the strings in a Blob message. Returns `None` unless the blob has a string table only and is
+/// stored uncompressed.
 pub(super) fn read_strings<T>(
     body: &[u8],
     read: impl FnOnce(&StringTable<'_>) -> T,
 ) -> Result<Option<T>, FormatError> {
     let blob = Blob::parse(body)?;
-    // A table is stored uncompressed. Refusing compressed data limits the memory to the length of the blob.
+    // A table is stored uncompressed. Rejecting compressed data limits the memory to the size of the blob.
     if blob.encoding != Encoding::Zlib || blob.payload_len as usize > body.len() {
         return Ok(None);
     }
@@ -67,7 +68,8 @@ pub(super) fn read_strings<T>(
     Ok(sole_string_table(payload)?.map(|strings| read(&strings)))
 }
 
-/// The Blob message of the first frame, and the bytes after this frame. `None` if it is incomplete or not a data frame.
+/// Returns the Blob message of the first frame, and the bytes after the frame. Returns `None` if the frame is
+/// incomplete or not a data frame.
 pub(super) fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
     let (header, rest) = BlobHeader::split(frames).ok()?;
     let header = BlobHeader::parse(header).ok()?;
@@ -77,7 +79,7 @@ pub(super) fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(header.blob_len as usize)
 }
 
-/// The string table of a block that has no other fields; `None` for other blocks.
+/// Returns the string table of a block without other fields. Returns `None` for other blocks.
 fn sole_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatError> {
     let mut fields = Fields::new(payload);
     let Some(table) = fields
@@ -92,8 +94,8 @@ fn sole_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatEr
     StringTable::parse(table.bytes()?).map(Some)
 }
 
-/// Whether a Blob message that begins with `start` may be a part of a table about the file. `start` must have the first
-/// 64 bytes of the message; [`is_table_blob`] checks a whole message.
+/// Whether a Blob message that begins with `start` may be a part of a table about the file. `start` must have at least
+/// the first 64 bytes of the message. [`is_table_blob`] checks a whole message.
 pub fn may_be_table_blob(start: &[u8]) -> bool {
     let title = TITLE_OF_TABLES.as_bytes();
     start.windows(title.len()).any(|window| window == title)

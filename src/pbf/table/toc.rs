@@ -1,6 +1,6 @@
 //! The table of contents: the entries of all data blobs of a file, stored in columns (`reference/format.md`).
 //!
-//! The module `toc_blob` encodes the table as the last blobs of a file and finds it there.
+//! The module `toc_blob` writes the table as the last blobs of a file and finds it there.
 
 mod columns;
 mod statistics;
@@ -15,26 +15,26 @@ use statistics::StatisticsColumns;
 
 /// The first bytes of a table of contents and of a pointer to one.
 pub(super) const MAGIC: &[u8; 4] = b"HOGG";
-/// The version of tables in the header blob, which are read but no longer written.
+/// The version of tables of contents in the header blob, which are read but no longer written.
 pub(super) const VERSION_1: u8 = 1;
-/// The version of tables in the last blobs of a file.
+/// The version of tables of contents in the last blobs of a file.
 pub(in crate::pbf) const VERSION: u8 = 2;
-/// The minimum length of a data frame in bytes: prefix, type and datasize.
+/// The minimum size in bytes of a data frame. It consists of prefix, type and datasize.
 const MIN_FRAME_LEN: u64 = 15;
 
-/// Facts about a whole file, stored as bits.
+/// Facts about a whole file, which are stored as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TocFlags {
     /// All objects are in canonical order, and no two blobs share an id. The writer has verified this.
     pub sorted: bool,
     /// The file has deleted objects or several versions of an object.
     pub history: bool,
-    /// Ways carry the coordinates of their nodes.
+    /// Ways have the coordinates of their nodes.
     pub locations: bool,
-    /// The objects of each kind are in the order of a space-filling curve, no object occurs twice, and entries have the
-    /// boxes of ways and relations, too.
+    /// The objects of each kind are in the order of a space-filling curve, no object occurs twice, and entries also
+    /// have bounding boxes of ways and relations.
     pub spatial: bool,
-    /// A table of ids is stored between the last data frame and this table.
+    /// A table of ids is stored between the last data frame and the table of contents.
     pub id_table: bool,
 }
 
@@ -61,8 +61,10 @@ impl TocFlags {
 /// The table of contents of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Toc {
-    /// The offset at which the last data frame ends. A table of ids and this table follow. In version 1, whose table is
-    /// in the header, the length of the whole file: a table with another length is stale.
+    /// The offset of the end of the last data frame. The table of ids, if any, and the table of contents follow.
+    ///
+    /// For a table of version 1, which is stored in the header, this is the size of the whole file. The table is stale
+    /// if the file has another size.
     pub data_end: u64,
     /// Facts about the whole file.
     pub flags: TocFlags,
@@ -70,9 +72,9 @@ pub struct Toc {
     pub entries: Vec<BlobEntry>,
 }
 
-/// The numbers of the columns. Readers skip columns that they do not know.
+/// The numbers of the columns. Readers skip unknown columns.
 mod column {
-    /// The number of blobs per entry. Only tables of version 1 have this column, if some entry covers several blobs.
+    /// The number of blobs per entry. Occurs only in tables of version 1, if at least one entry covers several blobs.
     pub const BLOBS: u64 = 1;
     pub const OFFSET_GAP: u64 = 2;
     pub const FRAME_LEN: u64 = 3;
@@ -88,7 +90,8 @@ mod column {
     pub const LON_SPAN: u64 = 13;
     pub const FLAGS: u64 = 14;
     pub const HASH: u64 = 15;
-    /// 1 for an entry with statistics, which have values in the columns below, and 0 for one without.
+    /// 1 for an entry with statistics, 0 for an entry without. The columns from [`FIRST_TIMESTAMP`] on have values only
+    /// for entries with statistics.
     pub const STATISTICS: u64 = 16;
     pub const FIRST_TIMESTAMP: u64 = 17;
     pub const LAST_TIMESTAMP: u64 = 18;
@@ -103,7 +106,7 @@ mod column {
     pub const TAGS: u64 = 27;
     pub const REFERENCES: u64 = 28;
     pub const MOST_REFERENCES: u64 = 29;
-    /// The last column that is known.
+    /// The last known column.
     pub const LAST: u64 = MOST_REFERENCES;
 }
 
@@ -169,7 +172,7 @@ fn put_box_columns(out: &mut Vec<u8>, entries: &[BlobEntry]) {
         return;
     }
     let span = |low: i32, high: i32| i64::from(high) - i64::from(low);
-    // A span of -1 marks an entry without a box, which has no values in the other columns of boxes.
+    // A span of -1 marks an entry without a bounding box. Such an entry has no values in the other columns of boxes.
     let lat_spans = entries.iter().map(|entry| {
         if entry.bbox.is_empty() {
             -1
@@ -210,10 +213,12 @@ fn put_hash_column(out: &mut Vec<u8>, entries: &[BlobEntry]) {
 }
 
 impl Toc {
-    /// Decodes the table of a file whose data frames begin at offset `data_start`, and which has `actual_len` bytes.
+    /// Decodes a table of contents. The data frames of the file begin at offset `data_start`, and the file has
+    /// `actual_len` bytes.
     ///
-    /// Fails if the table is damaged, has an unknown version, or has entries that cover several blobs; the file can be
-    /// read without it. Entries are not decoded if [`data_end`](Self::data_end) lies beyond the end of the file.
+    /// Fails if the table is damaged, has an unknown version, or has entries that cover several blobs. The file can be
+    /// read without its table. Does not decode the entries if [`data_end`](Self::data_end) lies beyond the end of the
+    /// file.
     pub fn parse(bytes: &[u8], data_start: u64, actual_len: u64) -> Result<Self, FormatError> {
         let damaged = || FormatError::new("it is damaged");
         let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
@@ -240,8 +245,8 @@ impl Toc {
         if data_end > actual_len {
             return Ok(toc);
         }
-        // Limits the memory that a wrong count can take: to the maximum number of frames in the file, and to far more
-        // entries than are usual in a table of this length.
+        // Limits the memory that a wrong count can allocate. The limit is the maximum number of frames in the file, or
+        // far more entries than a table of this length usually has, whichever is smaller.
         let most = (bytes.len() as u64 * 16 + 4096).min(actual_len / MIN_FRAME_LEN);
         let count = Some(count).filter(|&count| count <= most);
         let count = count
@@ -270,7 +275,7 @@ impl Columns<'_> {
         let mut boxes = Boxes::new(self);
         let mut hashes = get(column::HASH, false);
         let mut statistics = StatisticsColumns::new(self);
-        // A length takes at least one byte, unless it equals the length of the frame before.
+        // Each frame length needs at least one byte, unless it equals the previous one.
         let mut entries = Vec::with_capacity(count.min(frame_lens.len()));
         let (mut end, mut number, mut last_id) = (data_start, 1u32, 0i64);
         for _ in 0..count {
@@ -314,9 +319,9 @@ impl Columns<'_> {
     }
 }
 
-/// Fails if one of `count` entries covers several blobs.
+/// Fails if any of `count` entries covers several blobs.
 fn refuse_several_blobs(mut blobs: Column<'_>, count: usize) -> Result<(), FormatError> {
-    // A run of a few bytes can claim any number of values, so that `count` limits how many are read.
+    // A run of a few bytes can stand for any number of values. Therefore, `count` limits how many are read.
     for _ in 0..count {
         match blobs.next()? {
             None => break,
@@ -349,7 +354,7 @@ impl<'a> Boxes<'a> {
         }
     }
 
-    /// The bounding box of the next entry.
+    /// Returns the bounding box of the next entry.
     fn next(&mut self) -> Result<Bbox, FormatError> {
         let height = match self.lat_spans.next()? {
             None | Some(-1) => return Ok(Bbox::EMPTY),
@@ -398,7 +403,7 @@ pub(in crate::pbf) mod tests {
                     max_lon_e7: 1_800_000_000,
                 },
                 flags: BlobFlags::from_bits(1 | 2 | 8 | 32 | 64),
-                // Each third blob has none.
+                // Each third blob has no statistics.
                 statistics: (index % 3 != 2).then_some(ObjectStatistics {
                     first_timestamp: 1_000_000_000 + index * 7919,
                     last_timestamp: 1_700_000_000 - index * 7919,

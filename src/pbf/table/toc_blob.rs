@@ -1,9 +1,8 @@
-//! The table of contents as the last blobs of a file. Other programs read them as blocks without objects.
+//! Stores the table of contents in the last blobs of a file. Other programs read these blobs as blocks without objects.
 //!
-//! Each of these blobs is a PrimitiveBlock that has a string table only. The strings are the table of contents as
-//! base64 text. The last string of the file has the offset of the first of these blobs. The zlib data is stored
-//! uncompressed, so that this string is at a known distance from the end of the file. `reference/format.md` has the
-//! layout.
+//! Each blob is a PrimitiveBlock with a string table only. The strings are the table of contents as base64 text. The
+//! last string in the file has the offset of the first frame of the table. The zlib data is stored uncompressed, so
+//! that the last string is at a known distance from the end of the file. `reference/format.md` has the layout.
 
 use super::strings_blob::{
     STRING_LEN, data_blob, put_strings_frame, read_strings, strings_of, trailer_number,
@@ -16,16 +15,16 @@ use base64::engine::general_purpose::STANDARD;
 
 /// The string that marks a block as a part of a table of contents.
 const TITLE: &str = "HOGG table of contents";
-/// The text before the offset of the table in the last string.
+/// The prefix of the last string. The offset of the table follows it.
 const TRAILER_TITLE: &str = "HOGG table of contents at byte ";
 /// The number of decimal digits of the offset in the last string.
 const POSITION_DIGITS: usize = 20;
-/// The length of the last string in bytes. Only the checksum of its blob follows it in the file.
+/// The length in bytes of the last string. Only the checksum of its blob follows it in the file.
 const TRAILER_LEN: usize = TRAILER_TITLE.len() + POSITION_DIGITS;
 /// The number of bytes at the end of a file that [`find_toc`] needs.
 pub const TOC_TAIL_LEN: usize = TRAILER_LEN + CHECKSUM_LEN;
 
-/// The maximum number of bytes of text in a blob. The format recommends blobs below 16 MiB.
+/// The maximum number of bytes of base64 text in a blob. The format recommends blobs below 16 MiB.
 const PART_LEN: usize = 12_000 * STRING_LEN;
 
 /// A pointer to the table of contents, in the header of a file (HeaderBlock field 1001, version 2).
@@ -35,18 +34,18 @@ pub enum TocPointer {
     At {
         /// The offset of the first frame of the table.
         start: u64,
-        /// The length of the whole file in bytes.
+        /// The size in bytes of the whole file.
         file_len: u64,
     },
-    /// The table is at the end of a stream whose length was not known when its header was written.
+    /// The table is at the end of a stream. The length of the stream was unknown when the header was written.
     AtEnd,
 }
 
 impl TocPointer {
-    /// The length of an encoded pointer in bytes.
+    /// The size in bytes of an encoded pointer.
     pub const LEN: usize = MAGIC.len() + 1 + 8 + 8 + 4;
 
-    /// The encoded pointer.
+    /// Returns the encoded pointer.
     pub fn encode(self) -> Vec<u8> {
         let (start, file_len) = match self {
             Self::At { start, file_len } => (start, file_len),
@@ -61,7 +60,7 @@ impl TocPointer {
         out
     }
 
-    /// Decodes a pointer; `None` if the bytes are damaged or not a pointer, but for example a table of version 1.
+    /// Decodes a pointer. Returns `None` if the bytes are damaged or something else, for example a table of version 1.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let (body, crc) = bytes.split_last_chunk::<4>()?;
         let rest = body.strip_prefix(MAGIC)?.strip_prefix(&[VERSION])?;
@@ -79,7 +78,8 @@ impl TocPointer {
     }
 }
 
-/// The frames that hold the encoded table of contents `table`. They end the file; `start` is the offset of the first.
+/// Returns the frames that store the encoded table of contents `table`. The frames must be the last ones in the file,
+/// from offset `start` on.
 pub fn encode_toc_frames(table: &[u8], start: u64) -> Result<Vec<u8>, FormatError> {
     let text = STANDARD.encode(table);
     let parts = text.len().div_ceil(PART_LEN).max(1);
@@ -98,8 +98,8 @@ pub fn encode_toc_frames(table: &[u8], start: u64) -> Result<Vec<u8>, FormatErro
     Ok(frames)
 }
 
-/// The offset of the table of contents, read from the last [`TOC_TAIL_LEN`] bytes of a file; `None` if the file does
-/// not end with a table.
+/// Returns the offset of the table of contents, read from the last [`TOC_TAIL_LEN`] bytes of a file. Returns `None` if
+/// the file does not end with a table.
 pub fn find_toc(tail: &[u8]) -> Option<u64> {
     trailer_number(tail, TRAILER_TITLE, POSITION_DIGITS)
 }
@@ -110,15 +110,15 @@ pub struct TocReader {
     text: Vec<u8>,
     /// The number of parts read so far.
     parts: u64,
-    /// The number of parts of the table, which the first part gives.
+    /// The number of parts of the table, as stated in the first part.
     expected: u64,
-    /// The offset of the table, which the last part gives.
+    /// The offset of the table, as stated in the last part.
     start: Option<u64>,
 }
 
 impl TocReader {
-    /// Reads the complete frames at the beginning of `frames`, and returns their length in bytes. Fails if a frame is
-    /// not the next part of the table, or if no frame is complete.
+    /// Reads the complete frames at the beginning of `frames` and returns their total length in bytes. Fails if a frame
+    /// is not the next part of the table, or if no frame is complete.
     pub fn add(&mut self, frames: &[u8]) -> Result<usize, FormatError> {
         let mut rest = frames;
         while let Some((body, behind)) = data_blob(rest) {
@@ -146,8 +146,8 @@ impl TocReader {
         Ok(())
     }
 
-    /// The encoded table, for [`Toc::parse`](crate::pbf::Toc::parse). Fails if parts are missing or the table gives
-    /// another offset than `start`.
+    /// Returns the encoded table, for [`Toc::parse`](crate::pbf::Toc::parse). Fails if parts are missing or the table
+    /// states another offset than `start`.
     pub fn finish(self, start: u64) -> Result<Vec<u8>, FormatError> {
         if self.start != Some(start) {
             return Err(damaged());
@@ -156,19 +156,19 @@ impl TocReader {
     }
 }
 
-/// One part of a table of contents: the content of one blob.
+/// One part of a table of contents, the content of one blob.
 struct TocPart {
-    /// The number of this part, from 1.
+    /// The number of this part, counted from 1.
     number: u64,
-    /// The number of parts of the table.
+    /// The total number of parts of the table.
     of: u64,
     text: Vec<u8>,
-    /// The offset of the table, which only the last part has.
+    /// The offset of the table. Only the last part has it.
     start: Option<u64>,
 }
 
 impl TocPart {
-    /// Decodes a Blob message; `None` if it is not a part of a table.
+    /// Decodes a Blob message. Returns `None` if it is not a part of a table of contents.
     fn parse(body: &[u8]) -> Result<Option<Self>, FormatError> {
         let part = read_strings(body, |strings| {
             let numbers = strings.get(2).ok().and_then(part_numbers);
@@ -193,7 +193,8 @@ impl TocPart {
     }
 }
 
-/// Parses `version 2, part 1 of 3` into the number of the part and the number of parts; `None` for another version.
+/// Parses a string like `version 2, part 1 of 3` into the number of the part and the number of parts. Returns `None`
+/// for other versions.
 fn part_numbers(text: &str) -> Option<(u64, u64)> {
     let rest = text.strip_prefix("version ")?;
     let (version, rest) = rest.split_once(", part ")?;

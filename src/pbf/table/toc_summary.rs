@@ -1,5 +1,5 @@
-//! The summary of a table of contents, which is stored in the header of a file. It answers questions about the whole
-//! file without reading the table. `reference/format.md` has the layout.
+//! The summary of a table of contents, which is stored in the header of a file. With the summary, questions about the
+//! whole file can be answered without reading the table. `reference/format.md` has the layout.
 
 use super::entry::{BlobEntry, BlobFlags};
 use super::statistics::ObjectCounts;
@@ -9,24 +9,24 @@ use crate::error::FormatError;
 use crate::osm::{Bbox, ObjectKind, id_rank};
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 
-/// The version of the layout. Summaries of other versions are not used.
+/// The version of the layout of a summary. Summaries of other versions are ignored.
 const VERSION: u8 = 1;
-/// The largest number of blobs in [`TocSummary::sample`].
+/// The maximum number of blobs in [`TocSummary::sample`].
 pub const SAMPLE_BLOBS: usize = 16;
 
-/// The facts about a whole file that the entries of its table of contents add up to. By default those of a file without
-/// blobs, whose order is not known.
+/// Facts about a whole file, computed from all entries of its table of contents. The default is the summary of a file
+/// without blobs and with unknown order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TocSummary {
     /// The blobs and objects of each kind.
     pub(crate) kinds: [KindTotals; 3],
-    /// The box around all blobs whose box is known.
+    /// The box around the known bounding boxes of all blobs.
     pub(crate) bbox: Bbox,
-    /// Whether all objects are in canonical order; `None` if the entries do not show it.
+    /// Whether all objects are in canonical order; `None` if unknown.
     pub(crate) sorted: Option<bool>,
-    /// Whether a blob has deleted versions.
+    /// Whether any blob has deleted versions.
     pub(crate) has_deleted: bool,
-    /// Whether a blob has ways that carry the coordinates of their nodes.
+    /// Whether any blob has ways with the coordinates of their nodes.
     pub(crate) has_locations: bool,
     /// Whether the file has a spatial layout ([`TocFlags::spatial`](crate::pbf::TocFlags::spatial)).
     pub(crate) is_spatial: bool,
@@ -43,26 +43,26 @@ pub struct TocSummary {
 pub(crate) struct KindTotals {
     /// The number of blobs.
     pub blobs: u64,
-    /// The length of the blobs in the file, in bytes.
+    /// The total size in bytes of the blobs in the file.
     pub bytes: u64,
-    /// The length of their uncompressed payloads, in bytes.
+    /// The total size in bytes of the uncompressed payloads of the blobs.
     pub payload_bytes: u64,
-    /// The first and the last id in canonical order; 0 without objects.
+    /// The first id and the last id in canonical order; both 0 without objects.
     pub ids: (i64, i64),
     /// Counts of the objects, and of their attributes.
     pub counts: ObjectCounts,
 }
 
-/// The indices of at most `most` of `blobs` blobs, spread evenly.
+/// Returns the indices of at most `most` out of `blobs` blobs, spread evenly.
 pub(crate) fn sample_indices(blobs: usize, most: usize) -> impl Iterator<Item = usize> {
     let step = blobs.div_ceil(most).max(1);
     (0..blobs).step_by(step)
 }
 
 impl TocSummary {
-    /// Adds up the entries of a file. `sorted` is whether its objects are in order, if known. Takes the layout and the
-    /// table of ids from `flags`. `None` unless each blob has objects of one kind only, and every fact about it is
-    /// known.
+    /// Computes the summary of the entries of a file. `sorted` states whether the objects are in order, if known.
+    /// `flags` states whether the file has a spatial layout and a table of ids. Returns `None` unless each blob has
+    /// objects of one kind only and all facts about each blob are known.
     pub(crate) fn of(entries: &[BlobEntry], sorted: Option<bool>, flags: TocFlags) -> Option<Self> {
         let mut summary = Self {
             sorted,
@@ -95,12 +95,12 @@ impl TocSummary {
         Some(summary)
     }
 
-    /// The number of data blobs.
+    /// Returns the number of data blobs.
     pub(crate) fn blobs(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.blobs).sum()
     }
 
-    /// The encoded summary of the table that `pointer` points to.
+    /// Returns the encoded summary of the table that `pointer` points to.
     pub(in crate::pbf) fn encode(&self, pointer: TocPointer) -> Vec<u8> {
         let mut out = vec![VERSION];
         let has_box = !self.bbox.is_empty();
@@ -137,8 +137,8 @@ impl TocSummary {
         out
     }
 
-    /// Decodes the summary of the table that `pointer` points to; `None` if the bytes are damaged, belong to another
-    /// table, or are of another version.
+    /// Decodes the summary of the table that `pointer` points to. Returns `None` if the bytes are damaged, belong to
+    /// another table, or have another version.
     pub(crate) fn parse(bytes: &[u8], pointer: TocPointer) -> Option<Self> {
         let (body, crc) = bytes.split_last_chunk::<4>()?;
         if checksum(pointer, body) != u32::from_le_bytes(*crc) {
@@ -198,7 +198,7 @@ impl KindTotals {
         self.counts.add(counts);
     }
 
-    /// Appends the totals. A kind without blobs takes a byte.
+    /// Appends the encoded totals. A kind without blobs needs a single byte.
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.blobs);
         if self.blobs == 0 {
@@ -262,7 +262,7 @@ impl KindTotals {
     }
 }
 
-/// Reads a number of objects, blobs or bytes. Fails if it is so large that sums of such numbers could overflow.
+/// Reads a number of objects, blobs or bytes. Fails if the number is so large that sums could overflow.
 fn count(fields: &mut Varints<'_>) -> Result<u64, FormatError> {
     let count = fields.read()?;
     match count >> 56 {
@@ -271,11 +271,11 @@ fn count(fields: &mut Varints<'_>) -> Result<u64, FormatError> {
     }
 }
 
-/// The checksum of a summary and of the pointer to its table. A program that does not know the summary and copies it to
-/// another file cannot make it look valid there.
+/// Returns the checksum of a summary together with the pointer to its table. Because of the pointer, a summary is
+/// invalid in another file, to which a program that does not know summaries may have copied it.
 fn checksum(pointer: TocPointer, body: &[u8]) -> u32 {
     let mut start = pointer.encode();
-    // The CRC of data followed by its own CRC is a constant, so the CRC in the pointer is cut off.
+    // The CRC of data followed by its own CRC is a constant. Therefore, the CRC in the pointer is cut off.
     start.truncate(start.len() - 4);
     crc32c::crc32c_append(crc32c::crc32c(&start), body)
 }

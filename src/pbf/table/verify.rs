@@ -1,7 +1,7 @@
-//! Comparing blobs with their entries in an index.
+//! Compares blobs with their entries in an index.
 //!
-//! An entry from a table of contents or a per-blob index may contradict its blob: the blob may have been changed since,
-//! or the index may have been wrong from the start. Every blob that is decoded is compared with its entry.
+//! An entry from a table of contents or a per-blob index may contradict its blob, because the blob has been changed
+//! since or the index was wrong from the start. Therefore, every decoded blob is compared with its entry.
 
 use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
@@ -16,8 +16,8 @@ use crate::pbf::wire::Fields;
 use crate::pbf::wire::Packed;
 use crate::pbf::wire::schema::dense_nodes;
 
-/// Fails if the kinds, the number, the id range or the order of the objects in `payload` contradict `entry`. An entry
-/// that is verified or has no facts is not compared.
+/// Fails if the kinds, the number, the id range or the order of the objects in `payload` contradict `entry`. Does not
+/// compare an entry that is verified or has no facts.
 pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
     if entry.flags.has(BlobFlags::VERIFIED) || !entry.is_indexed() {
         return Ok(());
@@ -34,8 +34,7 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
     let [is_sorted, is_hashed] =
         [BlobFlags::SORTED, BlobFlags::HASHED].map(|flag| entry.flags.has(flag));
     if is_sorted && !is_hashed && !found.flags.has(BlobFlags::UNIQUE_IDS) {
-        // If an id occurs twice, `SORTED` also means that its versions do not descend, which takes a full scan to
-        // check.
+        // If an id occurs twice, `SORTED` also means that its versions do not descend. Only a full scan can check this.
         scan_payload(payload, &mut found)?;
     }
     match entry.id_mismatch(&found) {
@@ -44,7 +43,8 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
     }
 }
 
-/// Fails if `payload` has objects of other kinds than `entry`, whose kinds follow from the declared order of the file.
+/// Fails if `payload` has objects of other kinds than `entry`. The kinds in `entry` follow from the declared order of
+/// the file.
 fn verify_kinds(payload: &[u8], entry: &BlobEntry) -> Result<(), FormatError> {
     for group in &BlockOutline::parse(payload)?.groups {
         group.try_for_each(|message| match message.kind() {
@@ -70,7 +70,7 @@ fn add_ids(message: Message<'_>, ids: &mut IdFacts) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Adds the ids of a DenseNodes message. Its other columns are not decoded.
+/// Adds the ids in a DenseNodes message, without decoding its other columns.
 fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
     let (mut fields, mut column) = (Fields::new(message), Packed::default());
     while let Some(field) = fields.next()? {
@@ -90,11 +90,12 @@ fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> Result<(), FormatError> {
 }
 
 impl Block<'_> {
-    /// Whether all nodes lie in the bounding box of `entry`: none lies outside of the world, or has no location. Fails
-    /// if other nodes lie outside of the box by more than 1e-7 degree, unless the entry is verified.
+    /// Returns whether all nodes have a location within the world, and thus in the bounding box of `entry`. Fails if
+    /// nodes within the world lie outside of the box by more than 1e-7 degree, unless the entry is verified.
     pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<bool, FormatError> {
         let bounds = self.bounds()?;
-        // Other programs may round coordinates between two units differently: a difference of 1e-7 degree is accepted.
+        // A difference of 1e-7 degree is accepted, because other programs may round coordinates between two units
+        // differently.
         let is_verified = entry.flags.has(BlobFlags::VERIFIED);
         let found = &bounds.bbox;
         if is_verified || found.is_empty() || entry.bbox.widened(1).encloses(found) {
@@ -122,13 +123,13 @@ impl Block<'_> {
         Ok(bounds)
     }
 
-    /// Calls `visit` with the id, the latitude and the longitude, in nanodegrees, of each node that is not deleted, has
-    /// a location, and lies outside of the world.
+    /// Calls `visit` with each node outside of the world, as its id, latitude and longitude, in nanodegrees. Omits
+    /// deleted nodes and nodes without a location.
     pub(crate) fn for_each_node_outside(
         &self,
         mut visit: impl FnMut(i64, i64, i64),
     ) -> Result<(), FormatError> {
-        // Nearly all blocks have none, as the extremes of the coordinates show.
+        // For nearly all blocks, the extremes of the coordinates show that no node lies outside of the world.
         if !self.bounds()?.leaves_out {
             return Ok(());
         }
@@ -145,7 +146,7 @@ impl Block<'_> {
     }
 }
 
-/// The error for a blob that contradicts its index; `what` describes the contradiction.
+/// Returns the error for a blob that contradicts its index. `what` describes the contradiction.
 pub(crate) fn stale_index(what: &str) -> FormatError {
     FormatError::with(format!(
         "the blob contradicts the index of the file ({what}): \

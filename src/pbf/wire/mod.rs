@@ -1,8 +1,8 @@
 //! The protobuf wire format: varints, tags, length-delimited fields and packed runs.
 //!
-//! Readers never move past the end of their slice and never panic; a varint that does not fit
-//! 64 bits is an error. See "Encoding" in the protobuf documentation. `packed` has packed runs,
-//! `schema` the field numbers of the format.
+//! Readers never move past the end of their slice and never panic. A varint that does not fit into 64 bits is an error.
+//! See "Encoding" in the protobuf documentation. `packed` has packed runs, and `schema` the field numbers of the
+//! format.
 
 mod packed;
 pub(super) mod schema;
@@ -10,15 +10,15 @@ pub(super) mod schema;
 use crate::error::FormatError;
 pub use packed::{Packed, Varints, are_short_varints, check_varints, count_varints};
 
-/// Longest encoding of a 64-bit varint, in bytes.
+/// The maximum length in bytes of an encoded 64-bit varint.
 pub const MAX_VARINT_LEN: usize = 10;
 
 const TRUNCATED_VARINT: FormatError = FormatError::new("varint cut off");
 const OVERLONG_VARINT: FormatError = FormatError::new("varint does not fit 64 bits");
 const TRUNCATED_FIELD: FormatError = FormatError::new("field runs past the end of its message");
 
-/// Reads one varint at `*pos` and moves `*pos` to the byte after it. On an error `*pos` does not move. A varint beyond
-/// the end of `data` is an error like one that is cut off.
+/// Reads one varint at `*pos` and moves `*pos` to the byte after the varint. Fails if the varint is cut off or `*pos`
+/// is beyond the end of `data`. On an error, `*pos` does not move.
 #[inline(always)]
 pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     match data.get(*pos..).unwrap_or_default() {
@@ -34,8 +34,8 @@ pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     }
 }
 
-/// Reads a varint of three bytes or more, or a truncated one. If the slice has eight bytes, they are decoded together:
-/// the first byte without a continuation bit is the last one of the varint.
+/// Reads a varint of three bytes or more, or a truncated one. If eight bytes are left in `data`, they are decoded
+/// together. The last byte of the varint is the first one without a continuation bit.
 fn read_long_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     if let Some(word) = word_at(data, *pos) {
         let ends = !word & CONTINUATION_BITS;
@@ -47,17 +47,17 @@ fn read_long_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     read_varint_bytewise(data, pos)
 }
 
-/// The continuation bits of eight bytes.
+/// The continuation bits of the eight bytes of a word.
 const CONTINUATION_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// The eight bytes at offset `pos` as a little-endian number; `None` if fewer bytes are left.
+/// Returns the eight bytes at offset `pos` as a little-endian number, or `None` if fewer bytes are left.
 #[inline(always)]
 fn word_at(data: &[u8], pos: usize) -> Option<u64> {
     let bytes = data.get(pos..).and_then(<[u8]>::first_chunk);
     bytes.map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Joins the low seven bits of each of eight bytes to one number of 56 bits.
+/// Returns the low seven bits of each of the eight bytes in `word`, joined to one number of 56 bits.
 #[inline]
 const fn join_7_bit_groups(word: u64) -> u64 {
     let pairs = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
@@ -65,7 +65,8 @@ const fn join_7_bit_groups(word: u64) -> u64 {
     (quads & 0x0fff_ffff) | ((quads & 0x0fff_ffff_0000_0000) >> 4)
 }
 
-/// Reads a varint byte by byte: one of nine or ten bytes, close to the end of the slice, or damaged.
+/// Reads a varint byte by byte. Used for varints that have nine or ten bytes, are close to the end of the slice, or are
+/// damaged.
 #[cold]
 fn read_varint_bytewise(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     let rest = data.get(*pos..).unwrap_or_default();
@@ -87,19 +88,19 @@ fn read_varint_bytewise(data: &[u8], pos: &mut usize) -> Result<u64, FormatError
     })
 }
 
-/// Undoes zigzag coding: 0, 1, 2, 3 become 0, -1, 1, -2.
+/// Decodes a zigzag-coded number. 0, 1, 2, 3 become 0, -1, 1, -2.
 #[inline]
 pub const fn zigzag_decode(value: u64) -> i64 {
     ((value >> 1) as i64) ^ -((value & 1) as i64)
 }
 
-/// Encodes a number with zigzag coding: small absolute values become small numbers.
+/// Encodes a number with zigzag coding, which turns small absolute values into small numbers.
 #[inline]
 pub const fn zigzag_encode(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// Walks the fields of one message.
+/// Iterates over the fields of one message.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields<'a> {
     data: &'a [u8],
@@ -111,9 +112,9 @@ pub struct Fields<'a> {
 pub struct Field<'a> {
     /// The field number, 1 or larger.
     pub number: u32,
-    /// The value. A fixed-width value is skipped and given as [`Value::Other`].
+    /// The value. A fixed-width value is not decoded, but represented by [`Value::Other`].
     pub value: Value<'a>,
-    /// The bytes of the whole field with its tag, for copying it.
+    /// The bytes of the whole field with its tag, for copying the field.
     pub raw: &'a [u8],
 }
 
@@ -124,12 +125,12 @@ pub enum Value<'a> {
     Varint(u64),
     /// A length-delimited value.
     Bytes(&'a [u8]),
-    /// A fixed-width value. The messages of PBF files have none.
+    /// A fixed-width value. The messages of PBF files have no such values.
     Other,
 }
 
 impl<'a> Field<'a> {
-    /// The varint in this field. Fails if the field has another wire type.
+    /// Returns the varint in the field. Fails if the field has another wire type.
     #[inline]
     pub fn varint(&self) -> Result<u64, FormatError> {
         match self.value {
@@ -141,13 +142,13 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The zigzag-decoded varint in this field. Fails if the field has another wire type.
+    /// Returns the zigzag-decoded varint in the field. Fails if the field has another wire type.
     #[inline]
     pub fn sint(&self) -> Result<i64, FormatError> {
         self.varint().map(zigzag_decode)
     }
 
-    /// The length-delimited bytes in this field. Fails if the field has another wire type.
+    /// Returns the length-delimited bytes in the field. Fails if the field has another wire type.
     #[inline]
     pub fn bytes(&self) -> Result<&'a [u8], FormatError> {
         match self.value {
@@ -159,7 +160,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The length-delimited text in this field. Fails if the field has another wire type or is not UTF-8.
+    /// Returns the length-delimited string in the field. Fails if the field has another wire type or is not UTF-8.
     pub fn text(&self) -> Result<&'a str, FormatError> {
         std::str::from_utf8(self.bytes()?)
             .map_err(|_| FormatError::with(format!("field {} is not UTF-8", self.number)))
@@ -167,7 +168,7 @@ impl<'a> Field<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of `message`.
+    /// Returns the fields of `message`.
     pub const fn new(message: &'a [u8]) -> Self {
         Self {
             data: message,
@@ -175,7 +176,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The next field, or `None` at the end of the message.
+    /// Returns the next field, or `None` at the end of the message.
     #[allow(
         clippy::should_implement_trait,
         reason = "not `Iterator::next`: callers write `while let Some(field) = fields.next()?`"
@@ -201,7 +202,8 @@ impl<'a> Fields<'a> {
             5 => self.take(4).map(|_| Value::Other)?,
             other => return Err(unknown_wire_type(other)),
         };
-        // Always in range. Indexing could panic, so the compiler would keep it where `raw` is not used.
+        // The range is always valid. Unlike `get`, indexing can panic, so the compiler would not remove it where `raw`
+        // is unused.
         let raw = self.data.get(start..self.pos).unwrap_or_default();
         Ok(Some(Field { number, value, raw }))
     }
@@ -236,13 +238,13 @@ pub fn put_sint(out: &mut Vec<u8>, value: i64) {
     put_varint(out, zigzag_encode(value));
 }
 
-/// Appends the length of a text and the text.
+/// Appends the length of a string in bytes as a varint, and the string.
 pub fn put_text(out: &mut Vec<u8>, text: &str) {
     put_varint(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Removes a length and as many bytes, as [`put_text`] writes them, from the start of `data`. Returns the bytes.
+/// Removes a string that was written by [`put_text`] from the start of `data`. Returns the bytes of the string.
 pub fn take_text<'a>(data: &mut &'a [u8]) -> Result<&'a [u8], FormatError> {
     let mut pos = 0;
     let len = usize::try_from(read_varint(data, &mut pos)?).unwrap_or(usize::MAX);
@@ -275,14 +277,14 @@ pub fn put_bytes_head(out: &mut Vec<u8>, number: u32, len: usize) {
     put_varint(out, len as u64);
 }
 
-/// Appends a length-delimited field unless it is empty.
+/// Appends a length-delimited field, unless `run` is empty.
 pub fn put_packed_field(out: &mut Vec<u8>, number: u32, run: &[u8]) {
     if !run.is_empty() {
         put_bytes_field(out, number, run);
     }
 }
 
-/// The length of an encoded varint in bytes.
+/// Returns the length in bytes of `value` encoded as a varint.
 pub const fn varint_len(value: u64) -> usize {
     let bits = 64 - (value | 1).leading_zeros() as usize;
     bits.div_ceil(7)
@@ -302,7 +304,8 @@ mod tests {
             }
             Ok::<(), FormatError>(())
         };
-        // Bytes before, continuation bits in a row, a last byte, bytes after.
+        // A run consists of `before` short varints, a varint of `long` bytes with continuation bits and the byte
+        // `last`, and `behind` short varints.
         for before in 0..10 {
             for (long, last, behind) in (0..14)
                 .flat_map(|long| [0, 1, 2, 0x7f, 0x80].map(|last| (long, last)))

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 /// A repeated scalar field as one packed run.
 ///
-/// A field that occurs as one packed run, as nearly all programs write it, is borrowed. The values of a field that is
-/// unpacked or occurs several times are copied to an owned run.
+/// A single packed run, as nearly all programs write it, is borrowed. The values of a field that is unpacked or occurs
+/// several times are copied to an owned run.
 #[derive(Debug, Clone, Default)]
 pub struct Packed<'a>(Cow<'a, [u8]>);
 
@@ -39,7 +39,7 @@ impl<'a> Packed<'a> {
         Ok(())
     }
 
-    /// The packed run.
+    /// Returns the packed run.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -50,20 +50,20 @@ impl<'a> Packed<'a> {
         self.0.is_empty()
     }
 
-    /// The number of values, counted without decoding them.
+    /// Returns the number of values, counted without decoding them.
     #[inline]
     pub fn count(&self) -> usize {
         count_varints(&self.0)
     }
 
-    /// The values.
+    /// Returns an iterator over the values.
     #[inline]
     pub fn values(&self) -> Varints<'_> {
         Varints::new(&self.0)
     }
 }
 
-/// The number of varints that end in `run`, which is the number of bytes without a continuation bit.
+/// Returns the number of varints that end in `run`, which is the number of bytes without a continuation bit.
 #[inline]
 pub fn count_varints(run: &[u8]) -> usize {
     // Summing bytes in short chunks lets the compiler count sixteen or more at a time.
@@ -72,7 +72,7 @@ pub fn count_varints(run: &[u8]) -> usize {
         .sum()
 }
 
-/// Checks that `run` consists of whole varints that fit 64 bits.
+/// Checks that `run` consists of whole varints that fit into 64 bits.
 pub fn check_varints(run: &[u8]) -> Result<(), FormatError> {
     if are_short_varints(run) {
         return Ok(());
@@ -84,12 +84,12 @@ pub fn check_varints(run: &[u8]) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Whether `run` consists of whole varints of at most seven bytes, which are less than 2^49. May also be `false` if
-/// some have six or seven bytes.
+/// Whether `run` consists of whole varints of at most seven bytes, which are less than 2^49. The result may also be
+/// `false` if some varints have six or seven bytes.
 #[inline]
 pub fn are_short_varints(run: &[u8]) -> bool {
-    // A longer varint has seven continuation bits in a row. Six of them are in a window, or they end with the last byte
-    // but one.
+    // A varint longer than seven bytes has at least seven consecutive continuation bits. Either six of them are in one
+    // window, or the last one is in the last byte but one of the run.
     const SIX: u64 = CONTINUATION_BITS >> 16;
     let mut windows = (0..run.len()).step_by(2).map_while(|pos| word_at(run, pos));
     let continues = |byte: &u8| *byte >= 0x80;
@@ -99,7 +99,7 @@ pub fn are_short_varints(run: &[u8]) -> bool {
     is_whole && windows.all(|word| word & SIX != SIX) && !is_long_at_end()
 }
 
-/// The error for a run that ends within eight bytes of a number.
+/// The error for a run that ends within a number of eight bytes.
 const TRUNCATED_FIXED: FormatError = FormatError::new("a number of eight bytes is cut off");
 
 /// Reads the values of a packed run in order.
@@ -110,37 +110,37 @@ pub struct Varints<'a> {
 }
 
 impl<'a> Varints<'a> {
-    /// The values of `run`.
+    /// Returns the values of `run`.
     pub const fn new(run: &'a [u8]) -> Self {
         Self { run, pos: 0 }
     }
 
-    /// Whether every value was read.
+    /// Whether all values have been read.
     #[inline]
     pub const fn is_done(&self) -> bool {
         self.pos >= self.run.len()
     }
 
-    /// The offset of the next value in the run, in bytes.
+    /// Returns the offset in bytes of the next value in the run.
     #[inline]
     pub const fn position(&self) -> usize {
         self.pos
     }
 
-    /// The next value; an error at the end of the run.
+    /// Returns the next value. Fails at the end of the run.
     #[inline(always)]
     pub fn read(&mut self) -> Result<u64, FormatError> {
         read_varint(self.run, &mut self.pos)
     }
 
-    /// The next value, zigzag decoded; an error at the end of the run.
+    /// Returns the next value, zigzag-decoded. Fails at the end of the run.
     #[inline(always)]
     pub fn read_sint(&mut self) -> Result<i64, FormatError> {
         self.read().map(zigzag_decode)
     }
 
-    /// Reads a zigzag-coded value for each element of `sums`, and sets the element to the sum of `sum` and the values
-    /// so far. Returns the last sum. Sums wrap around; the end of the run is an error.
+    /// Reads a zigzag-coded value for each element of `sums`, and sets the element to the sum of `sum` and all values
+    /// read so far. Returns the last sum. Sums wrap around. Fails if the run has too few values.
     #[inline]
     pub fn fill_sums(&mut self, sums: &mut [i64], mut sum: i64) -> Result<i64, FormatError> {
         let mut pairs = sums.chunks_exact_mut(2);
@@ -161,7 +161,7 @@ impl<'a> Varints<'a> {
         Ok(sum)
     }
 
-    /// Reads eight little-endian bytes as a number; an error at the end of the run.
+    /// Reads eight little-endian bytes as a number. Fails if fewer bytes are left.
     #[inline]
     pub fn read_fixed64(&mut self) -> Result<i64, FormatError> {
         let word = word_at(self.run, self.pos).ok_or(TRUNCATED_FIXED)?;
@@ -169,14 +169,14 @@ impl<'a> Varints<'a> {
         Ok(word as i64)
     }
 
-    /// Calls `f` with each prefix sum of the remaining zigzag-coded values and a repeat count. Equal sums in a row may
-    /// be passed in one call or in several; their repeat counts add up. Returns whether a sum exceeded 64 bits; sums
-    /// wrap around.
+    /// Calls `f` with each prefix sum of the remaining zigzag-coded values, and a repeat count. Consecutive equal sums
+    /// may lead to one call or to several, with repeat counts that add up. Sums wrap around. Returns whether any sum
+    /// exceeded 64 bits.
     #[inline]
     pub fn for_each_sum(mut self, mut f: impl FnMut(i64, usize)) -> Result<bool, FormatError> {
         let (mut sum, mut overflows) = (0i64, false);
         while !self.is_done() {
-            // Neighbours in a column of metadata are often equal.
+            // Neighbouring values in a column of metadata are often equal, so that their deltas are 0.
             if word_at(self.run, self.pos) == Some(0) {
                 self.pos += 8;
                 f(sum, 8);
@@ -199,13 +199,13 @@ impl<'a> Varints<'a> {
         Ok(overflows)
     }
 
-    /// Reads `count` zigzag-coded values and returns their sum, which wraps around. The end of the run is an error.
+    /// Reads `count` zigzag-coded values and returns their sum, which wraps around. Fails if the run has fewer values.
     #[inline]
     pub fn sum_sints(&mut self, mut count: usize) -> Result<i64, FormatError> {
         let mut sum = 0i64;
         while count > 0 {
-            // Neighbours in a column often differ little: their delta takes one byte, and eight bytes are added up
-            // together.
+            // Neighbouring values in a column often differ little, so that their deltas have one byte each. Eight of
+            // them are added up together.
             if count >= 8
                 && let Some(word) = word_at(self.run, self.pos)
                 && word & CONTINUATION_BITS == 0
@@ -221,12 +221,12 @@ impl<'a> Varints<'a> {
         Ok(sum)
     }
 
-    /// Skips `count` values. The end of the run is an error.
+    /// Skips `count` values. Fails if the run has fewer values.
     pub fn skip(&mut self, mut count: usize) -> Result<(), FormatError> {
         while count >= 8
             && let Some(word) = word_at(self.run, self.pos)
         {
-            // A value is counted by its last byte, also if it begins before the word.
+            // Each value is counted in the word with its last byte, even if it begins before the word.
             count -= (!word & CONTINUATION_BITS).count_ones() as usize;
             self.pos += 8;
         }
@@ -238,8 +238,8 @@ impl<'a> Varints<'a> {
         Ok(())
     }
 
-    /// The next two values, if both end within the next eight bytes. Decoding the second value does not wait for the
-    /// position after the first one.
+    /// Returns the next two values if both end within the next eight bytes. Decoding the second value does not depend
+    /// on the position after the first one.
     #[inline(always)]
     fn read_pair(&mut self) -> Option<[u64; 2]> {
         let word = word_at(self.run, self.pos)?;
@@ -258,7 +258,7 @@ impl<'a> Varints<'a> {
         ])
     }
 
-    /// The next value, decoded without a branch on its length if that is at most eight bytes.
+    /// Returns the next value. A value of at most eight bytes is decoded without a branch on its length.
     #[inline(always)]
     fn read_branchless(&mut self) -> Result<u64, FormatError> {
         if let Some(word) = word_at(self.run, self.pos) {
@@ -271,12 +271,13 @@ impl<'a> Varints<'a> {
         read_varint(self.run, &mut self.pos)
     }
 
-    /// The last value of the whole run, whatever was read so far; `None` for an empty run.
+    /// Returns the last value of the whole run, no matter how many values have been read. Returns `None` for an empty
+    /// run.
     pub fn last_value(&self) -> Result<Option<u64>, FormatError> {
         let Some((_, before)) = self.run.split_last() else {
             return Ok(None);
         };
-        // The bytes before the last one that have a continuation bit belong to the same value.
+        // The bytes with a continuation bit that directly precede the last byte belong to the same value.
         let more = before
             .iter()
             .rev()
@@ -286,13 +287,13 @@ impl<'a> Varints<'a> {
         read_varint(self.run, &mut start).map(Some)
     }
 
-    /// The bytes that were not read yet.
+    /// Returns the bytes that have not been read.
     pub fn rest(&self) -> &'a [u8] {
         &self.run[self.pos..]
     }
 }
 
-/// The sum of eight zigzag-coded values, given as bytes below 128.
+/// Returns the sum of eight zigzag-coded values. Each byte of `word` is a value and must be less than 128.
 #[inline]
 const fn sum_of_eight(word: u64) -> i64 {
     const LOWEST: u64 = 0x0101_0101_0101_0101;
@@ -302,7 +303,7 @@ const fn sum_of_eight(word: u64) -> i64 {
     sum_of_bytes(halves ^ below) - sum_of_bytes(below) - odd.count_ones() as i64
 }
 
-/// The sum of eight bytes.
+/// Returns the sum of the eight bytes of `word`.
 #[inline]
 const fn sum_of_bytes(word: u64) -> i64 {
     const EVEN: u64 = 0x00ff_00ff_00ff_00ff;

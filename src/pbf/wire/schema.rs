@@ -1,13 +1,13 @@
 //! The field numbers of `fileformat.proto` and `osmformat.proto`, by message and field name.
 
-/// BlobHeader.
+/// The field numbers of BlobHeader.
 pub(crate) mod blob_header {
     pub(crate) const TYPE: u32 = 1;
     pub(crate) const INDEXDATA: u32 = 2;
     pub(crate) const DATASIZE: u32 = 3;
 }
 
-/// Blob.
+/// The field numbers of Blob.
 pub(crate) mod blob {
     pub(crate) const RAW: u32 = 1;
     pub(crate) const RAW_SIZE: u32 = 2;
@@ -18,7 +18,7 @@ pub(crate) mod blob {
     pub(crate) const ZSTD_DATA: u32 = 7;
 }
 
-/// HeaderBlock.
+/// The field numbers of HeaderBlock.
 pub(crate) mod header_block {
     pub(crate) const BBOX: u32 = 1;
     pub(crate) const REQUIRED_FEATURES: u32 = 4;
@@ -30,7 +30,7 @@ pub(crate) mod header_block {
     pub(crate) const REPLICATION_BASE_URL: u32 = 34;
 }
 
-/// PrimitiveBlock.
+/// The field numbers of PrimitiveBlock.
 pub(crate) mod primitive_block {
     pub(crate) const STRINGTABLE: u32 = 1;
     pub(crate) const PRIMITIVEGROUP: u32 = 2;
@@ -40,12 +40,12 @@ pub(crate) mod primitive_block {
     pub(crate) const LON_OFFSET: u32 = 20;
 }
 
-/// StringTable.
+/// The field numbers of StringTable.
 pub(crate) mod string_table {
     pub(crate) const S: u32 = 1;
 }
 
-/// PrimitiveGroup.
+/// The field numbers of PrimitiveGroup.
 pub(crate) mod primitive_group {
     pub(crate) const NODES: u32 = 1;
     pub(crate) const DENSE: u32 = 2;
@@ -53,7 +53,7 @@ pub(crate) mod primitive_group {
     pub(crate) const RELATIONS: u32 = 4;
 }
 
-/// Info and DenseInfo, whose fields have the same numbers.
+/// The field numbers of Info, which are also those of DenseInfo.
 pub(crate) mod info {
     pub(crate) const VERSION: u32 = 1;
     pub(crate) const TIMESTAMP: u32 = 2;
@@ -63,7 +63,7 @@ pub(crate) mod info {
     pub(crate) const VISIBLE: u32 = 6;
 }
 
-/// The fields of Node, Way and Relation that have the same numbers.
+/// The numbers of the fields that Node, Way and Relation have in common.
 pub(crate) mod object {
     pub(crate) const ID: u32 = 1;
     pub(crate) const KEYS: u32 = 2;
@@ -71,13 +71,13 @@ pub(crate) mod object {
     pub(crate) const INFO: u32 = 4;
 }
 
-/// The other fields of Node.
+/// The field numbers of Node, except those in [`object`].
 pub(crate) mod node {
     pub(crate) const LAT: u32 = 8;
     pub(crate) const LON: u32 = 9;
 }
 
-/// DenseNodes.
+/// The field numbers of DenseNodes.
 pub(crate) mod dense_nodes {
     pub(crate) const ID: u32 = 1;
     pub(crate) const DENSEINFO: u32 = 5;
@@ -86,14 +86,15 @@ pub(crate) mod dense_nodes {
     pub(crate) const KEYS_VALS: u32 = 10;
 }
 
-/// The other fields of Way. Locations are an extension, the optional feature `LocationsOnWays`.
+/// The field numbers of Way, except those in [`object`]. `LAT` and `LON` are an extension, the optional feature
+/// `LocationsOnWays`.
 pub(crate) mod way {
     pub(crate) const REFS: u32 = 8;
     pub(crate) const LAT: u32 = 9;
     pub(crate) const LON: u32 = 10;
 }
 
-/// The other fields of Relation.
+/// The field numbers of Relation, except those in [`object`].
 pub(crate) mod relation {
     pub(crate) const ROLES_SID: u32 = 8;
     pub(crate) const MEMIDS: u32 = 9;

@@ -1,4 +1,4 @@
-//! Config files, good and bad.
+//! Tests of valid and invalid config files.
 
 use super::*;
 

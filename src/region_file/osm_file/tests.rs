@@ -1,12 +1,12 @@
-//! OSM files as regions: XML and compressed XML. `tests/extract_regions.rs` has PBF.
+//! Tests that read regions from OSM files, as XML and compressed XML. `tests/extract_regions.rs` has the tests for PBF.
 
 use super::*;
 use crate::region_file::read::read_shape;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// The nodes from 11 to 99 whose ids have no digit 0. The digits of an id are the coordinates: node
-/// 34 lies at longitude 3, latitude 4.
+/// Returns the nodes from 11 to 99, except ids with a digit 0. The digits of an id are the coordinates of the node.
+/// Node 34 lies at longitude 3, latitude 4.
 fn nodes() -> String {
     let ids = (1..10).flat_map(|lon| (1..10).map(move |lat| (lon, lat)));
     ids.map(|(lon, lat)| format!("<node id='{lon}{lat}' version='1' lon='{lon}' lat='{lat}'/>\n"))
@@ -29,7 +29,7 @@ fn relation(id: i64, kind: &str, ways: &[(i64, &str)], parts: &[i64]) -> String 
     format!("<relation id='{id}' version='1'>{members}<tag k='type' v='{kind}'/></relation>\n")
 }
 
-/// A multipolygon: a square in two ways, a hole in it, and an island in the hole.
+/// Returns a multipolygon that consists of a square in two ways, a hole in the square, and an island in the hole.
 fn islands() -> String {
     nodes()
         + &way(1, &[11, 91, 99])
@@ -64,7 +64,7 @@ impl Folder {
         )
     }
 
-    /// The error message without the file name.
+    /// Returns the error message without the file name.
     fn error(&self, body: &str) -> String {
         let message = read_shape(&self.osm(body), None).unwrap_err().to_string();
         message.split_once("a.osm: ").unwrap().1.to_owned()

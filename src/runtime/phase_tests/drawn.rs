@@ -1,4 +1,4 @@
-//! The phase with threads that run one at a time, in a random order that `shuttle` can replay.
+//! Tests the parallel phase with threads that run one at a time, in a random order that `shuttle` can replay.
 
 mod threads {
     pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
@@ -34,12 +34,13 @@ enum Wrong {
     Merge,
 }
 
-/// Panics without the message that the panic hook prints.
+/// Panics without calling the panic hook, which would print a message.
 fn panic_at(item: u64) -> ! {
     std::panic::resume_unwind(Box::new(format!("item {item}")))
 }
 
-/// Runs a phase over `items` items, in which each part in `wrong` fails at its item, and checks the result.
+/// Runs a phase over `items` items and checks the result. `wrong` lists the parts that fail, each with the item at
+/// which it fails.
 fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
     let goes = |item: u64, what: Wrong| wrong.contains(&(item, what));
     let (alive, held, most) = (AtomicI64::new(0), AtomicU64::new(0), AtomicU64::new(0));
@@ -86,7 +87,7 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
             Ok(())
         },
     );
-    // The phase returns its first error in item order: failures of later items have no effect.
+    // The phase returns the first error in item order. Failures of later items have no effect.
     let first = wrong
         .iter()
         .map(|(item, _)| *item)

@@ -30,7 +30,7 @@ pub(in crate::system) fn clone_range(
         len: transfer.len,
         to: transfer.to,
     };
-    // SAFETY: the opcode takes a pointer to a `file_clone_range`, which the kernel only reads;
-    // `Setter` passes one that lives through the call. Both descriptors are open.
+    // SAFETY: the opcode expects a pointer to a `file_clone_range`, which the kernel only reads. `Setter` passes a
+    // pointer that is valid during the call. Both descriptors are open.
     Ok(unsafe { ioctl(target, Setter::<FICLONERANGE, _>::new(range)) }?)
 }

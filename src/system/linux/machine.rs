@@ -4,14 +4,14 @@ use rustix::fs::{fstatfs, fstatvfs};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The physical memory of the machine, in bytes.
+/// Returns the size in bytes of the machine's physical memory.
 pub(crate) fn memory() -> u64 {
     let info = rustix::system::sysinfo();
     (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
 }
 
-/// Memory in bytes that the process may allocate without swapping: the minimum of the machine's `MemAvailable` and of
-/// the memory that each control group of the process still allows.
+/// Returns the number of bytes of memory that the process can allocate without swapping. This is the minimum of the
+/// machine's `MemAvailable` and the memory that each control group of the process still allows.
 pub(crate) fn available_memory() -> u64 {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let info = read(Path::new("/proc/meminfo")).unwrap_or_default();
@@ -23,7 +23,7 @@ pub(crate) fn available_memory() -> u64 {
         .fold(free, u64::min)
 }
 
-/// The value of `MemAvailable` in bytes, from the content of `/proc/meminfo`.
+/// Returns the value of `MemAvailable` in bytes. `info` is the content of `/proc/meminfo`.
 fn mem_available(info: &str) -> Option<u64> {
     let line = info
         .lines()
@@ -32,9 +32,9 @@ fn mem_available(info: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The directories of the control groups that limit memory, and of all their parents, from the content of
-/// `/proc/self/cgroup`. In a container, the control groups may have the names that the host uses: then their
-/// directories do not exist, and the root directory describes the container.
+/// Returns the directories of the control groups that limit memory, and of all their parents. `groups` is the content
+/// of `/proc/self/cgroup`. In a container, the control groups may have the names that the host uses. In this case,
+/// their directories do not exist, and the root directory describes the container.
 fn cgroup_directories(groups: &str) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for line in groups.lines() {
@@ -58,11 +58,11 @@ fn cgroup_directories(groups: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// Bytes of memory that a control group still allows; `None` if the control group has no limit or does not exist.
-/// `read` returns the content of a file of the control group by name.
+/// Returns the number of bytes of memory that a control group still allows. Returns `None` if the control group has no
+/// limit or does not exist. `read` must return the content of a file of the control group, by name.
 fn cgroup_available(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-    // The page cache counts as used memory, but the kernel frees inactive pages of files when memory is short.
+    // The page cache counts as used memory, but the kernel frees inactive file pages when memory is short.
     let cached = |key: &str| -> u64 {
         let stat = read("memory.stat").unwrap_or_default();
         let line = stat.lines().find_map(|line| line.strip_prefix(key));
@@ -82,12 +82,12 @@ fn cgroup_available(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     Some(limit.saturating_sub(used.saturating_sub(cached("inactive_file "))))
 }
 
-/// The block size in bytes of the file system that holds `file`; 4096 if unknown.
+/// Returns the block size in bytes of the file system with `file`, or 4096 if it is unknown.
 pub(crate) fn block_len(file: &File) -> u64 {
     fstatvfs(file).map_or(4096, |system| system.f_bsize)
 }
 
-/// Whether the file system of `file` is of a type that can share blocks between files, so that a copy takes no space
+/// Whether the file system of `file` has a type that can share blocks between files, so that a copy needs no space
 /// (btrfs, xfs, bcachefs, zfs).
 pub(crate) fn shares_blocks(file: &File) -> bool {
     const BTRFS: u64 = 0x9123_683e;
@@ -97,11 +97,11 @@ pub(crate) fn shares_blocks(file: &File) -> bool {
     fstatfs(file).is_ok_and(|system| [BTRFS, XFS, BCACHEFS, ZFS].contains(&(system.f_type as u64)))
 }
 
-/// Free bytes on the file system of `directory` that this process may use; `None` if the file system does not report
-/// them.
+/// Returns the number of free bytes on the file system of `directory` that this process may use. Returns `None` if the
+/// file system does not report it.
 pub(crate) fn free_space(directory: &Path) -> Option<u64> {
     let system = rustix::fs::statvfs(directory).ok()?;
-    // Some file systems report zero blocks in all: their free space is unknown.
+    // Some file systems report a total of zero blocks. Their free space is unknown.
     if system.f_blocks == 0 {
         return None;
     }
@@ -113,7 +113,7 @@ pub(crate) fn free_space(directory: &Path) -> Option<u64> {
     blocks.checked_mul(system.f_frsize)
 }
 
-/// The maximum resident memory of the process in bytes.
+/// Returns the maximum resident memory of the process in bytes, or `None` if it is unknown.
 pub(crate) fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -123,8 +123,9 @@ pub(crate) fn peak_memory() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// The signals that the process ignored from its start, as by `nohup` or in the background of a shell: bit n - 1 for
-/// signal n. `None` if the system does not tell.
+/// Returns the set of signals that the process ignores, with bit n - 1 for signal n. A process that has just started
+/// ignores the signals that its parent has ignored, for example `nohup`, or a shell for a background process. Returns
+/// `None` if the set is unknown.
 #[cfg(feature = "cli")]
 pub(crate) fn ignored_signals() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -1,4 +1,4 @@
-//! System calls of Linux that other systems do not have.
+//! System calls that only Linux has.
 
 mod clone_range;
 mod machine;
@@ -16,7 +16,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Copies at most `len` bytes of a transfer within the kernel. Returns the number of bytes copied.
+/// Copies at most `len` bytes of a transfer within the kernel. Returns the number of copied bytes.
 pub(super) fn copy_range(
     source: &File,
     target: &File,
@@ -28,7 +28,7 @@ pub(super) fn copy_range(
     Ok(copied? as u64)
 }
 
-/// Reserves disk space for a file of `len` bytes. The length of the file does not change.
+/// Reserves disk space for a file of `len` bytes. The size of the file does not change.
 pub(super) fn reserve(file: &File, len: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(
         file,
@@ -38,22 +38,22 @@ pub(super) fn reserve(file: &File, len: u64) -> io::Result<()> {
     )?)
 }
 
-/// Frees the disk space of a range, if the file system supports it. The length of the file does not change, and the
-/// range then reads as zeros. Failures are ignored.
+/// Frees the disk space of a range, if the file system supports this. Afterwards, the range reads as zeros. The size of
+/// the file does not change. Failures are ignored.
 pub(crate) fn punch_hole(file: &File, from: u64, len: u64) {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     let _ = rustix::fs::fallocate(file, flags, from, len);
 }
 
-/// Advises the kernel that a range of a file is not needed in the page cache (`POSIX_FADV_DONTNEED`): clean pages are
-/// dropped; dirty pages are kept, and their writeback starts. Failures are ignored.
+/// Advises the kernel that a range of a file is not needed in the page cache (`POSIX_FADV_DONTNEED`). Clean pages are
+/// dropped. Dirty pages are kept, and their writeback starts. Failures are ignored.
 pub(crate) fn release(file: &File, from: u64, len: u64) {
     if let Some(len) = NonZeroU64::new(len) {
         let _ = rustix::fs::fadvise(file, from, Some(len), Advice::DontNeed);
     }
 }
 
-/// Creates a file without a name in a directory (`O_TMPFILE`). `None` if the file system does not support it.
+/// Creates a file without a name in a directory (`O_TMPFILE`). Returns `None` if the file system does not support this.
 pub(crate) fn create_unnamed(directory: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::openat(CWD, directory, flags, Mode::from_raw_mode(0o666)) {
@@ -77,21 +77,21 @@ pub(crate) fn give_name(file: &File, path: &Path) -> io::Result<()> {
     )?)
 }
 
-/// Exchanges the names of two files or directories, in one step.
+/// Exchanges the names of two files or directories atomically.
 #[cfg(feature = "parquet")]
 pub(super) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     let flags = rustix::fs::RenameFlags::EXCHANGE;
     Ok(rustix::fs::renameat_with(CWD, one, CWD, other, flags)?)
 }
 
-/// Whether a directory is the root of a mounted file system, also of one that is mounted twice.
+/// Whether a directory is the root of a mounted file system, even if the same file system is also mounted elsewhere.
 pub(crate) fn is_mount_root(directory: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let found = rustix::fs::statx(CWD, directory, AtFlags::empty(), StatxFlags::BASIC_STATS);
     let is_root =
         found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
     let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
-    // Kernels before 5.8 do not tell.
+    // Kernels before 5.8 do not report mount roots, so that the devices of the directory and its parent are compared.
     is_root || device(directory) != device(&directory.join(".."))
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn reopen_direct(file: &File) -> io::Result<File> {
     options.open(descriptor_path(file))
 }
 
-/// A path that leads to an open file.
+/// Returns a path that refers to an open file.
 fn descriptor_path(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }

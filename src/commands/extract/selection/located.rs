@@ -16,8 +16,8 @@ pub(super) struct RegionLookup<'s> {
     locator: Locator<'s>,
     /// A buffer for the regions that contain the location but do not cover its whole cell.
     partial: Vec<u32>,
-    /// The last result: the regions that cover the whole cell of the location, as the number of a set of the
-    /// [`AreaIndex`]; the other regions that contain the location; and the union of both.
+    /// The last result. Consists of the number of the [`AreaIndex`] set of regions that cover the whole cell of the
+    /// location, the other regions that contain the location, and the union of both.
     last: (u32, Vec<u32>, SetNumber),
 }
 
@@ -53,7 +53,7 @@ impl<'s> RegionLookup<'s> {
 }
 
 /// Counts the nodes in each region, in the blobs at `offsets`, which must ascend. Calls `take` with the index of a
-/// region and a count, possibly several times for a region.
+/// region and a count, possibly several times per region.
 pub(in crate::commands::extract) fn count_nodes(
     areas: &AreaIndex,
     offsets: &[u64],

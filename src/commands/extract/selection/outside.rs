@@ -1,17 +1,18 @@
-//! The places of kept objects outside of the regions, for files with a spatial layout. Blobs that neither meet a region
-//! nor have such a place are not read.
+//! The locations and boxes of kept objects outside of the regions, for files with a spatial layout. A blob is read only
+//! if its box meets a region or one of these locations and boxes.
 
 use super::RegionMembers;
 use crate::error::FormatError;
 use crate::osm::{Bbox, Location};
 use crate::pbf::{BlobEntry, Block, stale_index};
 
-/// The places of kept objects that lie outside of the regions.
+/// The locations and boxes of kept objects that lie outside of the regions.
 #[derive(Debug, Default)]
 pub(super) struct Outside {
-    /// The locations of the nodes of kept ways, sorted by latitude once all are known.
+    /// The locations of the nodes of kept ways that are not wholly in the regions, sorted by latitude once all are
+    /// known.
     nodes: Vec<Location>,
-    /// The boxes of the blobs with relations whose members are all kept.
+    /// The boxes of the blobs with completed relations, which are relations whose members are all kept.
     relations: Vec<Bbox>,
 }
 
@@ -20,7 +21,7 @@ impl Outside {
         self.nodes.extend(locations);
     }
 
-    /// Adds the blob of a relation of which all members are kept.
+    /// Adds the box of a blob with a completed relation.
     pub(super) fn add_relation(&mut self, bbox: &Bbox) {
         const WORLD: Bbox = Bbox {
             min_lat_e7: i32::MIN,
@@ -28,26 +29,27 @@ impl Outside {
             min_lon_e7: i32::MIN,
             max_lon_e7: i32::MAX,
         };
-        // An empty box stands for an unknown place.
+        // An empty box means that the locations are unknown.
         let bbox = if bbox.is_empty() { WORLD } else { *bbox };
         if self.relations.last() != Some(&bbox) {
             self.relations.push(bbox);
         }
     }
 
-    /// Prepares the places for look-ups.
+    /// Sorts the locations for lookups.
     pub(super) fn sort(&mut self) {
         self.nodes
             .sort_unstable_by_key(|node| (node.lat_e7(), node.lon_e7()));
         self.nodes.dedup();
     }
 
-    /// The memory of the places, in bytes.
+    /// Returns the memory of the node locations, in bytes.
     pub(super) const fn bytes(&self) -> u64 {
         (self.nodes.len() * size_of::<Location>()) as u64
     }
 
-    /// Whether a blob of nodes may have one of the nodes of ways, or a member of a relation.
+    /// Whether a blob of nodes may contain a node of a kept way outside of the regions, or a member of a completed
+    /// relation.
     pub(super) fn may_have_node(&self, entry: &BlobEntry) -> bool {
         let bbox = &entry.bbox;
         let start = self
@@ -59,7 +61,7 @@ impl Outside {
         self.may_have_member(entry) || within.any(|node| lons.contains(&node.lon_e7()))
     }
 
-    /// Whether a blob may have a member of a relation of which all members are kept.
+    /// Whether a blob may contain a member of a completed relation.
     pub(super) fn may_have_member(&self, entry: &BlobEntry) -> bool {
         let bbox = &entry.bbox;
         bbox.is_empty() || self.relations.iter().any(|all| all.intersects(bbox))
@@ -67,7 +69,8 @@ impl Outside {
 }
 
 impl RegionMembers<'_> {
-    /// Whether the ways or relations of a blob may have a node in a region. Only a spatial layout can tell.
+    /// Whether the ways or relations of a blob may have a node in a region. Always true without a spatial layout,
+    /// because their locations are unknown then.
     pub(super) fn may_touch_a_region(&self, entry: &BlobEntry) -> bool {
         let is_known = self.outside.is_some() && entry.kinds.single().is_some();
         !is_known || entry.bbox.is_empty() || self.areas.meets(&entry.bbox)
@@ -79,8 +82,8 @@ impl RegionMembers<'_> {
         outside.is_none_or(|outside| outside.may_have_member(entry))
     }
 
-    /// In a file with a spatial layout, returns the locations of the nodes of the ways whose index `is_wanted` accepts.
-    /// Fails if a way lies outside of the box of its blob.
+    /// Returns the locations of the nodes of the ways with an index that `is_wanted` accepts; no locations without a
+    /// spatial layout. Fails if a way has no locations or lies outside of the box of its blob.
     pub(super) fn locations_of_ways(
         &self,
         entry: &BlobEntry,

@@ -1,4 +1,4 @@
-//! The relations that regions keep, and the members of these relations that are kept in addition.
+//! Finds the relations that regions keep, and the members that are kept only because of these relations.
 
 use super::{IdsWithRegions, RegionMembers, Source, add, add_all, keep_indices};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
@@ -45,7 +45,7 @@ impl RegionMembers<'_> {
                 .for_each(|bbox| outside.add_relation(bbox));
         }
         let mut further = IdSet::default();
-        // A parent gets the sets of its children and passes them on. Sets only grow, so that cycles end.
+        // A parent gets the sets of its children and passes them on to its own parents. Sets only grow, so cycles end.
         while let Some((child, _)) = direct.pop() {
             let set = relations.get(child);
             for &parent in parents.get(&child).into_iter().flatten() {
@@ -72,7 +72,8 @@ impl RegionMembers<'_> {
         Ok(())
     }
 
-    /// Finds the relations of a block with a kept member, the nested relations, and the members of completed relations.
+    /// Finds the relations of a block that have a kept member, the references to nested relations, and the members of
+    /// completed relations.
     fn relations_with_members(
         &self,
         entry: &BlobEntry,
@@ -134,7 +135,7 @@ impl RegionMembers<'_> {
         Ok(found)
     }
 
-    /// The regions that contain a node, or a node of a way; empty for a relation.
+    /// Returns the set of regions that contain a node, or a node of a way. The set is empty for a relation.
     fn set_of_member(&self, kind: ObjectKind, id: i64) -> SetNumber {
         match kind {
             ObjectKind::Node => self.nodes.get(id),
@@ -143,8 +144,9 @@ impl RegionMembers<'_> {
         }
     }
 
-    /// The regions of `direct` that keep at least `min_percent` percent of the `members` members of a relation, as
-    /// [`set_of_member`](RegionMembers::set_of_member) counts them. Empty without `min_percent`.
+    /// Returns the regions in `direct` that keep at least `min_percent` percent of the members of a relation. Members
+    /// are kept as defined by [`set_of_member`](RegionMembers::set_of_member), and `members` is the number of all
+    /// members. Returns the empty set if `min_percent` is `None`.
     fn mostly_kept(
         &self,
         relation: &BlockWalk<'_>,
@@ -175,7 +177,8 @@ impl RegionMembers<'_> {
 /// The relations of a block that are kept, and the references that later steps need.
 #[derive(Default)]
 struct FoundRelations {
-    /// Relations with a member that is a node in a region or a way with such a node, and these regions.
+    /// Relations that have a node in a region or a way with such a node as a member, each with the set of these
+    /// regions.
     direct: IdsWithRegions,
     /// Pairs of a relation and a member that is a relation.
     nested: Vec<(i64, i64)>,
@@ -223,7 +226,7 @@ impl<'b> Types<'b> {
         })
     }
 
-    /// Whether the tag `type` of a relation is one of those that are completed.
+    /// Whether relations with the same `type` tag as this relation are completed.
     fn has(&self, tags: TagIds<'_>) -> Result<bool, FormatError> {
         let wanted = match self.types {
             None => return Ok(false),

@@ -1,4 +1,4 @@
-//! The columns of a table of contents: their codings, and reading their values one by one.
+//! The columns of a table of contents. Writes columns in the shortest coding, and reads their values one by one.
 
 use super::column;
 use crate::error::FormatError;
@@ -6,12 +6,12 @@ use crate::pbf::wire::{Varints, put_sint, put_varint};
 
 /// Column coding: one zigzag varint for each value.
 const PLAIN: u8 = 0;
-/// Column coding: a zigzag varint and the number of times that the value repeats, as a varint.
+/// Column coding: for each run of equal values, the value as a zigzag varint and the length of the run as a varint.
 const RUNS: u8 = 1;
 /// Column coding: eight little-endian bytes for each value.
 pub(super) const FIXED64: u8 = 2;
 
-/// The difference of each value to the one before; of the first value, to 0.
+/// Returns the difference between each value and the previous one. The first value is compared with 0.
 pub(super) fn deltas(
     values: impl Iterator<Item = i64> + Clone,
 ) -> impl Iterator<Item = i64> + Clone {
@@ -23,8 +23,7 @@ pub(super) fn deltas(
     })
 }
 
-/// Appends a column: its number, its length in bytes, its coding and its values. The values are coded as runs if that
-/// is shorter.
+/// Appends a column as its number, its length in bytes, its coding and its values. Uses runs if they are shorter.
 pub(super) fn put_column(
     out: &mut Vec<u8>,
     number: u64,
@@ -60,7 +59,7 @@ pub(super) fn put_column(
     out.extend_from_slice(&shorter);
 }
 
-/// The error for a column that ends before the entries do.
+/// The error for a column with fewer values than there are entries.
 pub(super) const TOO_SHORT: FormatError = FormatError::new("a column is too short");
 
 /// The columns of a table, by their numbers.
@@ -90,7 +89,8 @@ impl<'a> Columns<'a> {
         Ok(columns)
     }
 
-    /// A column, whose values are summed up if it is `delta_coded`. A missing column has no values.
+    /// Returns the column with the given number. Its values are summed up if it is `delta_coded`. A missing column has
+    /// no values.
     pub(super) fn get(&self, number: u64, delta_coded: bool) -> Column<'a> {
         let column = self.0.iter().find(|(found, _)| *found == number);
         Column {
@@ -100,12 +100,12 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Reads the values of a column in order, without holding them.
+/// Reads the values of a column in order, without storing them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column<'a> {
     coding: u8,
     bytes: Varints<'a>,
-    /// The number of times that `value` repeats.
+    /// The number of times that `value` is still to be repeated.
     repeats: u64,
     value: i64,
     delta_coded: bool,
@@ -113,7 +113,7 @@ pub(super) struct Column<'a> {
 }
 
 impl Default for Column<'_> {
-    /// A column without values.
+    /// Returns a column without values.
     fn default() -> Self {
         Self {
             coding: PLAIN,
@@ -143,12 +143,12 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The number of bytes of the values.
+    /// Returns the number of bytes of the values that have not been read.
     pub(super) fn len(&self) -> usize {
         self.bytes.rest().len()
     }
 
-    /// The next value; `None` at the end of the column.
+    /// Returns the next value, or `None` at the end of the column.
     pub(super) fn next(&mut self) -> Result<Option<i64>, FormatError> {
         if self.repeats > 0 {
             self.repeats -= 1;
@@ -172,13 +172,14 @@ impl<'a> Column<'a> {
         Ok(Some(self.sum))
     }
 
-    /// The next value, as a number of type `T`. Fails at the end of the column.
+    /// Returns the next value, as a number of type `T`. Fails at the end of the column, or if the value does not fit
+    /// into `T`.
     pub(super) fn number<T: TryFrom<i64>>(&mut self) -> Result<T, FormatError> {
         let value = self.next()?.ok_or(TOO_SHORT)?;
         T::try_from(value).map_err(|_| FormatError::new("a value is out of range"))
     }
 
-    /// Fails unless all values were read.
+    /// Fails unless all values have been read.
     pub(super) fn end(&self) -> Result<(), FormatError> {
         if self.repeats == 0 && self.bytes.is_done() {
             Ok(())

@@ -1,4 +1,4 @@
-//! The columns of a table of contents with the statistics of objects.
+//! The columns for statistics of objects in a table of contents.
 
 use super::column;
 use super::columns::{Column, Columns, deltas, put_column};
@@ -7,7 +7,7 @@ use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::BlobEntry;
 use crate::pbf::ObjectStatistics;
 
-/// Appends the columns of statistics, if some entry has statistics.
+/// Appends the columns of statistics, if any entry has statistics.
 pub(super) fn put_columns(out: &mut Vec<u8>, entries: &[BlobEntry]) {
     if entries.iter().all(|entry| entry.statistics.is_none()) {
         return;
@@ -59,13 +59,13 @@ pub(super) fn put_columns(out: &mut Vec<u8>, entries: &[BlobEntry]) {
     put_column(out, column::MOST_REFERENCES, most);
 }
 
-/// Whether objects of `kinds` have nodes or members.
+/// Whether `kinds` is a single kind whose objects have nodes or members.
 fn has_references(kinds: KindSet) -> bool {
     kinds.single().is_some_and(|kind| kind != ObjectKind::Node)
 }
 
-/// The stored form of the number of objects with an attribute: 0 if all `count` objects have it, 1 if none has it, and
-/// otherwise the number of objects without it, plus one.
+/// Encodes the number `with` of objects with an attribute, out of `count`. Returns 0 if all objects have the attribute,
+/// 1 if no object has it, and otherwise the number of objects without it, plus one.
 fn share(count: u32, with: u32) -> i64 {
     match with {
         _ if with == count => 0,
@@ -74,7 +74,7 @@ fn share(count: u32, with: u32) -> i64 {
     }
 }
 
-/// The number of objects with an attribute, of `count` objects, from a stored value.
+/// Returns the number of objects with an attribute, out of `count`, from the result of [`share`].
 fn from_share(count: u32, share: i64) -> Option<u32> {
     match share {
         0 => Some(count),
@@ -83,7 +83,7 @@ fn from_share(count: u32, share: i64) -> Option<u32> {
     }
 }
 
-/// The columns of statistics, which are read in file order.
+/// Reads the columns of statistics, in the order of the entries.
 pub(super) struct StatisticsColumns<'a> {
     are_known: Column<'a>,
     /// The columns that have a value for each entry with statistics, by ascending number.
@@ -104,7 +104,7 @@ impl<'a> StatisticsColumns<'a> {
         }
     }
 
-    /// The statistics of the next entry, which has `count` objects of `kinds`.
+    /// Returns the statistics of the next entry, which has `count` objects of `kinds`.
     pub(super) fn next(
         &mut self,
         count: u32,
