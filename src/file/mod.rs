@@ -16,6 +16,7 @@ mod id_table;
 mod kind_search;
 mod pbf_file;
 mod pbf_writer;
+mod write_options;
 
 pub use blob_decoder::BlobDecoder;
 pub(crate) use blob_decoder::completed_entry;
@@ -26,4 +27,5 @@ pub use element_reader::ElementReader;
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use pbf_file::PbfFile;
 pub(crate) use pbf_file::{TextChangesets, TocNeeds, binary_kind, refuse_compressed_pbf};
-pub use pbf_writer::{BlobHistory, BlobLocations, PbfWriter, WriteOptions, Written};
+pub use pbf_writer::{PbfWriter, Written};
+pub use write_options::{BlobHistory, BlobLocations, WriteOptions};
