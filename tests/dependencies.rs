@@ -26,9 +26,14 @@ fn packages(manifest: &Path) -> Vec<Value> {
     }
 }
 
-fn manifests() -> [std::path::PathBuf; 2] {
+fn manifests() -> [std::path::PathBuf; 3] {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    [root.join("Cargo.toml"), root.join("fuzz/Cargo.toml")]
+    [
+        "Cargo.toml",
+        "benches/kernels/Cargo.toml",
+        "fuzz/Cargo.toml",
+    ]
+    .map(|path| root.join(path))
 }
 
 /// Whether allowed licences satisfy an SPDX expression.
