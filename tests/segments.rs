@@ -3,7 +3,7 @@
 use crate::common::craft;
 use crate::common::decode::{self, Frame};
 use crate::common::oracle::real_file;
-use crate::common::{Kind, pbfhogg, run_ok};
+use crate::common::{Kind, is_long, pbfhogg, run_ok};
 use crate::other_readers::check_all;
 use std::fs;
 use std::io::Read;
@@ -67,10 +67,19 @@ fn all_segments(path: &Path) -> Vec<(Frame, Vec<Vec<u8>>)> {
         .collect()
 }
 
-/// Malta with locations in its ways, compressed anew.
+/// A real file with several blobs of nodes and ways.
+fn sample() -> PathBuf {
+    real_file(if is_long() {
+        "malta.osm.pbf"
+    } else {
+        "porto.osm.pbf"
+    })
+}
+
+/// The [`sample`] with locations in its ways, compressed anew.
 fn located(dir: &Path) -> PathBuf {
     let output = dir.join("located.osm.pbf");
-    let input = real_file("malta.osm.pbf");
+    let input = sample();
     run_ok(&[&"add-locations-to-ways", &"-n", &input, &"-o", &output]);
     output
 }
@@ -102,7 +111,7 @@ fn delete_a_way(base: &Path, output: &Path) {
 #[test]
 fn blobs_have_segments_that_all_programs_read() {
     let dir = tempfile::tempdir().unwrap();
-    let input = real_file("malta.osm.pbf");
+    let input = sample();
     let [clean, plain] = ["clean.osm.pbf", "plain.osm.pbf"].map(|name| dir.path().join(name));
     run_ok(&[&"cat", &"--clean", &"changeset", &input, &"-o", &clean]);
     let stored = ["--compression", "none"];
@@ -187,7 +196,7 @@ fn an_edit_copies_the_segments_that_it_does_not_touch() {
 #[test]
 fn columns_that_stay_are_copied() {
     let dir = tempfile::tempdir().unwrap();
-    let input = real_file("malta.osm.pbf");
+    let input = sample();
     let file = |name: &str| dir.path().join(name);
     let own = file("own.osm.pbf");
     run_ok(&[&"cat", &"--clean", &"uid", &input, &"-o", &own]);

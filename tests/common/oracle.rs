@@ -30,7 +30,7 @@ const STOOD_FOR: [&str; 5] = [
 ];
 
 /// The PBF files in `tests/data` and in the folder that `PBFHOGG_DATA` names, sorted by name: one of each shape, or all
-/// of them with `PBFHOGG_LONG=1`.
+/// of them with `PBFHOGG_LONG=1`. Short runs have the middle of Heidelberg instead of the whole file.
 pub fn real_files() -> Vec<PathBuf> {
     let entries = data_folders()
         .into_iter()
@@ -39,9 +39,37 @@ pub fn real_files() -> Vec<PathBuf> {
     let stands_for_itself =
         |path: &PathBuf| is_long() || !STOOD_FOR.iter().any(|name| path.ends_with(name));
     let files = paths.filter(|path| is_pbf(path) && stands_for_itself(path));
-    let mut files: Vec<PathBuf> = files.collect();
+    let part = |path: PathBuf| {
+        if path.ends_with("heidelberg.osm.pbf") && !is_long() {
+            middle_of_heidelberg(path)
+        } else {
+            path
+        }
+    };
+    let mut files: Vec<PathBuf> = files.map(part).collect();
     files.sort();
     files
+}
+
+/// The middle of Heidelberg, cut out by osmium, which has written the whole file, too. Returns `whole` if osmium is
+/// missing.
+fn middle_of_heidelberg(whole: PathBuf) -> PathBuf {
+    static MIDDLE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let cut = || {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let (middle, part) = (
+            folder.join("heidelberg.osm.pbf"),
+            folder.join(format!("{}.osm.pbf", std::process::id())),
+        );
+        let mut extract = Command::new("osmium");
+        extract
+            .args(["extract", "-b", "8.66,49.39,8.72,49.42", "-o"])
+            .arg(&part)
+            .arg(&whole);
+        let is_cut = extract.output().is_ok_and(|done| done.status.success());
+        (is_cut && std::fs::rename(&part, &middle).is_ok()).then_some(middle)
+    };
+    MIDDLE.get_or_init(cut).clone().unwrap_or(whole)
 }
 
 /// The real files of at most 500 kB, for tests that write each in many forms; in the long version all real files.
