@@ -40,8 +40,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
 
 /// Makes glibc return large blocks to the system when they are freed.
 ///
-/// By default, glibc keeps up to 32 MiB of each heap once a block of that size has been freed, so that the memory of
-/// one phase of a command would still be held in the next phase. The buffers that commands reuse are smaller.
+/// By default, glibc keeps up to 32 MiB of each heap once a block of that size has been freed, so the memory of one
+/// phase of a command would still be held in the next phase. The buffers that commands reuse are smaller.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn give_back_large_blocks() {
     const LARGE: libc::c_int = 4 << 20;

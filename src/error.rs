@@ -26,8 +26,8 @@ pub enum ErrorKind {
     NotOsm,
     /// The objects of a file are not in the order that the function needs.
     Unsorted,
-    /// A file is valid, but the function cannot use it, because it is a history file, needs an unknown feature, or
-    /// lacks an index, for example.
+    /// A file is valid, but the function cannot use it, for example because it is a history file, needs an unknown
+    /// feature, or lacks an index.
     Unsupported,
     /// The options contradict each other, or do not fit the environment, such as a memory limit.
     Usage,

@@ -1,7 +1,7 @@
 //! Assembles areas: the polygons inside closed ways, and inside the member ways of multipolygon and boundary relations.
 //!
 //! The inside of an area is defined by the even-odd rule over the segments of its ways. Roles are checked, but have no
-//! other effect. All coordinates and arithmetic are integers, so that nothing is rounded.
+//! other effect. All coordinates and arithmetic are integers, so nothing is rounded.
 //!
 //! The steps:
 //!
@@ -88,7 +88,7 @@ pub struct AreaPolygon {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// A ring is open: an odd number of segments ends at a node.
+    /// A ring is open, which means that an odd number of segments ends at a node.
     OpenRing,
     /// Two segments cross, or a segment ends in the middle of another.
     Crossing,
@@ -208,8 +208,9 @@ pub enum OpenRings {
     /// Open rings make the area invalid.
     #[default]
     Refuse,
-    /// Segments of open rings are left out, and the closed rings remain. This is for relations that an extract has cut.
-    /// Outer rings whose ways all have the role `inner` are left out, too, because the ring around them is missing.
+    /// Segments of open rings are left out, and closed rings are kept, as is useful for relations that an extract has
+    /// cut. Outer rings whose ways all have the role `inner` are left out, too, because the ring around them is
+    /// missing.
     LeaveOut,
 }
 
@@ -240,7 +241,7 @@ pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
         let sides = sides::Sides::of(&segments, &corners);
         let rings = rings::Rings::of(&segments, &corners, &sides);
         // If a hole has lost its outer ring, the rings within the hole are on the wrong side, too. Without the hole,
-        // they are right.
+        // they are on the right side.
         if open_rings == OpenRings::LeaveOut
             && let Some(is_kept) = rings.without_lone_holes(&segments)
         {

@@ -82,7 +82,7 @@ impl Rings {
             let is_forward = sides.inside_is_left[segment as usize];
             let (corner, _) = corners.place_of(segment, is_forward);
             if position[corner] != usize::MAX {
-                // The boundary meets itself, so that the path since the first visit to the corner is a ring.
+                // The boundary meets itself, so the path since the first visit to the corner is a ring.
                 self.cut(&mut path, position[corner], segments, corners, position);
             }
             position[corner] = path.corners.len();
@@ -158,7 +158,8 @@ impl Rings {
         }
     }
 
-    /// Returns for each segment whether it is kept when lone holes are left out, or `None` if there are no lone holes.
+    /// Returns, for each segment, whether it is kept when lone holes are left out. Returns `None` if there are no lone
+    /// holes.
     ///
     /// A lone hole is an outer ring whose ways all have the role `inner`, because the ring around the hole is missing.
     /// If the bounding boxes of lone holes are nested, only the outermost are left out, because the inner ones may then

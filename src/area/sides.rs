@@ -143,7 +143,7 @@ impl Sides {
         };
         let mut is_known = vec![false; corners.len()];
         let mut sweep = Sweep::new(segments);
-        // Corners are sorted from west to east, so that the first unknown corner is the westernmost of its group.
+        // Corners are sorted from west to east, so the first unknown corner is the westernmost of its group.
         for corner in 0..corners.len() {
             if is_known[corner] {
                 continue;

@@ -19,7 +19,7 @@ pub(crate) struct WayStore {
 
 #[derive(Debug, Clone, Copy)]
 struct Position {
-    /// The index of the batch plus one. It is never zero, so that `Option<Position>` needs no additional space.
+    /// The index of the batch plus one. It is never zero, so `Option<Position>` needs no additional space.
     batch: std::num::NonZeroU32,
     start: u32,
 }

@@ -10,13 +10,13 @@ use anyhow::Result;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Put the coordinates of their nodes into ways
+/// Add the coordinates of nodes to the ways that contain them
 ///
-/// Programs that build geometries from the result need one pass and no nodes. Nodes without tags are left out, unless
-/// they are members of relations or --keep-untagged-nodes is given. `apply-changes --locations-on-ways` keeps such a
-/// file up to date.
+/// From the result, programs can build geometries in one pass and without nodes. Nodes without tags are left out,
+/// unless they are members of relations or --keep-untagged-nodes is given. `apply-changes --locations-on-ways` keeps
+/// the result up to date.
 ///
-/// The location of a node that is not in the file is undefined; such nodes are counted.
+/// Nodes that are not in the file are counted, and their locations in ways are undefined.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg add-locations-to-ways berlin.osm.pbf -o berlin-located.osm.pbf
@@ -34,7 +34,7 @@ pub struct Args {
     /// Input files; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "show_index_types")]
     inputs: Vec<PathBuf>,
-    /// Print the index types, and do nothing else
+    /// Print the index types, and exit
     #[arg(short = 'I', long)]
     show_index_types: bool,
     /// Index type for the locations: auto, dense, sparse or external
@@ -43,19 +43,19 @@ pub struct Args {
     /// Keep nodes that have no tags and that no relation refers to
     #[arg(short = 'n', long)]
     keep_untagged_nodes: bool,
-    /// Fail where a node of a way is not in the file
+    /// Fail if a node of a way is not in the file
     #[arg(long, conflicts_with = "ignore_missing_nodes")]
     strict: bool,
-    /// Directory for temporary files [default: beside the output]
+    /// Directory for temporary files [default: the directory of the output]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
     /// Maximum memory, such as 8G [default: four fifths of the available memory]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
-    /// About how many ranges of ids an external join is cut into; without it as few as --max-memory allows
+    /// Approximate number of id ranges of an external join [default: as few as --max-memory allows]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     ranges: Option<u64>,
-    /// Keep nodes that have no tags and that a relation refers to, as always unless the program is called osmium
+    /// Keep untagged nodes that are members of relations; the default, except under the name osmium
     #[arg(long, hide = true)]
     keep_member_nodes: bool,
     #[arg(long, hide = true)]

@@ -12,11 +12,11 @@ use std::path::PathBuf;
 /// Apply change files to a sorted file
 ///
 /// Change files are OsmChange XML, plain or compressed with gzip, bzip2 or zstd. The highest version of an object in
-/// the base and all changes wins, so a day can be applied twice, and an older day late. Blobs without a changed object
-/// are copied unchanged.
+/// the base and all changes wins, so it does no harm to apply a day twice, or an older day later. Blobs without a
+/// changed object are copied unchanged.
 ///
-/// The header gets the replication sequence and time of the change files, or of the state files beside them, such as
-/// 123.state.txt beside 123.osc.gz; --output-header sets other values.
+/// The header gets the replication sequence number and timestamp of the change files, or of the state files next to
+/// them, such as 123.state.txt next to 123.osc.gz; --output-header overrides these.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg apply-changes planet.osm.pbf day.osc.gz -o new.osm.pbf
@@ -33,24 +33,27 @@ pub struct Args {
     /// Output file; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the base by the result once it is complete
+    /// Replace the base with the result once it is complete
     #[arg(long, conflicts_with = "output")]
     in_place: bool,
-    /// Update the coordinates of nodes in ways, for a base that has them in its ways
+    /// Update the coordinates of nodes in ways, for a base whose ways have them
     ///
-    /// Ways are moved with their nodes. If the base lacks the nodes that only ways need, the result lacks them, too.
+    /// Ways move with their nodes. If the base lacks the nodes that only ways need, so does the result.
     #[arg(long)]
     locations_on_ways: bool,
     /// With --locations-on-ways: keep new nodes without tags even if the base has none
     #[arg(short = 'n', long, requires = "locations_on_ways")]
     keep_untagged_nodes: bool,
-    /// Add the versions in the change files to a history file; without this option, the names of base and output decide
+    /// Treat the base as a history file, and add the versions in the change files
+    ///
+    /// This is the default if the names of the base and of the output are those of history files, such as .osh.pbf. For
+    /// the output, -f can also name such a format.
     #[arg(short = 'H', long, conflicts_with_all = ["locations_on_ways", "in_place"])]
     with_history: bool,
     /// Patch a history file: a version in a change file replaces the same version in the base
     #[arg(long, conflicts_with_all = ["locations_on_ways", "in_place"])]
     redact: bool,
-    /// No effect: the content shows the format of the change files
+    /// No effect: the format of the change files is detected from their content
     #[arg(long, hide = true, value_name = "FORMAT")]
     change_file_format: Option<String>,
     #[command(flatten)]

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 /// Concatenate files and index the result, or convert them
 ///
-/// Reads PBF, OSM XML and OPL, the latter two compressed or not. The name of the output decides its format. Blobs are
-/// copied unchanged; the output gets a table of contents, so that later commands find objects without reading every
-/// blob. An input that has one is not decoded, unless --force asks for a new index.
+/// Reads PBF, OSM XML and OPL, the latter two compressed or not. The name of the output determines its format. Blobs
+/// are copied unchanged. The output gets a table of contents, so that later commands can find objects without reading
+/// every blob. An input that has a table of contents is not decoded, unless --force is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg cat berlin.osm.pbf -o berlin-indexed.osm.pbf
@@ -22,13 +22,14 @@ pub struct Args {
     /// Input files; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
-    /// Merge sorted files (also as the command merge): each object comes once, in its highest version; in
-    /// history files each version once
+    /// Merge sorted files, like the command merge: each object once, in its highest version
+    ///
+    /// In history files, each version is written once.
     #[arg(long, conflicts_with_all = ["kinds", "clean"])]
     dedupe: bool,
     #[command(flatten)]
     kinds: ChangesetKindArgs,
-    /// Leave out metadata: version, timestamp, changeset, uid, user; several with commas or by repetition
+    /// Leave out metadata: version, timestamp, changeset, uid, user; comma-separated, repeatable
     #[arg(
         short,
         long,
@@ -38,7 +39,7 @@ pub struct Args {
         hide_possible_values = true
     )]
     clean: Vec<Attribute>,
-    /// Decode every blob and index it anew, whatever index the input has
+    /// Decode every blob and make a new index, even if the input has one
     #[arg(long, conflicts_with = "dedupe")]
     force: bool,
     /// No effect: the data is never held in memory as a whole

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Copy the changesets that match all criteria
 ///
-/// Reads a file of changesets, OSM XML or OPL, plain or compressed, and writes one. Without criteria all changesets are
+/// Input and output are changeset files, as OSM XML or OPL, plain or compressed. Without criteria, all changesets are
 /// copied.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -18,37 +18,39 @@ pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Closed after TIME, or still open: 2016-01-01T00:00:00Z, 2016-01-01, 2016-01 or 2016
+    /// Only changesets that were closed at TIME or later, or are still open
+    ///
+    /// TIME is 2016-01-01T00:00:00Z, 2016-01-01, 2016-01 or 2016.
     #[arg(short, long, value_name = "TIME")]
     after: Option<String>,
-    /// Opened before TIME
+    /// Only changesets that were opened at TIME or earlier
     #[arg(short, long, value_name = "TIME")]
     before: Option<String>,
-    /// The box of the changes overlaps LEFT,BOTTOM,RIGHT,TOP, or any two opposite corners
+    /// Only changesets whose bounding box overlaps LEFT,BOTTOM,RIGHT,TOP, or any two opposite corners
     #[arg(short = 'B', long, value_name = "BOX", allow_hyphen_values = true)]
     bbox: Option<String>,
-    /// With changes
+    /// Only changesets with changes
     #[arg(short = 'c', long, conflicts_with = "without_changes")]
     with_changes: bool,
-    /// Without changes
+    /// Only changesets without changes
     #[arg(short = 'C', long)]
     without_changes: bool,
-    /// With comments
+    /// Only changesets with comments
     #[arg(short = 'd', long, conflicts_with = "without_discussion")]
     with_discussion: bool,
-    /// Without comments
+    /// Only changesets without comments
     #[arg(short = 'D', long)]
     without_discussion: bool,
-    /// Still open
+    /// Only changesets that are still open
     #[arg(long, conflicts_with = "closed")]
     open: bool,
-    /// Closed
+    /// Only changesets that are closed
     #[arg(long)]
     closed: bool,
-    /// By the user with this name
+    /// Only changesets of the user with this name
     #[arg(short, long, value_name = "USER")]
     user: Option<String>,
-    /// By the user with this id
+    /// Only changesets of the user with this id
     #[arg(short = 'U', long, value_name = "UID")]
     uid: Option<i64>,
     #[command(flatten)]

@@ -10,16 +10,17 @@ use std::path::PathBuf;
 
 /// Check ids, references and indexes
 ///
-/// Checks that ids are in order and unique, that nodes lie on earth, that the objects of references exist, and that
-/// indexes are right. By default ids, places and the nodes of ways are checked. Exit status 1 if there is a problem.
+/// Checks that ids are in order and unique, that coordinates of nodes are valid, that referenced objects exist, and
+/// that indexes are correct. By default, ids, coordinates and the nodes of ways are checked. Exit status 1 if there is
+/// a problem.
 ///
 /// --full decodes all objects, and finds everything in a file that another command would refuse: strings that are not
-/// UTF-8, indices without a string, columns of different lengths. It also compares the features that the header declares
-/// with the objects.
+/// UTF-8, indices beyond the string table, columns of different lengths. It also compares the objects with the features
+/// that the header declares.
 ///
-/// --index decodes every blob and compares it with the table of contents and the index in its header. A blob that the
-/// disk damaged differs from its content hash. It also counts the blobs whose compressed data is in segments, of which
-/// an edit copies those that do not change.
+/// --index decodes every blob and compares it with the table of contents and the index in its header. A blob that was
+/// damaged on disk differs from its content hash. --index also counts the blobs that are compressed in segments, which
+/// allows an edit to copy the segments that do not change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg check planet.osm.pbf
@@ -37,19 +38,19 @@ pub struct Args {
     /// Check that the nodes of ways are in the file
     #[arg(long)]
     refs: bool,
-    /// Find ids that occur again anywhere, also in a file that is not in order, and faults of all objects
+    /// Find duplicate ids even in a file that is not sorted, and faults in all objects
     #[arg(long)]
     full: bool,
     /// Check that all blobs can be read and match the indexes of the file
     #[arg(long)]
     index: bool,
-    /// Check that the members of relations are in the file, too
+    /// Also check that the members of relations are in the file
     #[arg(short = 'r', long)]
     check_relations: bool,
     /// Print each reference to a missing object, as "n17 in w4"
     #[arg(short = 'i', long)]
     show_ids: bool,
-    /// List at most N violations of each sort; 0 lists all [default: 100; check-refs: 0]
+    /// List at most N violations of each kind; 0 lists all [default: 100; check-refs: 0]
     #[arg(long, value_name = "N")]
     max_errors: Option<usize>,
     #[command(flatten)]
@@ -166,7 +167,7 @@ fn put_dangling(out: &mut String, summary: &Summary) {
     left_out(out, missing, summary.listed_refs.len());
 }
 
-/// Appends the listed violations of the order and uniqueness of ids, and the numbers of all violations.
+/// Appends the listed violations of the order and uniqueness of ids, and the total numbers of violations.
 fn put_ids(out: &mut String, summary: &Summary) {
     for violation in &summary.listed_ids {
         let letter = violation.kind.letter();
@@ -224,7 +225,7 @@ fn put_spatial(out: &mut String, summary: &Summary) {
     };
 }
 
-/// Appends the listed nodes outside of the world and the listed faults of the contents, with the numbers of all.
+/// Appends the listed nodes outside of the world and the listed faults of the contents, with their total numbers.
 fn put_contents(out: &mut String, summary: &Summary) {
     let (outside, faults) = (summary.outside.unwrap_or(0), summary.faults.unwrap_or(0));
     for node in &summary.listed_outside {

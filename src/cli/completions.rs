@@ -5,9 +5,9 @@ use super::{Answer, print};
 use anyhow::Result;
 use clap_complete::Shell;
 
-/// Print completions for a shell
+/// Print a completion script for a shell
 ///
-/// The shell then completes commands, options and their values by the tab key.
+/// With the script, the shell completes commands, options and their values when you press the Tab key.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg completions bash > ~/.local/share/bash-completion/completions/pbfhogg

@@ -60,7 +60,7 @@ pub struct Conventions {
     pub exports_areas_last: bool,
     /// The index types that `add-locations-to-ways` prints, one a line.
     pub index_types: &'static str,
-    /// Whether `check-refs` prints its report in osmium's words to standard error.
+    /// Whether `check-refs` prints its report to standard error, worded like that of osmium.
     pub reports_like_osmium: bool,
     /// Whether `apply-changes` replaces versions in a history file with those in change files even without --redact.
     pub redacts_history: bool,
@@ -69,8 +69,8 @@ pub struct Conventions {
     pub needs_history_names: bool,
     /// Whether `show` colours its output even if it goes to a file or pipe.
     pub always_colors: bool,
-    /// Whether a change counts as a creation if its version is 1. Otherwise the command must know that the object is
-    /// new.
+    /// Whether a change counts as a creation if its version is 1. If `false`, it counts as a creation only if the
+    /// command knows that the object is new.
     pub creates_version_1: bool,
     /// Whether `tags-filter` treats the objects of a change file like those of other files.
     pub filters_changes_as_data: bool,
@@ -217,7 +217,7 @@ pub fn with_force(command: clap::Command) -> clap::Command {
     })
 }
 
-/// Selects the conventions by the command line. Returns the command line without `osmium` as its first argument.
+/// Selects the conventions from the command line. Returns the command line without `osmium` as its first argument.
 pub fn choose(mut args: Vec<OsString>) -> Vec<OsString> {
     let program = args.first().map(Path::new);
     let is_link = program.and_then(Path::file_stem) == Some(OsStr::new(OSMIUM.name));

@@ -4,9 +4,10 @@ use crate::commands::degrade::{self, Defects};
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// Make a file awkward, to test programs with it
+/// Make a file awkward, to test other programs with it
 ///
-/// The result is a valid file, and the same for each run. At least one of the options is required.
+/// The result is a valid file, and every run gives the same. At least one of the options from --unsort to --drop-ids is
+/// required.
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("defects").required(true).multiple(true),
@@ -33,7 +34,7 @@ pub struct Args {
     /// Remove the bounding box from the header
     #[arg(long, group = "defects")]
     strip_bbox: bool,
-    /// Leave out N random objects, even if others refer to them; SEED selects them
+    /// Leave out N random objects, even if others refer to them; SEED determines which [default: 0]
     #[arg(long, group = "defects", value_name = "N[:SEED]", value_parser = parse_drop)]
     drop_ids: Option<(u64, u64)>,
     #[command(flatten)]

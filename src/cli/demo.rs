@@ -12,24 +12,24 @@ use std::time::Instant;
 
 const DAYS: u32 = 3;
 
-/// Show the daily job on generated data
+/// Demonstrate a daily update on generated data
 ///
-/// A file is indexed, change files are applied to it, the result is checked, and what changed is drawn on a page for a
-/// browser. Without arguments a world and three days of changes are generated; their outcome is known, and the result
-/// is compared with it object by object. With arguments your own files are used; they are only read. All files are
-/// written to a temporary directory. The page stays there, and the result of your own files, too.
+/// Indexes a file, applies change files to it, checks the result, and draws the changes on a page for a browser.
+/// Without arguments, generates a world and three days of changes. Their outcome is known, and every object of the
+/// result is compared with it. With arguments, uses your own files, which are only read. All files are written to
+/// temporary directories. The page is kept there, and so is the result for your own files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg demo
   pbfhogg demo berlin.osm.pbf 4711.osc.gz 4712.osc.gz")]
 pub struct Args {
-    /// A PBF file
+    /// The base: a PBF file
     #[arg(value_name = "BASE", requires = "changes")]
     base: Option<PathBuf>,
-    /// Change files, in order
+    /// Change files, applied in this order
     #[arg(value_name = "CHANGE")]
     changes: Vec<PathBuf>,
-    /// Number of objects of the generated world
+    /// Approximate number of objects in the generated world
     #[arg(
         long,
         alias = "elements",

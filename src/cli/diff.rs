@@ -13,10 +13,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Show what differs between two files, or write it as a change file
 ///
-/// Prints a line for each object: - only in OLD, + only in NEW, * in both and different, a space if equal. Locations,
-/// tags, nodes and members are compared, and the metadata with --metadata; a change file contains all differences. Exit
-/// status 1 if the files differ, but 0 for a change file or a page, unless --exit-code is given. A change file gets the
-/// replication sequence, time and URL of NEW, which apply-changes copies.
+/// Prints a line for each object, which begins with - (only in OLD), + (only in NEW), * (different) or a space (equal).
+/// Locations, tags, nodes and members are compared, and with --metadata also the metadata; a change file contains all
+/// differences. Exit status 1 if the files differ, but 0 for a change file or a page, unless --exit-code is given. A
+/// change file gets the replication sequence number, timestamp and URL of NEW, which apply-changes copies to its
+/// output.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg diff -c old.osm.pbf new.osm.pbf
@@ -31,8 +32,9 @@ pub struct Args {
     /// The new file
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// Format of the output: text (also called compact), opl or debug, or osc for a change file that turns OLD into NEW
-    /// (also as the command derive-changes); by default the name of the output decides
+    /// Output format: text (or compact), opl, debug, or osc for a change file [default: by the name of the output]
+    ///
+    /// The change file turns OLD into NEW; the command derive-changes writes the same.
     #[arg(
         short = 'f',
         long,
@@ -41,50 +43,51 @@ pub struct Args {
         value_parser = DiffFormat::parse
     )]
     format: Option<DiffFormat>,
-    /// Output file, compressed where its name ends in .gz, .bz2 or .zst; - is standard output
+    /// Output file, compressed if its name ends in .gz, .bz2 or .zst; - is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     overwrite: bool,
-    /// Write a page with pictures to FILE: where objects changed, when, by whom, and which keys. Differences are written
-    /// only to a file, with -o
+    /// Write an HTML page to FILE: where objects changed, when, by whom, and which keys
+    ///
+    /// The differences themselves are then written only if -o names a file.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Leave out objects that are the same in both files
     #[arg(short = 'c', long)]
     suppress_common: bool,
-    /// Print how many objects are the same, different, or in one file alone to standard error
+    /// Print to standard error how many objects are the same, different, or in only one of the files
     #[arg(short = 's', long)]
     summary: bool,
-    /// Print the counts of all objects together in one line, Summary: left=N right=N same=N different=N
+    /// Print the counts for all objects in one line: Summary: left=N right=N same=N different=N
     #[arg(long, hide = true)]
     osmium_summary: bool,
-    /// Compare version, timestamp, changeset and user, too; what one file lacks is not compared
+    /// Also compare version, timestamp, changeset and user, if both files have them
     #[arg(long)]
     metadata: bool,
-    /// With --metadata: changesets may differ
+    /// With --metadata: ignore changesets
     #[arg(long, alias = "ignore-attrs-changeset")]
     ignore_changeset: bool,
-    /// With --metadata: numbers of users may differ
+    /// With --metadata: ignore user ids
     #[arg(long, alias = "ignore-attrs-uid")]
     ignore_uid: bool,
-    /// With --metadata: names of users may differ
+    /// With --metadata: ignore user names
     #[arg(long, alias = "ignore-attrs-user")]
     ignore_user: bool,
-    /// Read all blobs, also those whose hashes are equal
+    /// Read all blobs, even those whose hashes are equal
     #[arg(long)]
     verify: bool,
-    /// With a change file or a page, too: exit status 1 where the files differ
+    /// Exit status 1 if the files differ, even if a change file or a page is written
     #[arg(long)]
     exit_code: bool,
-    /// In a change file: deleted objects get the next version
+    /// In a change file: give deleted objects the next version
     #[arg(long)]
     increment_version: bool,
-    /// In a change file: deleted objects get the time of this run
+    /// In a change file: give deleted objects the time of this run as their timestamp
     #[arg(long)]
     update_timestamp: bool,
-    /// In a change file: deleted objects keep their tags, nodes, members and metadata
+    /// In a change file: keep the tags, nodes, members and metadata of deleted objects
     #[arg(long)]
     keep_details: bool,
     /// In a change file: name of the writing program

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 
 /// Turn objects into features: GeoJSON, GeoParquet, WKT, or tables for PostgreSQL
 ///
-/// Nodes become points, ways become lines, and multipolygon and boundary relations become areas. A closed way becomes an
-/// area if its tags mean one (building, landuse, natural=water, area=yes and others; -C prints the list), and else a
-/// line. Objects without tags are left out.
+/// Nodes become points, ways become lines, and multipolygon and boundary relations become areas. A closed way becomes
+/// an area if its tags imply one (building, landuse, natural=water, area=yes and others; -C prints the list), otherwise
+/// a line. Objects without tags are left out.
 ///
-/// Features come in the order of the file: points, then those of ways, then those of relations. One pass over the file
-/// is enough if its ways have locations (`pbfhogg add-locations-to-ways`); otherwise the locations of nodes are kept in
-/// memory or, if that is short, joined on disk.
+/// Features are written in the order of the file: points, then features of ways, then features of relations. One pass
+/// over the file is enough if its ways have locations (`pbfhogg add-locations-to-ways`); otherwise the locations of
+/// nodes are kept in memory or, if they do not fit, joined on disk.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg export berlin.osm.pbf -o berlin.geojson
@@ -37,12 +37,12 @@ use std::path::{Path, PathBuf};
 
 Formats:
   geojson     one object with all features; -f json, .geojson, .json
-  geojsonseq  a feature on each line, for streams; -f jsonseq, .geojsonseq, .geojsonl, .jsonseq
+  geojsonseq  one feature per line, for streams; -f jsonseq, .geojsonseq, .geojsonl, .jsonseq
   text        WKT and tags; -f txt, .txt
-  pg          rows for COPY in PostgreSQL with PostGIS; .pg; -v prints the statements
-All of them with .gz, .bz2 or .zst, too.
-  geoparquet  a table with WKB, boxes, tags and metadata in the order of a Hilbert curve, for DuckDB, GeoPandas,
-              Sedona, QGIS; -f parquet, .parquet, .geoparquet
+  pg          rows for COPY in PostgreSQL with PostGIS; .pg; -v prints the SQL statements
+All of these also with .gz, .bz2 or .zst.
+  geoparquet  a table with WKB, boxes, tags and metadata, sorted along a Hilbert curve, for DuckDB,
+              GeoPandas, Sedona, QGIS; -f parquet, .parquet, .geoparquet
 
 Format options (-x):
   print_record_separator=false   geojsonseq without the character RS before each feature
@@ -51,49 +51,49 @@ pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["print_default_config", "show_index_types"])]
     input: Option<PathBuf>,
-    /// Configuration file, as of osmium: attributes, tags of lines and areas, tags to write
+    /// Configuration file, as for osmium export: attributes, tags of lines and areas, tags to write
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Print the default configuration, and do nothing else
+    /// Print the default configuration, and exit
     #[arg(short = 'C', long)]
     print_default_config: bool,
-    /// Export only objects that the expression matches, as of tags-filter; repeatable
+    /// Export only objects that match EXPRESSION, as in tags-filter; repeatable
     #[arg(long, value_name = "EXPRESSION", value_parser = ObjectExpression::parse)]
     filter: Vec<ObjectExpression>,
-    /// Types of geometries to write: point, linestring, polygon; several with commas
+    /// Geometry types to write, comma-separated: point, linestring, polygon
     #[arg(long, value_name = "TYPES", value_parser = parse_types)]
     geometry_types: Option<GeometryTypes>,
     /// Also write features without tags
     #[arg(short = 'n', long)]
     keep_untagged: bool,
-    /// List the objects that are left out because of an error, or because they are incomplete
+    /// List the objects that are left out because they have errors or are incomplete
     #[arg(short = 'e', long)]
     show_errors: bool,
-    /// List mistakes that have no effect, such as wrong roles
+    /// List mistakes that do not change the output, such as wrong roles
     #[arg(long)]
     show_warnings: bool,
     /// Fail at the first object with an error
     #[arg(short = 'E', long)]
     stop_on_error: bool,
-    /// Relations of which a part is not in the file: drop them, or keep the rings that close
+    /// Relations with parts that are not in the file: drop them, or keep their closed rings
     #[arg(long, value_name = "HOW", value_parser = parse_incomplete, default_value = "drop")]
     incomplete: Incomplete,
     /// Index type for the locations of nodes: auto, dense, sparse, external, or none if ways have them
     #[arg(short, long, value_name = "TYPE", default_value = "auto", value_parser = parse_index)]
     index_type: LocationSource,
-    /// Print the index types, and do nothing else
+    /// Print the index types, and exit
     #[arg(short = 'I', long)]
     show_index_types: bool,
-    /// Directory for temporary files [default: beside the output]
+    /// Directory for temporary files [default: the directory of the output]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
     /// Maximum memory for locations, such as 8G [default: four fifths of the available memory]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
-    /// Output file; without it, or with -, standard output
+    /// Output file; standard output if omitted or -
     #[arg(short, long, value_name = "FILE", help_heading = "Common options")]
     output: Option<PathBuf>,
-    /// Replace the output if it exists; a directory only if export has written all that is in it
+    /// Replace the output if it exists; a directory only if export wrote everything in it
     #[arg(short = 'O', long, help_heading = "Common options")]
     overwrite: bool,
     #[command(flatten)]

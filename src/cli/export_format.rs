@@ -13,20 +13,23 @@ use std::path::Path;
 /// The partition key for the geometry type.
 const PARTITION_KEY: &str = "geometry_type";
 
-/// The form of the features.
+/// The format of the output and the fields of the features.
 #[derive(Debug, clap::Args)]
 pub struct FormatArgs {
-    /// Attributes to write: type, id, version, changeset, uid, user, timestamp, way_nodes; several with commas
+    /// Attributes to write, comma-separated: type, id, version, changeset, uid, user, timestamp, way_nodes
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_attribute)]
     attributes: Vec<Attribute>,
-    /// Give each feature an id: counter, or type_id such as n17, w4, a8 (areas: twice the id of the way, twice the id
-    /// of the relation and 1)
+    /// Give each feature an id: counter, or type_id such as n17, w4, a8
+    ///
+    /// With type_id, the number of an area is twice the id of its way, or twice the id of its relation plus 1.
     #[arg(short = 'u', long, value_name = "TYPE", value_parser = parse_unique_id)]
     add_unique_id: Option<UniqueId>,
     /// Set an option of the format; repeatable
     #[arg(short = 'x', long, value_name = "OPTION[=VALUE]")]
     format_option: Vec<String>,
-    /// Format if the name of the output does not show it: geojson, geojsonseq, text or pg, also with .gz, .bz2 or .zst; or geoparquet
+    /// Output format, if not that of the file name: geojson, geojsonseq, text, pg or geoparquet
+    ///
+    /// All formats except geoparquet can be compressed: geojson.gz, text.bz2, pg.zst.
     #[arg(
         short = 'f',
         long,
@@ -34,13 +37,13 @@ pub struct FormatArgs {
         help_heading = "Common options"
     )]
     output_format: Option<String>,
-    /// GeoParquet: write a directory with a part for each type of geometry, and files of at most 500 MB
+    /// GeoParquet: write a directory with a partition for each geometry type, in files of at most 500 MB
     #[arg(long, value_name = "BY", value_parser = partition_keys(), help_heading = "GeoParquet")]
     partition: Option<String>,
-    /// Parquet: write the objects themselves, without geometries, as tables of nodes, ways and relations in a directory
+    /// Parquet: write a directory with tables of the nodes, ways and relations, without geometries
     #[arg(long, conflicts_with = "partition", help_heading = "GeoParquet")]
     raw: bool,
-    /// GeoParquet: give the tags with these keys columns of their own; several with commas
+    /// GeoParquet: add a column for each of these tag keys; comma-separated
     #[arg(
         long = "column",
         value_name = "KEYS",
@@ -54,7 +57,7 @@ pub struct FormatArgs {
     /// GeoParquet: compression of pages: none or zstd[:1-22] [default: zstd:3]
     #[arg(long, value_name = "KIND[:LEVEL]", help_heading = "GeoParquet")]
     compression: Option<PageCompression>,
-    /// GeoParquet: 1.1, which all programs read, or 2.0, with Parquet's type for geometries
+    /// GeoParquet: version 1.1, which all programs read, or 2.0, with Parquet's geometry type [default: 1.1]
     #[arg(long, value_name = "VERSION", value_parser = parse_version, help_heading = "GeoParquet")]
     geoparquet_version: Option<GeoParquetVersion>,
 }
@@ -175,8 +178,7 @@ fn parse_version(text: &str) -> Result<GeoParquetVersion, String> {
     }
 }
 
-/// Returns the format and the compression that the user named or, if there are none, those that the file name ends
-/// with.
+/// Returns the format and the compression that the user named, or else those that the ending of the file name shows.
 fn format_of(format: Option<&str>, path: &Path) -> Result<(FeatureFormat, TextCompression)> {
     const EXPECTED: &str =
         "geojson, geojsonseq, text or pg, also with .gz, .bz2 or .zst; or geoparquet";

@@ -12,20 +12,20 @@ use anyhow::{Result, bail};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Cut out a region, or many in one run
+/// Cut out one region, or many in one run
 ///
-/// A region is a box (-b), a polygon of any size from a file (-p: GeoJSON, .poly, or an OSM file with boundary or
-/// multipolygon relations or closed ways), or there are many of them in a configuration file (-c). Edges belong to
-/// a region. All features of a GeoJSON file, and all areas of an OSM file, are one region together. A box without area
-/// is an error. A region that meets nothing gives an empty file and a warning.
+/// A region is a box (-b) or a polygon of any size from a file (-p: GeoJSON, .poly, or an OSM file with boundary or
+/// multipolygon relations or closed ways). A configuration file (-c) lists many regions. The edges belong to the
+/// region. All features of a GeoJSON file, or all areas of an OSM file, together form one region. A box without area is
+/// an error. A region without data gives an empty file and a warning.
 ///
-/// The output has the nodes in the region, the ways with one of these nodes, and the relations with one of these nodes
-/// or ways as a member. The strategy adds more: simple adds nothing; complete-ways adds all nodes of the ways, and the
-/// parents of the relations; smart also adds all members of multipolygons (see -S).
+/// The output has the nodes in the region, the ways that contain one of these nodes, and the relations that have one of
+/// these nodes or ways as a member. The strategy adds more: simple adds nothing; complete-ways adds all nodes of the
+/// ways, and the parents of the relations; smart also adds all members of multipolygons (see -S).
 ///
-/// The configuration is JSON: {"directory": "out", "extracts": [{"output": "a.osm.pbf", "bbox": [11.3, 48, 11.8, 48.3]},
-/// {"output": "b.osm.pbf", "polygon": {"file_name": "b.geojson"}}]}; "polygon" and "multipolygon" can also hold
-/// coordinates as GeoJSON has them.
+/// The configuration is JSON: {"directory": "out", "extracts": [{"output": "a.osm.pbf", "bbox": [11.3, 48, 11.8,
+/// 48.3]}, {"output": "b.osm.pbf", "polygon": {"file_name": "b.geojson"}}]}; "polygon" and "multipolygon" can also hold
+/// coordinates as in GeoJSON.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg extract -b 11.35,48.05,11.73,48.25 bayern.osm.pbf -o muenchen.osm.pbf
@@ -40,10 +40,10 @@ pub struct Args {
     region: RegionArgs,
     #[command(flatten)]
     strategy: StrategyArgs,
-    /// Put the box around the region into the header
+    /// Write the bounding box of the region to the header
     #[arg(long)]
     set_bounds: bool,
-    /// Leave out metadata: version, timestamp, changeset, uid, user; several with commas or by repetition
+    /// Leave out metadata: version, timestamp, changeset, uid, user; comma-separated, repeatable
     #[arg(
         long,
         value_name = "ATTRIBUTE",
@@ -52,13 +52,13 @@ pub struct Args {
         hide_possible_values = true
     )]
     clean: Vec<Attribute>,
-    /// The input has several versions of objects: if one is kept, all versions of the object are kept
+    /// Accept a history file: if one version of an object is kept, all its versions are kept
     #[arg(short = 'H', long)]
     with_history: bool,
-    /// Maximum memory, such as 8G: with many regions the input is read several times if necessary
+    /// Maximum memory, such as 8G; with many regions, the input is read several times if necessary
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
-    /// Number of regions to cut out in one pass over the input [default: as many as --max-memory allows]
+    /// Maximum number of regions in one pass over the input [default: as many as --max-memory allows]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_regions_per_pass: Option<u32>,
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct RegionArgs {
-    /// A box: min_lon,min_lat,max_lon,max_lat. With min_lon greater than max_lon it crosses the antimeridian
+    /// A box: min_lon,min_lat,max_lon,max_lat; it crosses the antimeridian if min_lon is greater than max_lon
     #[arg(short, long, value_name = "BOX", allow_hyphen_values = true)]
     bbox: Option<String>,
     /// A file with a polygon: GeoJSON, .poly, or OSM
@@ -85,10 +85,10 @@ struct RegionArgs {
 /// The strategy, and the directory of the outputs.
 #[derive(Debug, clap::Args)]
 struct StrategyArgs {
-    /// Directory of the outputs that the configuration names
+    /// Directory for the outputs that the configuration file names
     #[arg(short, long, value_name = "DIRECTORY", requires = "config")]
     directory: Option<PathBuf>,
-    /// simple, complete-ways or smart
+    /// Strategy: simple, complete-ways or smart
     #[arg(
         short,
         long,
@@ -104,10 +104,13 @@ struct StrategyArgs {
     /// The same as --strategy smart
     #[arg(long, conflicts_with = "strategy")]
     smart: bool,
-    /// Options of a strategy: for smart types=multipolygon,boundary (relations that are completed; types=any for
-    /// all), complete-partial-relations=PERCENT (relations of which so much is kept anyway are, too) and
-    /// tags=EXPRESSION,… (of both only the relations with such a tag, as in natural=water,landuse); for complete-ways
-    /// relations=false (keep no relations)
+    /// Set an option of the strategy; repeatable
+    ///
+    /// For smart: types=multipolygon,boundary completes relations of these types (types=any: of all types).
+    /// complete-partial-relations=PERCENT also completes other relations if at least PERCENT of their members are kept
+    /// anyway. tags=EXPRESSION,… restricts both to relations with one of these tags, as in tags=natural=water,landuse.
+    ///
+    /// For complete-ways: relations=false keeps no relations.
     #[arg(short = 'S', long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
 }
@@ -226,7 +229,7 @@ impl Args {
             for (key, value) in &extract.output_header {
                 match (key.as_str(), value) {
                     ("generator", None) => {}
-                    // A field that PBF does not have cannot be in the input, so that there is nothing to keep.
+                    // A field that PBF does not have cannot be in the input, so there is nothing to keep.
                     (key, None) => header
                         .set
                         .extend(HeaderOption::parse(&format!("{key}!")).ok()),

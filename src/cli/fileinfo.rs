@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 /// Show the header of a file, and facts about its objects, as osmium does
 ///
-/// The layout, the keys of --get and the JSON are those of `osmium fileinfo`, for scripts. `pbfhogg inspect` shows more,
-/// and takes less time.
+/// The layout, the keys of --get and the JSON are those of `osmium fileinfo`, so scripts can use either. `pbfhogg
+/// inspect` shows more and is faster.
 #[derive(Debug, clap::Args)]
 // As in osmium, `-j` means --json for this command.
 #[command(
@@ -28,7 +28,7 @@ pub struct Args {
     /// The file; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "show_variables")]
     input: Option<PathBuf>,
-    /// Look at all objects
+    /// Read all objects, and show facts about them
     #[arg(short, long)]
     extended: bool,
     /// With -e: calculate the CRC-32 of all objects (default with --json)
@@ -37,7 +37,7 @@ pub struct Args {
     /// With -e and --json: do not calculate the CRC-32
     #[arg(long, conflicts_with = "crc")]
     no_crc: bool,
-    /// Print one value
+    /// Print only the value of KEY
     #[arg(short, long, value_name = "KEY", conflicts_with = "json")]
     get: Option<String>,
     /// List the keys of --get

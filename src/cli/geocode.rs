@@ -10,9 +10,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Make an index that says what is at a place: addresses, streets, areas
+/// Build an index of addresses, streets and areas, for looking up places
 ///
-/// The index is a directory, which `pbfhogg geocode` reads. A file whose ways have locations is read once.
+/// The index is a directory, which `pbfhogg geocode` reads. A file whose ways have locations is read only once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg build-geocode-index berlin.osm.pbf --output-dir berlin-index
@@ -22,31 +22,33 @@ pub struct BuildArgs {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Directory of the index; it is made if it does not exist
+    /// Directory for the index; created if it does not exist
     #[arg(short = 'o', long, alias = "output", value_name = "DIR")]
     output_dir: PathBuf,
-    /// Replace the index if there is one; programs that use it go on until they open it again
+    /// Replace an existing index; running programs use the old one until they open the index again
     #[arg(short = 'O', long, alias = "force", overrides_with = "overwrite")]
     overwrite: bool,
-    /// Distance in metres within which an address is the address of a place
+    /// Maximum distance in metres at which an address counts as the address of a place
     #[arg(long, value_name = "METRES", default_value_t = SEARCH_RADIUS, value_parser = parse_radius)]
     search_radius: f64,
-    /// Distance in metres within which the nearest address and the nearest street are looked for
+    /// Maximum distance in metres at which the nearest address and the nearest street are found
     #[arg(long, value_name = "METRES", default_value_t = COARSE_SEARCH_RADIUS, value_parser = parse_radius)]
     coarse_search_radius: f64,
-    /// Most corners of an area, for a smaller index; areas with more are listed [default: all]
+    /// Maximum number of corners of an area, for a smaller index; simplified areas are listed [default: no limit]
     #[arg(long, value_name = "N")]
     max_admin_vertices: Option<usize>,
     /// Index type for the locations of nodes: auto, dense, sparse or external
     #[arg(short, long, value_name = "TYPE", default_value = "auto", value_parser = parse_index_type)]
     index_type: IndexType,
-    /// Directory for temporary files [default: that of the index]
+    /// Directory for temporary files [default: the directory of the index]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
-    /// Maximum memory for locations, such as 8G [default: a sixteenth of the file, 256M to 8G]
+    /// Maximum memory for locations, such as 8G [default: a sixteenth of the file size, from 256M to 8G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
-    /// Levels of the cells of other tools' indexes. This index has a tree of boxes in their place.
+    /// The cell levels that other tools' geocode indexes have
+    ///
+    /// Accepted for compatibility, without effect: this index uses a tree of boxes.
     #[arg(long, value_name = "N", hide = true)]
     street_level: Option<u8>,
     #[arg(long, value_name = "N", hide = true)]
@@ -62,7 +64,7 @@ fn parse_origin(text: &str) -> Result<String, String> {
     origin.ok_or_else(|| "expected *, null or an origin such as https://maps.example.com".into())
 }
 
-/// Parses the numbers of two columns, counted from 1. Returns the indices of the columns.
+/// Parses two column numbers, counted from 1. Returns the indices of the columns, counted from 0.
 fn parse_columns(text: &str) -> Result<[usize; 2], String> {
     let number = |text: &str| text.trim().parse::<usize>().ok()?.checked_sub(1);
     let numbers = text.split_once(',');
@@ -127,9 +129,9 @@ pub fn build(args: &BuildArgs) -> Result<Answer> {
         })
 }
 
-/// Say what is at a place: the address, the street, the areas
+/// Look up what is at a place: the address, the street, the areas
 ///
-/// Without a place, places are read from standard input, one a line, and answered in order.
+/// Without LAT and LON, places are read from standard input, one per line, and answered in order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg geocode berlin-index 52.5163 13.3777
@@ -139,13 +141,14 @@ pub fn build(args: &BuildArgs) -> Result<Answer> {
   pbfhogg geocode berlin-index --serve 127.0.0.1:8080
 
 Places on standard input: latitude and longitude, separated by a space, a comma, a semicolon or a \
-tab, or JSON objects with the members lat and lon. Tables with more columns begin with a line of \
-names (lat and lon, latitude and longitude, or y and x), or --columns says where the numbers are. \
-The answer to a line that is no place is an error, in its line.
+tab, or JSON objects with the members lat and lon. Tables with more columns need a first line with \
+column names (lat and lon, latitude and longitude, or y and x), or the option --columns. A line \
+that is not a place is answered with an error on the same line of the output.
 
-The service answers /reverse?lat=52.5163&lon=13.3777&format=jsonv2 as other geocoders do (json, \
-jsonv2, geojson, geocodejson, xml; zoom, addressdetails, accept-language), /geocode?lat=…&lon=… as \
---json does, and /health. An index that was built anew is used at once. SIGTERM ends the service.")]
+The service answers /reverse?lat=52.5163&lon=13.3777&format=jsonv2 like other geocoders (formats \
+json, jsonv2, geojson, geocodejson, xml; parameters zoom, addressdetails, accept-language), \
+/geocode?lat=…&lon=… like --json, and /health. A rebuilt index is used at once. SIGTERM stops the \
+service.")]
 pub struct Args {
     /// Directory of the index
     #[arg(value_name = "INDEX")]
@@ -156,39 +159,39 @@ pub struct Args {
     /// Longitude in degrees
     #[arg(value_name = "LON", allow_negative_numbers = true)]
     lon: Option<String>,
-    /// Print everything that is known, as JSON
+    /// Print everything that is known about the place, as JSON
     #[arg(long)]
     json: bool,
-    /// Append the answers as columns to the lines of a table, which stay as they are
+    /// Append the answers as further columns to the lines of a table, which are otherwise unchanged
     #[arg(long, conflicts_with_all = ["json", "lat", "serve"])]
     csv: bool,
-    /// Numbers of the columns with the latitude and the longitude, such as 3,2
-    /// [default: the columns called lat and lon, latitude and longitude, or y and x]
+    /// Column numbers of the latitude and the longitude, counted from 1, such as 3,2
+    /// [default: the columns named lat and lon, latitude and longitude, or y and x]
     #[arg(long, value_name = "LAT,LON", conflicts_with_all = ["lat", "serve"], value_parser = parse_columns)]
     columns: Option<[usize; 2]>,
-    /// Languages of names, the best first
+    /// Languages for names, comma-separated, preferred language first
     #[arg(long, value_name = "LANGUAGES", value_delimiter = ',')]
     lang: Vec<String>,
-    /// Answer the first N places of standard input only
+    /// Answer only the first N places on standard input
     #[arg(long, value_name = "N", conflicts_with = "lat")]
     limit: Option<u64>,
-    /// Answer over HTTP: /reverse for programs, and a map for people
+    /// Run an HTTP service: /reverse for programs, and a map for people
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["lat", "json", "lang"])]
     serve: Option<String>,
-    /// Most connections of the service at a time; one more waits for a second, and is then answered with 503
+    /// Maximum number of connections at a time; another one waits one second, then gets status 503
     #[arg(long, value_name = "N", default_value_t = geocode::MAX_CONNECTIONS, requires = "serve",
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_connections: u32,
-    /// Seconds in which a request has to arrive, and a client has to take some of its answer
+    /// Seconds within which a request must arrive, and within which a client must accept more of a response
     #[arg(long, value_name = "SECONDS", default_value_t = geocode::TIMEOUT.as_secs(), requires = "serve",
           value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
-    /// Let pages of an origin (its scheme and host) use the service in browsers; * is every page
-    /// [default: none; without ORIGIN: *]
+    /// Allow web pages of ORIGIN (scheme and host) to use the service; * allows all pages
+    /// [default: none; --cors without ORIGIN: *]
     #[arg(long, value_name = "ORIGIN", num_args = 0..=1, default_missing_value = "*", requires = "serve",
           value_parser = parse_origin)]
     cors: Option<String>,
-    /// Number of threads; 0 is every core
+    /// Worker threads; 0 uses all cores
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     jobs: usize,
 }

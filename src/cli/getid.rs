@@ -5,9 +5,9 @@ use crate::index::IdSets;
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// Get objects by their ids, or everything but them
+/// Get the objects with certain ids, or all others
 ///
-/// All versions of each object are written, in the order of the file. Exit status 1 if some were not found.
+/// Writes all versions of each object, in the order of the file. Exit status 1 if some objects were not found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg getid berlin.osm.pbf n17 w42 r111 -o some.osm.pbf
@@ -22,19 +22,19 @@ pub struct Args {
     input: PathBuf,
     #[command(flatten)]
     ids: IdArgs,
-    /// Keep everything but these objects (also as the command removeid)
+    /// Keep everything except these objects (same as the command removeid)
     #[arg(long, conflicts_with_all = ["add_referenced", "add_parents", "remove_tags"])]
     invert: bool,
-    /// Also get what the objects refer to, and what that refers to: members of relations, nodes of ways
+    /// Also get the objects that these refer to, recursively: members of relations, nodes of ways
     #[arg(short = 'r', long)]
     add_referenced: bool,
-    /// Also get the ways and relations that refer to the objects, the relations of these, and so on
+    /// Also get the ways and relations that refer to these objects, recursively
     #[arg(long)]
     add_parents: bool,
     /// Remove the tags of objects that are included only because others refer to them
     #[arg(short = 't', long)]
     remove_tags: bool,
-    /// The input has several versions of objects: all are kept, and what is not found is no error
+    /// Accept a history file: keep all versions, and exit with status 0 even if ids are not found
     #[arg(short = 'H', long, visible_alias = "with-history")]
     history: bool,
     #[command(flatten)]

@@ -4,9 +4,10 @@ use crate::commands::getparents;
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// Get the ways and relations that refer to objects
+/// Get the ways and relations that refer to certain objects
 ///
-/// Writes the ways with one of the nodes, and the relations with one of the objects as a member; not their parents.
+/// Writes the ways that contain one of the nodes, and the relations that have one of the objects as a member, but not
+/// the parents of these ways and relations.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg getparents berlin.osm.pbf n1234 w42 -o parents.osm.pbf

@@ -4,9 +4,9 @@ use anyhow::{Result, bail};
 use std::io::{IsTerminal, Write as _};
 use std::process::Command;
 
-/// Show the manual page of a command, or a text about a topic
+/// Show the manual page of a command, or help on a topic
 ///
-/// The topics are file-formats, index-types and output-headers. Without a word, the commands are listed.
+/// The topics are file-formats, index-types and output-headers. Without arguments, lists the commands.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg help extract
@@ -17,7 +17,7 @@ pub struct Args {
     words: Vec<String>,
 }
 
-/// The name and the content of each topic.
+/// The name and the text of each topic.
 const TOPICS: [(&str, &str); 3] = [
     ("file-formats", include_str!("help/file-formats.txt")),
     ("index-types", include_str!("help/index-types.txt")),

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Show what is in a file
 ///
-/// Prints the header, the blobs and objects of each kind with their sizes, and whether objects are in order. A file with
-/// an index takes a few reads; without, every blob is decoded once.
+/// Prints the header, the blobs and objects of each kind with their sizes, and whether objects are in order. With an
+/// index, this takes a few reads; without one, every blob is decoded once.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:
@@ -27,45 +27,47 @@ use std::path::{Path, PathBuf};
 
 Keys of --get: header.option.NAME, file.size, data.count.nodes, data.count.ways,
 data.count.relations, data.objects_ordered, data.bbox, data.timestamp.first, data.timestamp.last,
-data.minid.nodes, data.maxid.ways, metadata.all_objects.user, metadata.some_objects.version (and so on),
-and every field of the JSON report.")]
+data.minid.nodes, data.maxid.ways, metadata.all_objects.user, metadata.some_objects.version
+(and so on), and every field of the JSON report.")]
 pub struct Args {
     #[command(subcommand)]
     view: Option<View>,
     /// The file; - is standard input
     #[arg(value_name = "FILE", required = true)]
     input: Option<PathBuf>,
-    /// Print nothing; exit status 0 if the file has a table of contents, else 1
+    /// Print only whether the file is indexed; exit status 0 if it has a table of contents, else 1
     #[arg(long, conflicts_with_all = ["get", "show"])]
     indexed: bool,
-    /// Print times, metadata, numbers of tags, refs and members; without a table of contents, every object is decoded
+    /// Also print times, metadata, and counts of tags, references and members
+    ///
+    /// Without a table of contents, every object is decoded.
     #[arg(short, long)]
     extended: bool,
-    /// List the blobs; with a number the first N of them
+    /// List the blobs, or the first N of them
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "0", require_equals = true)]
     blocks: Option<usize>,
     /// Print how the ids of each kind are distributed over the blobs
     #[arg(long)]
     id_ranges: bool,
-    /// Count the coordinates in ways
+    /// Count the ways, and the references in ways, that have coordinates
     #[arg(long)]
     locations: bool,
     /// Print statistics of the coordinates of all nodes
     #[arg(long)]
     nodes: bool,
-    /// List what is unusual in a file
+    /// List whatever is unusual in the file
     #[arg(long)]
     anomalies: bool,
-    /// Write a page with pictures to FILE: where the nodes are, when objects were edited, frequent keys, the layout
+    /// Write an HTML page to FILE: where the nodes are, when objects were edited, frequent keys, the layout
     #[arg(long, value_name = "FILE", conflicts_with_all = ["indexed", "get", "show"])]
     html: Option<PathBuf>,
     /// Replace the page if it exists
     #[arg(short = 'O', long, requires = "html")]
     overwrite: bool,
-    /// Show objects as the file stores them: n17, or several: n17,w42
+    /// Show the objects with these ids, such as n17 or n17,w42, as the file stores them
     #[arg(long, value_name = "ID", conflicts_with = "get")]
     show: Vec<String>,
-    /// Print one value; exit status 1 where the file does not have it
+    /// Print only the value of KEY; exit status 1 if the file does not have it
     #[arg(short, long, value_name = "KEY")]
     get: Option<String>,
     #[command(flatten)]
@@ -144,7 +146,7 @@ fn write_page(args: &Args, input: PathBuf, path: &Path, ctx: &Context) -> Result
     })
 }
 
-/// Returns the error message for a key that --get does not support; `None` for a known key without a value in this
+/// Returns the error message for a key that --get does not support; `None` for a known key that has no value in this
 /// file.
 fn unknown_key(summary: &Summary, key: &str) -> Option<String> {
     let mut keys = summary.keys();

@@ -6,10 +6,10 @@ use crate::pbf::InfoFields;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 
-/// Write the locations of all nodes to an index by id
+/// Write the locations of all nodes to an index file
 ///
-/// The index is a file with 8 bytes for each id up to the largest, which osmium and osm2pgsql (flatnodes) read and write,
-/// too. For a planet that is more than 100 GB.
+/// The index has 8 bytes for each id up to the largest, which is more than 100 GB for a planet. osmium and osm2pgsql
+/// (flatnodes) read and write the same format.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg create-locations-index -i nodes.idx berlin.osm.pbf
@@ -19,17 +19,17 @@ pub struct CreateArgs {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// The index
+    /// Index file
     #[arg(short, long, value_name = "INDEX")]
     index_file: PathBuf,
-    /// Change an index that exists, in place
+    /// Update an existing index in place
     #[arg(short, long)]
     update: bool,
     #[command(flatten)]
     run: RunArgs,
 }
 
-/// Print the location of a node in an index, or write all locations
+/// Print the location of a node from an index file, or write all locations
 ///
 /// Exit status 1 if the index has no location for the node.
 #[derive(Debug, clap::Args)]
@@ -37,13 +37,13 @@ pub struct CreateArgs {
   pbfhogg query-locations-index -i nodes.idx 17
   pbfhogg query-locations-index -i nodes.idx --dump -o nodes.osm.pbf")]
 pub struct QueryArgs {
-    /// The id of a node
+    /// Id of the node
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// The index
+    /// Index file
     #[arg(short, long, value_name = "INDEX")]
     index_file: PathBuf,
-    /// Write a node for each location, in OPL unless -o or -f says otherwise
+    /// Write a node for each location, as OPL unless -o or -f gives another format
     #[arg(long)]
     dump: bool,
     #[command(flatten)]

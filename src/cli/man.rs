@@ -12,15 +12,15 @@ use std::path::PathBuf;
 
 /// Write the manual pages of all commands
 ///
-/// A page is written for each command: `pbfhogg.1`, `pbfhogg-cat.1` and so on. Directories are made if they are missing.
+/// Writes one page for each command: `pbfhogg.1`, `pbfhogg-cat.1` and so on. Missing directories are created.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   pbfhogg man -o ~/.local/share/man/man1 && man pbfhogg-extract")]
 pub struct Args {
-    /// The directory of the pages
+    /// Directory for the pages
     #[arg(short = 'o', long, value_name = "DIR")]
     output: PathBuf,
-    /// Replace pages that exist
+    /// Replace existing pages
     #[arg(short = 'O', long)]
     overwrite: bool,
 }
@@ -57,7 +57,7 @@ fn add_pages(command: &clap::Command, args: &Args, pages: &mut Vec<StreamOutput>
         .try_for_each(|command| add_pages(command, args, pages))
 }
 
-/// Returns the manual page of a command. Text that follows the options in its help becomes separate sections.
+/// Returns the manual page of a command. The text that follows the options in the help becomes separate sections.
 pub fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     let after = command.get_after_help().map(ToString::to_string);
     let mut text = Vec::new();

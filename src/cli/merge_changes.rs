@@ -11,24 +11,26 @@ use std::path::PathBuf;
 
 /// Merge change files into one
 ///
-/// Changes are written in the order of the files, so the result can be applied like the files one after the other. With
-/// --simplify only the last change of each object is written, in canonical order. The result has the replication state
-/// of the last file. In a format other than OsmChange, all changes are written in canonical order.
+/// Changes are written in the order of the files, so applying the result is the same as applying the files one after
+/// the other. With --simplify, only the last change of each object is written, in canonical order. The result has the
+/// replication state of the last file. In a format other than OsmChange, all changes are written in canonical order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg merge-changes -s monday.osc.gz tuesday.osc.gz -o two-days.osc.gz
   pbfhogg merge-changes minutes/*.osc.gz -o hour.osc.zst")]
 pub struct Args {
-    /// Change files, the oldest first; - is standard input
+    /// Change files, oldest first; - is standard input
     #[arg(required = true, value_name = "CHANGES")]
     inputs: Vec<PathBuf>,
-    /// Keep only the last change of each object: the highest version, of equal versions the latest time, of equal times
-    /// the last one in the order of the files
+    /// Keep only the last change of each object
+    ///
+    /// This is the change with the highest version. If versions are equal, it is the one with the latest timestamp, and
+    /// if timestamps are equal, too, the last one in the order of the files.
     #[arg(short, long)]
     simplify: bool,
-    /// With -s: the change files are those of several extracts for the same period, and their order has no meaning
+    /// With -s: the change files cover the same period for several extracts, so their order is ignored
     ///
-    /// An object that left one extract and came into another, with the same version, still exists.
+    /// An object that left one extract and entered another with the same version still exists.
     #[arg(long, requires = "simplify")]
     of_extracts: bool,
     #[command(flatten)]

@@ -48,8 +48,9 @@ use std::process::ExitCode;
 
 /// Fast, exact and safe tools for OpenStreetMap PBF files.
 ///
-/// Output appears under its name only when it is complete, and never replaces a file without
-/// --overwrite. Exit status: 0 done; 1 a check or comparison said no; 2 wrong usage or an error.
+/// An output gets its name only when it is complete, and never replaces a file without --overwrite.
+/// Exit status: 0 success; 1 a check failed, files differ, or something was not found; 2 wrong usage
+/// or an error.
 #[derive(Debug, Parser)]
 #[command(
     name = "pbfhogg",
@@ -81,7 +82,7 @@ enum Command {
     Sort(sort::Args),
     /// Merge sorted files: each object once, in its highest version
     ///
-    /// In history files each version is written once. Blobs that are equal in several files are copied once.
+    /// In history files, each version is written once. Blobs that are equal in several files are copied once.
     #[command(after_help = "Example:\n  pbfhogg merge north.osm.pbf south.osm.pbf -o both.osm.pbf")]
     Merge(sort::Args),
     Update(update::Args),

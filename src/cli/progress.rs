@@ -8,12 +8,12 @@ use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How long a command runs before its bar is shown.
+/// The time that a command runs before its bar is shown.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The number of steps by which the bar advances in each phase.
 const STEPS: u64 = 1000;
 
-/// Which messages are printed. Each level includes the levels before it.
+/// The messages that are printed. Each level includes the levels before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Errors,
@@ -124,13 +124,13 @@ impl Job {
     }
 }
 
-/// Formats the remaining time. Unless the command is at its end, the remaining time is at least a second.
+/// Formats the remaining time. Unless the command is at its end, shows at least one second.
 fn time_left(eta: Duration, is_end: bool) -> String {
     let least = Duration::from_secs(u64::from(!is_end));
     format!("{} left", HumanDuration(eta.max(least)))
 }
 
-/// Creates a bar at its start.
+/// Creates a bar at position 0.
 fn begin() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr_with_hz(8));
     let template = "{bar:32} {percent:>3} %  {msg}{left}";

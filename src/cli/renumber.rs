@@ -6,10 +6,10 @@ use anyhow::{Result, bail};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Give objects ids without gaps; references follow
+/// Renumber objects without gaps, and update the references
 ///
-/// Objects keep their order. Objects that are referred to but not in the file get the ids after all others. Never upload
-/// the result to OpenStreetMap, and apply no changes to it: the objects have other ids there.
+/// Objects keep their order. Objects that are referred to but are not in the file get ids after all others. Never
+/// upload the result to OpenStreetMap, and never apply changes to it, because the objects have different ids there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg renumber berlin.osm.pbf -o small-ids.osm.pbf
@@ -21,7 +21,7 @@ pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "show_index")]
     input: Option<PathBuf>,
-    /// The first new id, or the first of nodes, of ways and of relations; below 0 ids are counted downwards [default: 1]
+    /// First new id, or the first ones for nodes, ways and relations; negative ids count down [default: 1]
     #[arg(
         short,
         long,
@@ -30,13 +30,13 @@ pub struct Args {
         allow_hyphen_values = true
     )]
     start_id: Option<String>,
-    /// Keep the map of ids in DIR, which must exist, and continue with the map that is there: the files of several
-    /// runs then fit together
+    /// Keep the map from old to new ids in DIR, which must exist, and continue a map that is already there
     ///
-    /// Maps without the file start_ids beside them are continued with --overwrite only.
+    /// The outputs of several runs with the same map fit together. A map without the file start_ids next to it is
+    /// continued only with --overwrite.
     #[arg(short, long, value_name = "DIR")]
     index_directory: Option<PathBuf>,
-    /// Print the old and the new ids in --index-directory, and do nothing else
+    /// Print the old and the new ids of KIND in --index-directory, and exit
     #[arg(
         long,
         value_name = "KIND",
@@ -45,8 +45,9 @@ pub struct Args {
         hide_possible_values = true
     )]
     show_index: Option<ObjectKind>,
-    /// References to objects that are not in the file: assign gives them new ids, keep leaves them unchanged, although
-    /// they may then mean another object
+    /// How to treat references to objects that are not in the file
+    ///
+    /// assign gives these objects new ids. keep leaves the references unchanged, so they may then mean other objects.
     #[arg(long, value_name = "ACTION", default_value = "assign", value_enum)]
     orphans: OrphanAction,
     #[command(flatten)]

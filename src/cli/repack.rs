@@ -4,19 +4,19 @@ use crate::commands::repack;
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// Put the objects into blobs of another size, order or compression
+/// Rewrite a file with another blob size, object order or compression
 ///
-/// Small blobs make it faster to read few objects, large ones make a smaller file. Objects do not change, and their
-/// order only with --layout.
+/// Small blobs make it faster to read a few objects; large blobs make the file smaller. Objects do not change, and
+/// their order changes only with --layout.
 ///
-/// With --layout hilbert, objects that are close to each other come together in the file. extract then reads only the
-/// blobs around its regions: a town takes a tenth of a second, also from a file of a web server. The input has to be in
-/// order, and its ways have to carry the locations of their nodes. The output is not in order of ids, but has a table of
-/// them for getid and show; sort restores the order.
+/// With --layout hilbert, objects that are close to each other on the map are stored together. extract then reads only
+/// the blobs around its regions: a town takes a tenth of a second, even from a file on a web server. The input has to
+/// be sorted, and its ways have to contain the locations of their nodes. The output is not sorted by id, but has a
+/// table of ids for getid and show; sort restores the usual order.
 ///
-/// With --compression all blobs with another compression are compressed again. The level of a blob is not stored, so
-/// with a level other than the default all blobs are compressed again. Hardly any program but osmium reads lz4 and
-/// zstd, and osm-pbf-parser, osm-read, osm4gpd and DuckDB do not read none.
+/// With --compression, all blobs with another compression are recompressed. Blobs do not record their level, so with a
+/// level other than the default, all blobs are recompressed. Hardly any program except osmium reads lz4 and zstd, and
+/// osm-pbf-parser, osm-read, osm4gpd and DuckDB do not read uncompressed blobs (none).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg repack --objects-per-blob 1000 berlin.osm.pbf -o for-lookups.osm.pbf
@@ -28,11 +28,11 @@ pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Number of objects in a blob; fewer if they take more than 4 MB
+    /// Number of objects per blob; fewer if they would exceed 4 MB
     #[arg(short = 'n', long, alias = "elements-per-blob", value_name = "N", default_value_t = 8000,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     objects_per_blob: u32,
-    /// Order of the objects of each kind: hilbert puts those together that are close to each other
+    /// Order of the objects of each kind; hilbert stores objects together that are close to each other
     #[arg(long, value_name = "LAYOUT", default_value = "unchanged")]
     layout: Layout,
     #[command(flatten)]

@@ -13,10 +13,10 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Show the objects of a file, or some of them
+/// Show all objects of a file, or those with certain ids
 ///
-/// Without ids all objects are shown, on a terminal page by page: by the program in PAGER, or else by less. Exit status 1
-/// if some ids were not found.
+/// Without ids, all objects are shown, and on a terminal they go through a pager: the program in PAGER, or less if
+/// PAGER is not set. Exit status 1 if some ids were not found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg show berlin.osm.pbf n17 w42
@@ -26,7 +26,7 @@ pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE", index = 1)]
     input: PathBuf,
-    /// Ids: n17 w42 r111
+    /// Ids, such as n17 w42 r111; a number alone is a node
     #[arg(
         value_name = "ID",
         index = 2,
@@ -38,18 +38,18 @@ pub struct Args {
     format: FormatArgs,
     #[command(flatten)]
     kinds: ChangesetKindArgs,
-    /// Do not show the objects page by page
+    /// Do not use a pager
     #[arg(long)]
     no_pager: bool,
     #[command(flatten)]
     run: RunArgs,
 }
 
-/// The format of the objects.
+/// The format in which objects are shown.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct FormatArgs {
-    /// Show text for people, with a line for each attribute (default without ids)
+    /// Show readable text with one line for each attribute (default without ids)
     #[arg(short = 'd', long)]
     format_debug: bool,
     /// Show OPL
@@ -58,7 +58,7 @@ struct FormatArgs {
     /// Show OSM XML
     #[arg(short = 'x', long)]
     format_xml: bool,
-    /// Show this format: debug, opl, osm or osc, with options as in opl,add_metadata=false
+    /// Show this format: debug, opl, osm or osc; options follow after commas, as in opl,add_metadata=false
     #[arg(short = 'f', long, value_name = "FORMAT", value_parser = FormatSpec::parse)]
     output_format: Option<FormatSpec>,
 }
@@ -139,7 +139,7 @@ struct Pager {
 
 impl Pager {
     /// Starts the program in the environment variable PAGER, or less if PAGER is not set. Returns `None` if the program
-    /// cannot be started, if PAGER is empty, or on a system without paths for open pipes.
+    /// cannot be started, if PAGER is empty, or on Windows, which has no paths for open pipes.
     fn start() -> Option<Self> {
         if cfg!(windows) {
             return None;
@@ -180,7 +180,7 @@ impl Drop for Pager {
     }
 }
 
-/// Prints the given ids, which are not in the file, to standard error.
+/// Prints the given ids, which are not in the file, to standard error, unless --quiet was given.
 fn say_missing(ids: impl Iterator<Item = impl ToString>, run: &RunArgs) {
     let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
     if !ids.is_empty() && !run.quiet {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs and end the process with status 130, 143 and 129. Signals
 /// that were ignored when the process started stay ignored. On macOS, which does not report ignored signals, SIGHUP is
-/// left unchanged. A write beyond the file size limit (SIGXFSZ) then fails instead of ending the process.
+/// left unchanged. Also makes a write beyond the file size limit (SIGXFSZ) fail instead of ending the process.
 #[cfg(unix)]
 pub fn install() {
     use signal_hook::consts::SIGHUP;
@@ -43,7 +43,8 @@ pub fn install() {
     }
 }
 
-/// Starts a thread that calls `wait` for a signal, removes unfinished outputs, and ends the process.
+/// Starts a thread that calls `wait`, which blocks until a signal arrives, and then removes unfinished outputs and ends
+/// the process.
 fn end_after(mut wait: impl FnMut() -> Option<i32> + Send + 'static) {
     let _ = std::thread::Builder::new()
         .name("signals".into())

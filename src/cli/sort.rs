@@ -8,10 +8,9 @@ use std::path::PathBuf;
 
 /// Sort objects by kind and id
 ///
-/// Nodes come first, then ways, then relations. Within a kind id 0 comes first, then negative ids by absolute value,
-/// then positive ids; versions of an object are in ascending order. Blobs that are already in order are copied, the
-/// others are merged in bounded memory. Several inputs are sorted into one output; objects that occur twice are kept
-/// twice.
+/// Nodes come first, then ways, then relations. Within a kind, id 0 comes first, then negative ids by absolute value,
+/// then positive ids; the versions of an object are in ascending order. Blobs that are already in order are copied; the
+/// others are merged in bounded memory. Several inputs are sorted into one output, which keeps duplicates.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg sort edited.osm.pbf -o sorted.osm.pbf
@@ -33,7 +32,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// The strategies of osmium, which scripts may give.
+/// The names of osmium's strategies, which scripts may pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Strategy {
     Simple,

@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 /// Generate a realistic data set, and change files for it
 ///
-/// The data has towns with streets, houses, addresses, shops, boundaries and bus lines, with the tags and metadata of
-/// real data. The same seed gives the same bytes. Each change file (001.osc.gz and so on, with its state file) has the
-/// edits of one day; --day N generates the state after the first N of them.
+/// The data has towns with streets, houses, addresses, shops, boundaries and bus lines, with tags and metadata like
+/// those of real data. The same seed gives the same bytes. Each change file (001.osc.gz and so on, with its state file)
+/// has the edits of one day; --day N generates the data after the first N days.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg synth -o world.osm.pbf
   pbfhogg synth --objects 1000000 --changes 3 --changes-dir days -o world.osm.pbf
   pbfhogg synth --objects 1000000 --day 3 -o expected.osm.pbf")]
 pub struct Args {
-    /// About how many objects to make
+    /// Approximate number of objects
     #[arg(
         long,
         alias = "elements",
@@ -25,17 +25,17 @@ pub struct Args {
         default_value_t = 1_000_000
     )]
     objects: u64,
-    /// The seed: same seed, same bytes
+    /// Random seed; the same seed gives the same bytes
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Also write change files for that many days
+    /// Also write change files for DAYS days
     #[arg(long, value_name = "DAYS", default_value_t = 0,
           value_parser = clap::value_parser!(u32).range(0..=i64::from(synth::MAX_DAYS)))]
     changes: u32,
     /// Directory for change files [default: the directory of the output]
     #[arg(long, value_name = "DIR")]
     changes_dir: Option<PathBuf>,
-    /// Make the state after that many days of changes
+    /// Generate the data after N days of changes
     #[arg(long, value_name = "N", default_value_t = 0,
           value_parser = clap::value_parser!(u32).range(0..=i64::from(synth::MAX_DAYS)))]
     day: u32,

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Count how often keys and tags occur
 ///
-/// Without expressions all keys are counted. An expression without a value counts keys, one with a value, such as *,
-/// counts tags. Each line has the count, the key and the value, separated by tabs.
+/// Without expressions, all keys are counted. An expression without a value counts keys; one with a value, such as
+/// highway=*, counts tags. Each line has the count, the key and, for tags, the value, separated by tabs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg inspect tags berlin.osm.pbf
@@ -23,10 +23,10 @@ pub struct Args {
     input: PathBuf,
     #[command(flatten)]
     expressions: ExpressionArgs,
-    /// Leave out what occurs less often
+    /// Leave out keys and tags that occur fewer than N times
     #[arg(short = 'm', long, value_name = "N", default_value_t = 0)]
     min_count: u64,
-    /// Leave out what occurs more often
+    /// Leave out keys and tags that occur more than N times
     #[arg(short = 'M', long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
     max_count: u64,
     /// Order of the lines
@@ -38,12 +38,12 @@ pub struct Args {
         value_enum
     )]
     sort: Order,
-    /// Memory for counts, as in 500M or 2G; beyond that they go to temporary files
+    /// Maximum memory for counts, such as 500M or 2G; further counts go to temporary files
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
     max_memory: u64,
     #[command(flatten)]
     kinds: KindArgs,
-    /// Output file; without it, or with -, standard output
+    /// Output file; standard output if omitted or -
     #[arg(short, long, value_name = "FILE", help_heading = "Common options")]
     output: Option<PathBuf>,
     /// Replace the output file if it exists

@@ -8,10 +8,10 @@ use crate::commands::tags_filter::{self, Options, changes};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 
-/// Keep the objects with certain tags or metadata, and what they refer to
+/// Keep objects with certain tags or metadata, and the objects they refer to
 ///
-/// An object is kept if one of the expressions matches it. The members of kept relations and the nodes of kept ways are
-/// kept, too, recursively, unless -R is given.
+/// An object is kept if any of the expressions matches it. Unless -R is given, the members of kept relations and the
+/// nodes of kept ways are kept, too, recursively.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg tags-filter berlin.osm.pbf w/highway -o streets.osm.pbf
@@ -25,9 +25,9 @@ Expressions:
   n/amenity=pub,bar     nodes with one of these values
   wr/highway!=primary   ways and relations with another value
   w/highway=primary&lanes=2
-                        both tags; a\\&b=c is a value with &, as is a&b without an operator behind it
-  name~^(St|Saint)      a value that matches a regular expression; !~ one that does not
-  name=*Paris           a value that contains Paris; addr:* a key that begins with addr:
+                        both tags; in a value, & is written \\&, or just & where no operator follows
+  name~^(St|Saint)      a value that matches a regular expression; !~ for one that does not
+  name=*Paris           a value that contains Paris; addr:* for a key that begins with addr:
   a/building            closed ways of four nodes or more, multipolygons and boundaries
   r/type=multipolygon   relations of this type
   @version>1            a condition on version, timestamp, changeset, uid or user, with = != < <= >
@@ -35,12 +35,12 @@ Expressions:
   @timestamp=2024-05    a time is a year, a month, a day, a minute or a second
   @user=ann,bob         one of these users; * works as in values
   w/highway @version>1 @uid!=5
-                        all of it: a tag, then conditions, with spaces between
+                        all of these: a tag, then conditions, separated by spaces
 
-Among several expressions, one has to match. If nothing is kept, a warning says so.
+Of several expressions, at least one has to match. A warning is printed if nothing is kept.
 
 What is kept:
-           objects that match   others   what the kept objects refer to
+           objects that match   others   objects that the kept ones refer to
   default  yes                  no       yes
   -t       yes                  no       yes, without tags
   -R       yes                  no       no
@@ -55,14 +55,15 @@ pub struct Args {
     /// Keep the objects that no expression matches
     #[arg(short = 'i', long)]
     invert_match: bool,
-    /// Leave out what the objects refer to
+    /// Do not add the objects that the kept ones refer to
     #[arg(short = 'R', long)]
     omit_referenced: bool,
     /// Remove the tags of objects that are included only because others refer to them
     #[arg(short = 't', long)]
     remove_tags: bool,
-    /// Format of the input: pbf, or osc for a change file, which gives a change file; by default the content decides.
-    /// All deletions are kept, because they do not have the tags of the object
+    /// Kind of the input: pbf, or osc for a change file [default: by the name of the input]
+    ///
+    /// A change file is filtered into a change file. All deletions are kept, because they lack the tags of the object.
     #[arg(long, value_name = "KIND", value_enum, hide_possible_values = true)]
     input_kind: Option<InputKind>,
     #[command(flatten)]

@@ -5,11 +5,11 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Get the objects that existed at a time, or in a period, from a history file
+/// Get the objects that existed at a time, or during a period, from a history file
 ///
-/// With one TIME (default: now) the output is a plain file without deleted objects. With two it is a history file, which
-/// also has the deleted versions. A version is valid until the next version of the object; a version without a time is
-/// valid from the start.
+/// With TIME alone (default: now), the output is a normal file without deleted objects. With TIME and END, it is a
+/// history file, which also contains deleted versions. A version is valid until the next version of the object; a
+/// version without a timestamp is valid from the beginning.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg time-filter berlin.osh.pbf 2016 -o berlin-2016.osm.pbf
@@ -19,14 +19,16 @@ pub struct Args {
     /// Input file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// The time, or the first of two: 2016-01-01T00:00:00Z, 2016-01-01, 2016-01, 2016 (the first moment of a day, month
-    /// or year, in UTC), or seconds since 1970 [default: now]
+    /// The time, or the start of the period, such as 2016-01-01T00:00:00Z or 2016-01 [default: now]
+    ///
+    /// 2016-01-01, 2016-01 and 2016 stand for the first moment of the day, month or year, in UTC. A number with nine or
+    /// more digits is in seconds since 1970.
     #[arg(value_name = "TIME")]
     from: Option<String>,
-    /// The end of the period: versions that are valid only from then on are left out
+    /// The end of the period: versions that became valid at or after END are left out
     #[arg(value_name = "END")]
     until: Option<String>,
-    /// Put the locations that nodes had at the TIME into ways
+    /// Add the locations that nodes had at TIME to ways
     #[arg(long, conflicts_with = "until")]
     locations_on_ways: bool,
     #[command(flatten)]

@@ -25,12 +25,12 @@ const PLANET: [&str; 3] = [
 
 /// Bring a file up to date from a replication server
 ///
-/// Gets the change files that the file does not have yet, and applies them at once: the file is as before or has the
-/// data of a state of the server, which its header says. The header also says which server. Exit status: 0 the file
-/// has all changes; 1 more changes are there (see --max-diff-size), or the server is behind the file; 2 an error, and
-/// the file is as before.
+/// Fetches the change files that FILE does not contain yet, and applies them in one step: FILE either stays unchanged
+/// or gets the data of one state of the server. The header of FILE records this state and the server. Exit status: 0
+/// the file has all changes; 1 more changes are available (see --max-diff-size), or the server is behind the file; 2 an
+/// error, and the file is unchanged.
 ///
-/// A file with locations in its ways keeps them up to date. A file that is not in order is sorted.
+/// If the ways of FILE have locations, they are kept up to date. A file that is not in order is sorted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg update berlin.osm.pbf
@@ -39,44 +39,45 @@ const PLANET: [&str; 3] = [
   pbfhogg update --check berlin.osm.pbf
   pbfhogg update --diffs-only berlin.osm.pbf -o since.osc.gz")]
 pub struct Args {
-    /// The file
+    /// The file to update
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Write the result to FILE rather than in place
+    /// Write the result to FILE instead of updating in place
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// URL or directory of the server, with state.txt in it; planet: the minutes, hours and days of the whole planet
+    /// Server: a URL or directory that contains state.txt, or planet [default: the one in the file's header]
     ///
-    /// Several servers publish the same changes in steps of different length; give those with the longest steps first.
+    /// planet stands for the daily, hourly and minutely changes of planet.openstreetmap.org. Repeat the option for
+    /// servers that publish the same changes at different intervals, longest interval first.
     #[arg(long, value_name = "URL")]
     server: Vec<String>,
     /// Keep fetched files in DIRECTORY, so that none is fetched twice
     #[arg(long, value_name = "DIRECTORY")]
     cache: Option<PathBuf>,
-    /// Maximum size of the text of changes in one run
+    /// Maximum uncompressed size of the changes in one run
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
     max_diff_size: u64,
-    /// Maximum age in days of data for which changes are fetched
+    /// Maximum age of the data in days; for older data, changes are not fetched
     #[arg(long, value_name = "DAYS", default_value = "90", value_parser = parse_days)]
     max_age: i64,
     /// Cut the result back to a region: a box, or a file with a polygon (GeoJSON, .poly or OSM)
     ///
-    /// Changes of the whole planet add objects outside of an extract: without --clip, it grows from day to day.
+    /// Changes of the whole planet add objects outside of an extract, which grows from day to day without --clip.
     #[arg(long, value_name = "REGION", allow_hyphen_values = true)]
     clip: Option<OsString>,
-    /// Say how old the file is and how far behind the server, and change nothing: exit status 1 if it is not current
+    /// Only print how old the file is and how far behind the server; exit status 1 if it is not current
     #[arg(long, conflicts_with_all = ["output", "clip", "diffs_only", "watch"])]
     check: bool,
-    /// Write the changes to the change file -o, and leave the file as it is
+    /// Write the changes to the change file given with -o, and do not update the file
     #[arg(long, requires = "output", conflicts_with_all = ["clip", "watch"])]
     diffs_only: bool,
-    /// Stop after this sequence number
+    /// Stop after sequence number N
     #[arg(long, value_name = "N")]
     end_sequence: Option<i64>,
-    /// Stop before changes that are newer than this
+    /// Stop before changes that are newer than TIME
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     end_date: Option<i64>,
-    /// Go on, with a pause of so many seconds after each update
+    /// Keep updating, with a pause of SECONDS after each update
     #[arg(long, value_name = "SECONDS", conflicts_with = "output", value_parser = clap::value_parser!(u64).range(1..))]
     watch: Option<u64>,
     #[command(flatten)]
@@ -91,13 +92,15 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Access")]
 struct WebArgs {
-    /// A cookie jar in the Netscape format, for servers that ask to sign in
+    /// File with cookies in the Netscape format, for servers that require a login
     #[arg(long, value_name = "FILE")]
     cookies: Option<PathBuf>,
-    /// A file with a bearer token for the server
+    /// File with a bearer token for the server
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// The seconds in which something has to come, and in which a file has to come beside a second for each 1000 bytes
+    /// Seconds after which a transfer that receives no data fails
+    ///
+    /// In total, a connection may last this long, plus one second for each 1000 bytes.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -105,7 +108,7 @@ struct WebArgs {
         hide_short_help = true
     )]
     timeout: u64,
-    /// The milliseconds before a second attempt
+    /// Milliseconds before the second attempt
     #[arg(long, value_name = "MS", default_value_t = 1000, hide = true)]
     first_pause: u64,
 }

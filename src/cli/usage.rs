@@ -101,8 +101,8 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
         .after_help(list)
 }
 
-/// Returns a one-line message for an error of clap, with the mistake and how to correct it. Returns `None` if there is
-/// no mistake, but help or the version to print.
+/// Returns a one-line message for an error of clap, with the mistake and how to correct it. Returns `None` if the user
+/// made no mistake, but asked for help or the version.
 pub fn mistake(error: &clap::Error) -> Option<String> {
     let command = command_of(error);
     let help = if command.is_empty() {

@@ -40,7 +40,7 @@ pub struct Options {
     /// How untagged nodes are treated while the coordinates in ways are kept up to date. If `None`, the coordinates are
     /// removed from ways instead.
     pub locations_on_ways: Option<UntaggedNodes>,
-    /// Whether locations are added to the ways of a base without them first, in a temporary file. Otherwise a base
+    /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a base
     /// without locations is an error. Used only if [`Options::locations_on_ways`] is set.
     pub locates_base: bool,
 }
@@ -120,9 +120,9 @@ pub struct LocationsSummary {
 /// timestamp is written. Blobs without a changed object are copied. A base that is not in canonical order is first
 /// sorted into a temporary file in the directory of the output.
 ///
-/// The header of the output gets the replication state of the changes if they continue the state of the base. They do
-/// if, as far as known, they come from the same server and their sequence numbers follow. Otherwise the header keeps
-/// the state of the base, and there is a warning.
+/// The header of the output gets the replication state of the changes if they continue the state of the base. Changes
+/// continue it if, as far as known, they come from the same server and their sequence numbers follow. Otherwise the
+/// header keeps the state of the base, and there is a warning.
 ///
 /// # Memory
 ///
@@ -400,7 +400,7 @@ impl Run<'_> {
         let mut tally = Tally::default();
         if rules.locations.is_some() {
             // The locations in ways depend on which changes of nodes have an effect. A change that is older than the
-            // base is found only when its node is written, so that nodes are written first.
+            // base is found only when its node is written, so nodes are written first.
             let ways = steps.partition_point(|step| step.is_nodes(changes));
             let ways = steps.split_off(ways);
             let nodes = std::mem::replace(&mut steps, ways);

@@ -172,7 +172,7 @@ fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
 }
 
 /// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped. A
-/// blob with wanted and unwanted kinds is encoded anew.
+/// blob with wanted and unwanted kinds is re-encoded.
 fn copy(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context) -> Result<()> {
     // Without a table of contents in the output, kinds and id ranges suffice. If all blobs are copied without per-blob
     // indexes, not even kinds and id ranges are needed.
@@ -216,7 +216,7 @@ fn skip(entry: &BlobEntry, sink: &mut Sink, ctx: &Context) {
     sink.skip();
 }
 
-/// Writes the blobs of a file anew, without the metadata fields in [`Options::clean`]. Blobs without objects of wanted
+/// Re-encodes the blobs of a file without the metadata fields in [`Options::clean`]. Blobs without objects of wanted
 /// kinds are skipped.
 fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context) -> Result<()> {
     let rewrite = Rewrite {
@@ -232,7 +232,7 @@ fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context
         |cleaned, blob, encoder| {
             cleaned.clear();
             clean_block(blob.payload, options.clean, cleaned)?;
-            // An unsorted blob may become sorted when versions are removed, so its entry must be computed anew.
+            // An unsorted blob may become sorted when versions are removed, so its entry must be recomputed.
             let is_same = blob.entry.flags.has(BlobFlags::SORTED);
             match options.kinds == KindSet::ALL {
                 true if is_same => {

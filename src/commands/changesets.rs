@@ -120,8 +120,8 @@ pub(super) fn write(
     }))
 }
 
-/// Returns the header of the output. It has the fields of the input, if there is only one, and the fields that the user
-/// sets.
+/// Returns the header of the output. It has the fields that the user sets and, if there is only one input, the fields
+/// of that input.
 fn header(inputs: &[(&Input, TextFormat)], output: &OutputOptions) -> Result<HeaderBlock> {
     let mut header = HeaderBlock::default();
     if let [(input, format)] = inputs {

@@ -277,7 +277,7 @@ fn add_in_order(
     Ok(())
 }
 
-/// Puts the elements of a slice into random order, and never into the order of their keys.
+/// Shuffles a slice. The result is never in the order of the keys.
 fn disorder<T, K: PartialOrd>(elements: &mut [T], random: &mut Random, key: impl Fn(&T) -> K) {
     for last in (1..elements.len()).rev() {
         elements.swap(last, random.below(last as u64 + 1) as usize);

@@ -37,7 +37,7 @@ pub struct Options {
     pub new: PathBuf,
     /// The kinds of objects to compare.
     pub kinds: KindSet,
-    /// The rules by which two objects are equal.
+    /// The rules that decide whether two objects are equal.
     pub equality: Equality,
     /// Whether objects are matched by version as well as by id, as always in history files.
     pub by_version: bool,
@@ -71,7 +71,7 @@ setters!(Options {
     output: Option<(Format, OutputTarget)>,
 });
 
-/// The rules by which two objects are equal. Location, visibility, tags, refs and members always have to be
+/// The rules that decide whether two objects are equal. Location, visibility, tags, refs and members always have to be
 /// equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -113,7 +113,7 @@ pub enum Format {
     Osc(Deletions),
 }
 
-/// The options of a change file, which define how deletions and creations are written and the name of the program.
+/// The options of a change file, which define how deletions and creations are written, and the name of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Deletions {
@@ -170,7 +170,7 @@ pub struct Summary {
     pub relations: Counts,
     /// The number of pairs of blobs with equal hashes or equal payloads, whose objects were not compared one by one.
     pub blobs_equal: u64,
-    /// The number of different objects that are older in the new file, by version or, if the versions are equal, by
+    /// The number of objects that differ and are older in the new file, by version or, if the versions are equal, by
     /// timestamp. Their changes have no effect when the change file is applied, because the newest version wins.
     /// Counted only for a change file.
     pub going_back: u64,

@@ -125,7 +125,8 @@ pub enum ExportFormat {
     Objects(PageCompression),
 }
 
-/// How to treat incomplete relations. A member way, or a node of a member way, of such a relation is not in the file.
+/// How to treat incomplete relations, which are relations with a member way, or a node of a member way, that is not in
+/// the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Incomplete {

@@ -236,8 +236,8 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
 /// The latitude of the north pole, in units of 1e-7 degree.
 const MAX_LAT_E7: i32 = 900_000_000;
 
-/// Warns about regions without objects. The warning mentions if the latitude and the longitude of a region look
-/// swapped.
+/// Warns about regions without objects. If the latitude and the longitude of a region look swapped, the warning
+/// mentions it.
 fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Context) {
     let boxes = plan.entries.iter().map(|entry| entry.bbox);
     let data = boxes.fold(Bbox::EMPTY, |all, bbox| all.union(&bbox));

@@ -240,7 +240,7 @@ struct Job<'o> {
     bbox: Bbox,
     /// The form of the table; `None` before the first line that is not blank.
     table: Option<TableForm>,
-    /// The number of the line with the names of columns, if it is among the lines that are answered next.
+    /// The number of the line with the names of the columns, if that line is in the next group of lines.
     header: Option<usize>,
     lines_before: u64,
 }

@@ -27,10 +27,10 @@ pub struct Options {
     pub ids: IdSource,
     /// Whether all objects except the wanted ones are written. Cannot be combined with `add_referenced`.
     pub invert: bool,
-    /// Whether to write also the members of wanted relations and the nodes of wanted ways, and in turn the members and
+    /// Whether to also write the members of wanted relations and the nodes of wanted ways, and in turn the members and
     /// nodes of these objects.
     pub add_referenced: bool,
-    /// Whether to write also the ways and relations that refer to the wanted objects, directly or through other
+    /// Whether to also write the ways and relations that refer to the wanted objects, directly or through other
     /// objects.
     pub add_parents: bool,
     /// Whether objects that are written only because of a reference lose their tags.

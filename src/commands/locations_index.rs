@@ -32,9 +32,9 @@ const PORTION: usize = 1 << 17;
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The path of the index.
+    /// The path of the index file that is created or updated.
     pub index: PathBuf,
-    /// Whether an existing index is updated in place. Locations of nodes that are not in the input stay.
+    /// Whether an existing index is updated in place. The locations of nodes that are not in the input stay unchanged.
     pub update: bool,
 }
 

@@ -95,8 +95,8 @@ pub struct Summary {
     pub relations: u64,
     /// The number of objects that this run added to the map although they are not in the file.
     pub orphans: u64,
-    /// The number of references that were left unchanged, because the referenced object is not in the file, although
-    /// their id is now the id of another object.
+    /// The number of references that were left unchanged because the referenced object is not in the file, but whose id
+    /// is now that of another object.
     pub ambiguous: u64,
 }
 
@@ -104,9 +104,9 @@ pub struct Summary {
 ///
 /// Reads one file, which may be unsorted or a history file. If the nodes are known to be in canonical order, and there
 /// is no map of earlier runs, nodes are read once, and so are ways in canonical order. Otherwise they are read twice,
-/// as relations always are: first for ids and references, then to be written. Writes one file. With
-/// [`Options::directory`], reads the map of ids of earlier runs first, and writes the map before the output gets its
-/// name.
+/// as relations always are. The first pass reads ids and references, and the second writes the objects. Writes one
+/// file. With [`Options::directory`], reads the map of ids of earlier runs first, and writes the map before the output
+/// gets its name.
 ///
 /// # Memory
 ///

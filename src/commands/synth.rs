@@ -1,9 +1,9 @@
 //! `synth`: generates a deterministic, realistic data set, and change files whose effect is known.
 //!
 //! The world consists of towns. Each town is generated from the seed and the number of the town, independently of the
-//! other towns, so that towns can be generated in any order, on all cores, and in bounded memory. The seed also decides
-//! on which day an object changes. The state after any number of days can therefore be generated directly. It must
-//! equal the base, which is the state at day 0, with the change files of these days applied.
+//! other towns, so towns can be generated in any order, on all cores, and in bounded memory. The seed also decides on
+//! which day an object changes. The state after any number of days can therefore be generated directly. It must equal
+//! the base, which is the state at day 0, with the change files of these days applied.
 
 mod changes;
 mod names;
@@ -74,7 +74,7 @@ pub struct Summary {
     pub days: Vec<DaySummary>,
 }
 
-/// The number of towns per work item. No block has objects of two items, so that fewer towns would give smaller blocks.
+/// The number of towns per work item. No block has objects of two items, so fewer towns would give smaller blocks.
 const TOWNS_PER_ITEM: u64 = 8;
 
 /// Generates a data set and its change files.

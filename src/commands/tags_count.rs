@@ -66,14 +66,14 @@ setters!(Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum TagOrder {
-    /// By count, the most frequent first.
+    /// Order by count, the most frequent first.
     #[default]
     CountDescending,
-    /// By count, the least frequent first.
+    /// Order by count, the least frequent first.
     CountAscending,
-    /// By key and value, ascending.
+    /// Order by key and value, ascending.
     NameAscending,
-    /// By key and value, descending.
+    /// Order by key and value, descending.
     NameDescending,
 }
 

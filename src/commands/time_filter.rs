@@ -300,8 +300,8 @@ impl<'b> Versions<'b> {
 struct Continued<'f> {
     file: &'f PbfFile,
     ctx: &'f Context,
-    /// The next blob with objects, by the offset of the blob before it. Contains only pairs of blobs in which one
-    /// object may have versions in both.
+    /// Maps the offset of a blob to the next blob with objects. Contains only pairs of blobs that may both have
+    /// versions of one object.
     next: FxHashMap<u64, BlobEntry>,
 }
 

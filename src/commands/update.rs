@@ -29,7 +29,7 @@ pub use crate::replication::{End, State};
 /// The number of seconds that the time of a server may be ahead of the clock of this machine.
 const CLOCK_ERROR: i64 = 86_400;
 
-/// The use of the fetched changes.
+/// The action that is taken with the fetched changes.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Goal {
@@ -47,7 +47,7 @@ pub enum Goal {
 pub struct Options {
     /// The file to update.
     pub file: PathBuf,
-    /// The use of the fetched changes.
+    /// The action that is taken with the fetched changes.
     pub goal: Goal,
     /// The URLs of servers that publish the same changes, those with the longest intervals first. If the list is empty,
     /// the server in the header of the file is used.
@@ -70,8 +70,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given file and goal, and defaults otherwise: the server in the header, at most a gigabyte of
-    /// changes, and data that is at most 90 days old.
+    /// Options with the given file and goal. By default, the server in the header is used, the changes may have up to a
+    /// gigabyte, and the data may be at most 90 days old.
     pub fn new(file: impl Into<PathBuf>, goal: Goal) -> Self {
         Self {
             file: file.into(),
@@ -162,8 +162,8 @@ pub struct Applied {
 ///
 /// Fetches by `transport` the change files that follow the state of the file, merges them in memory, and applies them
 /// together. The header of the result has the URL of the server, and the sequence number and the time up to which the
-/// result contains all changes. If there are no changes, nothing is written. Another run on the same file fails as long
-/// as this one lasts.
+/// result contains all changes. If there are no changes, nothing is written. While a run lasts, other runs on the same
+/// file fail.
 ///
 /// A server is behind the file if its newest sequence number is smaller than that of the file. If its newest time is
 /// nevertheless later, the server has restarted its numbering, and the following changes are found by time.
@@ -270,7 +270,7 @@ fn seconds_between(from: i64, to: i64) -> i64 {
     to.saturating_sub(from).max(0)
 }
 
-/// Warns if the newest state of the server lies in the future: a file with that state would miss changes.
+/// Warns if the newest state of the server lies in the future, because a file with that state would miss changes.
 fn warn_of_future(ladder: &Ladder<'_>, ctx: &Context) {
     let (server, newest) = ladder.finest();
     if newest.timestamp > now().saturating_add(CLOCK_ERROR) {
@@ -407,7 +407,7 @@ fn clip(
     let cut = extract::Options::new(&options.file, vec![region]);
     let cut = cut.strategy(strategy.clone()).write(output.write);
     ctx.expect_phases(extract::PHASES);
-    // A wrong region must not cost the user the file.
+    // The file must not be replaced by an empty extract if the region is wrong.
     let summary = extract::cut(&whole, &cut.refuses_empty(true), ctx)?;
     let extracted = summary.extracts.into_iter().next();
     let extracted = extracted.ok_or_else(|| Error::Internal("an extract without region".into()))?;

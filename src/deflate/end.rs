@@ -269,7 +269,7 @@ impl Tables {
         self.literals.fill(&mut self.singles[..], entry::literal)?;
         for (index, joined) in literals.iter_mut().enumerate() {
             *joined = self.singles[index];
-            // The bits beyond the index are replaced by zeros, but codes that include such bits do not fit.
+            // The bits beyond the index are replaced by zeros, but codes that include any of these bits do not fit.
             while let Some(longer) = entry::join(
                 *joined,
                 self.singles[index >> entry::skipped(*joined).min(INDEX_BITS)],

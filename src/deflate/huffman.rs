@@ -57,8 +57,8 @@ impl Tree {
             .extend(occurring.map(|(symbol, &count)| (count, symbol)));
         self.leaves.sort_unstable();
         if self.leaves.len() < 2 {
-            // A code with one symbol is incomplete, so a second symbol gets a code, too: the first two symbols get one,
-            // or the only symbol and the first.
+            // A code with fewer than two symbols is incomplete, so two symbols get a code. These are symbol 0 and the
+            // only symbol that occurs, or symbols 0 and 1 if that is symbol 0 or if no symbol occurs.
             let only = self.leaves.first().map_or(1, |leaf| usize::from(leaf.1));
             (lens[0], lens[only.max(1)]) = (1, 1);
             return;
@@ -115,8 +115,8 @@ impl Tree {
             at_depth[depth.min(most)] += 1;
         }
         // The leaves that were lifted to depth `most` use more codes than exist. For each excess code, a leaf above
-        // that depth becomes an inner node: the leaf itself moves one level down, and a leaf of depth `most` becomes
-        // its sibling.
+        // that depth is replaced by an inner node. The leaf itself moves one level down, and a leaf of depth `most`
+        // becomes its sibling.
         let total = |at_depth: &[u32; MAX_CODE + 1]| -> u32 {
             (1..=most)
                 .map(|depth| at_depth[depth] << (most - depth))

@@ -2,8 +2,8 @@
 //! before it.
 //!
 //! In columns of ids and coordinates, other matches are rare and cost more than they save. Without them, the compressed
-//! columns are up to 7 % shorter, and take a fifth of the time (`notes/codec.md`). This encoder knows the bit at which
-//! a block ends, which libdeflate does not report.
+//! columns are up to 7 % shorter, and compressing them needs a fifth of the time (`notes/codec.md`). This encoder knows
+//! the bit at which a block ends, which libdeflate does not report.
 
 use super::huffman::{Code, END_OF_BLOCK, LENGTH_ORDER, MAX_CODE, Tree, code_len, set_codes};
 
@@ -41,7 +41,7 @@ const RUN: u16 = 1 << 15;
 impl LiteralEncoder {
     /// Writes `bytes` to the start of `out` as a block that is not marked as the last, and returns the length of the
     /// block in bits. Returns `None` if `out` is too short, or if many sequences of `bytes` repeat, because a
-    /// compressor with matches is likely to do better then.
+    /// compressor with matches is then likely to do better.
     pub(crate) fn encode(&mut self, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
         if self.repeats.are_in(bytes) {
             None
@@ -193,7 +193,7 @@ impl Repeats {
     const SAMPLE: usize = 1 << 11;
     /// The length of a sequence in bytes.
     const LEN: usize = size_of::<u64>();
-    /// Matches pay off if more than one sequence in this number repeats.
+    /// Matches pay off if more than one in this number of sequences repeats.
     const MIN_SHARE: usize = 8;
 
     fn are_in(&mut self, bytes: &[u8]) -> bool {

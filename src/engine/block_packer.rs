@@ -39,7 +39,7 @@ enum JobSource {
     Slices(Vec<BlockSlice>),
     /// A chunk whose objects are written in another form.
     Chunk(OutputChunk),
-    /// A blob to recompress. The job returns no frames if the blob has the right compression already.
+    /// A blob to recompress. The job returns no frames if the blob already has the right compression.
     Compressed(Input, BlobEntry),
 }
 
@@ -92,7 +92,7 @@ impl BlockPacker {
         }
     }
 
-    /// Whether objects are written in another form, so that no blob is copied.
+    /// Whether objects are written in another form than in the input. In this case no blob is copied.
     pub(crate) fn changes_objects(&self) -> bool {
         self.encoders.options.changes_objects()
     }

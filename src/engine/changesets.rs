@@ -1,6 +1,6 @@
 //! Copies changesets from text inputs that also have nodes, ways or relations. A command that writes every object of
-//! its input as text also writes the changesets: with [`put`] before or after the objects, as in the input, or with
-//! [`put_sorted`] ordered by id.
+//! its input as text also writes the changesets. [`put`] writes them before or after the objects, as in the input, and
+//! [`put_sorted`] writes them ordered by id.
 
 use super::input_format::format_of;
 use super::output_options::{Format, OutputOptions};

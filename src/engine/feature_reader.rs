@@ -151,8 +151,8 @@ impl FeatureReader {
         Self { index_type, ..self }
     }
 
-    /// Calls `visit` with each selected object that has a geometry, on the calling thread: nodes, ways, relations, each
-    /// in file order. Other threads build the geometries. Nodes without tags are left out. So are areas that are
+    /// Calls `visit` with each selected object that has a geometry, on the calling thread. Nodes come first, then ways,
+    /// then relations, each in file order. Other threads build the geometries. Omits nodes without tags, areas that are
     /// invalid, and areas that lack a member.
     ///
     /// # Errors

@@ -136,7 +136,7 @@ pub(crate) struct FilterJob<'a> {
     pub plan: BlobPlan,
     /// The prefilter. It is allowed only with a single output.
     pub prefilter: Option<StringPrefilter<'a>>,
-    /// The cache that holds the kept objects of some blobs already.
+    /// The cache that already holds the kept objects of some blobs.
     pub cache: Option<&'a PartialBlobCache>,
     /// The metadata fields to remove from the objects of all outputs.
     pub clean: InfoFields,
@@ -253,7 +253,7 @@ pub(crate) struct FilterPass<'a> {
     pub name: &'static str,
     /// The prefilter. It is allowed only with a single output.
     pub prefilter: Option<StringPrefilter<'a>>,
-    /// The cache that holds the kept objects of some blobs already.
+    /// The cache that already holds the kept objects of some blobs.
     pub cache: Option<&'a PartialBlobCache>,
     /// The transform for the items whose [`FilterItem::is_transformed`] is set.
     pub transform: Option<Transform<'a>>,

@@ -172,7 +172,7 @@ impl HeaderOptions {
         }
     }
 
-    /// Whether the options affect the replication state: they set it, or do not inherit all fields of the input.
+    /// Whether the options affect the replication state, because they set it or do not inherit all fields of the input.
     pub(crate) fn sets_replication(&self) -> bool {
         self.inherited != InheritedFields::All
             || self.set.iter().any(|option| {

@@ -136,8 +136,8 @@ fn converted(
 /// Returns a file with the objects of `file` in canonical order, and the plan of the returned file. If `file` is in
 /// order, it is returned unchanged. Otherwise its objects are sorted into a temporary file in the directory `scratch`,
 /// with the compression of `write`, and the user is informed. If the header declares canonical order, `file` is sorted
-/// only if an index contradicts the header. Not checked is the order of an object's versions that are in different
-/// blobs.
+/// only if an index contradicts the header. The order of the versions of an object is not checked if they are in
+/// different blobs.
 pub(crate) fn in_order(
     file: PbfFile,
     write: &WriteOptions,

@@ -92,7 +92,7 @@ impl OutputOptions {
     }
 
     /// Whether the output is a stream or text. Bytes that were written to a stream cannot be withdrawn, and writing
-    /// text takes too long to be done in vain.
+    /// text is too slow to be repeated.
     pub(crate) fn is_streamed(&self) -> bool {
         self.target.is_stream() || self.format != Format::Pbf
     }

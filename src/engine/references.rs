@@ -173,8 +173,8 @@ fn members(
 
 /// The number of levels of nested relations that are followed one by one. Relations are hardly ever nested more deeply.
 const LEVELS: usize = 4;
-/// A level of relations is read by itself if its relations may be in at most one of this number of blobs with
-/// relations.
+/// A level of relations is read by itself if its relations may be in at most 1/n of the blobs with relations, where n
+/// is this number.
 const PART_OF_BLOBS: usize = 8;
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`.
@@ -227,7 +227,7 @@ fn relations(
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`. Reads all blobs with
 /// relations. The first pass finds the relations that are reached only through other relations; the blobs with these
-/// are read a second time.
+/// relations are read a second time.
 fn members_of_all(
     file: &PbfFile,
     plan: &BlobPlan,

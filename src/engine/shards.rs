@@ -173,8 +173,8 @@ pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep>
 }
 
 impl MergeStep {
-    /// Replaces a copy of a blob in which ids may repeat with a merge of that blob alone, which can remove duplicates.
-    /// Returns other steps unchanged.
+    /// If the step copies a blob in which ids may repeat, returns a merge of that blob alone, which can remove
+    /// duplicates. Returns other steps unchanged.
     pub(crate) fn with_each_id_once(self) -> Self {
         match self {
             Self::Copy(source) if !source.entry.flags.has(BlobFlags::UNIQUE_IDS) => {
@@ -184,7 +184,7 @@ impl MergeStep {
         }
     }
 
-    /// Replaces a copy of a blob with a merge of that blob alone, which encodes it again. This is needed for blobs of a
+    /// Replaces a copy of a blob with a merge of that blob alone, which re-encodes it. This is needed for blobs of a
     /// temporary file, which do not have the compression of the output. Returns other steps unchanged.
     pub(crate) fn encoded_anew(self) -> Self {
         match self {

@@ -34,7 +34,7 @@ pub struct WriteSummary {
     pub blobs_copied: u64,
     /// The number of blobs that were left out because of their index entries alone, without a visit to their objects.
     pub blobs_skipped: u64,
-    /// The number of blobs of which some or all objects were written to new blobs.
+    /// The number of blobs from which some or all objects were written to new blobs.
     pub blobs_rewritten: u64,
 }
 
@@ -219,7 +219,7 @@ impl ClosedSink {
             ClosedFile::Pbf(writer) => writer.finish()?,
             ClosedFile::Text(text) => text.finish()?,
         };
-        // `add` counted blobs to recompress as rewritten. Those that had the right compression already were copied.
+        // `add` counted the blobs to recompress as rewritten. Blobs that already had the right compression were copied.
         let kept = written
             .blobs_copied
             .saturating_sub(self.summary.blobs_copied);

@@ -69,8 +69,8 @@ pub enum EqualVersions {
 /// The rules by which a change is the last one of its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LastChange {
-    /// Whether the inputs are the changes of several extracts for the same period, so that their order has no meaning.
-    /// If versions and times are equal, an object that exists is then kept rather than a deletion. A missing time
+    /// Whether the inputs are the changes of several extracts for the same period. In this case their order has no
+    /// meaning. If versions and times are equal, an object that exists is kept rather than a deletion. A missing time
     /// counts as later than any other.
     pub of_extracts: bool,
     /// The rank of a change without a version.
@@ -226,8 +226,8 @@ fn copy_while_sorted(
     kept: KeptVersions,
     ctx: &Context,
 ) -> Result<Attempt> {
-    // Bytes that were written to a stream cannot be withdrawn, and writing text takes long. Streams and text are only
-    // written once the order is known.
+    // Bytes that were written to a stream cannot be withdrawn, and writing text is slow. Streams and text are therefore
+    // written only when the order is known.
     let mut sink = if job.output.is_streamed() {
         None
     } else {

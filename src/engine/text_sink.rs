@@ -294,7 +294,7 @@ impl TextEncoders {
     }
 }
 
-/// The error if text is added to an output that is finished already.
+/// Returns the error for text that is added to a finished output.
 fn finished() -> Error {
     Error::Internal("a text without its output".into())
 }

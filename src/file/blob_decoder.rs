@@ -72,7 +72,7 @@ impl BlobDecoder {
     /// Returns the uncompressed payload of a blob, which is valid until the next call.
     ///
     /// Fails if the payload contradicts the entry in the content hash, or in the kinds, number, id range or order of
-    /// the objects. A plan made from such an entry would be wrong.
+    /// the objects. A plan that relies on the entry would be wrong.
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
         self.decompress(entry)

@@ -77,7 +77,7 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         self.pass.run(items, init, work, merge)
     }
 
-    /// Calls `work` with each item of an iterator, as [`run`](Self::run) does. Progress is shown relative to the length
+    /// Calls `work` with each item of an iterator, as [`run`](Self::run) does. Progress is shown relative to the size
     /// of the file.
     pub(crate) fn run_stream<T: WorkItem, S, R: Send>(
         self,

@@ -214,9 +214,9 @@ impl BlobPlan {
         self.entries.iter().any(|entry| entry.flags.has(flag))
     }
 
-    /// Returns the first blob that is out of order: in canonical order, its first object precedes an object of an
-    /// earlier blob. Does not include a blob whose first object is another version of the last object so far; see
-    /// [`first_continued`](Self::first_continued).
+    /// Returns the first blob that is out of order, which means that its first object precedes, in canonical order, an
+    /// object of an earlier blob. Does not include a blob whose first object is another version of the last object so
+    /// far; see [`first_continued`](Self::first_continued).
     pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first < last)
     }

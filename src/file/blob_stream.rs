@@ -1,4 +1,4 @@
-//! Reads blobs one by one, from a stream, which is not read ahead, or from a file.
+//! Reads blobs one by one, from a stream or from a file. A stream is not read ahead.
 
 use super::blob_decoder::check_entry;
 use crate::error::{Error, FormatError, Result};

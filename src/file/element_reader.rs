@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 /// Reads the objects of a PBF file with any compression and in any order, with or without an index.
 ///
 /// Methods take `&self`, and may be called repeatedly, because each call reads the file from its start. A reader uses 8
-/// MB of memory, and 4 MB more for each worker thread, independent of the length of the file.
+/// MB of memory, and 4 MB more for each worker thread, whatever the size of the file.
 ///
 /// ```no_run
 /// use pbfhogg::{Element, ElementReader};

@@ -31,7 +31,7 @@ impl PbfFile {
     }
 
     /// Removes the entries of blobs that contain tables about another file. A program that knows only tables of version
-    /// 1 copies such blobs, because it mistakes them for data blobs without objects.
+    /// 1 copies these blobs, because it mistakes them for data blobs without objects.
     fn drop_copied_tocs(&mut self) -> Result<()> {
         let Some(mut toc) = self.toc.take() else {
             return Ok(());
@@ -50,7 +50,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Uses the table of contents at offset `start`. `file_len` is the length of the file according to its header.
+    /// Uses the table of contents at offset `start`. `file_len` is the size of the file in bytes according to its
+    /// header.
     pub(super) fn use_toc_at(&mut self, start: u64, file_len: u64, ctx: &Context) -> Result<()> {
         if !self.has_length(file_len)? {
             return Ok(());
@@ -147,7 +148,7 @@ impl PbfFile {
     }
 
     /// Whether the frames from offset `start` to the end of the file look like a table of contents, which may be
-    /// damaged. They do if the first bytes of each frame contain the title of such a table.
+    /// damaged. This is the case if the first bytes of each frame contain the title of a table of contents.
     fn is_toc_from(&self, start: u64) -> Result<bool> {
         let mut at = start;
         while at < self.input.len() {
@@ -194,8 +195,9 @@ impl PbfFile {
         }
     }
 
-    /// Whether the file has `expected` bytes, the length that its table of contents or the header gives. If the file is
-    /// longer, sets [`toc_problem`](PbfFile::toc_problem). Fails if the file is shorter, because its end is missing.
+    /// Whether the file has `expected` bytes, which is its size according to its table of contents or its header. If
+    /// the file is longer, sets [`toc_problem`](PbfFile::toc_problem). Fails if the file is shorter, because its end is
+    /// missing.
     fn has_length(&mut self, expected: u64) -> Result<bool> {
         let found = self.input.len();
         if expected > found {

@@ -33,12 +33,12 @@ pub struct PbfFile {
     /// The offset in bytes of the first data frame.
     pub data_start: u64,
     /// The offset in bytes of the end of the last data frame. If only the summary was needed to open the file, it is
-    /// the offset of the table of contents. If there is no table, it is the length of the file.
+    /// the offset of the table of contents. If there is no table, it is the size of the file.
     pub data_end: u64,
     /// The range of bytes of the file that contains its table of ids; `None` if there is no such table, or if the table
     /// of contents was not read.
     pub(crate) id_table: Option<Range<u64>>,
-    /// Is set when the table of ids turns out to be damaged, so that there is only one warning.
+    /// Set when the table of ids is found to be damaged, so that only one warning is given.
     pub(crate) id_table_is_damaged: OnceLock<()>,
 }
 
@@ -235,8 +235,8 @@ fn text_format(start: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Returns the likely format of a file that does not begin like a PBF file, by its first bytes; `None` if they fit no
-/// format.
+/// Guesses the format of a file that does not begin like a PBF file from its first bytes. Returns `None` if they match
+/// no known format.
 fn other_kind(start: &[u8]) -> Option<&'static str> {
     let is_text = || {
         let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
@@ -256,8 +256,8 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Returns the likely format of a binary file, by its first bytes, if it is a format that this program does not read;
-/// `None` if they fit no such format.
+/// Guesses the format of a binary file that this program does not read from the first bytes of the file. Returns `None`
+/// if they match no known format.
 pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
     Some(match start {
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz data",

@@ -222,7 +222,7 @@ impl PbfWriter {
         Error::file(self.output.path(), error.to_string())
     }
 
-    /// Appends a frame that was encoded anew.
+    /// Appends a newly encoded frame.
     pub fn frame(&mut self, frame: &EncodedFrame) -> Result<()> {
         self.flush_copies()?;
         self.backend.write(&frame.bytes)?;
@@ -231,12 +231,12 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Appends a blob of an input unchanged, but encodes its BlobHeader anew if the output needs one with an index, or
-    /// if the BlobHeader has more than the required fields.
+    /// Appends a blob of an input unchanged, but re-encodes its BlobHeader if the output needs one with an index, or if
+    /// the BlobHeader has more than the required fields.
     pub fn copy(&mut self, input: &Input, entry: &BlobEntry) -> Result<()> {
         self.ctx.stats.blobs_copied.add(1);
         self.written.blobs_copied += 1;
-        // A blob that was decoded earlier in this run was compared with its entry then.
+        // A blob that was decoded earlier in this run has already been compared with its entry.
         if self.options.verify && !entry.flags.has(BlobFlags::VERIFIED) {
             self.unverified.push((input.clone(), *entry));
         }
@@ -306,7 +306,7 @@ impl PbfWriter {
         self.entries.push(entry);
     }
 
-    /// Whether the file needs a table of ids. It does if it has a table of contents and a spatial layout, in which the
+    /// Whether the file needs a table of ids, because it has a table of contents and a spatial layout, in which the
     /// blobs are not in the order of ids.
     pub(crate) const fn wants_id_table(&self) -> bool {
         self.options.has_spatial_layout && self.options.toc
@@ -341,7 +341,7 @@ impl PbfWriter {
         self.header.set_required(feature, true);
     }
 
-    /// Completes the file: verifies copied blobs if the options demand it, appends the table of contents, overwrites
+    /// Completes the file. Verifies copied blobs if the options demand it, appends the table of contents, overwrites
     /// the header, flushes everything to disk, and gives the file its name.
     pub fn finish(mut self) -> Result<Written> {
         self.flush_copies()?;

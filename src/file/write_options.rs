@@ -7,7 +7,7 @@ use crate::pbf::{Compression, HeaderBlock, InfoFields, check_strings, feature};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// Compression of blobs that are encoded anew.
+    /// The compression of blobs that are re-encoded.
     pub compression: Compression,
     /// Whether the user chose the compression. If so, a warning reports copied blobs, because they keep their
     /// compression.
@@ -19,7 +19,8 @@ pub struct WriteOptions {
     pub verify: bool,
     /// Whether the output gets a table of contents.
     pub toc: bool,
-    /// Whether each BlobHeader gets an index of its blob where that is possible, for programs that read such indexes.
+    /// Whether each BlobHeader gets an index of its blob where that is possible, for programs that read per-blob
+    /// indexes.
     pub blob_index: bool,
     /// The metadata fields that objects are written without. The attribute `visible` depends on `history` instead.
     pub without: InfoFields,
@@ -27,8 +28,8 @@ pub struct WriteOptions {
     pub way_locations: BlobLocations,
     /// Whether the output is a history file.
     pub history: BlobHistory,
-    /// Whether the bounding box in the header is computed from the blob entries. A stream cannot have such a box,
-    /// because its header is written first.
+    /// Whether the bounding box in the header is computed from the blob entries. The header of a stream cannot have
+    /// this box, because it is written before the blobs.
     pub box_of_data: bool,
     /// Whether nodes are written as DenseNodes, which are smaller than single Node messages.
     pub dense_nodes: bool,
@@ -50,7 +51,8 @@ impl WriteOptions {
         }
     }
 
-    /// Whether objects are written in a form that differs from their form in the input, so that no blob can be copied.
+    /// Whether objects are written in a form that differs from their form in the input. In this case no blob can be
+    /// copied.
     pub(crate) fn changes_objects(&self) -> bool {
         !self.without.is_empty() || self.way_locations == BlobLocations::Drop || !self.dense_nodes
     }
@@ -104,8 +106,8 @@ pub enum BlobHistory {
     Keep,
     /// The output is declared to be a history file.
     Declare,
-    /// The output is not a history file: objects lose the attribute `visible`, so that deleted objects appear as
-    /// existing ones.
+    /// The output is not a history file. Objects lose the attribute `visible`, so deleted objects appear as existing
+    /// ones.
     Drop,
 }
 

@@ -91,10 +91,9 @@ impl Change {
         self.key == other.key && versions.is_some_and(|(one, two)| one != two)
     }
 
-    /// Whether this change replaces a base object, which is an object in the base file with the given version and time.
-    /// The change does if it has a higher version, or if it has the same version and is not older. A base object
-    /// without a version is always replaced. A base object without a time is also replaced by a change of the same
-    /// version.
+    /// Whether this change replaces an object of the base file that has the given version and time. A change replaces
+    /// the object if its version is higher, or if the versions are equal and the change is not older. An object without
+    /// a version is always replaced. An object without a time is also replaced if the versions are equal.
     pub fn replaces(&self, version: Option<u32>, timestamp: Option<i64>) -> bool {
         let Some(base_version) = version else {
             return true;
@@ -249,10 +248,10 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Sorts the changes into canonical order and keeps one per object: the highest version, and of equal versions the
-    /// latest. `same_time` decides if times are equal or missing.
+    /// Sorts the changes into canonical order and keeps one per object, which is the one with the highest version or,
+    /// among equal versions, the latest time. `same_time` decides if times are equal or missing.
     pub(super) fn sort_and_keep_newest(&mut self, same_time: SameTime, ctx: &Context) {
-        // The sort is stable: changes of one object keep the order in which they were read.
+        // The sort is stable, so changes of one object keep the order in which they were read.
         sort_by(&mut self.changes, ctx, |one, other| one.key.cmp(&other.key));
         self.changes.dedup_by(|later, kept| {
             let same = later.key == kept.key;

@@ -70,8 +70,8 @@ impl DocumentHeader {
         }
     }
 
-    /// Adds the header of another file. Keeps the newer state and the boxes of both headers. If both headers have some
-    /// other value, keeps that of this header.
+    /// Adds the header of another file. Keeps the newer state and the boxes of both headers. If both headers have a
+    /// value for another field, keeps the value of this header.
     pub(super) fn add(&mut self, other: Self) {
         self.replication.add(&other.replication);
         self.replication_url = self.replication_url.take().or(other.replication_url);

@@ -39,8 +39,8 @@ pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
     })
 }
 
-/// Whether a document is in UTF-16, which means that it begins with the byte order mark of UTF-16 or with a `<` of two
-/// bytes.
+/// Whether a document is in UTF-16, which means that it begins with the byte order mark of UTF-16 or with a `<` that is
+/// encoded in two bytes.
 pub(super) const fn is_utf16(start: &[u8]) -> bool {
     matches!(
         start,
@@ -127,7 +127,7 @@ struct Decoding<R> {
     coding: Coding,
     /// The bytes that are not decoded yet.
     input: Vec<u8>,
-    /// The decoded text, of which `at` bytes were passed on.
+    /// The decoded text. Its first `at` bytes were passed on.
     text: Vec<u8>,
     at: usize,
     state: State,

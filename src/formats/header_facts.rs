@@ -36,7 +36,8 @@ pub(crate) fn header_options(header: &HeaderBlock) -> Vec<(String, String)> {
     options
 }
 
-/// Whether a header declares that objects may have several versions. Of the text formats, only change files do.
+/// Whether a header declares that objects may have several versions. Among text formats, only change files declare
+/// this.
 pub(crate) fn declares_history(header: &HeaderBlock) -> bool {
     if header.is_converted {
         header.text.is_change

@@ -114,7 +114,7 @@ pub fn read_texts<S, T: Send>(
         init,
         |scratch, (number, chunk)| {
             let path = inputs[number].path();
-            // This frees the text before the work on its objects.
+            // `parse` consumes the chunk, so its text is freed before its objects are processed.
             let objects = chunk.parse(path, format)?;
             for remark in objects.remarks() {
                 ctx.warn(format!(

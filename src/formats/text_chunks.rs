@@ -322,7 +322,7 @@ impl XmlCutter {
     }
 }
 
-/// Parses the start tag at the beginning of a text. Returns the name of the element, the length of the tag in bytes,
+/// Parses the start tag at the beginning of `text`. Returns the name of the element, the length of the tag in bytes,
 /// and whether the tag also ends the element (`/>`). Returns `None` if the tag is not complete.
 fn start_tag(text: &[u8]) -> Option<(&[u8], usize, bool)> {
     let name_end = text.iter().position(|byte| b" \t\r\n/>".contains(byte))?;
@@ -341,7 +341,7 @@ fn start_tag(text: &[u8]) -> Option<(&[u8], usize, bool)> {
     }
 }
 
-/// The lines of a text without their line breaks, each with its offset.
+/// Returns the lines of `text` without their line breaks, each with its offset.
 pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let ends = memchr_iter(b'\n', text).chain([text.len()]);
     let mut start = 0;

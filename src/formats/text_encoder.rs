@@ -57,7 +57,8 @@ impl TextEncoder {
     /// The header of a file, which is written before all chunks.
     pub(super) const fn head(compression: TextCompression) -> &'static [u8] {
         match compression {
-            // Method deflate; no name and no time, so that the same text gives the same bytes; operating system Unix.
+            // Method deflate, no name, no time, operating system Unix. Without a time, the same text gives the same
+            // bytes.
             TextCompression::Gzip => &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3],
             TextCompression::None | TextCompression::Bzip2 | TextCompression::Zstd => &[],
         }

@@ -278,8 +278,8 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Appends a string as the value of an attribute. Line breaks and tabs become character references, since readers
-/// replace them by spaces otherwise. Characters that XML 1.0 cannot express become references, too, except NUL,
+/// Appends a string as the value of an attribute. Line breaks and tabs become character references, because readers
+/// would otherwise replace them by spaces. Characters that XML 1.0 cannot express become references, too, except NUL,
 /// which becomes U+FFFD. Returns the number of characters that XML 1.0 cannot express.
 pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) -> u64 {
     // Nearly all strings have no special character. The byte 0xef begins the characters from U+F000 to U+FFFF.

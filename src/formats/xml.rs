@@ -318,8 +318,8 @@ impl Parser {
                     }
                     _ => return Err(format!("visible=\"{value}\" is neither true nor false")),
                 },
-                // With this attribute, editors mark objects that their user deleted. The OSM database has no such
-                // version of the object.
+                // With this attribute, editors mark objects that their user deleted. The OSM database does not have the
+                // deleted version.
                 "action" if self.format == TextFormat::Osm && value == "delete" => {
                     draft.is_left_out = true;
                 }
@@ -416,8 +416,8 @@ impl Parser {
 /// it would lose its data.
 fn other(ancestor: Ancestor, name: &str) -> Result<Ancestor, String> {
     let is_misplaced = match ancestor {
-        // Servers write tags into elements that are not part of the format. They write the nodes of ways into such
-        // elements and into members.
+        // Servers write tags into elements that are not part of the format. They write the nodes of ways into these
+        // elements, too, and into members.
         Ancestor::Remark | Ancestor::Other => CONTAINERS.contains(&name),
         Ancestor::Member => name != "nd" && (PARTS.contains(&name) || CONTAINERS.contains(&name)),
         Ancestor::Root | Ancestor::Section(_) | Ancestor::Object(_) | Ancestor::Leaf => {

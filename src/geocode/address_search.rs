@@ -136,8 +136,8 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Returns the nearest node with a house number in an area beside the query point, if the node completes the
-    /// address of the area. It does if the area has no number, or if the node has the same number and the area has no
-    /// street.
+    /// address of the area. A node completes the address if the area has no number, or if both have the same number and
+    /// the area has no street.
     fn node_of(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         if area.found.item.shape != Shape::Area {
             return Ok(None);

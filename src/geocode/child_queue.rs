@@ -8,7 +8,7 @@ pub(super) const QUEUE_LEN: usize = 16;
 /// The bits of a key that hold the number of a box.
 const NUMBER: i32 = QUEUE_LEN as i32 - 1;
 
-/// The numbers of boxes.
+/// The numbers of the boxes in a queue.
 const NUMBERS: [i32; QUEUE_LEN] = {
     let (mut numbers, mut number) = ([0; QUEUE_LEN], 0);
     while number < QUEUE_LEN {

@@ -1,8 +1,8 @@
 //! The file of an index, which has sections of bytes and a checksum for each block of 16 KiB.
 //!
-//! A file has [`MAGIC`], the sections, the checksums of all blocks, and a footer. The footer has the ranges of the
-//! sections and of the checksums, a checksum of the checksums, and a checksum of itself. A block is verified when it is
-//! read for the first time. A large index thus opens at once, and no damaged byte is used.
+//! A file consists of [`MAGIC`], the sections, the checksums of all blocks, and a footer. The footer has the ranges of
+//! the sections and of the checksums, a checksum of the checksums, and a checksum of itself. A block is verified when
+//! it is read for the first time. A large index thus opens at once, and no damaged byte is used.
 
 use crate::error::{Error, Result};
 use crate::io::{MappedFile, StreamOutput};

@@ -111,7 +111,7 @@ impl Manifest {
 
 /// An index for reverse geocoding.
 ///
-/// The file is memory-mapped, so that processes share its memory. Any number of threads can query an index.
+/// The file is memory-mapped, so processes share its memory. Any number of threads can query an index.
 #[derive(Debug)]
 pub struct GeocodeIndex {
     container: Container,
@@ -235,7 +235,7 @@ impl GeocodeIndex {
         Ok(())
     }
 
-    /// Returns the nearest object that `accepts` accepts in a layer, within `radius` metres of a place.
+    /// Returns the nearest object of a layer, within `radius` metres of a place, that `accepts` accepts.
     pub(super) fn nearest<'c>(
         &'c self,
         layer: Layer,

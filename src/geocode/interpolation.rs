@@ -34,8 +34,8 @@ impl HouseNumber {
 }
 
 /// Returns the house number at the point of an interpolation way that is nearest to a place. Interpolates linearly
-/// between the nodes with numbers before and after that point. Returns `None` if there are no such nodes, or if their
-/// numbers do not fit `addr:interpolation`.
+/// between the nodes with numbers before and after that point. Returns `None` if one of these nodes is missing, or if
+/// their numbers do not fit `addr:interpolation`.
 pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) -> Option<String> {
     let projection = LocalProjection::around(place);
     let corners: Vec<[f64; 2]> = line

@@ -3,7 +3,7 @@
 //! A leaf consists of a fixed-size header, the quantized boxes of its items, an offset table, the items, and a string
 //! table. A search compares boxes, and parses only the items that may be near enough. A tag is a pair of string
 //! numbers. The lowest numbers stand for [`KEYS`], the others for the strings of the leaf. Tags with a key in [`KEYS`]
-//! precede the other tags of an item, so that a lookup of such a key need not pass over names in all languages.
+//! precede the other tags of an item, so that their lookup need not pass over names in all languages.
 
 use super::child_queue::{ChildQueue, QUEUE_LEN};
 use super::item::{BROKEN, KEYS, Shape, head};

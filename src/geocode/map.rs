@@ -175,7 +175,8 @@ impl MapWalk {
         Ok(false)
     }
 
-    /// Moves to the first leaf from leaf `from` on that meets the box, after passing over `between` other such leaves.
+    /// Starting at leaf `from`, finds the leaves whose boxes intersect the extent, skips the first `between` of them,
+    /// and moves to the next one.
     fn go_to_leaf(&mut self, index: &GeocodeIndex, from: u64, between: u64) -> Result<()> {
         (self.visited, self.skipped, self.leaf) = (0, 0, None);
         if let Some(layer) = MapLayer::ALL.get(self.layer) {

@@ -68,8 +68,8 @@ impl<'i> Query<'i, '_> {
     }
 
     /// If the query resolves names, replaces the street, the part of the city and the city of an address by the objects
-    /// with these names, and removes names without an object. Returns the street: the one that the address names, or
-    /// else the nearest.
+    /// with these names, and removes names without an object. Returns the street that the address names, or else the
+    /// nearest street.
     pub(super) fn resolve(
         &self,
         parts: &mut Parts<'i>,

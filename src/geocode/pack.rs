@@ -14,8 +14,8 @@ type Middle = (Point, u32);
 /// the objects in each group. Neighbouring groups follow each other.
 ///
 /// The objects, which are a range of the Hilbert curve, are halved recursively across the longer side of their bounding
-/// box (top-down packing). A search visits half as many of these groups as of runs of 16 objects along the curve,
-/// because the boxes of such runs overlap more.
+/// box (top-down packing). A search visits only half as many groups as if the groups were runs of 16 objects along the
+/// curve, because the boxes of such runs would overlap more.
 pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
     let middle = |extent: &Extent| {
         let Edges {

@@ -408,8 +408,8 @@ impl PackedRTree {
         first..first.saturating_add(of_child).min(all)
     }
 
-    /// Returns the first leaf whose box intersects a box, from leaf `from` on, after passing over `skipped` leaves
-    /// whose boxes also intersect it.
+    /// Starting at leaf `from`, finds the leaves whose boxes intersect `extent`, skips the first `skipped` of them, and
+    /// returns the next one.
     pub(crate) fn nth_meeting(
         &self,
         container: &Container,

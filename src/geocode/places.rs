@@ -11,7 +11,7 @@ use super::layout::Layer;
 use super::query::{Near, Query};
 use crate::error::Result;
 
-/// The reach of a place node by value of `place`: the distance in metres up to which an answer may use the node.
+/// The maximum distance in metres at which an answer may use a place node, by value of `place`.
 const PLACES: [(&str, f64); 5] = [
     ("city", 15_000.0),
     ("town", 8_000.0),

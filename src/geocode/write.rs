@@ -184,7 +184,7 @@ impl IndexWriter {
     }
 }
 
-/// The size in bytes of the entry of a part in a leaf: its bounding box and its start.
+/// The size in bytes of the entry of a part in a leaf, which has the bounding box and the start of the part.
 const PART_PLACE_LEN: usize = Extent::LEN + 8;
 
 /// Returns the bounding box and the start of each part from a leaf of the layer of areas.

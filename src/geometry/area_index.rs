@@ -276,8 +276,8 @@ impl Locator<'_> {
         self.set
     }
 
-    /// Whether a point is known to lie in the same regions as the last point: both lie in the same
-    /// leaf, and the leaf has no edges.
+    /// Whether a point is known to lie in the same regions as the last point, because both lie in the same leaf and the
+    /// leaf has no edges.
     #[inline]
     pub fn is_in_last_leaf(&self, lat_e7: i32, lon_e7: i32) -> bool {
         self.parts.is_empty() && self.cell.holds(i64::from(lon_e7), i64::from(lat_e7))

@@ -7,7 +7,7 @@
 //! 1. No two edges of a polygon may cross. Only edges in the same leaf of a quadtree are compared.
 //! 2. The winding number of the polygon must be 0 (outside) or 1 (inside) on both sides of each edge, at its lower end
 //!    and at its middle. This finds rings that cross at a vertex, and misplaced holes. Winding numbers are constant
-//!    along a ring that touches nothing, so that one edge of such a ring is enough.
+//!    along a ring that touches nothing, so one edge of that ring is enough.
 
 use super::edge;
 use super::edge::{Edge, EdgeRelation, HalfUnitPoint};
@@ -90,8 +90,8 @@ fn check_points(ring: &Ring) -> Result<(), ShapeError> {
     Ok(())
 }
 
-/// The polygons of a shape, each of which is a group of the tree. Edges are numbered over all rings,
-/// and within a ring in the order of its points: the first edge joins vertices 1 and 2.
+/// The polygons of a shape, each of which is a group of the tree. Edges are numbered over all rings, and within a ring
+/// in the order of its points. The first edge of a ring joins vertices 1 and 2.
 struct Polygons<'a> {
     tree: Quadtree,
     /// Each ring with the number of its first edge and whether it is a hole.

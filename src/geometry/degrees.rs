@@ -121,7 +121,8 @@ pub fn parse_bbox(text: &str) -> Result<Shape, String> {
 }
 
 impl Bbox {
-    /// Parses the box around two opposite corners, `lon1,lat1,lon2,lat2` in degrees: usually west, south, east, north.
+    /// Parses the box around two opposite corners, `lon1,lat1,lon2,lat2` in degrees, which are usually west, south,
+    /// east and north.
     ///
     /// # Errors
     ///

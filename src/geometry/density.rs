@@ -30,7 +30,7 @@ pub struct CellCounts {
     /// The level of the grid. The edge of a cell is 360 / 2^`level` degrees. The level is the finest one, at most 24,
     /// at which not more than 40,000 cells have points.
     pub level: u32,
-    /// For each cell with points, sorted: the column, the row, and the number of points of each class.
+    /// A list for each cell with points, sorted. It has the column, the row, and the number of points of each class.
     pub cells: Vec<Vec<u64>>,
 }
 

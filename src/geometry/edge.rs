@@ -1,9 +1,8 @@
 //! Edges of rings and the exact predicates on them.
 //!
-//! Longitude is x and latitude is y. Coordinates are counted in half units of 1e-7 degree: vertices
-//! of rings have even coordinates and borders of cells have odd ones, so no vertex lies on a
-//! border. The sum of two products of coordinate differences needs 67 bits and a sign; `i128` holds
-//! it, and a product is one multiplication on 64-bit machines.
+//! Longitude is x and latitude is y. Coordinates are counted in half units of 1e-7 degree. Vertices of rings have even
+//! coordinates and borders of cells have odd ones, so no vertex lies on a border. The sum of two products of coordinate
+//! differences needs 67 bits and a sign; `i128` holds it, and a product is one multiplication on 64-bit machines.
 
 use super::shape::{Point, Ring};
 
@@ -39,7 +38,7 @@ pub struct Edge {
 pub enum EdgeRelation {
     /// The edges share no point.
     Apart,
-    /// The edges share at least one point, but do not cross: an end of one lies on the other.
+    /// The edges share at least one point, but do not cross, because an end of one lies on the other.
     Touching,
     /// The edges share one point, which is an end of neither.
     Crossing,
@@ -254,7 +253,7 @@ impl Edge {
         }
     }
 
-    /// Whether two edges that share an end form a spike: both lie on one line and run in opposite
+    /// Whether two edges that share an end form a spike, which means that they lie on one line and run in opposite
     /// directions. An empty edge counts as opposite to every edge.
     pub fn forms_spike_with(&self, other: &Self) -> bool {
         let product = |a: i64, b: i64| i128::from(a) * i128::from(b);
@@ -264,9 +263,9 @@ impl Edge {
     }
 }
 
-/// Appends the edges of a ring in the order of its points; the last edge closes the ring. Each edge
-/// is reversed where necessary to have the area of the polygon on its left: the inside of an outer
-/// ring, the outside of a hole.
+/// Appends the edges of a ring in the order of its points; the last edge closes the ring. Each edge is reversed where
+/// necessary to have the area of the polygon on its left, which is the inside of an outer ring and the outside of a
+/// hole.
 pub fn add_ring(ring: &Ring, is_hole: bool, edges: &mut Vec<Edge>) {
     let reversed = (doubled_area(&ring.points) < 0) != is_hole;
     let ends = ring.points.iter().cycle().skip(1);

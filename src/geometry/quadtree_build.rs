@@ -9,9 +9,8 @@ const EDGES_IN_A_LEAF: usize = 8;
 /// While the tree has fewer nodes than this, every leaf with an edge is divided. The cost is small, and most points
 /// then lie in a leaf without edges.
 const NODES_FOR_FREE: usize = 4096;
-/// The limit on the size of the tree: the number of references and nodes per edge. No leaf is
-/// divided beyond it. Without a limit, edges that run close together over a long distance would be
-/// stored again and again.
+/// The limit on the size of the tree, as the number of references and nodes per edge. No leaf is divided once it is
+/// reached. Without a limit, edges that run close together over a long distance would be stored again and again.
 const MAX_SIZE_PER_EDGE: usize = 16;
 /// The constant part of the limit, added to [`MAX_SIZE_PER_EDGE`] times the number of edges.
 const WEIGHT_FOR_FREE: usize = 8192;
@@ -108,7 +107,7 @@ fn root_of(edges: &[Edge]) -> Cell {
     }
 }
 
-/// Whether an edge is a mere point at an end of the next edge, so that it can be left out.
+/// Whether an edge has no length and lies at an end of the next edge. In this case it can be left out.
 fn is_redundant_point(edge: &Edge, next: Option<&Edge>) -> bool {
     edge.is_empty() && next.is_some_and(|next| next.from == edge.from || next.to == edge.from)
 }

@@ -1,6 +1,6 @@
 //! A set of ids within a chunk of 65,536 neighbouring ids: a sorted list, or a bitmap.
 //!
-//! An id is represented by its offset in the chunk: its low 16 bits.
+//! An id is represented by its offset in the chunk, which is its low 16 bits.
 
 use super::table::{CHUNK_BITS, Offsets};
 use std::hint::black_box;
@@ -26,7 +26,7 @@ pub(super) enum Chunk {
 /// The memory that a look-up of one offset reads.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Slot<'a> {
-    /// No memory: the chunk is empty or absent.
+    /// No memory, because the chunk is empty or absent.
     #[default]
     Nowhere,
     /// The whole list, and the part of the list in which the offset is expected, on the assumption that offsets are
@@ -194,7 +194,7 @@ impl Offsets for Chunk {
 /// Counts of the offsets in parts of a chunk, from which the rank of an offset is computed.
 #[derive(Debug, Default, Clone)]
 pub(super) struct RunCounts {
-    /// For a bitmap: the number of bits set before each group of [`Self::STRIDE`] words. Empty for a list.
+    /// The number of bits that are set in a bitmap before each group of [`Self::STRIDE`] words. Empty for a list.
     before: Box<[u16]>,
 }
 
@@ -223,8 +223,8 @@ impl RunCounts {
     }
 
     /// Returns the rank of `offset`, which is the number of smaller offsets in the chunk; `None` if the chunk does not
-    /// contain `offset`. `chunk` must be the chunk that was counted. `at` is a hint and is updated: the list index of
-    /// the previous look-up.
+    /// contain `offset`. `chunk` must be the chunk that was counted. `at` is a hint, the list index of the previous
+    /// look-up, and is updated.
     #[inline]
     pub(super) fn rank(&self, chunk: &Chunk, offset: u16, at: &mut usize) -> Option<u64> {
         match chunk {

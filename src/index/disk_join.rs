@@ -1,4 +1,4 @@
-//! Looks up the locations of nodes for lists of node ids, when not all locations fit into memory.
+//! Looks up the locations of the nodes in lists of node ids if not all locations fit into memory.
 //!
 //! The ids are divided into ranges, so that the locations of the nodes of one range fit into memory. A [`Splitter`]
 //! splits each list by range, and [`DiskJoin::push`] appends the parts to temporary files, one file per range.

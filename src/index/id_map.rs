@@ -15,14 +15,15 @@ use super::values::Values;
 ///   palette with a single number needs 8 kB.
 #[derive(Debug, Default, Clone)]
 pub struct IdMap {
-    /// A filter for look-ups, small enough for the processor's cache. Most look-ups are of ids that have no number and
-    /// are not close to an id with a number. One bit of this table answers such a look-up.
+    /// A filter for look-ups, small enough for the processor's cache. One bit of it answers the look-up of an id that
+    /// has no number and is not close to an id with a number, as most look-ups are.
     taken: ChunkTable<Taken>,
     chunks: ChunkTable<Values>,
     len: u64,
 }
 
-/// One bit per 1024 ids of a chunk: whether one of these ids has a number. The lowest bit is for the first 1024.
+/// A bit for each 1024 ids of a chunk, which is set if one of these ids has a number. The lowest bit is for the first
+/// 1024 ids.
 #[derive(Debug, Default, Clone, Copy)]
 struct Taken(u64);
 

@@ -37,7 +37,7 @@ pub enum StoreForm {
 #[derive(Debug)]
 pub struct LocationStore {
     form: StoreForm,
-    /// Whether the ids of all nodes were given to [`of_ids`](Self::of_ids), so that adding nodes only fills in
+    /// Whether the ids of all nodes were given to [`of_ids`](Self::of_ids). In this case adding nodes only fills in
     /// locations.
     has_all_ids: bool,
     chunks: ChunkTable<LocationChunk>,
@@ -177,7 +177,7 @@ impl LocationChunk {
         }
     }
 
-    /// Closes an open chunk: sorts its nodes and appends their locations to `known`, which is
+    /// Closes an open chunk by sorting its nodes and appending their locations to `known`, which is
     /// [`LocationStore::locations`]. Does nothing for other chunks.
     fn close(&mut self, known: &mut Vec<Option<Location>>) {
         let Self::Open(open) = self else {

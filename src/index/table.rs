@@ -4,11 +4,11 @@
 
 use rustc_hash::FxHashMap;
 
-/// The number of chunks that are stored in pages rather than in the hash table: the chunks of ids from 0 to 34 thousand
-/// million.
+/// The number of chunks that are stored in pages rather than in the hash table. They are the chunks of ids from 0 to 34
+/// thousand million.
 const NEAR_CHUNKS: u64 = 1 << 19;
-/// The number of chunks per page. A page is allocated when the first of its chunks is created, so that a few ids far
-/// apart use little memory.
+/// The number of chunks per page. A page is allocated when the first of its chunks is created, so a few ids far apart
+/// use little memory.
 const PAGE: usize = 64;
 
 /// A map from chunk numbers to chunks, for ids that may be any `i64`. The list of pages grows with the largest id.
@@ -141,9 +141,9 @@ impl<C: Default + Offsets> ChunkTable<C> {
                 .any(|(number, chunk)| (from.0..=until.0).contains(number) && meets(*number, chunk))
     }
 
-    /// Returns two lists of chunks with their numbers: the chunks of negative ids by descending number, and the chunks
-    /// of other ids by ascending number. This is canonical order, except that the id 0 is in the first chunk of the
-    /// second list.
+    /// Returns two lists of chunks with their numbers. The first has the chunks of negative ids by descending number,
+    /// the second the chunks of other ids by ascending number. This is canonical order, except that the id 0 is in the
+    /// first chunk of the second list.
     pub(super) fn chunks(&self) -> (Numbered<'_, C>, Numbered<'_, C>) {
         let mut far: Vec<(u64, &C)> = self
             .far

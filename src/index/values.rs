@@ -1,7 +1,7 @@
 //! The numbers that an [`IdMap`](super::IdMap) assigns to the ids of a chunk of 65,536 neighbouring ids: a sorted list,
 //! or a palette with a few bits per id.
 //!
-//! An id is represented by its offset in the chunk: its low 16 bits.
+//! An id is represented by its offset in the chunk, which is its low 16 bits.
 
 use super::chunk::find_listed;
 use super::table::CHUNK_BITS;
@@ -34,8 +34,7 @@ pub(super) struct Packed {
     bits: u32,
     /// The palette index of each offset, [`bits`](Self::bits) bits each, from the lowest bit of the first word on.
     words: Vec<u64>,
-    /// A cache for neighbouring ids, which often have the same number: the number that was set last, and its index in
-    /// the palette.
+    /// The number that was set last, and its index in the palette. Neighbouring ids often have the same number.
     last: (u32, u64),
 }
 

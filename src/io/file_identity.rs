@@ -11,7 +11,8 @@ pub(super) struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Returns the identity of a file: its device, its inode, its length and the time of its last write.
+    /// Returns the identity of a file, which consists of its device, its inode, its size and the time of its last
+    /// write.
     #[cfg(unix)]
     pub(super) fn of(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
@@ -22,7 +23,7 @@ impl FileIdentity {
         }
     }
 
-    /// Returns the identity of a file: the times of its creation and of its last write, and its length.
+    /// Returns the identity of a file, which consists of the times of its creation and of its last write, and its size.
     #[cfg(windows)]
     pub(super) fn of(metadata: &Metadata) -> Self {
         use std::os::windows::fs::MetadataExt;

@@ -68,8 +68,8 @@ impl OpenOutput {
 /// An unfinished output. [`Output::commit`] gives the complete file its name. If the output is dropped or the process
 /// is killed before the commit, an existing file stays unchanged. A stream receives the data as it is written.
 ///
-/// Before the commit, the file has no name (`O_TMPFILE`), so that even a killed process leaves nothing on disk. Where
-/// the system does not support unnamed files, the data is in a hidden temporary file in the directory of the target.
+/// Before the commit, the file has no name (`O_TMPFILE`), so even a killed process leaves nothing on disk. Where the
+/// system does not support unnamed files, the data is in a hidden temporary file in the directory of the target.
 #[derive(Debug)]
 pub struct Output {
     target: OutputTarget,

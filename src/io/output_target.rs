@@ -132,8 +132,8 @@ impl OutputTarget {
         Ok(())
     }
 
-    /// The path of the file without symbolic links, so that two paths that lead to one file are equal. `None` for
-    /// streams and temporary files.
+    /// The path of the file without symbolic links, so two paths that lead to one file are equal. `None` for streams
+    /// and temporary files.
     fn place(&self) -> Option<PathBuf> {
         match self {
             Self::File { path, .. } if !self.is_stream() => Some(place_of(path)),

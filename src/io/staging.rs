@@ -47,7 +47,7 @@ impl Staging {
         Self::of(real).map_err(failed)
     }
 
-    /// Creates a staging directory for the directory `root`: beside it, or in it if it cannot be renamed.
+    /// Creates a staging directory beside the directory `root`, or in it if `root` cannot be renamed.
     fn of(root: &Path) -> io::Result<Self> {
         let within = root.join(root.file_name().unwrap_or_default());
         if root.is_dir() && !can_be_renamed(root) {

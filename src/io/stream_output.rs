@@ -17,7 +17,7 @@ pub(crate) struct StreamOutput {
     is_stream: bool,
     /// The number of bytes written.
     len: u64,
-    /// The number of bytes that the system was told to start writing to disk.
+    /// The number of bytes whose writeback to disk was started.
     written_back: u64,
 }
 

@@ -45,8 +45,8 @@ mod pipe {
     /// A thread that copies an output to the writer as it is written.
     #[derive(Debug)]
     pub(in crate::io) struct WriterPipe {
-        /// The end of the socket pair to which the output is written. Its descriptors may outlive this value, so that
-        /// only a shutdown ends the copy.
+        /// The end of the socket pair to which the output is written. Its descriptors may outlive this value, so only a
+        /// shutdown ends the copy.
         end: UnixStream,
         thread: JoinHandle<io::Result<()>>,
     }

@@ -23,8 +23,8 @@ pub(crate) trait Body {
     /// Removes all bytes.
     fn clear(&mut self) -> io::Result<()>;
 
-    /// Whether the bytes that have arrived cannot be the start of a file of the expected format, so that fetching the
-    /// rest is useless.
+    /// Whether the bytes that have arrived cannot be the start of a file of the expected format. In this case fetching
+    /// the rest is useless.
     fn is_hopeless(&self) -> bool {
         false
     }

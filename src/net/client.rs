@@ -32,7 +32,7 @@ pub(super) const fn may_pass(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }
 
-/// Converts an error of the client to a fault. Its message contains no headers, and therefore no secrets.
+/// Converts an error of the client to a fault. The message of the fault contains no headers, and therefore no secrets.
 pub(super) fn fault(error: &ureq::Error) -> Fault {
     match error {
         ureq::Error::BadUri(_) | ureq::Error::InvalidProxyUrl | ureq::Error::Http(_) => {

@@ -1,7 +1,7 @@
 //! Files on web servers. Only the ranges that are read are fetched.
 //!
 //! The fetched bytes are stored in an unnamed temporary file of the same size, at the same offsets as in the file of
-//! the server. The temporary file is sparse, so that only the fetched bytes use disk space.
+//! the server. The temporary file is sparse, so only the fetched bytes use disk space.
 
 use super::{Attempts, Credentials, Fault, Pace, WebFiles, client};
 use crate::error::{Error, Result};
@@ -52,7 +52,8 @@ struct Parts {
     fetched: Ranges,
     /// The parts that have been fetched or are being fetched by a thread.
     claimed: Ranges,
-    /// The first fault with which the fetch of a part failed. Threads no longer wait for missing parts then, but fail.
+    /// The first fault with which the fetch of a part failed. Once it is set, threads fail instead of waiting for
+    /// missing parts.
     failure: Option<Fault>,
 }
 

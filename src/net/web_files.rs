@@ -67,7 +67,8 @@ impl WebFiles {
     /// A transport that uses `credentials`. `read_time` is the timeout of a read; `None` means one minute.
     pub fn new(credentials: Credentials, read_time: Option<Duration>) -> Self {
         let config = client::configured(read_time)
-            // `ask` follows redirects, and not the client, so that secrets go only to the server that they are for.
+            // Redirects are followed by `ask` and not by the client, so that secrets go only to the server that they
+            // are for.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .build();

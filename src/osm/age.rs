@@ -21,8 +21,8 @@ pub enum Unversioned {
 
 impl Age {
     /// Whether a change with this age replaces a change of the same object that was read earlier and has the age
-    /// `before`. It does if its version is higher, or if the versions are equal and its time is not older. If the
-    /// versions are equal and a time is missing, it does, too.
+    /// `before`. The result is `true` if the version is higher than that of `before`, or if the versions are equal and
+    /// the time is not older or either time is missing.
     pub fn supersedes(self, before: Self, unversioned: Unversioned) -> bool {
         let absent = match unversioned {
             Unversioned::Newest => i64::MAX,

@@ -40,7 +40,7 @@ impl Bbox {
         self.min_lat_e7 > self.max_lat_e7
     }
 
-    /// Whether an edge lies beyond the opposite edge, so that the box contains no point.
+    /// Whether an edge lies beyond the opposite edge. In this case the box contains no point.
     pub const fn is_inside_out(&self) -> bool {
         self.min_lat_e7 > self.max_lat_e7 || self.min_lon_e7 > self.max_lon_e7
     }
@@ -200,7 +200,7 @@ pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
 /// if the text is not a number, or if the result does not fit the 32 bits of stored coordinates. The error message
 /// continues a sentence that begins with `text`.
 pub fn parse_stored_e7(text: &str) -> Result<i32, &'static str> {
-    // ±215 degrees are beyond all coordinates of 32 bits, so that `i32` is the limit.
+    // ±215 degrees are beyond all coordinates of 32 bits, so `i32` is the limit.
     parse_e7(text, 215).ok_or_else(|| match text.trim().parse::<f64>() {
         Ok(number) if !number.is_nan() => {
             "is beyond ±214.7483647 degrees, the limit of coordinates with 32 bits"

@@ -65,7 +65,7 @@ impl Location {
         f64::from(self.lon_e7()) / 1e7
     }
 
-    /// Latitude and longitude in units of 1e-7 degree, as files store them: `i32::MAX` for both if there is no
+    /// Latitude and longitude in units of 1e-7 degree, as files store them. Both are `i32::MAX` if there is no
     /// location.
     #[inline]
     pub(crate) const fn stored_e7(location: Option<Self>) -> (i32, i32) {

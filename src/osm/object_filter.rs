@@ -39,8 +39,8 @@ impl ObjectExpression {
         }
     }
 
-    /// Parses an expression that contains only one tag, so that `@version>1` and `a&b~c` are keys. The error is a
-    /// message that quotes `text`.
+    /// Parses an expression as a single tag, so `@version>1` and `a&b~c` are keys. The error is a message that quotes
+    /// `text`.
     pub fn parse_tag(text: &str) -> Result<Self, String> {
         let parse = |tag: &str| Ok(vec![TagPattern::parse(tag)?]);
         Self::parse_parts(text, &['=', '@'], |tag| Ok((tag, Vec::new())), parse)

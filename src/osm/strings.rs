@@ -2,8 +2,8 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
-/// Distinct strings in one buffer. Ids count from 0, in the order of first appearance. Offsets have 32 bits, so that
-/// callers must keep the total length of the strings below 4 GiB.
+/// Distinct strings in one buffer. Ids count from 0, in the order of first appearance. Offsets have 32 bits, so callers
+/// must keep the total length of the strings below 4 GiB.
 #[derive(Debug, Clone, Default)]
 pub struct StringPool {
     text: String,

@@ -76,7 +76,7 @@ impl TagPattern {
 }
 
 /// Splits an expression into conditions at `&`. After a value, `&` separates only if a key and an operator follow, so
-/// that `Marks & Spencer` is one value. `\&` and an `&` in the query of a URL (`https://…?a=1&b=2`) do not separate.
+/// `Marks & Spencer` is one value. `\&` and an `&` in the query of a URL (`https://…?a=1&b=2`) do not separate.
 fn conditions(text: &str) -> Vec<&str> {
     let (mut found, mut start) = (Vec::new(), 0);
     for (at, _) in text.match_indices('&') {
@@ -163,7 +163,7 @@ mod tests {
         }
         let error = TagPattern::parse_joined("k~(").unwrap_err();
         assert!(error.contains("'('") && !error.contains('\n'), "{error}");
-        // `parse` knows no regular expressions, so that ~ is a part of the key.
+        // `parse` does not support regular expressions, so `~` is a part of the key.
         assert!(!TagPattern::parse("k~a").unwrap().has_value);
     }
 }

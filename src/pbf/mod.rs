@@ -1,8 +1,8 @@
 //! The PBF format over byte slices: `frame` (blobs), `block` (objects as they are read), `encode` (new blocks),
 //! `rewrite` (edits of encoded blocks), `segments` (compression in parts), `table` (indexes) and `wire` (protobuf).
 //!
-//! No function of this module opens a file or starts a thread, so that each can be tested and fuzzed on plain bytes.
-//! The format is defined by `fileformat.proto` and `osmformat.proto` and described on the OSM wiki page "PBF Format";
+//! No function of this module opens a file or starts a thread, so each can be tested and fuzzed on plain bytes. The
+//! format is defined by `fileformat.proto` and `osmformat.proto` and described on the OSM wiki page "PBF Format";
 //! `reference/format.md` describes what this crate adds to it.
 
 mod block;

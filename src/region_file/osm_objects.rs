@@ -23,10 +23,10 @@ pub(super) struct AreaRelation {
 /// The objects in an OSM file from which areas are assembled.
 #[derive(Debug, Default)]
 pub(super) struct OsmObjects {
-    /// The relations that describe areas. In file order for PBF, by id for other formats.
+    /// The relations that describe areas, in file order for PBF and ordered by id for other formats.
     pub relations: Vec<AreaRelation>,
-    /// The ids of closed ways that are not members of a relation in `relations`. In file order for PBF, by id for other
-    /// formats.
+    /// The ids of closed ways that are not members of a relation in `relations`, in file order for PBF and ascending
+    /// for other formats.
     pub closed_ways: Vec<i64>,
     /// The node ids of all member ways and closed ways, by way id.
     pub ways: FxHashMap<i64, Vec<i64>>,
@@ -84,7 +84,7 @@ impl OsmObjects {
     }
 }
 
-/// An OSM file that can be read more than once. XML and OPL are held in memory. PBF is read anew each time.
+/// An OSM file that can be read more than once. XML and OPL are held in memory. PBF is read again each time.
 enum Source {
     Xml(ChangeSet),
     Pbf(ElementReader),

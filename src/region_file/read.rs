@@ -50,8 +50,8 @@ impl ShapeFileKind {
         }
     }
 
-    /// Returns the kind of a file that begins with `start`. `.poly` and OPL files have no signature, so that any
-    /// content without a known signature is [`Self::Poly`].
+    /// Returns the kind of a file that begins with `start`. `.poly` and OPL files have no signature, so any content
+    /// without a known signature is [`Self::Poly`].
     fn of_content(start: &[u8]) -> Self {
         match start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start() {
             [b'{', ..] => Self::GeoJson,
@@ -69,7 +69,7 @@ impl ShapeFileKind {
 pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a region and checks its shape ([`Shape::check`]). Without `kind`, the suffix of the file name determines the
-/// kind. If the suffix is unknown, the content does. Fails for standard input (`-`). Errors name the file and, where
+/// kind or, if the suffix is unknown, the content. Fails for standard input (`-`). Errors name the file and, where
 /// possible, the ring and the vertex.
 pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
     if path.as_os_str() == "-" {

@@ -12,8 +12,8 @@ const NEIGHBOURS: i64 = 4;
 ///
 /// `newest` is the newest state. `state_of` must return the state with a sequence number, or `None` if the server does
 /// not have it. The server may have deleted its oldest states. If other states are missing, the result may be a state
-/// before the missing ones. The search requests about a dozen states, because states are published at regular
-/// intervals, so that the time of a state gives its approximate sequence number.
+/// before the missing ones. The search requests only about a dozen states. States are published at regular intervals,
+/// so the time of a state gives its approximate sequence number.
 ///
 /// # Errors
 ///

@@ -122,8 +122,8 @@ impl<'s> Server<'s> {
     }
 
     /// Returns the time of the state with a sequence number. If the state is missing, because a server may publish a
-    /// change file before its state, returns the time of one of the few states before. Returns `None` if these are
-    /// missing, too.
+    /// change file before its state, returns the time of one of the few states before it. Returns `None` if those
+    /// states are missing, too.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Runs jobs that each result in many chunks. The chunks are consumed in the order of the jobs.
 //!
-//! The chunks of a job wait in a bounded channel, so that memory does not depend on their number. Threads start the
-//! jobs in order, and the queue always drains the first unfinished job, so that no thread waits forever.
+//! The chunks of a job wait in a bounded channel, so memory does not depend on their number. Threads start the jobs in
+//! order, and the queue always drains the first unfinished job, so no thread waits forever.
 
 use super::JobQueue;
 use crate::error::{Error, Result};
@@ -25,8 +25,8 @@ impl<C> ChunkSender<C> {
 
 /// A queue of jobs, the threads that run them, and the chunks that have not been consumed.
 pub(crate) struct ChunkQueue<J, C> {
-    /// The channels of the jobs that are not drained. Dropped before `queue`, so that threads that wait for a full
-    /// channel go on and end.
+    /// The channels of the jobs that are not drained yet. This field is declared before `queue`, and is thus dropped
+    /// first. Threads that wait for room in a channel then stop waiting and end.
     waiting: VecDeque<Receiver<Result<C>>>,
     queue: JobQueue<(J, ChunkSender<C>)>,
 }

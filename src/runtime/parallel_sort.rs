@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 /// saves.
 const MIN_PARALLEL: usize = 1 << 16;
 
-/// Sorts items on [`Context::jobs`] threads. The sort is stable, so that the result does not depend on the number of
+/// Sorts items on [`Context::jobs`] threads. The sort is stable, so the result does not depend on the number of
 /// threads. Allocates up to as much additional memory as the items occupy.
 pub(crate) fn sort_by<T: Send>(
     items: &mut [T],

@@ -5,7 +5,7 @@ use crate::error::Result;
 
 /// A part of the input that one worker processes at a time, such as a blob or several blobs that belong together.
 pub(crate) trait WorkItem: Send {
-    /// Whether the unit of progress is rows, so that [`input_bytes`](Self::input_bytes) returns a number of rows.
+    /// Whether progress is counted in rows. In this case [`input_bytes`](Self::input_bytes) returns a number of rows.
     const COUNTS_ROWS: bool = false;
 
     /// Returns the number of bytes of input in the item, by which progress is measured.

@@ -40,7 +40,7 @@ pub struct Stats {
     pub bytes_shared: Counter,
     /// Blobs that a pass skipped without decoding them.
     pub blobs_skipped: Counter,
-    /// Skipped blobs that no pass of the run has decoded, so that their contents are known only from an index.
+    /// Skipped blobs that no pass of the run has decoded. Their contents are known only from an index.
     pub blobs_trusted: Counter,
     /// Blobs that were copied unchanged.
     pub blobs_copied: Counter,

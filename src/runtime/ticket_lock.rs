@@ -5,8 +5,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A value that workers change one after the other, in the order of their items.
 ///
-/// The items are numbered from 0 without gaps, and workers claim them in this order. Therefore, the next item has been
-/// claimed by a worker whenever another one waits, and no worker waits forever.
+/// The items are numbered from 0 without gaps, and workers claim them in this order. Therefore, whenever a worker
+/// waits, another worker has claimed the next item, and no worker waits forever.
 #[derive(Debug)]
 pub(crate) struct TicketLock<T> {
     state: Mutex<State<T>>,

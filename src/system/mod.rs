@@ -218,8 +218,8 @@ pub(crate) fn sync(file: &File) -> io::Result<()> {
     })
 }
 
-/// Whether a file of `bytes` bytes exceeds half of the machine's memory, so that reading or writing it would evict
-/// most of the page cache.
+/// Whether a file of `bytes` bytes exceeds half of the machine's memory. Reading or writing it would evict most of the
+/// page cache.
 pub(crate) fn is_large(bytes: u64) -> bool {
     bytes > memory() / 2
 }

@@ -46,7 +46,7 @@ pub(super) fn exchange(_: &Path, _: &Path) -> io::Result<()> {
     unsupported()
 }
 
-/// Returns `false`, because this is unknown. An attempt to rename a mount root fails later.
+/// Returns `false`, because mount roots are not detected. An attempt to rename a mount root fails later.
 pub(crate) const fn is_mount_root(_: &Path) -> bool {
     false
 }
@@ -111,12 +111,12 @@ pub(crate) fn cpu_time() -> std::time::Duration {
     std::time::Duration::from_millis(milliseconds)
 }
 
-/// Returns `None`, because this is unknown.
+/// Returns `None`, because the maximum memory of the process is unknown.
 pub(crate) const fn peak_memory() -> Option<u64> {
     None
 }
 
-/// Returns `None`, because this is unknown.
+/// Returns `None`, because the set of ignored signals is unknown.
 #[cfg(all(unix, feature = "cli"))]
 pub(crate) const fn ignored_signals() -> Option<u64> {
     None

@@ -155,7 +155,7 @@ impl Bench {
     }
 }
 
-/// Returns the I/O modes that are tested for a job. Text is written in the same way in all modes, so that one mode is
+/// Returns the I/O modes that are tested for a job. Text is written in the same way in all modes, so one mode is
 /// enough.
 fn modes(job: Job) -> &'static [IoMode] {
     match job {
@@ -164,9 +164,9 @@ fn modes(job: Job) -> &'static [IoMode] {
     }
 }
 
-/// Returns the positions of the failing call in the sequence of calls. First, these are all positions, then one in
-/// `step`. Jobs that decode every object are slow and make the same calls as other jobs, so that fewer positions are
-/// tested.
+/// Returns the positions in the sequence of calls at which a call is made to fail. Below `all`, every position is
+/// tested, and one in `step` from there on. Fewer positions are tested for jobs that decode every object, because these
+/// jobs are slow and make the same calls as other jobs.
 fn places(job: Job) -> impl Iterator<Item = u64> {
     let (all, step) = match job {
         Job::TagsFilter | Job::Extract | Job::Diff => (4, 41),

@@ -11,7 +11,7 @@ use crate::pbf::{Compression, InfoFields};
 use anyhow::{Result, anyhow, bail};
 use std::path::Path;
 
-/// A file format, as determined from a file name.
+/// A file format, as determined from the name of a format or file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormatKind {
     Pbf {

@@ -26,10 +26,10 @@ impl ValueEnum for ObjectKind {
     }
 }
 
-/// The kinds of objects that a command deals with.
+/// The kinds of objects that a command processes.
 #[derive(Debug, Args)]
 pub struct KindArgs {
-    /// Kinds of objects: node, way, relation; several with commas or by repetition
+    /// Kinds of objects: node, way, relation; comma-separated, repeatable
     #[arg(
         short = 't',
         long = "type",
@@ -53,10 +53,10 @@ impl KindArgs {
     }
 }
 
-/// The kinds of objects that a command deals with, and changesets.
+/// The kinds of objects that a command processes, and changesets.
 #[derive(Debug, Args)]
 pub struct ChangesetKindArgs {
-    /// Kinds of objects: node, way, relation, changeset; several with commas or by repetition
+    /// Kinds of objects: node, way, relation, changeset; comma-separated, repeatable
     #[arg(
         short = 't',
         long = "type",
@@ -107,11 +107,14 @@ impl ChangesetKindArgs {
 /// The objects or tags that a command looks for.
 #[derive(Debug, Args)]
 pub struct ExpressionArgs {
-    /// Expressions: [nwra/]key[=value], != for other values, * at either end of key or value, several
-    /// with commas, ~ for a regular expression, & between tags
+    /// Expressions: [nwra/]key[=value], such as w/highway or n/amenity=pub,bar
+    ///
+    /// The letters before the slash restrict an expression to nodes (n), ways (w), relations (r) or areas (a). !=
+    /// matches other values, and ~ a regular expression. Commas separate values, any of which matches. * at either end
+    /// of a key or value stands for any text. & joins tags that all have to match.
     #[arg(value_name = "EXPRESSION")]
     expressions: Vec<String>,
-    /// Read expressions from FILE, one a line; # begins a comment
+    /// Read expressions from FILE, one per line; # begins a comment
     #[arg(short = 'e', long = "expressions", value_name = "FILE")]
     expression_files: Vec<PathBuf>,
 }
@@ -144,22 +147,25 @@ impl ExpressionArgs {
     }
 }
 
-/// The ids of the objects that a command deals with.
+/// The ids of the objects that a command processes.
 #[derive(Debug, Args)]
 pub struct IdArgs {
-    /// Ids: n17 w4 r8; a bare number is a node unless --default-type says otherwise. Several in one
-    /// argument are separated by spaces, commas, semicolons, slashes or bars
+    /// Ids, such as n17 w4 r8; a number alone is a node, or of the kind in --default-type
+    ///
+    /// One argument can contain several ids, separated by spaces, commas, semicolons, slashes or vertical bars.
     #[arg(value_name = "ID", allow_negative_numbers = true,
           required_unless_present_any = ["id_file", "id_osm_file"])]
     ids: Vec<String>,
-    /// Read ids from FILE, one at the start of each line; text after a space or # is ignored, so OPL
-    /// works, too. Or a table (CSV, TSV) whose first line names the columns type and id. - is standard input
+    /// Read ids from FILE, a list or a table; - is standard input
+    ///
+    /// A list has one id at the start of each line. Text after a space or # is ignored, so OPL files work, too. A table
+    /// (CSV, TSV) has a first line with the column names type and id.
     #[arg(short = 'i', long, value_name = "FILE")]
     id_file: Vec<PathBuf>,
     /// Use the ids of all objects in the OSM file FILE
     #[arg(short = 'I', long, value_name = "FILE")]
     id_osm_file: Vec<PathBuf>,
-    /// Kind of ids without a letter
+    /// Kind of the ids without a letter
     #[arg(
         long,
         value_name = "KIND",

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
 pub struct OutputArgs {
-    /// Output file; without it, or with -, standard output
+    /// Output file; standard output if omitted or -
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -55,7 +55,8 @@ impl OutputArgs {
             .output_as(self.output.as_deref(), is_free.then_some(by_default))
     }
 
-    /// Returns the options of an output of changes. On standard output, without --output-format, it is a change file.
+    /// Returns the options of an output of changes. On standard output, without --output-format, the output is a change
+    /// file, unless the conventions require a format.
     pub fn changes(&self) -> Result<OutputOptions> {
         if Conventions::current().needs_format {
             self.options()
@@ -65,16 +66,16 @@ impl OutputArgs {
     }
 }
 
-/// The options for the form of an output.
+/// The options for the format, encoding and header of an output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
 pub struct WriteArgs {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     pub overwrite: bool,
-    /// Format of the output if its name does not show it: pbf, osm, osh, osc, opl or debug
+    /// Output format, if not that of the file name: pbf, osm, osh, osc, opl or debug
     ///
-    /// The formats other than pbf can be compressed: osm.gz, opl.bz2, osc.zst. Options follow after commas, as in
+    /// All formats except pbf can be compressed: osm.gz, opl.bz2, osc.zst. Options follow after commas, as in
     /// opl,add_metadata=false or osm.gz,xml_change_format=true:
     ///
     ///   add_metadata=false, add_metadata=version+timestamp, locations_on_ways=false, force_visible_flag=true,
@@ -83,29 +84,34 @@ pub struct WriteArgs {
     pub output_format: Option<FormatSpec>,
     /// Compression of new blobs: none, zlib[:1-12], zstd[:1-22] or lz4 [default: zlib:6]
     ///
-    /// Every program reads zlib; hardly any but osmium reads lz4 and zstd, and some do not read none. Level 6 gives about
-    /// the size that zlib gives at level 6. Copied blobs keep their compression: repack changes all of them, as does
-    /// -f pbf,pbf_compression=KIND.
+    /// Every program reads zlib. Hardly any program except osmium reads lz4 and zstd, and some do not read uncompressed
+    /// blobs (none). zlib:6 gives about the size that the zlib library gives at level 6. Copied blobs keep their
+    /// compression; repack and -f pbf,pbf_compression=KIND change all blobs.
     #[arg(long, value_name = "KIND[:LEVEL]")]
     compression: Option<Compression>,
     /// Name of the writing program in the header
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub generator: Option<String>,
-    /// Set a header field, such as osmosis_replication_sequence_number=4711, or keep that of the input (KEY!); repeatable
+    /// Set a header field (KEY=VALUE), or keep that of the input (KEY!); repeatable
+    ///
+    /// For example, osmosis_replication_sequence_number=4711. `pbfhogg help output-headers` lists the fields.
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_header, hide_short_help = true)]
     pub output_header: Vec<HeaderOption>,
-    /// The bounding box in the header: that of all nodes (data), none, or LEFT,BOTTOM,RIGHT,TOP
+    /// Bounding box in the header: data (the box of all nodes), none, or LEFT,BOTTOM,RIGHT,TOP
     ///
-    /// data needs a PBF file as output. Without the option, the box is that of the input, unless the command knows better.
+    /// data needs a PBF file as output. By default, the box is that of the input, unless the command knows a better
+    /// one.
     #[arg(long, value_name = "BOX", value_parser = HeaderBox::parse, allow_hyphen_values = true, hide_short_help = true)]
     set_bbox: Option<HeaderBox>,
-    /// Also write an index into the header of every blob, for programs that use it; osmconvert does not read such files
+    /// Also write an index into the header of every blob, for programs that use it
+    ///
+    /// osmconvert does not read files with these indexes.
     #[arg(long, hide_short_help = true)]
     pub blob_index: bool,
-    /// Also decompress copied blobs and compare them with their content hashes, so that damage in the input is an error
+    /// Compare copied blobs with their content hashes; damage in the input is then an error
     ///
-    /// Takes as long as decompressing the file on every core: about 0.8 s for 500 MB on two cores. Without it, blobs
-    /// that the command does not need to decode are copied unread.
+    /// This decompresses the copied blobs on all cores, which takes about 0.8 s for 500 MB on two cores. By default,
+    /// blobs that the command does not need to decode are copied without being read.
     #[arg(long, hide_short_help = true)]
     pub verify: bool,
     /// No effect: files are always flushed to disk before they get their name
@@ -304,7 +310,7 @@ fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-" || path == Path::new("/dev/stdout")
 }
 
-/// Whether a path is that of a device or a named pipe. The name of these does not show a format.
+/// Whether a path is that of a device or a named pipe, whose name does not show a format.
 fn is_device(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())

@@ -20,15 +20,15 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
 pub struct RunArgs {
-    /// Worker threads; 0 means every core
+    /// Worker threads; 0 uses all cores
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     pub jobs: usize,
     /// Format of the inputs if their content does not show it: pbf, osm, osc, opl, o5m or o5c
     ///
-    /// OSM XML, OsmChange, OPL and o5m, compressed or not, are converted to a temporary PBF first.
+    /// OSM XML, OsmChange, OPL and o5m, compressed or not, are first converted to a temporary PBF file.
     #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_input_format, hide_short_help = true)]
     pub input_format: Option<InputKind>,
-    /// Read and write past the page cache (O_DIRECT), so that other files stay in it
+    /// Read and write without the page cache (O_DIRECT), so that other files stay cached
     #[arg(long, conflicts_with = "io_uring", hide_short_help = true)]
     pub direct_io: bool,
     /// Write with io_uring
@@ -43,15 +43,15 @@ pub struct RunArgs {
     /// Print notes, the summary and the time of each phase to standard error, even if it is not a terminal
     #[arg(short, long)]
     pub verbose: bool,
-    /// Print no warnings, notes and summary
+    /// Print no warnings, notes or summary
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Print the summary as JSON: to standard output, or to standard error if the result goes there
     #[arg(long)]
     pub json: bool,
-    /// Write the times of phases and counters of bytes and blobs to FILE as JSON; - is standard output
+    /// Write the times of phases and the numbers of bytes and blobs to FILE as JSON; - is standard output
     ///
-    /// An existing FILE is replaced if an earlier run wrote it with --stats, or with --overwrite.
+    /// An existing FILE is replaced only if an earlier run wrote it with --stats, or if --overwrite is given.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub stats: Option<PathBuf>,
 }
@@ -197,7 +197,7 @@ pub enum Stdout {
     /// The result is not on standard output. A readable summary goes to standard error, a JSON summary to standard
     /// output.
     Free,
-    /// The result is on standard output, so that a summary goes to standard error if it is requested.
+    /// The result is on standard output, so a summary goes to standard error if it is requested.
     Taken,
 }
 

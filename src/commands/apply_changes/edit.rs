@@ -28,8 +28,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Whether a blob has to be decoded even without changes, since its ways may get other coordinates or its nodes may
-    /// have to be removed.
+    /// Whether a blob has to be decoded even without changes, because its ways may get other coordinates or its nodes
+    /// may have to be removed.
     pub(super) fn rewrites(&self, entry: &BlobEntry) -> bool {
         let moves = |locations: &LocationUpdates| locations.may_move(entry);
         self.drops_locations && entry.may_have_locations()
@@ -470,7 +470,7 @@ fn is_omitted(key: TypeThenId, no_longer_needed: &IdSet) -> bool {
         && no_longer_needed.contains(id_from_rank(key.1))
 }
 
-/// Returns for each way of a block whether the edit script keeps the way.
+/// Returns, for each way of a block, whether the edit script keeps the way.
 fn ways_that_stay(block: &Block<'_>, edits: &EditScript) -> Result<Vec<bool>, FormatError> {
     let stays = edits.steps().iter().flat_map(|step| match *step {
         EditOp::Keep(count) => std::iter::repeat_n(true, count),

@@ -33,8 +33,8 @@ pub(super) struct LocationUpdates {
     moved: FxHashMap<i64, Option<Location>>,
     /// The ids of the nodes in `moved`.
     moved_ids: IdSet,
-    /// The locations of nodes without a change of their own that changed ways refer to or that become members of
-    /// relations.
+    /// The locations of nodes that have no change of their own, but that changed ways refer to or that become members
+    /// of relations.
     known: FxHashMap<i64, Option<Location>>,
     /// The offsets of the blobs that contain a way whose nodes move. If the offsets are not known (`None`), every blob
     /// with ways has to be decoded.
@@ -128,7 +128,7 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
         let entries = plan.entries.iter();
         entries.filter(|entry| entry.kinds.contains(ObjectKind::Way))
     };
-    // A per-blob index does not record locations, so that the header decides for a blob with such an index.
+    // A per-blob index does not record locations, so the header decides if a blob has only this index.
     let is_without = |entry: &&BlobEntry| {
         if entry.flags.has(BlobFlags::SCANNED) {
             !entry.flags.has(BlobFlags::LOCATIONS)
@@ -153,8 +153,8 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
     Ok(())
 }
 
-/// Warns if the changes are older than the base. A base without untagged nodes lacks the versions of these nodes, so
-/// that an older change is not recognized and may move ways back.
+/// Warns if the changes are older than the base. A base without untagged nodes lacks the versions of these nodes, so an
+/// older change is not recognized and may move ways back.
 fn warn_of_old_changes(file: &PbfFile, changes: &ChangeSet, ctx: &Context) {
     let (base, new) = (&file.header, changes.replication());
     let is_older =
@@ -295,8 +295,8 @@ impl LocationUpdates {
         moved
     }
 
-    /// Returns the new location of a changed node: `Some(None)` if the node has no location, and `None` if it has no
-    /// change.
+    /// Returns the new location of a changed node. The result is `Some(None)` if the node has no location, and `None`
+    /// if the node has no change.
     pub(super) fn new_location(&self, id: i64) -> Option<Option<Location>> {
         self.moved.get(&id).copied()
     }

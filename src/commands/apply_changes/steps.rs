@@ -75,7 +75,7 @@ struct Slot {
 
 impl Slot {
     /// Whether the blob has room for `more` objects of `kind` at one of its ends. `edge` is the key of the object at
-    /// this end. A blob with changes has to be written anyway, so that it accepts more objects than a blob that could
+    /// this end. A blob with changes has to be re-encoded anyway, so its limit is higher than that of a blob that could
     /// be copied.
     fn has_room(&self, edge: TypeThenId, kind: ObjectKind, more: usize) -> bool {
         let limit = if self.changes.is_empty() {
@@ -107,7 +107,7 @@ pub(super) fn plan_steps(
                     last,
                 });
             }
-            // A blob without nodes, ways or relations has no position in the order, so that it is copied at the end.
+            // A blob without nodes, ways or relations has no position in the order, so it is copied at the end.
             _ => empty.push(ApplyStep::Copy(*entry)),
         }
     }
@@ -201,8 +201,8 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// Removes the collected blobs, and appends one step to `out` that joins them. If there is only one blob, or none
-    /// is rewritten anyway, appends a separate step for each blob instead.
+    /// Removes the collected blobs, and appends one step to `out` that joins them. If there is only one blob, or if no
+    /// blob has to be re-encoded in any case, appends a separate step for each blob instead.
     fn end(&mut self, out: &mut Vec<ApplyStep>) {
         let Self {
             blobs, any_edited, ..
@@ -226,8 +226,8 @@ fn step_of(entry: BlobEntry, changes: Option<Range<usize>>) -> ApplyStep {
     }
 }
 
-/// Joins small blobs with neighbours that have room, if at least one of them is rewritten anyway. Otherwise the number
-/// of small blobs, which edits leave behind, would grow with each update.
+/// Joins small blobs with neighbours that have room, if at least one of them has to be re-encoded in any case.
+/// Otherwise the number of small blobs, which edits leave behind, would grow with each update.
 fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
     let mut joined = Vec::with_capacity(steps.len());
     let mut run = Neighbours::default();
@@ -292,8 +292,8 @@ fn attach(
         return false;
     };
     let (before, after) = slots.split_at_mut(behind);
-    // The changes of a blob are one range, so that only adjacent changes can be added. Once a part of the gap becomes
-    // new blobs, they separate the blob on one side from the parts on the other side.
+    // The changes of a blob are one range, so only adjacent changes can be added. Once a part of the gap becomes new
+    // blobs, they separate the blob on one side from the parts on the other side.
     if let Some(slot) = before.last_mut()
         && slot.has_room(slot.last, kind, new)
         && (slot.changes.is_empty() && part.start == gap.start || slot.changes.end == part.start)

@@ -210,7 +210,7 @@ impl Visitor for Collector {
     }
 }
 
-/// Completes an address that has no street with the tags of the relation that the house is a member of. Returns the id
+/// Completes an address without a street, using the tags of the relation that the house is a member of. Returns the id
 /// of the way that has the street name, if the relation has none.
 fn complete<'a>(
     relations: &'a Relations,

@@ -1,7 +1,8 @@
 //! The cells of a grid over the earth that contain nodes with a house number.
 //!
-//! A building is kept if a node with a house number may lie in it. Several blocks of cells may hash to the same bits,
-//! so that memory is bounded. A building that is kept needlessly uses a little space and changes no answer.
+//! A building is kept if a node with a house number may lie in it. Memory is bounded, because several blocks of cells
+//! may hash to the same bits. Therefore a building may be kept needlessly, which uses a little space and changes no
+//! answer.
 
 use crate::geometry::{Extent, Point};
 use crate::osm::Edges;

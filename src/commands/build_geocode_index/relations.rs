@@ -107,7 +107,8 @@ impl Relations {
         }
     }
 
-    /// Returns the kinds of the label and the centre of a boundary that have its name, each with its key in the index.
+    /// Returns the kinds of place of those label and centre nodes of a boundary that have the name of the boundary.
+    /// Each comes after the key under which the index stores it.
     pub(super) fn labels(
         &self,
         boundary: &Relation<'_>,

@@ -8,8 +8,9 @@ const LEAST_TOLERANCE: f64 = 100.0;
 /// The least number of corners of a ring.
 const LEAST_CORNERS: usize = 3;
 
-/// Simplifies polygons to at most about `max` corners; `None` if they have no more already. The tolerance is doubled
-/// until few enough corners are left. Rings that collapse are left out, except the outer ring of the first polygon.
+/// Simplifies polygons to at most about `max` corners. Returns `None` if they already have no more than that. The
+/// tolerance is doubled until few enough corners are left. Rings that collapse are left out, except the outer ring of
+/// the first polygon.
 pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<AreaPolygon>> {
     let count = |polygons: &[AreaPolygon]| -> usize {
         let rings = polygons.iter();

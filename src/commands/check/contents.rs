@@ -103,7 +103,7 @@ impl ContentFindings {
             what: fault.what,
         }));
         if listed.len() > max_listed {
-            // Blobs come in file order, but once for each kind.
+            // Each kind is checked in file order, one kind after the other.
             listed.sort_by_key(|fault| fault.blob);
             listed.truncate(max_listed);
         }

@@ -11,7 +11,7 @@ use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 use twox_hash::XxHash3_64;
 
-/// The ranges of an id table, and the sum of the hashes of its pairs.
+/// The ranges of an id table, and the sum of one hash per pair (id range, blob).
 pub(super) struct IdRanges<'f> {
     /// The entries of the table of contents. The number of a blob is the index of its entry.
     entries: &'f [BlobEntry],
@@ -27,7 +27,7 @@ pub(super) struct IdsOfBlob {
     pub in_ranges: u64,
     /// The number of objects whose id is in no range.
     pub outside: u64,
-    /// The sum of the hashes of the blob's pairs.
+    /// The sum of one hash per pair (id range, blob) of this blob.
     pub sum: u64,
 }
 

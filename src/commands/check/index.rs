@@ -142,7 +142,7 @@ struct IndexComparison<'f> {
     plan: BlobPlan,
     check: IndexCheck,
     max_listed: usize,
-    /// The sum of the hashes of the pairs of an id range and a blob that were read so far.
+    /// The sum of one hash per pair (id range, blob), over the blobs that were read so far.
     sum_of_ids: u64,
 }
 

@@ -244,8 +244,8 @@ impl ChangeCharts {
         })
     }
 
-    /// Adds ways at the locations of their middle nodes, which are in `nodes`. Reads the blobs that may contain such a
-    /// node.
+    /// Adds ways at the locations of their middle nodes, which are in `nodes`. Reads the blobs that may contain a node
+    /// of `nodes`.
     fn find_nodes(
         &mut self,
         mut nodes: Vec<(i64, Change)>,

@@ -346,7 +346,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         }
     }
 
-    /// Compares the objects of a pair, of which one is `None` if only one file has the object. Counts the result and
+    /// Compares the objects of a pair. One of them is `None` if only one file has the object. Counts the result and
     /// writes the difference.
     fn take(&mut self, old: Option<Head<'a>>, new: Option<Head<'a>>) -> Result<(), FormatError> {
         let Some(known) = old.or(new) else {
@@ -552,7 +552,7 @@ impl<'c, 'a> Pair<'c, 'a> {
 }
 
 impl Equality {
-    /// Whether two objects are equal by these rules. The order of tags matters only if `exact` is set.
+    /// Whether two objects are equal according to this set of rules. The order of tags matters only if `exact` is set.
     fn of(self, old: &Side<'_>, new: &Side<'_>, exact: bool) -> bool {
         let has_equal_location = old.nano_location == new.nano_location;
         let (old, new) = (&old.object, &new.object);

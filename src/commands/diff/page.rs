@@ -43,8 +43,8 @@ impl Compared {
     }
 }
 
-/// Compares two files, and writes an HTML page that shows where, when and by whom objects were changed, and which keys.
-/// The page contains its data as JSON and loads no other resource. Also writes [`Options::output`].
+/// Compares two files, and writes an HTML page that shows where, when and by whom objects were changed, and which keys
+/// changed. The page contains its data as JSON and loads no other resource. Also writes [`Options::output`].
 ///
 /// Reads both files as [`run`](super::run) does, and then reads again the blobs that may contain the middle node of a
 /// changed way. Returns the counts.

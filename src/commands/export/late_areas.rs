@@ -18,8 +18,8 @@ const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
     memory: 64 << 20,
 };
-/// The sort keys are the ranks of ways without the lowest bit, so that they fit into 63 bits. Rows with the same key
-/// are ordered by their headers.
+/// The sort keys are the ranks of ways without the lowest bit, so they fit into 63 bits. Rows with the same key are
+/// ordered by their headers.
 const KEY: KeyBits = KeyBits {
     uncounted: 8,
     below_group: 63,

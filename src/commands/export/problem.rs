@@ -25,11 +25,11 @@ pub enum ProblemCause {
     TooFewNodes(usize),
     /// All nodes of the way have the same location.
     OneLocation,
-    /// This node of the way is not in the file, or has no location.
+    /// A node of the way is not in the file, or has no location. The value is its id.
     MissingNode(i64),
     /// The relation has no member ways.
     NoWays,
-    /// This member way of the relation is not in the file.
+    /// A member way of the relation is not in the file. The value is its id.
     MissingWay(i64),
     /// A node of a member way is not in the file, or has no location. The first value is the id of the way, the second
     /// is the id of the node.

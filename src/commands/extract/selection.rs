@@ -145,7 +145,7 @@ impl<'a> RegionMembers<'a> {
         }
     }
 
-    /// Whether no node lies in a region, so that nothing is kept.
+    /// Whether no node lies in a region. In this case nothing is kept.
     pub(super) const fn has_no_nodes(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -166,7 +166,8 @@ impl<'a> RegionMembers<'a> {
         self.held.retain(is_complete);
     }
 
-    /// Merges `added_nodes` into `nodes` and `added_ways` into `ways`, so that the set of an object is one lookup.
+    /// Merges `added_nodes` into `nodes` and `added_ways` into `ways`, so that the set of an object is found with one
+    /// lookup.
     fn join(&mut self) {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (nodes, ways) = (&mut self.nodes, &mut self.ways);

@@ -15,7 +15,7 @@ const NAMES: [&str; 9] = [
     "error",
 ];
 
-/// Appends `line`, which has the names of the columns of the table, with the names of the appended columns.
+/// Appends `line`, which has the column names of the table, and the names of the additional columns.
 pub(super) fn put_header(out: &mut Vec<u8>, line: &str, separator: u8) {
     put_columns(out, line.as_bytes(), separator, NAMES);
 }

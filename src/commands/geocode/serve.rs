@@ -71,7 +71,7 @@ setters!(ServeOptions {
 /// Serves the index over HTTP until the process gets SIGTERM or SIGINT. Calls `log` with a line for each event. The
 /// first line has the address.
 ///
-/// The service checks regularly whether the index was built anew, and then uses the new index. SIGHUP makes it check
+/// The service checks regularly whether the index was rebuilt, and then uses the new index. SIGHUP makes it check
 /// immediately. Connections that send no request, or do not accept their answer, are closed. A client beyond the
 /// maximum number of connections waits for a second, and is answered with the status 503 if no connection was closed by
 /// then.
@@ -142,7 +142,7 @@ impl Rooms {
         }
     }
 
-    /// Waits for a permit for at most [`WAIT`]. Returns `None` if no permit is free, immediately if the last client
+    /// Waits at most [`WAIT`] for a permit. Returns `None` if no permit becomes free. Does not wait if the last client
     /// waited in vain.
     async fn wait(&self) -> Option<OwnedSemaphorePermit> {
         let free = self.free.clone();

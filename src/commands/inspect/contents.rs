@@ -36,8 +36,8 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Takes the contents from a summary. `None` if a kind has both positive and other ids, because the summary then
-    /// does not contain the smallest id.
+    /// Returns the contents according to a summary. Returns `None` if a kind has both positive and other ids, because
+    /// the summary then does not contain the smallest id.
     pub(super) fn of_summary(summary: &TocSummary) -> Option<Self> {
         let spans = summary.kinds.each_ref().map(|totals| match totals.blobs {
             0 => Some(None),
@@ -69,7 +69,7 @@ impl Contents {
         })
     }
 
-    /// Takes the contents from the entries of all blobs. Decodes blobs of several kinds.
+    /// Computes the contents from the entries of all blobs. Decodes blobs that contain several kinds.
     pub(super) fn of_plan(
         file: &PbfFile,
         plan: &BlobPlan,

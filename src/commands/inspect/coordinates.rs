@@ -20,7 +20,7 @@ pub struct NodeStatistics {
     pub nodes: u64,
     /// The number of nodes with tags.
     pub tagged: u64,
-    /// The number of nodes outside of the world: with a latitude beyond 90 or a longitude beyond 180 degrees.
+    /// The number of nodes outside of the world, which have a latitude beyond 90 or a longitude beyond 180 degrees.
     pub outside: u64,
     /// The number of nodes at exactly 0,0.
     pub at_zero: u64,
@@ -73,12 +73,12 @@ impl NodeStatistics {
     }
 
     /// Extends the bounding box of the nodes by `found`, the west, south, east and north edges of another box in
-    /// nanodegrees, each with the id of the node on the edge. East and north are negated, so that the smaller of two
-    /// edges is always the outer one.
+    /// nanodegrees, each with the id of the node on the edge. East and north are negated, so the smaller of two edges
+    /// is always the outer one.
     fn add_edges(&mut self, found: [(i64, i64); 4]) {
         let edges = self.edges.get_or_insert(found);
         for (edge, found) in edges.iter_mut().zip(found) {
-            // Not `<=`: of several nodes with the same coordinate, the first in the file counts.
+            // The comparison is not `<=`, because among nodes with the same coordinate the first in the file counts.
             if found.0 < edge.0 {
                 *edge = found;
             }
@@ -127,8 +127,8 @@ impl NodeStatistics {
 pub struct WayLocations {
     /// The number of ways.
     pub ways: u64,
-    /// The number of ways with coordinates. Such a way has a pair of coordinates for each of its nodes; a pair may be
-    /// undefined.
+    /// The number of ways with coordinates. A way with coordinates has a pair of them for each of its nodes; a pair may
+    /// be undefined.
     pub located_ways: u64,
     /// The number of ways with nodes but without coordinates.
     pub bare_ways: u64,

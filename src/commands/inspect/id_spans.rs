@@ -17,7 +17,7 @@ pub(super) struct IdSpans {
 
 impl IdSpans {
     /// Decodes the blobs that contain only one kind, with both positive and other ids. A file in canonical order has at
-    /// most one such blob for each kind.
+    /// most one of these blobs for each kind.
     pub(super) fn read(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         let is_open = |entry: &BlobEntry| {
             entry.kinds.single().is_some() && known_span(entry.min_id, entry.max_id).is_none()

@@ -18,7 +18,7 @@ use crate::runtime::{TicketLock, Turn};
 impl Renumbering<'_> {
     /// Removes the blobs of a kind from the plan and returns them; `None` unless they are the next ones to be written,
     /// all objects of the kind are known to be in order, and the map has no id of the kind yet. The new id of each
-    /// object then follows from the position of the object alone, so that the blobs are read only once.
+    /// object then follows from the position of the object alone, so the blobs are read only once.
     pub(super) fn take_in_order(&mut self, kind: ObjectKind) -> Option<Vec<BlobEntry>> {
         let entries = &mut self.plan.entries;
         let is_kind = |entry: &&BlobEntry| entry.kinds == KindSet::of(kind);

@@ -1,4 +1,5 @@
-//! The two sources of new ids for [`patch_ids`](crate::pbf::patch_ids): for objects in order, and for all other blobs.
+//! The two sources of new ids for [`patch_ids`](crate::pbf::patch_ids). One is for objects in order, the other for all
+//! other blobs.
 
 use super::numbering::{NumberWalk, Numbering};
 use crate::error::FormatError;

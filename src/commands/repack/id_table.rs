@@ -28,7 +28,7 @@ const BLOBS_IN_A_GROUP: usize = 8;
 /// The number of objects above which an input blob is treated as several blobs. Blobs of real files have fewer.
 const MAX_OBJECTS: u32 = 200_000;
 const OBJECTS_OF_A_PART: u32 = 16_000;
-/// The maximum number of ids in a row, so that limiting the number of rows limits the memory.
+/// The maximum number of ids in a row. It bounds the memory of a limited number of rows.
 const IDS_IN_A_ROW: usize = 64;
 /// The number of rows that a worker reads at a time.
 const ROWS_AT_ONCE: u64 = 2000;
@@ -40,8 +40,8 @@ pub(super) struct IdRows {
     sorter: RowSorter,
 }
 
-/// Returns the key of the first object in an input blob. For a blob of very many objects, also returns keys between its
-/// first and its last key, as if it were several blobs.
+/// Returns the key of the first object in an input blob. For a blob with more than [`MAX_OBJECTS`] objects, also
+/// returns keys between its first and its last key, as if it were several blobs.
 fn first_keys(entry: &BlobEntry) -> impl Iterator<Item = TypeThenId> {
     let first = entry.first_key();
     let parts = if entry.count <= MAX_OBJECTS {
@@ -143,7 +143,7 @@ impl IdRows {
     }
 }
 
-/// Encodes a row at the end of `row`: the blob, and the ranks of ids in ascending order.
+/// Appends an encoded row to `row`. It has the blob, and the ranks of ids in ascending order.
 fn put_row(ranks: &[u64], blob: BlobOfRange, row: &mut Vec<u8>) {
     put_varint(row, blob.0.into());
     put_varint(row, blob.1.into());

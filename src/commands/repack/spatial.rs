@@ -46,9 +46,9 @@ const READ_MEMORY: usize = 24 << 20;
 /// still, because members are searched in the box of the whole blob.
 const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
 
-/// The maximum size of the rows of a blob, in bytes per object of a full blob of nodes.
+/// The rows of a blob of any kind have at most this number of bytes times the number of nodes in a full blob.
 const LEN_OF_AN_OBJECT: usize = 48;
-/// A blob that ends at a gap in the data has at least the number of objects of a full blob divided by this number.
+/// A blob may end early, at a gap in the data, once it has 1/16 of the objects of a full blob.
 const PARTS_AT_GAPS: usize = 16;
 /// The distance between two neighbours on the curve, in steps, above which there is a gap between them. A step is a
 /// cell of 600 by 300 m at the equator. The cells of all these steps together have the area of a square of 27 by 27 km.
@@ -202,8 +202,8 @@ impl Places<'_> {
     }
 }
 
-/// Converts the objects of a block whose kinds are in `kinds` to rows. Calls `add` with each batch of rows. Returns the
-/// values that `place` returned.
+/// Converts those objects of a block whose kinds are in `kinds` to rows. Calls `add` with each batch of rows. Returns
+/// the values that `place` returned.
 fn rows_of<T>(
     payload: &[u8],
     kinds: KindSet,
@@ -245,8 +245,8 @@ fn rows_of<T>(
     Ok(found)
 }
 
-/// Encodes a row at the end of `row`. It consists of the rank of the id, which orders objects with the same key, the
-/// box of a way or relation, and the object.
+/// Appends an encoded row to `row`. It consists of the rank of the id, which orders objects with the same key, the box
+/// of a way or relation, and the object.
 fn put_row(object: &Object<'_>, bbox: &Bbox, row: &mut Vec<u8>) {
     row.extend_from_slice(&id_rank(object.id).to_be_bytes());
     if object.kind() != ObjectKind::Node {
@@ -309,7 +309,7 @@ fn box_of(object: &Object<'_>) -> Bbox {
 fn key_of(kind: ObjectKind, id: i64, bbox: &Bbox) -> u64 {
     let group = |level: u64| (u64::from(kind.number()) << LEVEL_BITS | level) << CURVE_BITS;
     if bbox.is_empty() {
-        // These objects are ordered by id, so that they do not all have the same key.
+        // Objects without a location are ordered by id, so that they do not all have the same key.
         return group(NOWHERE) | (id_rank(id) >> 4).min((1 << CURVE_BITS) - 1);
     }
     let Edges {
@@ -406,7 +406,7 @@ impl BlobLimits {
 }
 
 /// Returns the number of rows in each blob, in order. `rows` has the key and the length of each row. Rows are divided
-/// at gaps, so that the box of a blob is not mostly empty, and evenly otherwise.
+/// at wide gaps, so that no box of a blob is mostly empty, and evenly elsewhere.
 fn blob_lens(rows: &[(u64, usize)], most: BlobLimits) -> Vec<usize> {
     let (mut left, mut lens) = (vec![rows], Vec::new());
     while let Some(rows) = left.pop() {

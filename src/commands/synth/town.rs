@@ -97,7 +97,7 @@ impl SyntheticObject {
         }
     }
 
-    /// Turns the object into its next version, edited on `day`: nodes are moved, ways and relations get a tag.
+    /// Turns the object into its next version, edited on `day`. Nodes are moved, ways and relations get a tag.
     pub(super) fn change_on(&mut self, day: u32) {
         let mut random = Random::seeded(&[6, self.id as u64, u64::from(day)]);
         self.version += 1;
@@ -115,7 +115,7 @@ impl SyntheticObject {
         }
     }
 
-    /// Returns the deleted version of the object as in the change file of `day`: the next version, without tags.
+    /// Returns the object as it is deleted in the change file of `day`, with the next version and without tags.
     pub(super) fn deleted_on(mut self, day: u32) -> Self {
         let mut random = Random::seeded(&[7, self.id as u64, u64::from(day)]);
         self.version += 1;

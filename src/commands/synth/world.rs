@@ -83,7 +83,7 @@ impl World {
             _ => 150,
         };
         let (row, column) = (town / columns, town % columns);
-        // The latitudes repeat after 800 rows: from town 120,000 on, towns lie on top of the first towns.
+        // The latitudes repeat after 800 rows, so from town 120,000 on, towns lie on top of the first towns.
         (
             400_000_000 + (row % 800) as i32 * 350_000,
             -100_000_000 + column as i32 * 500_000,

@@ -15,8 +15,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SHARDS: usize = 64;
-/// The estimated memory of a count without the bytes of its name, in bytes: an entry in the spans and one in the lookup
-/// table of the [`StringPool`], and one in the list of counts, with the spare capacity of all three.
+/// The estimated memory of a count in bytes, without its name. It consists of an entry in the spans and one in the
+/// lookup table of the [`StringPool`], and one in the list of counts, with the spare capacity of all three.
 const ENTRY_BYTES: u64 = 40;
 
 /// Counts of keys and tags by name. The name of a tag is the length of its key in bytes, a colon, the key and the
@@ -127,7 +127,7 @@ impl CountTable {
                 result.push(tag_count(name, count));
             }
         };
-        // All runs are ordered by shard and then by name, so that they can be merged one shard at a time.
+        // All runs are ordered by shard and then by name, so they can be merged one shard at a time.
         let mut heads: Vec<Option<(String, u64)>> = Vec::new();
         for run in &mut runs {
             heads.push(read_record(run).map_err(failed)?);
@@ -181,7 +181,7 @@ fn merge_shard(
     take: &mut impl FnMut(&str, u64),
 ) -> std::io::Result<()> {
     let mut in_memory = in_memory.iter().peekable();
-    // The next record of each run with a name of the shard: the name, the run and the count.
+    // For each run with a name of the shard, its next record, as the name, the run and the count.
     let mut heap: BinaryHeap<Reverse<(String, usize, u64)>> = heads
         .iter()
         .enumerate()

@@ -108,7 +108,7 @@ fn of_server(state: State, options: &Options, ladder: &Ladder<'_>, ctx: &Context
     })
 }
 
-/// Fetches the state for a sequence number that the header of a file has without a time.
+/// Fetches the state with a sequence number that the header of a file gives without a time.
 fn untimed(sequence: i64, options: &Options, ladder: &Ladder<'_>) -> Result<State> {
     let (server, newest) = ladder.finest();
     if newest.sequence < sequence {

@@ -74,12 +74,12 @@ pub(crate) struct Visits {
     pub nodes: bool,
     /// Whether `nodes` includes nodes without tags.
     pub untagged_nodes: bool,
-    /// Whether visited nodes have their metadata.
+    /// Whether nodes are visited with their metadata.
     pub node_info: bool,
     pub ways: bool,
     /// Whether relations that are areas are visited.
     pub areas: bool,
-    /// Whether the nodes of areas' member ways have their ids. Otherwise their ids are 0.
+    /// Whether the ids of the nodes in the member ways of areas are given. Otherwise these ids are 0.
     pub member_node_ids: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Keeps the locations in ways correct when several inputs are merged into one file of current data.
 //!
 //! Two inputs may have different versions of a node, and only one version is written. The ways of the other input then
-//! have the wrong location for that node. Memory holds the locations of two groups of nodes only: those whose location
-//! differs between inputs, and those that have no location in the input of a way that needs it.
+//! have the wrong location for that node. Locations are kept in memory only for nodes whose location differs between
+//! inputs, and for nodes that have no location in the input of a way that needs it.
 
 use super::kept::Choice;
 use super::merged::{BlockError, Merged, parse_all, units_of};

@@ -64,8 +64,8 @@ pub(crate) struct LocateOptions {
 pub(crate) struct NodeParts {
     pub nodes: Vec<BlobEntry>,
     pub rest: Vec<BlobEntry>,
-    /// Whether blobs after the first part also contain nodes, so that a way may precede its nodes. In this case `nodes`
-    /// is empty, and `rest` has all blobs.
+    /// Whether blobs after the first part also contain nodes. In this case a way may precede its nodes, `nodes` is
+    /// empty, and `rest` has all blobs.
     is_mixed: bool,
 }
 

@@ -33,7 +33,7 @@ pub(super) fn node_ids(
     Ok(ids)
 }
 
-/// Whether the entry of a blob allows that the blob contains nodes whose ranks lie in `ranks`.
+/// Whether a blob may, according to its entry, contain nodes whose ranks lie in `ranks`.
 fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
     let only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
     let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));

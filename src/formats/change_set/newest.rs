@@ -7,7 +7,7 @@ use crate::runtime::Context;
 /// The memory in bytes at which replaced changes are removed for the first time.
 const MIN_MEMORY: usize = 64 << 20;
 
-/// The changes that were read so far. Replaced changes are removed from time to time, so that memory use depends on the
+/// The changes that were read so far. Replaced changes are removed from time to time, so memory use depends on the
 /// number of distinct objects, and not on the number of changes.
 #[derive(Debug)]
 pub(in crate::formats) struct NewestChanges {

@@ -1,4 +1,4 @@
-//! Writing a file of features with all that comes before, between and after them.
+//! Writes a file of features, with the text before, between and after the features.
 
 use super::options::{FeatureFormat, FeatureOptions};
 use super::text::{ChunkText, FeatureChunk, SEPARATOR};

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 
 /// The id of a feature that is being written.
 pub(super) enum FeatureId<'a> {
-    /// A number that is not known yet. The position at which it is inserted into the text later is added to the list.
+    /// A number that is not known yet. The position in the text at which the number is inserted later is added to the
+    /// list.
     Number(&'a mut Vec<usize>),
     /// A letter and a number.
     TypeAndId,

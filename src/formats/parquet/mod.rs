@@ -25,10 +25,11 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum GeoParquetVersion {
-    /// 1.1, which all readers know. Geometries are WKB in a column of bytes, and metadata describes the column.
+    /// Version 1.1, which all GeoParquet readers support. Geometries are WKB in a column of type BYTE_ARRAY, which the
+    /// metadata of the file describes.
     #[default]
     V1,
-    /// 2.0, in which the column of the geometries also has Parquet's type GEOMETRY.
+    /// Version 2.0, in which the geometry column also has the Parquet type GEOMETRY.
     V2,
 }
 

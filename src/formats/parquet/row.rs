@@ -74,8 +74,8 @@ pub(crate) fn sort_key(geometry: &Geometry<'_>, is_partitioned: bool) -> u64 {
     partition << CURVE_BITS | position
 }
 
-/// Appends a feature as a row. Rows begin with kind and id, so that rows with equal sort keys compare by object.
-/// Returns the metadata attributes that the object has.
+/// Appends a feature as a row. Rows begin with kind and id, so rows with equal sort keys are ordered by object. Returns
+/// the metadata attributes that the object has.
 pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoFields {
     out.push(feature.kind as u8);
     out.extend_from_slice(&(feature.id as u64 ^ 1 << 63).to_be_bytes());

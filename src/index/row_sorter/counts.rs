@@ -12,7 +12,7 @@ const PAGE_BITS: u32 = 12;
 pub(crate) struct KeyBits {
     /// The number of low bits that are ignored when keys are counted. A range ends only where higher bits change.
     pub uncounted: u32,
-    /// The number of bits below the group, which is in the highest bits. All keys of a range are in one group.
+    /// The number of bits below the highest bits, which are the group of a key. All keys of a range are in one group.
     pub below_group: u32,
 }
 

@@ -29,11 +29,11 @@ impl<'s> RowPortions<'s> {
         self.range.rows - self.taken
     }
 
-    /// Returns the next rows: as many as fit into `memory` bytes, but at least one. During the call, up to twice as
+    /// Returns the next rows, as many as fit into `memory` bytes, but at least one. During the call, up to twice as
     /// many are in memory.
     pub(crate) fn next(&mut self, memory: usize) -> Result<SharedRows> {
         let (mut held, mut buffer) = (RowBatch::with_room(2 * memory), BlockBuffer::default());
-        // Rows that are read from now on, and equal or follow this row, belong to later parts.
+        // Rows that are equal to this row or follow it, and are read from now on, belong to later portions.
         let mut end: Option<(u64, Vec<u8>)> = None;
         let last = self.last.as_ref();
         let last = last.map(|(key, row, count)| ((*key, row.as_slice()), *count));

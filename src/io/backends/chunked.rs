@@ -7,8 +7,8 @@ use crate::io::input::Input;
 use crate::system::Transfer;
 use std::sync::Arc;
 
-/// The maximum size of a chunk in bytes. No chunk crosses a multiple of this size in the output, so that chunks are
-/// aligned to the blocks of the disk.
+/// The maximum size of a chunk in bytes. No chunk crosses a multiple of this size in the output, so chunks are aligned
+/// to the blocks of the disk.
 pub(super) const CHUNK_LEN: usize = 1 << 20;
 /// The maximum size of one kernel copy in bytes.
 const COPY_LEN: u64 = 16 << 20;

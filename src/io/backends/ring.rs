@@ -155,8 +155,8 @@ impl Ring {
             .try_for_each(|index| self.finish_slot(index))
     }
 
-    /// Finishes a slot whose operations are all completed: repeats an incomplete chain with plain calls, and frees
-    /// the slot.
+    /// Finishes a slot whose operations are all completed. Repeats an incomplete chain with plain calls, and frees the
+    /// slot.
     fn finish_slot(&mut self, index: usize) -> Result<()> {
         let slot = &mut self.slots[index];
         let missing = || Error::Internal("a slot of io_uring has no chunk".into());
@@ -195,10 +195,10 @@ impl Ring {
             .enumerate()
             .map(|(operation, entry)| entry.user_data((index as u64) << 32 | operation as u64))
             .collect();
-        // The queue has room for the longest chains of all slots together.
-        // SAFETY: the descriptors stay open: the destination's as long as `self`, those of inputs
-        // because the chunk, which is kept in its slot until all operations are completed, holds the
-        // inputs. The memory is the slot's registered buffer, which no other code touches until then.
+        // The queue has room for the longest chains of all slots together. SAFETY: the descriptors stay open. The
+        // destination's stays open as long as `self`, and those of inputs do because the chunk, which is kept in its
+        // slot until all operations are completed, holds the inputs. The memory is the slot's registered buffer, which
+        // no other code touches until then.
         let pushed = unsafe { self.ring.submission().push_multiple(&chain) };
         if pushed.is_err() {
             // None of the operations was queued, so use plain calls.

@@ -113,7 +113,7 @@ impl<'a> DenseNodes<'a> {
         InfoCursor::new(self.raw_nodes())
     }
 
-    /// As [`infos`](Self::infos), but without changesets and users, which are not read.
+    /// Returns the same cursor as [`infos`](Self::infos), but without changesets and users, which are not read.
     pub(super) fn versions(&self) -> InfoCursor<'_> {
         let mut nodes = self.raw_nodes();
         (nodes.changesets, nodes.uids, nodes.user_sids) = (Delta::NONE, Delta::NONE, Delta::NONE);

@@ -4,8 +4,8 @@ use std::ops::Deref;
 
 /// A list that is borrowed or owned; it dereferences to a slice.
 ///
-/// Unlike a `Cow`, it is covariant in `T`, so that a list of strings with a long lifetime can be used as a list of
-/// strings with a shorter lifetime.
+/// Unlike a `Cow`, it is covariant in `T`, so a list of strings with a long lifetime can be used as a list of strings
+/// with a shorter lifetime.
 #[derive(Debug, Clone)]
 pub enum List<'a, T> {
     /// Borrowed items.

@@ -73,7 +73,7 @@ impl RawInfo {
         }
     }
 
-    /// Appends the content of the Info message. That is nothing if there is no metadata, and otherwise all five
+    /// Appends the content of the Info message. Without metadata, the content is empty. Otherwise it has all five
     /// attributes, because some readers expect all or none. `visible` is added if it is known.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         if *self == Self::default() {
@@ -126,8 +126,8 @@ pub(crate) enum TagIds<'a> {
 }
 
 impl TagIds<'_> {
-    /// Whether `test` returns `true` for the string ids of the key and the value of any tag. Tags after the first such
-    /// tag are not decoded. Fails if `test` fails.
+    /// Whether `test` returns `true` for the string ids of the key and the value of any tag. Tags after the first one
+    /// for which it returns `true` are not decoded. Fails if `test` fails.
     #[inline]
     pub(crate) fn any(
         self,
@@ -325,7 +325,7 @@ impl<'a> WayRefs<'a> {
         check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
 
-    /// Whether `test` returns `true` for any ref. Refs after the first such ref are not decoded.
+    /// Whether `test` returns `true` for any ref. Refs after the first one for which it returns `true` are not decoded.
     pub(super) fn any(&self, mut test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
         let mut refs = Delta::new(&self.refs);
         while !refs.is_done() {

@@ -36,8 +36,8 @@ enum NodeTags<'a> {
 
 impl Block<'_> {
     /// Calls `visit` with the id and the location of each node. The location is `None` for a deleted node, and for a
-    /// node beyond 90 degrees of latitude or 180 degrees of longitude, because some writers mark a missing location by
-    /// such coordinates.
+    /// node beyond 90 degrees of latitude or 180 degrees of longitude, because some writers mark missing locations by
+    /// coordinates out of range.
     pub(crate) fn for_each_location(
         &self,
         mut visit: impl FnMut(i64, Option<Location>),
@@ -180,8 +180,8 @@ impl Block<'_> {
         })
     }
 
-    /// As [`walk_nodes`](Self::walk_nodes), but with the stored latitude and longitude, in the units of the block,
-    /// instead of the location. They are `None` for a deleted node.
+    /// Does the same as [`walk_nodes`](Self::walk_nodes), but with the stored latitude and longitude, in the units of
+    /// the block, instead of the location. Both are `None` for a deleted node.
     #[inline(always)]
     fn walk_stored_nodes<const TAGS: bool>(
         &self,

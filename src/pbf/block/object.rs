@@ -15,8 +15,8 @@ use crate::pbf::wire::{Packed, Varints, put_sint};
 
 type TagList<'a> = List<'a, (&'a str, &'a str)>;
 
-/// A node, way or relation that does not depend on a block, so that it can be written to another block or outlive its
-/// own block.
+/// A node, way or relation that does not depend on a block, so it can be written to another block or outlive its own
+/// block.
 ///
 /// The lists are borrowed or owned. `Object::from(&element)` copies the lists of an [`Element`] and borrows its
 /// strings.
@@ -160,9 +160,9 @@ impl<'a> Object<'a> {
         self.fill_next(element, block, &mut None).map(drop)
     }
 
-    /// As [`fill`](Self::fill), but keeps the metadata of this object if `element` has the same metadata. `last` is the
-    /// metadata of this object as `block` stores it, or `None` if that is unknown. It is set to the metadata of
-    /// `element`. Returns whether both are equal.
+    /// Does the same as [`fill`](Self::fill), but keeps the metadata of this object if `element` has the same metadata,
+    /// and returns whether it has. `last` is the metadata of this object as `block` stores it, or `None` if that is
+    /// unknown. Sets `last` to the metadata of `element`.
     pub(crate) fn fill_next(
         &mut self,
         element: &RawElement<'_>,

@@ -178,7 +178,7 @@ impl<'a> Block<'a> {
         self.collect_refs_of(|_| true, refs, ways)
     }
 
-    /// As [`collect_refs`](Self::collect_refs), but only for ways whose id `is_wanted` accepts.
+    /// Does the same as [`collect_refs`](Self::collect_refs), but only for ways whose id `is_wanted` accepts.
     pub(crate) fn collect_refs_of(
         &self,
         is_wanted: impl Fn(i64) -> bool,

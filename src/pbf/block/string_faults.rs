@@ -1,7 +1,7 @@
 //! Parsing of blocks with their strings, and a search for faulty strings and the objects that use them.
 //!
 //! A string is faulty if it is not UTF-8, or has characters that XML 1.0 does not allow. The protobuf type of strings
-//! is `bytes`, so that some writers store text in another encoding, or text that was cut within a character.
+//! is `bytes`, so some writers store text in another encoding, or text that was cut within a character.
 
 use super::contents::ContentFacts;
 use super::object::{Object, ObjectBody};

@@ -1,4 +1,4 @@
-//! Builds blocks of objects. The blocks are not compressed yet, so that small ones can be joined.
+//! Builds blocks of objects. The blocks are not compressed yet, so small blocks can be joined.
 
 use super::encoder::BlockEncoder;
 use super::intern::SourceStrings;

@@ -500,9 +500,9 @@ impl InfoColumn {
         Self::Visible,
     ];
 
-    /// The columns to write if the columns `needed` have values. Some readers expect metadata to be complete or
-    /// missing. So if any column is needed, all columns are written, except `visible`, which is written only if it is
-    /// needed itself.
+    /// The columns to write if the columns `needed` have values. Some readers expect metadata to be either complete or
+    /// missing. Therefore, if any column is needed, all columns are written, except `visible`, which is written only if
+    /// it is needed itself.
     pub(crate) fn written(needed: &[Self]) -> impl Iterator<Item = Self> + '_ {
         let wanted = |column: &Self| match column {
             Self::Visible => needed.contains(column),

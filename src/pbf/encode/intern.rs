@@ -48,7 +48,7 @@ impl Interner {
     /// provisional id.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.pool.len() as u32).collect();
-        // The sort is stable, so that strings with the same number of uses stay in the order of first appearance.
+        // The sort is stable, so strings with the same number of uses stay in the order of first appearance.
         order.sort_by_key(|id| std::cmp::Reverse(self.uses[*id as usize]));
         let mut final_ids = vec![0; self.pool.len() + 1];
         put_bytes_field(out, string_table::S, b"");

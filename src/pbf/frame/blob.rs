@@ -147,7 +147,7 @@ pub struct Blob<'a> {
     pub encoding: Encoding,
     /// The stored bytes of the payload.
     pub data: &'a [u8],
-    /// The length of the payload in bytes, checked against [`MAX_PAYLOAD_LEN`].
+    /// The size in bytes of the uncompressed payload, checked against [`MAX_PAYLOAD_LEN`].
     pub payload_len: u32,
 }
 

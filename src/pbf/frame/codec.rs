@@ -158,7 +158,7 @@ impl Decompressor {
 }
 
 impl Decompressor {
-    /// As [`payload`](Self::payload), but also returns the segments of the blob.
+    /// Does the same as [`payload`](Self::payload), but also returns the segments of the blob.
     pub(crate) fn payload_in_segments<'a>(
         &'a mut self,
         blob: &Blob<'a>,
@@ -329,8 +329,8 @@ impl Compressor {
         encode_frame(out, kind, indexdata, &blob)
     }
 
-    /// As [`frame`](Self::frame), for a data frame. zlib data has segments if the payload is long enough. Segments of
-    /// `old` whose payload has not changed are copied.
+    /// Does the same as [`frame`](Self::frame), for a data frame. zlib data has segments if the payload is long enough.
+    /// Segments of `old` whose payload has not changed are copied.
     pub(crate) fn frame_in_segments(
         &mut self,
         indexdata: Option<&[u8]>,

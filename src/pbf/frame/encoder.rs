@@ -111,8 +111,8 @@ impl FrameEncoder {
         self.add_edited(payload, None)
     }
 
-    /// As [`add_payload`](Self::add_payload), for the payload of a block that was edited. Segments of `old`, the blob
-    /// before the edit, that occur in the payload are copied.
+    /// Does the same as [`add_payload`](Self::add_payload), for the payload of a block that was edited. `old` is the
+    /// blob before the edit. Segments of `old` are copied if they occur in the payload.
     pub(crate) fn add_edited(
         &mut self,
         payload: &[u8],
@@ -124,8 +124,8 @@ impl FrameEncoder {
     }
 
     /// Adds the payload of a whole block as a frame. Kinds, number, ids, order, bounding box and flags are copied from
-    /// `entry` and not checked; length and hash are computed. An entry without a hash may lack other facts, too, so
-    /// that the payload is scanned instead.
+    /// `entry` and not checked; length and hash are computed. An entry without a hash may lack other facts, too, so the
+    /// payload is scanned instead.
     pub(crate) fn add_payload_with_entry(
         &mut self,
         payload: &[u8],
@@ -134,8 +134,8 @@ impl FrameEncoder {
         self.add_edited_with_entry(payload, None, entry)
     }
 
-    /// As [`add_payload_with_entry`](Self::add_payload_with_entry), for the payload of a block that was edited.
-    /// Segments of `old`, the blob before the edit, that occur in the payload are copied.
+    /// Does the same as [`add_payload_with_entry`](Self::add_payload_with_entry), for the payload of a block that was
+    /// edited. Segments of `old`, the blob before the edit, that occur in the payload are copied.
     pub(crate) fn add_edited_with_entry(
         &mut self,
         payload: &[u8],

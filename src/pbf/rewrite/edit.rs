@@ -1,8 +1,8 @@
 //! Removes, replaces and inserts a few objects of an encoded block, without decoding the others.
 //!
-//! Unchanged parts are copied byte for byte: the string table (new strings are appended to it), the messages of ways
-//! and relations, and the runs of dense columns between two changes. Only the first delta after a change is encoded
-//! anew.
+//! Unchanged parts are copied byte for byte. These are the string table (new strings are appended to it), the messages
+//! of ways and relations, and the runs of dense columns between two changes. Only the first delta after a change is
+//! re-encoded.
 
 use super::locations::put_way;
 use crate::error::FormatError;
@@ -119,7 +119,7 @@ pub struct SpliceOptions {
 /// Applies `script` to the block in `payload` and appends the edited payload to `out`. The indices of the insert steps
 /// refer to `new`.
 ///
-/// Returns `false` and appends nothing if the block must be built anew. A block can be edited if all of these hold:
+/// Returns `false` and appends nothing if the block must be rebuilt. A block can be edited if all of these hold:
 ///
 /// - It has exactly one group, which consists of one DenseNodes message, of ways only or of relations only.
 /// - Its string 0 is empty.
@@ -278,7 +278,7 @@ impl<'a> GrowingTable<'a> {
         if strings.is_empty() {
             put_bytes_field(&mut encoded, string_table::S, b"");
         }
-        // Id 0 terminates the tags of each dense node, so that no key or value may use it.
+        // Id 0 terminates the tags of each dense node, so no key or value may use it.
         let lookup = (0..)
             .zip(strings.iter())
             .skip(1)
@@ -525,7 +525,7 @@ fn splice_plain(
     Ok(())
 }
 
-/// Applies the script to a delta-coded column. Only the first delta after each change is encoded anew. The others are
+/// Applies the script to a delta-coded column. Only the first delta after each change is re-encoded. The others are
 /// copied.
 fn splice_deltas(
     column: &[u8],

@@ -57,8 +57,9 @@ impl WayNodes {
 /// location of each node, in the order of [`WayNodes::refs`]. Calls `find` with all ways of a group or, if the group
 /// has more than [`PART_LEN`] bytes, with consecutive parts of the group.
 ///
-/// Returns whether `find` appended any location, which it does not for ways without nodes. Appends nothing and returns
-/// `false` if the block has no ways. Fails if the block has nodes and its units cannot express a location exactly.
+/// Returns whether `find` appended any location. The result is `false` if all ways lack nodes. Appends nothing and
+/// returns `false` if the block has no ways. Fails if the block has nodes and its units cannot express a location
+/// exactly.
 pub(crate) fn locate_ways(
     payload: &[u8],
     mut find: impl FnMut(&WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>,
@@ -297,7 +298,7 @@ pub(super) fn put_way(
     [lats, lons]: [&[u8]; 2],
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    // Most ways have no coordinates yet, so that their message can be copied whole.
+    // Most ways have no coordinates yet, so their messages can be copied whole.
     let mut old = 0;
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {

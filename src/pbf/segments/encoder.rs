@@ -20,8 +20,8 @@ pub(in crate::pbf) struct SegmentEncoder {
     /// The zlib header that libdeflate writes at the level of the encoder.
     header: [u8; HEADER_LEN],
     end_finder: EndFinder,
-    /// New segments as consecutive deflate streams. The vector is never shortened, so that bytes of earlier payloads
-    /// may follow the streams.
+    /// New segments as consecutive deflate streams. The vector is never shortened, so bytes of earlier payloads may
+    /// follow the streams.
     deflated: Vec<u8>,
     /// The parts of the payload; empty if the payload has no columns.
     pub(super) parts: Vec<Part>,

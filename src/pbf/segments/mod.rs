@@ -99,9 +99,9 @@ fn has_header(data: &[u8]) -> bool {
 /// segments can be copied.
 #[derive(Debug)]
 pub(super) struct SegmentInflater {
-    /// The probe, and the end of the data.
+    /// The probe, followed by the end of the data.
     probe: Vec<u8>,
-    /// A segment and the probe.
+    /// A segment, followed by the probe.
     input: Vec<u8>,
 }
 

@@ -21,7 +21,7 @@ impl BlobFlags {
     pub const DELETED: Self = Self(16);
     /// [`SORTED`](Self::SORTED), [`UNIQUE_IDS`](Self::UNIQUE_IDS), [`LOCATIONS`](Self::LOCATIONS),
     /// [`DENSE`](Self::DENSE) and [`DELETED`](Self::DELETED) were determined from the decoded blob. Without this flag,
-    /// a cleared one of these five means "unknown".
+    /// a cleared flag among these five means "unknown".
     pub const SCANNED: Self = Self(32);
     /// The hash of the payload is known.
     pub const HASHED: Self = Self(64);
@@ -121,7 +121,7 @@ impl BlobEntry {
         self.flags.has(BlobFlags::SCANNED) || !self.kinds.is_empty()
     }
 
-    /// Whether only the kinds of the objects are known of the blob's contents.
+    /// Whether the kinds of the objects are the only known fact about the blob's contents.
     pub(crate) fn has_kinds_only(&self) -> bool {
         !self.flags.has(BlobFlags::SCANNED) && !self.kinds.is_empty() && self.count == 0
     }

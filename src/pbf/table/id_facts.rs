@@ -10,7 +10,7 @@ use crate::pbf::wire::Varints;
 pub(super) struct IdFacts {
     kinds: [Ids; 3],
     last: Option<TypeThenId>,
-    /// The version of the last object, for comparison with the next object if that has the same id.
+    /// The version of the last object. It is compared with that of the next object if both have the same id.
     last_version: i64,
     sorted: bool,
     strict: bool,

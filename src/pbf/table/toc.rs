@@ -245,8 +245,8 @@ impl Toc {
         if data_end > actual_len {
             return Ok(toc);
         }
-        // Limits the memory that a wrong count can allocate. The limit is the maximum number of frames in the file, or
-        // far more entries than a table of this length usually has, whichever is smaller.
+        // Limits the memory that a wrong count can allocate. The limit is the maximum number of frames in the file or a
+        // generous estimate (16 entries per byte of the table, plus 4096), whichever is smaller.
         let most = (bytes.len() as u64 * 16 + 4096).min(actual_len / MIN_FRAME_LEN);
         let count = Some(count).filter(|&count| count <= most);
         let count = count

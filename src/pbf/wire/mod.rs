@@ -351,7 +351,7 @@ mod tests {
         for most_bits in [7, 9, 20, 64] {
             let mut run = Vec::new();
             for _ in 0..200 {
-                // Most values are small, so that eight of them fill a word.
+                // Most values are small, so eight of them fill a word.
                 let bits = if random.below(12) < 10 { 7 } else { most_bits };
                 let value = random.bits(64);
                 put_varint(&mut run, value >> (64 - bits));

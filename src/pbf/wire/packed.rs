@@ -176,7 +176,7 @@ impl<'a> Varints<'a> {
     pub fn for_each_sum(mut self, mut f: impl FnMut(i64, usize)) -> Result<bool, FormatError> {
         let (mut sum, mut overflows) = (0i64, false);
         while !self.is_done() {
-            // Neighbouring values in a column of metadata are often equal, so that their deltas are 0.
+            // Neighbouring values in a column of metadata are often equal, so their deltas are 0.
             if word_at(self.run, self.pos) == Some(0) {
                 self.pos += 8;
                 f(sum, 8);
@@ -204,8 +204,8 @@ impl<'a> Varints<'a> {
     pub fn sum_sints(&mut self, mut count: usize) -> Result<i64, FormatError> {
         let mut sum = 0i64;
         while count > 0 {
-            // Neighbouring values in a column often differ little, so that their deltas have one byte each. Eight of
-            // them are added up together.
+            // Neighbouring values in a column often differ little, so their deltas have one byte each. Eight deltas are
+            // added up together.
             if count >= 8
                 && let Some(word) = word_at(self.run, self.pos)
                 && word & CONTINUATION_BITS == 0

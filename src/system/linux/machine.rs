@@ -87,8 +87,8 @@ pub(crate) fn block_len(file: &File) -> u64 {
     fstatvfs(file).map_or(4096, |system| system.f_bsize)
 }
 
-/// Whether the file system of `file` has a type that can share blocks between files, so that a copy needs no space
-/// (btrfs, xfs, bcachefs, zfs).
+/// Whether the file system of `file` has a type that can share blocks between files (btrfs, xfs, bcachefs, zfs). A copy
+/// then needs no space.
 pub(crate) fn shares_blocks(file: &File) -> bool {
     const BTRFS: u64 = 0x9123_683e;
     const XFS: u64 = 0x5846_5342;

@@ -82,8 +82,8 @@ impl RegionMembers<'_> {
         outside.is_none_or(|outside| outside.may_have_member(entry))
     }
 
-    /// Returns the locations of the nodes of the ways with an index that `is_wanted` accepts; no locations without a
-    /// spatial layout. Fails if a way has no locations or lies outside of the box of its blob.
+    /// Returns the locations of the nodes of the ways whose index `is_wanted` accepts. Without a spatial layout,
+    /// returns no locations. Fails if a way has no locations or lies outside of the box of its blob.
     pub(super) fn locations_of_ways(
         &self,
         entry: &BlobEntry,

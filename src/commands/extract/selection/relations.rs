@@ -177,7 +177,7 @@ impl RegionMembers<'_> {
 /// The relations of a block that are kept, and the references that later steps need.
 #[derive(Default)]
 struct FoundRelations {
-    /// Relations that have a node in a region or a way with such a node as a member, each with the set of these
+    /// Relations with a member that is a node in a region or a way with a node in a region, each with the set of these
     /// regions.
     direct: IdsWithRegions,
     /// Pairs of a relation and a member that is a relation.
@@ -226,7 +226,7 @@ impl<'b> Types<'b> {
         })
     }
 
-    /// Whether relations with the same `type` tag as this relation are completed.
+    /// Whether a relation with these tags is completed because of its tag `type`.
     fn has(&self, tags: TagIds<'_>) -> Result<bool, FormatError> {
         let wanted = match self.types {
             None => return Ok(false),
