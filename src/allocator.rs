@@ -40,8 +40,9 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
 
 /// Makes glibc return large blocks to the system when they are freed.
 ///
-/// By default, glibc keeps up to 32 MiB of each heap once a block of that size has been freed, so the memory of one
-/// phase of a command would still be held in the next phase. The buffers that commands reuse are smaller.
+/// By default, once a block of up to 32 MiB has been freed, glibc allocates blocks of this size from its heaps, and
+/// keeps up to twice as much free memory in each heap, so the memory of one phase of a command would still be held in
+/// the next phase. The buffers that commands reuse are smaller than `LARGE`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn give_back_large_blocks() {
     const LARGE: libc::c_int = 4 << 20;
@@ -64,8 +65,8 @@ fn or_end(block: *mut u8, size: usize) -> *mut u8 {
     block
 }
 
-/// Reports that no memory is left, and ends the process. It does not allocate, and acquires no lock that this thread
-/// may hold. The system removes outputs that are still unnamed temporary files.
+/// Reports that no memory is left, and ends the process. Allocates nothing, and acquires no lock that this thread may
+/// hold. The system removes outputs that are still unnamed temporary files.
 #[cold]
 #[inline(never)]
 fn end(size: usize) -> ! {

@@ -8,7 +8,7 @@ use std::{fmt, io};
 /// The result of functions that read or write files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The kind of an [`Error`], for callers that handle errors differently.
+/// The kind of an [`Error`], for callers that distinguish errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -88,7 +88,7 @@ pub enum Error {
         kind: ErrorKind,
         /// The cause.
         cause: String,
-        /// Advice for a user of the program that names its options; see [`Error::advice`].
+        /// Advice for users of the command-line program, which names options of the program; see [`Error::advice`].
         advice: Option<Cow<'static, str>>,
     },
     /// The command cannot run with these options or in this environment.
@@ -143,7 +143,8 @@ impl Error {
         }
     }
 
-    /// Returns the same error with advice for users of the program. Has no effect on errors other than [`Error::File`].
+    /// Returns the same error with advice for users of the command-line program. Has no effect on errors other than
+    /// [`Error::File`].
     #[must_use]
     pub(crate) fn advise(mut self, text: impl Into<Cow<'static, str>>) -> Self {
         if let Self::File { advice, .. } = &mut self {
@@ -172,8 +173,8 @@ impl Error {
         }
     }
 
-    /// Returns advice for a user of the program that names its options. The message of the error does not contain the
-    /// advice; the program prints it after the message.
+    /// Returns advice for users of the command-line program, which names options of the program. The message of the
+    /// error does not contain the advice; the program prints it after the message.
     pub fn advice(&self) -> Option<Cow<'static, str>> {
         match self {
             Self::Io { path, action, .. }

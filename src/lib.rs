@@ -28,7 +28,7 @@
 //! bytes, and times in seconds since 1970. A function that reads or writes fails with an [`Error`] that names the cause
 //! and, where they are known, the file, the blob and the offset of the blob.
 //!
-//! Writing is as short:
+//! Writing a file is as short:
 //!
 //! ```
 //! use pbfhogg::{ElementWriter, Location, Object};

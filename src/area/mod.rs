@@ -102,7 +102,7 @@ pub enum ProblemKind {
     DuplicateWay,
     /// Two nodes that follow one another in a way have the same location.
     DuplicateNode,
-    /// The role of a way contradicts its ring.
+    /// A way has the role `inner` but belongs to an outer ring, or has the role `outer` but belongs to a hole.
     WrongRole,
 }
 
@@ -140,7 +140,7 @@ impl fmt::Display for AreaProblem {
 }
 
 impl AreaProblem {
-    /// Describes the problem. If the way with the id `it` has been named in the preceding output, it is called "it".
+    /// Describes the problem. `it` is the id of a way that the preceding output has named; this way is called "it".
     pub(crate) fn describe(&self, it: Option<i64>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_one = self.ways[0] == self.ways[1] || self.ways[1].is_none();
         let ways = match self.ways {
@@ -188,7 +188,7 @@ impl AreaProblem {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Assembly {
-    /// The polygons, in the order of their smallest corners; empty if the area is invalid.
+    /// The polygons, in the order of their westernmost corners; empty if the area is invalid.
     pub polygons: Vec<AreaPolygon>,
     /// The problems that were found.
     pub problems: Vec<AreaProblem>,
@@ -208,7 +208,7 @@ pub enum OpenRings {
     /// Open rings make the area invalid.
     #[default]
     Refuse,
-    /// Segments of open rings are left out, and closed rings are kept, as is useful for relations that an extract has
+    /// Segments of open rings are left out, and closed rings are kept. This is useful for relations that an extract has
     /// cut. Outer rings whose ways all have the role `inner` are left out, too, because the ring around them is
     /// missing.
     LeaveOut,
@@ -240,8 +240,8 @@ pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
         }
         let sides = sides::Sides::of(&segments, &corners);
         let rings = rings::Rings::of(&segments, &corners, &sides);
-        // If a hole has lost its outer ring, the rings within the hole are on the wrong side, too. Without the hole,
-        // they are on the right side.
+        // If a hole has lost its outer ring, inside and outside are swapped in the hole and in the rings within it.
+        // Leaving out the hole corrects the rings within it.
         if open_rings == OpenRings::LeaveOut
             && let Some(is_kept) = rings.without_lone_holes(&segments)
         {

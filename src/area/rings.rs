@@ -10,7 +10,7 @@ use std::cmp::{Ordering, Reverse};
 struct Ring {
     points: Vec<Point>,
     is_outer: bool,
-    /// The boundary that the ring is a part of.
+    /// The index of the boundary that contains the ring.
     boundary: usize,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct Rings {
     rings: Vec<Ring>,
     /// The parent of each boundary in a disjoint-set forest. Each set contains the boundaries of one polygon.
     polygon: Vec<usize>,
-    /// The index of the ring of each segment.
+    /// For each segment, the index of its ring.
     ring_of: Vec<u32>,
 }
 
@@ -134,7 +134,8 @@ impl Rings {
         self.polygon[inner] = outer;
     }
 
-    /// Adds a problem for each way whose role contradicts its ring.
+    /// Adds a problem for each way with the role `inner` in an outer ring, and for each way with the role `outer` in a
+    /// hole.
     pub(super) fn check_roles(&self, segments: &Segments<'_>, problems: &mut Vec<AreaProblem>) {
         let mut is_wrong = vec![false; segments.ways.len()];
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {
@@ -162,8 +163,8 @@ impl Rings {
     /// holes.
     ///
     /// A lone hole is an outer ring whose ways all have the role `inner`, because the ring around the hole is missing.
-    /// If the bounding boxes of lone holes are nested, only the outermost are left out, because the inner ones may then
-    /// be holes.
+    /// If the bounding boxes of lone holes are nested, only the outermost are left out, because the others may be true
+    /// holes once the outermost are gone.
     pub(super) fn without_lone_holes(&self, segments: &Segments<'_>) -> Option<Vec<bool>> {
         let mut is_lone: Vec<bool> = self.rings.iter().map(|ring| ring.is_outer).collect();
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {
@@ -177,7 +178,7 @@ impl Rings {
         is_any.then(|| self.ring_of.iter().map(is_kept).collect())
     }
 
-    /// Clears the flags of the flagged rings whose bounding box lies in the bounding box of another flagged ring.
+    /// Clears the flag of each flagged ring whose bounding box lies in that of another flagged ring.
     fn retain_outermost(&self, flags: &mut [bool]) {
         let marked = (0..)
             .zip(&self.rings)
@@ -208,7 +209,7 @@ impl Rings {
         }
     }
 
-    /// Returns the polygons with their holes. Polygons and holes are in the order of their smallest corners.
+    /// Returns the polygons with their holes. Polygons and holes are in the order of their westernmost corners.
     pub(super) fn into_polygons(mut self) -> Vec<AreaPolygon> {
         let rings = std::mem::take(&mut self.rings);
         let (outers, holes): (Vec<_>, Vec<_>) = rings.into_iter().partition(|ring| ring.is_outer);
@@ -239,7 +240,7 @@ fn compare(a: &[Point], b: &[Point]) -> Ordering {
     a.iter().map(key).cmp(b.iter().map(key))
 }
 
-/// Rotates a ring so that its smallest corner comes first.
+/// Rotates a ring so that its westernmost corner comes first.
 fn from_least(mut points: Vec<Point>) -> Vec<Point> {
     let least = westernmost(&points);
     points.rotate_left(least);

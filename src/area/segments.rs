@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 pub(super) struct Segment {
     /// The western end, or the southern end of a vertical segment.
     pub first: Point,
-    /// The other end.
+    /// The eastern end, or the northern end of a vertical segment.
     pub second: Point,
     /// The index of the way.
     pub way: u32,
@@ -108,7 +108,7 @@ fn intersection(a: &Segment, b: &Segment) -> Point {
     );
     let along = |from: i32, to: i32| {
         let way = i128::from(to) - i128::from(from);
-        // The ends of the first segment lie on different sides of the second.
+        // The ends of `a` lie on different sides of `b`, so the divisor is not 0.
         (i128::from(from) + one * way / (one - two)) as i32
     };
     Point {
@@ -180,7 +180,7 @@ impl<'a> Segments<'a> {
         self.list.is_empty()
     }
 
-    /// Creates a problem of the whole area.
+    /// Creates a problem that concerns the whole area. It has no location, and names `way` if given.
     pub(super) const fn problem(&self, kind: ProblemKind, way: Option<i64>) -> AreaProblem {
         AreaProblem {
             kind,

@@ -19,11 +19,11 @@ pub(super) struct End {
 /// north. The ends at a corner are in counter-clockwise order, starting in the south.
 pub(super) struct Corners {
     ends: Vec<End>,
-    /// The index of the first end of each corner, followed by the number of ends.
+    /// For each corner, the index of its first end in `ends`. The last element is the length of `ends`.
     starts: Vec<u32>,
-    /// The indices of the first and the second end of each segment.
+    /// For each segment, the indices in `ends` of its first and its second end.
     of_segment: Vec<[u32; 2]>,
-    /// The index of the corner of each end.
+    /// For each end, the index of its corner.
     of_end: Vec<u32>,
 }
 
@@ -101,7 +101,7 @@ impl Corners {
         (corner, end - self.range(corner).start)
     }
 
-    /// Returns the next end, clockwise, at the corner of the given end of a segment.
+    /// Returns the end that follows the given end of a segment clockwise around their corner.
     pub(super) fn clockwise(&self, segment: u32, is_first: bool) -> &End {
         let (corner, index) = self.place_of(segment, is_first);
         let ends = self.at(corner);
@@ -126,12 +126,13 @@ impl Corners {
     }
 }
 
-/// The sides of segments, and the connected groups of segments that are nested in other groups.
+/// The side of each segment on which the inside lies, and the connected groups of segments that are nested in other
+/// groups.
 pub(super) struct Sides {
     /// Whether the inside lies on the left of each segment, seen from the first end of the segment.
     pub inside_is_left: Vec<bool>,
-    /// One entry for each group of segments that is nested in another group. It has a segment on the outer boundary of
-    /// the group, and the segment directly below the westernmost corner of the group.
+    /// For each group of segments that is nested in another group, a segment on its outer boundary, and the segment
+    /// directly below its westernmost corner.
     pub nested: Vec<(u32, u32)>,
 }
 
@@ -153,14 +154,14 @@ impl Sides {
             if let Some(below) = below.filter(|_| is_inside) {
                 sides.nested.push((lowest.segment, below));
             }
-            // The outside of the group lies west of the corner, on the right of its lowest segment.
+            // The outside of the group lies west of the corner, on the right of the corner's lowest segment.
             sides.spread(corners, corner, !is_inside, &mut is_known);
         }
         sides
     }
 
-    /// Sets the sides of all segments of a group. `is_left` is whether the inside lies on the left of the first segment
-    /// at `corner`, seen from the corner.
+    /// Sets [`inside_is_left`](Self::inside_is_left) for all segments of a group. `is_left` tells whether the inside
+    /// lies on the left of the first segment at `corner`, seen from the corner.
     fn spread(&mut self, corners: &Corners, corner: usize, is_left: bool, is_known: &mut [bool]) {
         let mut waiting = vec![(corner, 0, is_left)];
         while let Some((corner, known, is_left)) = waiting.pop() {

@@ -53,7 +53,8 @@ fn is_convex(ring: &[Point]) -> bool {
         }
         direction = if turn == 0 { direction } else { turn };
     }
-    // A ring that winds around once changes between east and west twice; the edges are passed twice.
+    // A ring that winds around once changes between east and west twice, which is four times in the two rounds of this
+    // loop.
     for edge in edges(ring).chain(edges(ring)) {
         let width = edge.to.lon_e7.cmp(&edge.from.lon_e7) as i32;
         turns += i32::from(width * last_width < 0);

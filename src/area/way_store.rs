@@ -130,7 +130,7 @@ impl WayBatch {
         rank: u64,
         nodes: impl ExactSizeIterator<Item = (i64, Option<Point>)> + Clone,
     ) {
-        // A batch contains the ways of one blob, which has at most 32 MB.
+        // A batch contains the ways of one blob, which has at most 32 MB, so offsets fit into 32 bits.
         self.ways.push((rank, self.bytes.len() as u32));
         let out = &mut self.bytes;
         if let Some((node, _)) = nodes.clone().find(|(_, point)| point.is_none()) {

@@ -142,8 +142,9 @@ impl Eq for ScratchSummary {}
 /// 32 MB, 20 MB per job, 384 bytes per blob, 24 bytes for each 65,536 ids up to the largest id, and the locations:
 ///
 /// - sparse: 8 bytes per node, and between 1 bit and 2 bytes for its id;
-/// - dense: 4 kB for each 512 neighbouring ids that include a node, and at most 2 kB for each 65,536;
-/// - external: as sparse, for the nodes of one range of ids; 0.5 MB per range, and 16 bytes per range and blob of ways.
+/// - dense: 4 kB for each 512 neighbouring ids that include a node, and at most 2 kB for each 65,536 ids;
+/// - external: for the nodes of one range of ids, as much as for sparse; in addition, 0.5 MB per range, and 16 bytes
+///   for each pair of a range and a blob of ways.
 ///
 /// In addition, the set of nodes that are members of relations, unless all nodes are kept, and the set of missing
 /// nodes.

@@ -121,8 +121,8 @@ pub struct LocationsSummary {
 /// sorted into a temporary file in the directory of the output.
 ///
 /// The header of the output gets the replication state of the changes if they continue the state of the base. Changes
-/// continue it if, as far as known, they come from the same server and their sequence numbers follow. Otherwise the
-/// header keeps the state of the base, and there is a warning.
+/// continue it if, as far as known, they come from the same server and their sequence numbers follow that of the base.
+/// Otherwise the header keeps the state of the base, and there is a warning.
 ///
 /// # Memory
 ///

@@ -64,14 +64,14 @@ pub struct Options {
     pub index_type: IndexType,
     /// The directory for temporary files; `None` for the directory of the index.
     pub temp_dir: Option<PathBuf>,
-    /// The maximum memory for locations, in bytes. `None` allows a sixteenth of the size of the input, clamped to 256
-    /// MB to 8 GB and to 80 % of the available memory. If [`index_type`](Self::index_type) names a method, `None` sets
-    /// no limit.
+    /// The maximum memory for locations, in bytes. `None` allows a sixteenth of the size of the input, clamped between
+    /// 256 MB and 8 GB, but at most 80 % of the available memory. If [`index_type`](Self::index_type) names a method,
+    /// `None` sets no limit.
     pub max_memory: Option<u64>,
 }
 
 impl Options {
-    /// Options with the given input and directory, and defaults otherwise.
+    /// Creates options with the given input and directory, and defaults otherwise.
     pub fn new(input: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
@@ -175,7 +175,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// Returns the default memory limit for locations, in bytes; `None` if the user chose a method. The limit may be small,
-/// because a join on disk is hardly slower than locations in memory.
+/// because a join on disk is hardly slower than lookups in memory.
 fn default_memory(file: &PbfFile, options: &Options) -> Option<u64> {
     let memory = (file.input.len() / 16).clamp(LEAST_MEMORY, MOST_MEMORY);
     let memory = memory.min(available_memory() / 5 * 4);
@@ -301,7 +301,7 @@ impl IndexDirectory {
     }
 }
 
-/// Whether a file in the directory of an index was written by a build. Builds write containers that are named
+/// Whether a file in the directory of an index was written by a build, according to its contents and to its name,
 /// `index-PROCESS-NUMBER.bin`.
 fn is_index_file(name: &str, file: &File) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

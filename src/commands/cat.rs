@@ -37,7 +37,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given inputs and output, and defaults otherwise, which keep all objects with all metadata.
+    /// Creates options with the given inputs and output, and defaults otherwise. The defaults keep all objects with all
+    /// metadata.
     pub fn new(inputs: Vec<PathBuf>, output: OutputOptions) -> Self {
         Self {
             inputs,
@@ -151,7 +152,7 @@ fn put_changesets(
     }
 }
 
-/// Copies the id table of a file if all its blobs were copied.
+/// Copies the id table of a file if all blobs of the file were copied.
 fn copy_id_table(file: &PbfFile, writer: &mut PbfWriter, ctx: &Context) -> Result<()> {
     let table = file.usable_id_table(ctx)?;
     let table = table.filter(|table| table.fingerprint() == writer.id_fingerprint());
@@ -165,7 +166,7 @@ fn copy_id_table(file: &PbfFile, writer: &mut PbfWriter, ctx: &Context) -> Resul
     }
 }
 
-/// Whether the only input has a spatial layout and all its blobs are copied with their index entries.
+/// Whether there is only one input, it has a spatial layout, and all its blobs are copied with their index entries.
 fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
     let copies = options.kinds == KindSet::ALL && options.clean.is_empty() && !options.rescan;
     matches!(files, [file] if file.has_spatial_layout()) && copies

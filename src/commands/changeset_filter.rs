@@ -22,7 +22,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given input and output, which copy all changesets.
+    /// Creates options with the given input and output, and without criteria, so all changesets are copied.
     pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
         Self {
             input: input.into(),

@@ -70,7 +70,7 @@ pub(super) fn write(
     are_alone: bool,
     ctx: &Context,
 ) -> Result<Option<Written>> {
-    // Bytes that a stream has received cannot be withdrawn when an object is found.
+    // Data that a stream has received cannot be withdrawn, so the inputs are searched for other objects first.
     if are_alone && (output.target.is_stream() || output.format == Format::Pbf) {
         for (input, format) in inputs {
             if has_objects(input, *format)? {

@@ -51,8 +51,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given input, and defaults otherwise. Checks ids, the coordinates of nodes, and the references
-    /// of ways, for all kinds of objects, and lists the first hundred problems of each sort.
+    /// Creates options with the given input, and defaults otherwise. Checks ids, the coordinates of nodes, and the
+    /// references of ways, for all kinds of objects, and lists the first hundred problems of each sort.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),
@@ -87,9 +87,10 @@ setters!(Options {
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), and id sets of nodes with [`Options::refs`], of all kinds with
-/// [`Options::relations`] or [`Options::full`], and of missing members of relations. A check of indexes uses 16 bytes
-/// for each range of the id table, which has one range for every few hundred objects.
+/// The [base memory](crate::commands#memory), and id sets: [`Options::refs`] needs the ids of nodes,
+/// [`Options::relations`] and [`Options::full`] need the ids of all kinds, and `relations` also those of missing
+/// members. A check of indexes uses 16 bytes for each range of the id table, which has one range for every few hundred
+/// objects.
 ///
 /// # Errors
 ///
@@ -375,8 +376,7 @@ impl Check<'_> {
         }
     }
 
-    /// Returns the counter of the ids that occur again or, unless `are_duplicates` is set, of the ids that are out of
-    /// order.
+    /// Returns the counter of ids that occur again if `are_duplicates` is set, and that of ids out of order otherwise.
     fn violations(&mut self, are_duplicates: bool) -> &mut u64 {
         let counter = if are_duplicates {
             &mut self.summary.duplicates

@@ -31,7 +31,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given input, output and properties.
+    /// Creates options with the given input, output and properties.
     pub fn new(input: impl Into<PathBuf>, output: OutputOptions, defects: Defects) -> Self {
         Self {
             input: input.into(),
@@ -45,7 +45,7 @@ impl Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Defects {
-    /// Whether blobs are in random order or, if there is only one blob, its objects.
+    /// Whether blobs are in random order. If there is only one blob, its objects are in random order instead.
     pub unsort: bool,
     /// Whether the objects of each blob are in random order.
     pub unsort_intra: bool,
@@ -55,8 +55,8 @@ pub struct Defects {
     pub strip_locations: bool,
     /// Whether the bounding box is removed from the header.
     pub strip_bbox: bool,
-    /// The number of objects to leave out, and the seed that selects them. Other objects may still refer to them.
-    /// `None` keeps all objects.
+    /// The number of objects to leave out, and the seed that selects them. Kept objects may still refer to the objects
+    /// that are left out. `None` keeps all objects.
     pub drop: Option<(u64, u64)>,
 }
 
@@ -245,8 +245,8 @@ impl BlobChange {
     }
 }
 
-/// The maximum number of objects that are held in memory at a time. An object uses at most 130 bytes. Blocks of real
-/// files have far fewer objects.
+/// The maximum number of objects that are held in memory at a time. They use at most 130 bytes each, 26 MB in total.
+/// Blocks usually have about 8,000 objects.
 const PORTION: usize = 200_000;
 
 /// Calls `add` with the objects of a block at `positions`, in the order of `positions`. The block is walked once for
@@ -290,9 +290,9 @@ fn disorder<T, K: PartialOrd>(elements: &mut [T], random: &mut Random, key: impl
 
 /// The objects to leave out.
 struct Drops {
-    /// The indices of the objects to leave out among all objects of the file, ascending.
+    /// For each object to leave out, its index among all objects of the file, in ascending order.
     indices: Vec<u64>,
-    /// The index of the first object of each blob among all objects of the file, by the offset of the blob.
+    /// For each blob, by its offset, the index of its first object among all objects of the file.
     starts: FxHashMap<u64, u64>,
 }
 
@@ -320,7 +320,7 @@ impl Drops {
         Self { indices, starts }
     }
 
-    /// Returns the positions of the objects to leave out of a blob.
+    /// Returns the positions in a blob of the objects to leave out.
     fn in_blob(&self, entry: &BlobEntry) -> FxHashSet<u32> {
         let start = self.starts[&entry.offset];
         let end = start + u64::from(entry.count);

@@ -48,8 +48,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given files, and defaults otherwise. All kinds are compared, without metadata, and objects are
-    /// only counted.
+    /// Creates options with the given files, and defaults otherwise. All kinds are compared, without metadata, and
+    /// objects are only counted.
     pub fn new(old: impl Into<PathBuf>, new: impl Into<PathBuf>) -> Self {
         Self {
             old: old.into(),

@@ -76,8 +76,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given input, output and format, and defaults otherwise. All objects with tags are written,
-    /// closed ways are areas or lines depending on their tags, and incomplete relations are left out.
+    /// Creates options with the given input, output and format, and defaults otherwise. All objects with tags are
+    /// written, closed ways are areas or lines depending on their tags, and incomplete relations are left out.
     pub fn new(input: impl Into<PathBuf>, target: OutputTarget, format: ExportFormat) -> Self {
         Self {
             input: input.into(),
@@ -159,7 +159,8 @@ pub struct Summary {
     pub errors: BTreeMap<&'static str, u64>,
     /// The number of relations with a member way, or a node of a member way, that is not in the file.
     pub incomplete: u64,
-    /// The numbers of mistakes in areas that do not affect the output, by the kind of mistake.
+    /// The numbers of mistakes that do not affect the output, by the kind of mistake. All of these mistakes are in
+    /// areas.
     pub warnings: BTreeMap<&'static str, u64>,
     /// The method used to look up locations; `None` if no node had to be looked up.
     pub index_type: Option<IndexType>,

@@ -39,7 +39,7 @@ pub struct Extract {
 }
 
 impl Extract {
-    /// An extract of the region `shape` that is written as PBF.
+    /// Creates an extract of the region `shape` that is written as PBF.
     pub fn new(shape: Shape, output: OutputTarget) -> Self {
         Self {
             shape,
@@ -60,7 +60,7 @@ pub struct Options {
     pub extracts: Vec<Extract>,
     /// The strategy that selects ways, relations and further nodes, based on the nodes in a region.
     pub strategy: Strategy,
-    /// Whether the header of each output gets the bounding box of its region; without it the header has no box.
+    /// Whether the header of each output gets the bounding box of its region. Otherwise the headers have no box.
     pub set_bounds: bool,
     /// The metadata fields that the outputs leave out.
     pub clean: InfoFields,
@@ -77,7 +77,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given input and regions, and defaults otherwise. The strategy is complete-ways, and
+    /// Creates options with the given input and regions, and defaults otherwise. The strategy is complete-ways, and
     /// `max_memory` is `None`.
     pub fn new(input: impl Into<PathBuf>, extracts: Vec<Extract>) -> Self {
         Self {
@@ -330,10 +330,10 @@ impl Pass<'_> {
         Ok(Some(kept))
     }
 
-    /// Finds the objects that the regions keep, and opens the outputs. The members are `None` if their ids need too
-    /// much memory. A second thread concurrently creates the output files, because creating many files is slow. Its
-    /// errors are returned as soon as the nodes are found. Streams are `None` in the list of outputs. They are opened
-    /// later, because opening a pipe waits for its reader.
+    /// Finds the objects that the regions keep, and opens the outputs. The [`RegionMembers`] are `None` if the ids of
+    /// the kept objects need too much memory. Concurrently, a second thread creates the output files, because creating
+    /// many files is slow. An error of this thread is returned as soon as the nodes are found. In the list of outputs,
+    /// streams are `None`. They are opened later, because opening a pipe waits for its reader.
     fn find<'i>(
         &self,
         areas: &'i AreaIndex,

@@ -33,7 +33,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given input, and defaults otherwise. Only the header is read.
+    /// Creates options with the given input, and defaults otherwise. Only the header is read.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),

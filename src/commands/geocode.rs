@@ -78,7 +78,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the given index, and defaults otherwise. Answers are human-readable lines, and one thread is used.
+    /// Creates options with the given index, and defaults otherwise. Answers are human-readable lines, and one thread
+    /// is used.
     pub fn new(index: impl Into<PathBuf>) -> Self {
         Self {
             index: index.into(),
@@ -208,7 +209,8 @@ fn write_failed(error: io::Error) -> Error {
     Error::io(Path::new("-"), "cannot write", error)
 }
 
-/// A line of the input, as the position of its place on a Hilbert curve, its line number, and its place or the error.
+/// A line of the input. Consists of the position of its place on a Hilbert curve, its line number, and its place or the
+/// error.
 type Question = (Option<u64>, usize, Result<Location, String>);
 
 /// The answer to a line, or the reason why the line has no place.
@@ -359,7 +361,7 @@ fn put_error(line: &mut Vec<u8>, options: &Options, error: &str) {
 /// An input that is read line by line.
 struct Input<R> {
     reader: BufReader<R>,
-    /// The number of lines that may still be taken.
+    /// The number of lines that may still be read.
     left: u64,
 }
 

@@ -33,7 +33,7 @@ pub struct Options {
     /// Whether to also write the ways and relations that refer to the wanted objects, directly or through other
     /// objects.
     pub add_parents: bool,
-    /// Whether objects that are written only because of a reference lose their tags.
+    /// Whether objects that are written only because other objects refer to them lose their tags.
     pub remove_tags: bool,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
@@ -70,9 +70,9 @@ pub struct Summary {
     pub kept: WriteSummary,
     /// The number of distinct ids that were asked for.
     pub requested: u64,
-    /// The number of objects that were not requested, but that requested objects refer to or that refer to requested
-    /// objects, directly or through other objects; 0 unless [`Options::add_referenced`] or [`Options::add_parents`] is
-    /// set.
+    /// The number of ids that were added to the requested ones. Their objects are referenced by requested objects or
+    /// refer to requested objects, directly or through other objects. 0 unless [`Options::add_referenced`] or
+    /// [`Options::add_parents`] is set.
     pub referenced: u64,
     /// The requested and referenced ids that are not in the file. The serialized form has the first thousand in
     /// canonical order.
@@ -142,8 +142,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
-    // A single pass visits every blob without an index. References are followed in several passes, which choose blobs
-    // by kind and id range.
+    // A single pass can simply visit the blobs that have no index. Following references takes several passes, each of
+    // which chooses blobs by kind and id range.
     let follows = children || parents;
     let needs = if follows {
         PlanNeeds::Ranges
@@ -198,7 +198,8 @@ struct Rule<'a> {
     wanted: &'a IdSets,
     /// The ids of the objects that wanted objects refer to, and of those that refer to wanted objects.
     added: &'a IdSets,
-    /// The ids of the objects that refer to wanted objects. They keep their tags.
+    /// The ids of the objects that refer to wanted objects. Unlike the other added objects, these always keep their
+    /// tags.
     referring: &'a IdSets,
 }
 

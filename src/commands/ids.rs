@@ -23,7 +23,7 @@ pub struct IdSource {
     pub id_files: Vec<PathBuf>,
     /// OSM files. The ids of all their objects are used.
     pub osm_files: Vec<PathBuf>,
-    /// The kind of an id in a text file that has no letter for its kind.
+    /// The kind of an id in a text file if the file does not give it, as in `17` instead of `n17`.
     pub default_kind: ObjectKind,
 }
 

@@ -339,9 +339,9 @@ fn index_of(file: &PbfFile) -> Result<IndexKind> {
 /// Reads the header of one file and the end of its table of contents, in two reads. Reads the whole table if the report
 /// is also about single blobs, or if the header has no summary of the table. Without a table of contents, reads all
 /// BlobHeaders, and decodes the blobs without an index. Decodes all blobs of several kinds, and the blobs with objects
-/// of the kinds that [`Options::statistics`] need. [`Statistics::extended`] needs no blob whose entry in the table of
-/// contents has statistics. Some blobs are also read for [`Options::compression`] and [`Options::list_blobs`]. Writes
-/// nothing.
+/// of the kinds that [`Options::statistics`] need. For [`Statistics::extended`], decodes only blobs whose entries in
+/// the table of contents have no statistics. Some blobs are also read for [`Options::compression`] and
+/// [`Options::list_blobs`]. Writes nothing.
 ///
 /// # Memory
 ///
@@ -397,8 +397,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
 }
 
-/// Creates the report without the lists of single blobs. `sample` returns the entries of the blobs whose compression is
-/// examined.
+/// Creates the report without the charts, the id ranges and the list of blobs. `sample` returns the entries of the
+/// blobs whose compression is examined.
 fn report(
     options: &Options,
     file: &PbfFile,
@@ -457,7 +457,7 @@ fn report(
     })
 }
 
-/// Completes the entries of the blobs of a file, and collects the requested statistics.
+/// Completes the blob entries of a file, and collects the requested statistics.
 fn look_at_blobs(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
     if asked.any() {
         ctx.expect_phases(1);
@@ -507,8 +507,8 @@ fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Blob
     Ok((plan, census))
 }
 
-/// Collects the requested statistics of a blob from its objects. Counts nodes by the cells of level `level`. Also
-/// returns the complete entry of the blob.
+/// Collects the requested statistics of a blob from its objects. Counts nodes per cell of level `level`. Also returns
+/// the complete entry of the blob.
 fn look_at_objects(
     reader: &mut BlobDecoder,
     mut entry: BlobEntry,

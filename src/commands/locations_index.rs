@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 /// The size of an entry in bytes.
 const ENTRY: u64 = 8;
-/// The number of spare entries after an id for which the file is extended, as in osmium.
+/// The number of spare entries that follow the new largest id when the file is extended, as in osmium.
 const GROWTH: u64 = 1 << 20;
 /// The number of entries that are read or filled at a time.
 const PORTION: usize = 1 << 17;
@@ -129,8 +129,8 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Fails if the file system has too little space for an index up to the largest node id in `plan`, before anything is
-/// written.
+/// Fails, before anything is written, if the file system has too little space for an index up to the largest node id in
+/// `plan`.
 fn check_room_for(plan: &BlobPlan, index: &Path) -> Result<()> {
     let has = index.metadata().map_or(0, |metadata| metadata.len()) / ENTRY;
     let of_nodes = plan.entries.iter();

@@ -6,9 +6,9 @@
 //!
 //! # Inputs and outputs
 //!
-//! Unless the documentation of `run` differs, an input is PBF, OSM XML or OPL, the latter two plain or compressed with
-//! gzip, bzip2 or zstd. A text input is first converted to a temporary PBF, and a stream is copied to a temporary file,
-//! both in the system's temporary directory.
+//! Unless the documentation of `run` states otherwise, an input is PBF, OSM XML or OPL, the latter two plain or
+//! compressed with gzip, bzip2 or zstd. A text input is first converted to a temporary PBF, and a stream is copied to a
+//! temporary file, both in the system's temporary directory.
 //!
 //! A named output appears under its name when it is complete and flushed to disk. If `run` fails, the output does not
 //! appear, and an existing file of that name stays as it was. An output that is a stream may have been written in part.

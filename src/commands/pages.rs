@@ -22,7 +22,8 @@ const MAX_BOXES: usize = 2_000;
 /// The name and the version of the program that makes the page.
 pub(crate) const PROGRAM: &str = concat!("pbfhogg ", env!("CARGO_PKG_VERSION"));
 
-/// Writes a page: `template` with the shared parts and `data`, which its script reads.
+/// Writes the page that results from `template` when the shared parts and `data` are inserted. The script of the page
+/// reads `data`.
 ///
 /// Fails if the output exists and must not be overwritten, or cannot be written.
 pub(crate) fn write(
@@ -53,8 +54,8 @@ pub(crate) fn add_counts<const N: usize>(sums: &mut [u64; N], counts: &[u64; N])
         .for_each(|(sum, count)| *sum += count);
 }
 
-/// Returns the boxes of at most 2,000 blobs with nodes, spread evenly over the file, and the number of all blobs with
-/// nodes that have a box.
+/// Returns the boxes of blobs with nodes, at most 2,000 of them, spread evenly over the file. Also returns the total
+/// number of these boxes in the file.
 pub(crate) fn boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
     let of_nodes = plan.entries.iter();
     let of_nodes = of_nodes.filter(|entry| entry.kinds.contains(ObjectKind::Node));

@@ -1,9 +1,9 @@
 //! `renumber`: gives objects ids without gaps, and changes references accordingly.
 //!
-//! Nodes and ways in canonical order are numbered by their positions while they are written. Relations, and all objects
-//! of files in another order, are read twice: first for their ids and their references to objects that are not in the
-//! file, then to be written. The new id of an object follows from the rank of the old id in the set of all old ids. Ids
-//! are replaced in the encoded blocks, without rebuilding the blocks.
+//! Nodes and ways in canonical order get new ids according to their positions, while they are written. Relations, and
+//! all objects of files in another order, are read twice: first for their ids and their references to objects that are
+//! not in the file, then to be written. The new id of an object follows from the rank of the old id in the set of all
+//! old ids. Ids are replaced in the encoded blocks, without rebuilding the blocks.
 
 mod in_order;
 mod index_files;
@@ -50,7 +50,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The options with the given required values. All kinds are numbered from 1 on.
+    /// The options with the given required values. Objects of all kinds get new ids, from 1 on.
     pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
         Self {
             input: input.into(),
@@ -74,7 +74,7 @@ setters!(Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Orphans {
-    /// The referenced objects get ids after those of the objects in the file, in the order of the references.
+    /// The referenced objects get new ids after those of the objects in the file, in the order of the references.
     #[default]
     Assign,
     /// The references keep their ids, which may be the new ids of other objects.
@@ -95,18 +95,18 @@ pub struct Summary {
     pub relations: u64,
     /// The number of objects that this run added to the map although they are not in the file.
     pub orphans: u64,
-    /// The number of references that were left unchanged because the referenced object is not in the file, but whose id
-    /// is now that of another object.
+    /// The number of ambiguous references. They were left unchanged because the referenced object is not in the file,
+    /// although the id in the reference is now the new id of another object.
     pub ambiguous: u64,
 }
 
 /// Gives objects ids without gaps, and changes references accordingly.
 ///
-/// Reads one file, which may be unsorted or a history file. If the nodes are known to be in canonical order, and there
-/// is no map of earlier runs, nodes are read once, and so are ways in canonical order. Otherwise they are read twice,
-/// as relations always are. The first pass reads ids and references, and the second writes the objects. Writes one
-/// file. With [`Options::directory`], reads the map of ids of earlier runs first, and writes the map before the output
-/// gets its name.
+/// Reads one file, which may be unsorted or a history file. Nodes are read once if they are known to be in canonical
+/// order and there is no map of earlier runs. In this case, ways that are known to be in canonical order are read once,
+/// too. All other objects are read twice: first for their ids and references, and then to be written. Writes one file.
+/// With [`Options::directory`], reads the map of ids of earlier runs first, and writes the map before the output gets
+/// its name.
 ///
 /// # Memory
 ///
@@ -120,7 +120,7 @@ pub struct Summary {
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - The directory of the map does not exist, a file in the directory is damaged or cannot be written, or the directory
 ///   records other first ids than [`Options::start`].
-/// - New ids, counted from the first, exceed 64 bits.
+/// - A new id does not fit in 64 bits.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(4);
     let file = input::open_with_changesets(&options.input, &options.output, ctx)?;
@@ -193,8 +193,8 @@ struct Renumbering<'f> {
 }
 
 impl<'f> Renumbering<'f> {
-    /// Numbers the objects of one kind, and collects their references to objects that are not in the file. Nodes have
-    /// to be numbered before ways, and ways before relations, so that references can be looked up.
+    /// Assigns new ids to the objects of one kind, and collects their references to objects that are not in the file.
+    /// Must be called for nodes before ways, and for ways before relations, so that references can be looked up.
     fn number(&mut self, kind: ObjectKind) -> Result<()> {
         use ObjectKind::{Node, Relation, Way};
         let (mut fresh, kinds) = (IdSet::default(), self.options.kinds);
@@ -247,8 +247,8 @@ impl<'f> Renumbering<'f> {
         Ok(())
     }
 
-    /// Numbers the objects that are referenced but not in the file, after all objects of the file. Returns their
-    /// number.
+    /// Assigns new ids, after those of all objects in the file, to the objects that are referenced but not in the file.
+    /// Returns the number of these objects.
     fn number_orphans(&mut self) -> Result<u64> {
         let members = std::mem::take(&mut self.orphans.undecided);
         let relations = &self.numberings[ObjectKind::Relation as usize];
@@ -267,7 +267,8 @@ impl<'f> Renumbering<'f> {
         Ok(count)
     }
 
-    /// Writes the blobs that are not written yet. Returns the number of references for [`Summary::ambiguous`].
+    /// Writes the blobs that are not written yet. Returns the number of ambiguous references, as in
+    /// [`Summary::ambiguous`].
     fn write_rest(&mut self, sink: &mut Sink) -> Result<u64> {
         let (numberings, kinds) = (&self.numberings, self.options.kinds);
         let rewrite = Rewrite {
@@ -307,7 +308,8 @@ struct Orphaned {
     undecided: Vec<i64>,
 }
 
-/// Returns the nodes without a number to which the ways of a block refer, in the order of the references.
+/// Returns the ids of the nodes that the ways of a block refer to but that have no new id, in the order of the
+/// references.
 fn unknown_nodes(block: &Block<'_>, known: &Numbering) -> Result<Vec<i64>, FormatError> {
     let (mut found, mut limit) = (Vec::new(), MANY);
     block.for_refs(MANY, |refs, _| {

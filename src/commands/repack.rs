@@ -97,7 +97,7 @@ pub struct Summary {
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - With [`Layout::Hilbert`], the input is a history file, is not in order, or has ways without locations, or the
-///   output is a PBF file whose objects have another form (without metadata, or with plain nodes).
+///   options of a PBF output change the form of objects (no metadata, or nodes that are not dense).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.layout == Layout::Hilbert {
         return spatial::write(options, ctx);
@@ -225,8 +225,8 @@ enum Position {
 
 fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<RepackItem> {
     let mut items = Vec::with_capacity(plan.entries.len());
-    // The kind of the last objects and, if known, their number in the blob of the output that is not full yet. `None`
-    // if the last blob is copied.
+    // The blob of the output that is not full yet: the kind of its last objects and, if known, their number. `None` if
+    // the last blob is copied.
     let mut pending: Option<(ObjectKind, Option<usize>)> = None;
     let mut entries = plan
         .entries

@@ -51,8 +51,8 @@ setters!(Options {
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), but instead of the blobs in flight about 256 MB for payloads that are
-/// being merged, the frames that are encoded from these payloads, and the changesets of text inputs.
+/// The [base memory](crate::commands#memory) without the blobs in flight; instead, about 256 MB for payloads that are
+/// being merged, and the frames that are encoded from these payloads. Also the changesets of text inputs.
 ///
 /// # Errors
 ///

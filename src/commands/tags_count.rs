@@ -33,7 +33,7 @@ pub struct Options {
     pub max_count: u64,
     /// The order of the result.
     pub order: TagOrder,
-    /// The maximum memory of the counts, in bytes. Counts that exceed it are moved to temporary files.
+    /// The maximum memory of the counts, in bytes. Counts that exceed this memory are spilled to temporary files.
     pub max_memory: u64,
 }
 

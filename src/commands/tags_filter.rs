@@ -37,7 +37,7 @@ pub struct Options {
     pub invert: bool,
     /// Whether the objects that the matching objects refer to are left out.
     pub omit_referenced: bool,
-    /// Whether objects that are kept only because of a reference lose their tags.
+    /// Whether objects that are kept only because other objects refer to them lose their tags.
     pub remove_tags: bool,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,

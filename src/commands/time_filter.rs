@@ -26,7 +26,7 @@ pub struct Options {
     pub output: OutputOptions,
     /// The time or the period of the wanted versions.
     pub when: When,
-    /// Whether ways get the locations that their nodes had at the time. The period must be a single time.
+    /// Whether ways get the locations that their nodes had at the wanted time. Requires [`When::At`].
     pub locations_on_ways: bool,
 }
 
@@ -52,8 +52,8 @@ impl Options {
 pub enum When {
     /// The versions that were valid at this time and are not deleted: at most one version of each object.
     At(i64),
-    /// All versions, including deleted ones, that were valid at some time from the first time (inclusive) to the second
-    /// (exclusive).
+    /// All versions, including deleted ones, that were valid at any moment between the first time (inclusive) and the
+    /// second time (exclusive).
     Between(i64, i64),
 }
 
@@ -77,7 +77,7 @@ impl When {
 
 impl When {
     /// Decides about a blob by its entry. `has_single_versions` is whether each of its objects has only one version in
-    /// this blob and the next one.
+    /// this blob and the next blob together.
     fn decide(self, entry: &BlobEntry, has_single_versions: bool) -> BlobDecision {
         let Some(statistics) = entry.statistics else {
             return BlobDecision::Visit;

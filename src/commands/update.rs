@@ -26,7 +26,7 @@ pub use crate::net::{AnyFiles, CookieJar, Credentials, WebFiles};
 pub use crate::net::{BodyRange, Fault, LocalFiles, Transport};
 pub use crate::replication::{End, State};
 
-/// The number of seconds that the time of a server may be ahead of the clock of this machine.
+/// The number of seconds by which the time of a server may be ahead of this machine's clock without a warning.
 const CLOCK_ERROR: i64 = 86_400;
 
 /// The action that is taken with the fetched changes.
@@ -65,7 +65,7 @@ pub struct Options {
     pub clip: Option<(Shape, Strategy)>,
     /// The pause before a second attempt to get a file. The next pauses are longer.
     pub first_pause: Duration,
-    /// The time that a connection may last in addition to the time for its bytes.
+    /// The time that a connection may last, in addition to one second for each thousand bytes that it transfers.
     pub patience: Duration,
 }
 
@@ -139,7 +139,7 @@ pub struct Summary {
     pub is_server_behind: bool,
     /// The number of change files that were read.
     pub change_files: u64,
-    /// The size in bytes of the change files that were read, as they were fetched.
+    /// The size in bytes of the compressed change files that were read.
     pub change_bytes: u64,
     /// The number of created, modified and deleted objects; `None` if the file was not written.
     pub applied: Option<Applied>,
@@ -160,17 +160,17 @@ pub struct Applied {
 
 /// Brings a file up to date.
 ///
-/// Fetches by `transport` the change files that follow the state of the file, merges them in memory, and applies them
-/// together. The header of the result has the URL of the server, and the sequence number and the time up to which the
-/// result contains all changes. If there are no changes, nothing is written. While a run lasts, other runs on the same
-/// file fail.
+/// Fetches, through `transport`, the change files that follow the state of the file, merges them in memory, and applies
+/// them together. The header of the result has the URL of the server, and the sequence number and the time up to which
+/// the result contains all changes. If there are no changes, nothing is written. With [`Goal::File`], locks the file,
+/// so another update of the same file fails while this run lasts.
 ///
 /// A server is behind the file if its newest sequence number is smaller than that of the file. If its newest time is
 /// nevertheless later, the server has restarted its numbering, and the following changes are found by time.
 ///
 /// # Memory
 ///
-/// The memory of [`apply_changes::run`], and a group of change files.
+/// The memory of [`apply_changes::run`], and a group of at most 16 change files.
 ///
 /// # Errors
 ///

@@ -269,7 +269,8 @@ impl Tables {
         self.literals.fill(&mut self.singles[..], entry::literal)?;
         for (index, joined) in literals.iter_mut().enumerate() {
             *joined = self.singles[index];
-            // The bits beyond the index are replaced by zeros, but codes that include any of these bits do not fit.
+            // The shift replaces the bits beyond the index by zeros. A code that includes any of these bits does not
+            // fit, so it is not joined.
             while let Some(longer) = entry::join(
                 *joined,
                 self.singles[index >> entry::skipped(*joined).min(INDEX_BITS)],

@@ -15,7 +15,7 @@ pub(crate) const MAX_CODE: usize = 11;
 pub(crate) type Code = u32;
 const CODE_SHIFT: u32 = 16;
 
-/// Sets each of `codes` to the canonical code whose length is at the same index in `lens`. Codes of length 0 stay
+/// Sets `codes` to the canonical codes with the lengths in `lens`, at the same indices. Codes of length 0 stay
 /// unchanged.
 pub(crate) fn set_codes(lens: &[u8], codes: &mut [Code]) {
     let mut next = 0u32;

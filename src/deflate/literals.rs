@@ -15,7 +15,7 @@ const MAX_LENGTH_CODE: usize = 7;
 /// which every decoder accepts. The code of distance 1 is a zero bit.
 const DISTANCES: [u8; 2] = [1, 1];
 const DISTANCE_BITS: u32 = 1;
-/// The minimum length of a run that is encoded as a match, without its first byte, which is a literal.
+/// The minimum length of a run that is encoded as a match. The first byte of the run is a literal and does not count.
 const MIN_RUN: usize = 3;
 const MAX_RUN: usize = 258;
 /// The number of literals that are put into a [`BitWriter`] between two flushes. With the bits that are left of an
@@ -176,7 +176,7 @@ fn run_len(bytes: &[u8]) -> usize {
 
 /// Looks for sequences that repeat in a sample of a column.
 struct Repeats {
-    /// The last offset in the sample of a sequence with each hash.
+    /// For each hash, the offset in the sample of the last sequence with this hash.
     last: [u16; Self::TABLE],
 }
 

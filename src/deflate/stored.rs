@@ -7,7 +7,7 @@ const BLOCK_LEN: usize = 65_535;
 pub(crate) const CHECKSUM_LEN: usize = 4;
 
 /// Returns zlib data (RFC 1950) that stores `payload` uncompressed. The last `last_len` bytes of the payload, at most
-/// 65,535, are in one stored block. They are thus contiguous, and directly before the checksum.
+/// 65,535, are in one stored block. So these bytes are contiguous, and directly before the checksum.
 pub(crate) fn zlib_stored(payload: &[u8], last_len: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(zlib_stored_len(payload.len()) + 5);
     out.extend_from_slice(&[0x78, 0x01]);

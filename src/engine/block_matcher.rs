@@ -79,7 +79,7 @@ impl<'b> BlockMatcher<'b> {
         Ok(())
     }
 
-    /// Whether at least one expression matches the current object of `object`.
+    /// Whether at least one expression matches the current object of the walk `object`.
     fn matches(&self, object: &mut BlockWalk<'_>, units: &BlockUnits) -> Result<bool, FormatError> {
         let tags = object.tags()?;
         for expression in self.filter.without_tag() {

@@ -18,9 +18,9 @@ const CHUNK: usize = 1 << 20;
 /// The place of changesets in an output, relative to the other objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Before the objects, if the first object of the input is a changeset.
+    /// Before the other objects, for an input whose first object is a changeset.
     Before,
-    /// After the objects, if the first object of the input is not a changeset.
+    /// After the other objects, for an input whose first object is not a changeset.
     Behind,
 }
 
@@ -108,7 +108,8 @@ fn room(output: &OutputOptions) -> Option<TextOptions> {
     }
 }
 
-/// Warns the user that the changesets of an input are left out, and of their number. Does nothing if there are none.
+/// Warns the user that the changesets of an input are left out, with the number of changesets. Does nothing if the
+/// input has none.
 pub(crate) fn note_left_out(file: &PbfFile, ctx: &Context) {
     if let Some(changesets) = &file.changesets {
         ctx.warn(format!(

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Writes a file object by object: PBF with a table of contents or, with [`OutputOptions::format`], text.
 ///
-/// The file appears under its name when [`finish`](Self::finish) returns. If the writer is dropped before, no file is
+/// The file appears under its name when [`finish`](Self::finish) returns. If the writer is dropped earlier, no file is
 /// left behind. Blobs are compressed on every core. Each thread uses about 2 MB of memory.
 ///
 /// ```

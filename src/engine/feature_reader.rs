@@ -59,7 +59,8 @@ pub enum Geometry {
     Point(Point),
     /// The locations of the nodes of a way, two or more. Nodes that are not in the file are left out.
     Line(Vec<Point>),
-    /// The polygons of an area, one or more. They are valid, because rings neither cross nor share edges.
+    /// The polygons of an area, one or more. Their rings neither cross each other nor share edges, so the polygons are
+    /// valid.
     Area(Vec<AreaPolygon>),
 }
 
@@ -69,8 +70,8 @@ type Select = dyn Fn(ObjectKind, &[(&str, &str)]) -> Form + Send + Sync;
 /// Reads objects with their geometries from a file in any format. The locations of nodes are looked up, unless the ways
 /// of the file contain them. Areas are assembled by the even-odd rule.
 ///
-/// The file must hold current data, not a history. The locations of all nodes are kept in memory, with 8 bytes for each
-/// in a sorted file; see [`IndexType`].
+/// The file must hold current data, not a history. The locations of all nodes are kept in memory, which needs 8 bytes
+/// per node if the file is sorted; see [`IndexType`].
 ///
 /// ```
 /// use pbfhogg::ObjectKind;

@@ -1,7 +1,7 @@
 //! Writes the selected objects of a file, to one output or to several in one pass.
 //!
-//! A [`BlobDecision`] about each blob determines whether its objects are visited. If they are, the blob is parsed, and
-//! a closure fills a [`Selection`] with the outputs that keep each of its objects.
+//! A [`BlobDecision`] about each blob determines whether its objects are visited. A visited blob is parsed, and a
+//! closure records in a [`Selection`] which outputs keep each of its objects.
 
 mod selection;
 mod worker;
@@ -392,8 +392,8 @@ impl<'f> FilteredWriter<'f> {
     }
 }
 
-/// Pushes to `selection` the decision that `select` makes about each object of a block by its kind and id. For a single
-/// output.
+/// Calls `select` with the kind and the id of each object of a block, and pushes the decisions that it returns to
+/// `selection`. Only for a single output.
 pub(crate) fn select_by_id(
     block: &Block<'_>,
     selection: &mut Selection,

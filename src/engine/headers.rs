@@ -159,7 +159,7 @@ pub struct HeaderOptions {
 }
 
 impl HeaderOptions {
-    /// Removes the fields that are not inherited from a header, then sets the writing program and the user's fields.
+    /// Removes from `header` the fields that are not inherited, then sets the writing program and the user's fields.
     pub fn apply(&self, header: &mut HeaderBlock) {
         self.drop_not_inherited(header);
         if !self.set.contains(&HeaderOption::KeepGenerator) {
@@ -220,7 +220,7 @@ pub(crate) fn generator(given: Option<&str>) -> String {
 
 /// Returns the header for an output with the objects of several inputs. A required feature of any input is required.
 /// Optional features and the source are kept if all inputs agree. Canonical order is declared only if there is a single
-/// input, and it declares the order. If every input has a bounding box, the output has the box around all of them. The
+/// input and its header declares it. If every input has a bounding box, the output has the box around all of them. The
 /// replication state is the oldest, because the output may lack later changes. A field of the replication state is left
 /// out if any input lacks it. If the inputs come from several servers, the URL and the sequence number are left out.
 /// Fails if there is no input.
@@ -258,7 +258,7 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     Ok(merged)
 }
 
-/// Sets the replication state of `merged` to the older one of two headers.
+/// Sets the replication state of `merged` to the older of its own state and that of `other`.
 fn keep_older_state(merged: &mut HeaderBlock, other: &HeaderBlock) {
     let older = |one: Option<i64>, other: Option<i64>| Some(one?.min(other?));
     let is_same = match (&merged.replication_url, &other.replication_url) {

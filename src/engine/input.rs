@@ -54,13 +54,13 @@ pub(crate) fn open_with_changesets(
     Ok(file)
 }
 
-/// Warns the user that the changesets of a file are left out, and of their number.
+/// Returns `file`. If the file has changesets, also warns how many of them are left out.
 fn without_changesets(file: Result<PbfFile>, ctx: &Context) -> Result<PbfFile> {
     file.inspect(|file| super::changesets::note_left_out(file, ctx))
 }
 
-/// Opens an input in any format, and returns it and its text format, or `None` for PBF. The format is
-/// [`Context::input_format`]. With `InputFormat::Auto`, it is detected from the content.
+/// Opens an input in any format. Returns the input, and its text format or `None` for PBF. The format is that in
+/// [`Context::input_format`] or, with `InputFormat::Auto`, detected from the content.
 pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<TextFormat>)> {
     let input = Input::open_in(path, ctx)?;
     let format = format_of(&input, ctx)?;

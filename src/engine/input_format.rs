@@ -5,8 +5,8 @@ use crate::formats::TextFormat;
 use crate::io::Input;
 use crate::runtime::{Context, InputFormat};
 
-/// Returns the text format of an input, or `None` for PBF. The format is [`Context::input_format`]. With
-/// [`InputFormat::Auto`], it is detected from the content.
+/// Returns the text format of an input, or `None` for PBF. The format is that in [`Context::input_format`] or, with
+/// [`InputFormat::Auto`], detected from the content.
 pub(super) fn format_of(input: &Input, ctx: &Context) -> Result<Option<TextFormat>> {
     Ok(match ctx.input_format {
         InputFormat::Pbf => None,

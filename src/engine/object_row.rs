@@ -48,7 +48,7 @@ fn put_location(location: Option<Location>, out: &mut Vec<u8>) {
     out.extend_from_slice(&lon.to_le_bytes());
 }
 
-/// Decodes a row into `object`, and sets its kind to `kind`. The allocations of owned lists are reused.
+/// Decodes a row into `object`, which becomes an object of the kind `kind`. Reuses the allocations of its owned lists.
 pub(crate) fn read_object<'r>(
     kind: ObjectKind,
     row: &'r [u8],
@@ -176,7 +176,7 @@ mod tests {
             put_object(object, &mut row);
             rows.push((object.kind(), row));
         }
-        // All rows are read into the same object, in which nothing of an earlier row may stay.
+        // All rows are read into the same object. No value of an earlier row may remain in it.
         let mut found = Object::node(0, None, vec![]);
         for (expected, (kind, row)) in objects.iter().zip(&rows) {
             read_object(*kind, row, &mut found).unwrap();

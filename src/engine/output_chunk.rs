@@ -1,4 +1,4 @@
-//! Chunks of an output that encoder threads decode, to encode their objects in another form.
+//! Chunks of an output. Encoder threads decode them, and encode their objects in another form.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobDecoder;

@@ -104,9 +104,8 @@ impl OutputOptions {
 }
 
 impl Format {
-    /// Returns the options with which workers encode blobs for an output in this format, from the output's options
-    /// `write`. Workers do not compress blobs that are decoded again for the output, because it is text or has objects
-    /// in another form.
+    /// Returns the options with which workers encode blobs, for an output in this format with the options `write`. If
+    /// the output is text or changes the form of objects, the blobs are decoded again, so workers do not compress them.
     pub(crate) fn encoding(self, write: WriteOptions) -> WriteOptions {
         if self == Self::Pbf && !write.changes_objects() {
             write

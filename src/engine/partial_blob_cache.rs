@@ -8,13 +8,13 @@ use rustc_hash::FxHashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A blob is cached only if it has at least this many times as many objects as are kept.
+/// A blob is cached only if at most 1/n of its objects are kept, where n is this number.
 const MIN_RATIO: usize = 4;
 /// The estimated number of bytes that a cached blob needs in addition to its payload.
 const BYTES_PER_BLOB: u64 = (size_of::<(BlobEntry, Vec<u8>)>() * 2) as u64;
 
-/// A cache of payloads that lack the objects that no output keeps. The key of a payload is the offset of its blob in
-/// the file. Several threads may add blobs at the same time.
+/// A cache of payloads, each reduced to the objects that an output keeps. The key of a payload is the offset of its
+/// blob in the file. Several threads may add blobs at the same time.
 #[derive(Debug)]
 pub(crate) struct PartialBlobCache {
     blobs: Mutex<FxHashMap<u64, (BlobEntry, Vec<u8>)>>,
@@ -67,8 +67,8 @@ impl PartialBlobCache {
         Ok(())
     }
 
-    /// Removes the blobs for which `is_complete` returns false, because more of their objects are kept than were
-    /// cached.
+    /// Removes the blobs for which `is_complete` returns false. It must return false if an output keeps objects of the
+    /// blob that were not cached.
     pub(crate) fn retain(&mut self, is_complete: impl Fn(&BlobEntry) -> bool) {
         lock(&self.blobs).retain(|_, (entry, _)| is_complete(entry));
     }

@@ -179,9 +179,9 @@ const PART_OF_BLOBS: usize = 8;
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`.
 ///
-/// The first level are the wanted relations. While few blobs may contain the relations of a level, only these blobs are
-/// read. The next level are the member relations of that level. If many blobs may contain the relations of a level, and
-/// after [`LEVELS`] levels, all blobs with relations are read.
+/// The first level consists of the wanted relations, and each further level of the member relations of the level
+/// before. While few blobs may contain the relations of a level, only these blobs are read. If many blobs may contain
+/// them, and after [`LEVELS`] levels, all blobs with relations are read.
 fn relations(
     file: &PbfFile,
     plan: &BlobPlan,

@@ -36,7 +36,7 @@ pub(crate) struct Shard {
 pub(crate) enum MergeStep {
     /// A blob to copy. It is in order and overlaps no other blob, or it has no objects.
     Copy(Source),
-    /// A shard of a cluster, whose blobs are merged.
+    /// A shard to merge from its blobs.
     Merge(Shard),
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
         && hashed(other)
         && (one.hash, one.payload_len, one.count) == (other.hash, other.payload_len, other.count)
         && (one.first_key(), one.last_key()) == (other.first_key(), other.last_key())
-        // If ids repeat, the last id of a blob may continue in the next blob.
+        // If ids repeat, further versions of the blob's last object may follow in the next blob.
         && one.flags.has(BlobFlags::UNIQUE_IDS)
         && one.kinds.single().is_some()
 }
@@ -150,7 +150,7 @@ pub(crate) fn without_equals(mut blobs: Vec<Source>, equal: EqualBlobs) -> Vec<S
     blobs
 }
 
-/// Plans the steps for the blobs of all inputs. The payloads of a shard have about `shard_bytes` bytes.
+/// Plans the steps for the blobs of all inputs. The payloads of a shard have about `shard_bytes` bytes in total.
 pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep> {
     // Blobs without nodes, ways or relations have no position in the order. They are copied at the end.
     let (mut blobs, empty): (Vec<_>, Vec<_>) =
@@ -209,7 +209,7 @@ fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, steps: &mut Vec<MergeStep
 }
 
 /// Cuts a cluster, which must be sorted by first keys, into shards. The payloads of a shard have about `shard_bytes`
-/// bytes.
+/// bytes in total.
 pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
     let cluster = Arc::new(cluster);
     let cuts = cuts(&cluster, shard_bytes);
@@ -301,7 +301,7 @@ impl Sources {
         reader.payload(&source.entry).map(<[u8]>::to_vec)
     }
 
-    /// Converts an error, which comes with the index of a blob in `shard`, to an error about that blob.
+    /// Converts an error at the blob with the given index in `shard` to an error that names the blob.
     pub(crate) fn shard_error(&self, shard: &Shard, (index, error): (usize, FormatError)) -> Error {
         match shard.sources.get(index) {
             Some(source) => self.error(source, error),

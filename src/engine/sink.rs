@@ -98,8 +98,8 @@ impl Sink {
         })
     }
 
-    /// Appends the outcome of a blob of `input`, and counts the blob. Does not count [`BlobOutcome::Drop`];
-    /// [`skip`](Self::skip) does.
+    /// Appends the outcome of a blob of `input`, and counts the blob unless the outcome is [`BlobOutcome::Drop`]. Blobs
+    /// that are left out undecoded are counted by [`skip`](Self::skip).
     pub(crate) fn add(&mut self, input: &Input, outcome: BlobOutcome) -> Result<()> {
         match outcome {
             BlobOutcome::Drop => Ok(()),
@@ -146,7 +146,8 @@ impl Sink {
         }
     }
 
-    /// Appends `text`, which is in the format of the output, after all objects so far. Has no effect on a PBF file.
+    /// Appends `text`, which is in the format of the output, after all objects appended so far. Has no effect on a PBF
+    /// file.
     pub(crate) fn add_text(&mut self, text: &str) -> Result<()> {
         match &mut self.output {
             SinkOutput::Pbf(_) => Ok(()),
@@ -219,7 +220,7 @@ impl ClosedSink {
             ClosedFile::Pbf(writer) => writer.finish()?,
             ClosedFile::Text(text) => text.finish()?,
         };
-        // `add` counted the blobs to recompress as rewritten. Blobs that already had the right compression were copied.
+        // `add` counted all blobs to recompress as rewritten, although those with the right compression were copied.
         let kept = written
             .blobs_copied
             .saturating_sub(self.summary.blobs_copied);

@@ -35,7 +35,7 @@ pub(crate) struct SortJob {
     pub changesets: bool,
 }
 
-/// The handling of duplicates: objects of the same kind and id, in one input or in several.
+/// The handling of duplicates, which are objects with the same kind and id in one input or in several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Dedupe {
@@ -66,7 +66,7 @@ pub enum EqualVersions {
     FirstOrDeletion,
 }
 
-/// The rules by which a change is the last one of its object.
+/// The rules that determine which of several changes of an object is the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LastChange {
     /// Whether the inputs are the changes of several extracts for the same period. In this case their order has no

@@ -123,7 +123,7 @@ impl UnflushedText {
     }
 }
 
-/// One of the text files that share some [`TextEncoders`].
+/// A text file. Several text files can share [`TextEncoders`].
 pub(crate) struct TextSink {
     encoders: Rc<TextEncoders>,
     /// The index of the file among all files that share the encoders.
@@ -268,7 +268,8 @@ impl TextEncoders {
         document.file.add(&chunk.text)
     }
 
-    /// Writes all parts of all outputs so far, and then writes `text` to the output with the given index.
+    /// Writes all parts that were added to any output so far, and then writes `text` to the output with the given
+    /// index.
     fn add_text(&self, index: usize, text: &str) -> Result<()> {
         self.write_all()?;
         let mut documents = self.documents.borrow_mut();
@@ -283,7 +284,8 @@ impl TextEncoders {
         }
     }
 
-    /// Writes all parts of all outputs, then ends the output with the given index and returns its document.
+    /// Writes all parts that were added to any output so far, then ends the output with the given index and returns its
+    /// document.
     fn finish(&self, index: usize) -> Result<UnflushedText> {
         self.write_all()?;
         let document = self.documents.borrow_mut()[index].take();
@@ -366,7 +368,7 @@ impl ChunkWriter<'_> {
         Ok(())
     }
 
-    /// Sends the objects since the last chunk as a chunk.
+    /// Sends the text since the last chunk as a new chunk, or in pieces if it is much longer than a chunk.
     fn end_chunk(&mut self) -> Result<(), FormatError> {
         if self.text.len() == 0 {
             return Ok(());

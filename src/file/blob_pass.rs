@@ -54,7 +54,7 @@ impl<'f, 'c> BlobPass<'f, 'c> {
         }
     }
 
-    /// Sets the memory factor, as [`Pass::holding`] does. For blobs, it applies to the length of the frame.
+    /// Sets the memory factor, as [`Pass::holding`] does. For blobs, the factor applies to the size of the frame.
     pub(crate) fn holding(self, memory_factor: u64) -> Self {
         Self {
             pass: self.pass.holding(memory_factor),

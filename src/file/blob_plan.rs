@@ -201,7 +201,7 @@ impl BlobPlan {
             .fold(KindSet::EMPTY, |kinds, entry| kinds.union(entry.kinds))
     }
 
-    /// Returns the number of objects in the file. Blobs whose entries do not record it are not counted.
+    /// Returns the number of objects in the file, without those in blobs whose entries do not record a number.
     pub fn count(&self) -> u64 {
         self.entries
             .iter()
@@ -215,8 +215,8 @@ impl BlobPlan {
     }
 
     /// Returns the first blob that is out of order, which means that its first object precedes, in canonical order, an
-    /// object of an earlier blob. Does not include a blob whose first object is another version of the last object so
-    /// far; see [`first_continued`](Self::first_continued).
+    /// object of an earlier blob. A blob whose first object is another version of the last object before it is not out
+    /// of order; see [`first_continued`](Self::first_continued).
     pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first < last)
     }
@@ -257,7 +257,7 @@ impl BlobPlan {
         Ok(())
     }
 
-    /// Fails if [`check_order`](Self::check_order) does. Also fails for a history or change file with several versions
+    /// Fails if [`check_order`](Self::check_order) fails. Also fails for a history or change file with several versions
     /// of an object, unless [`Context::disorder`] accepts that.
     pub(crate) fn check_current(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
         self.check_order(file, ctx)?;
@@ -270,8 +270,8 @@ impl BlobPlan {
         Ok(())
     }
 
-    /// Whether the file is a history or change file with several versions of an object. Unless [`Context::disorder`] is
-    /// [`Disorder::Refuse`], a file with deleted objects also counts as a history file.
+    /// Whether the file may have several versions of an object, and either declares so in its header or has deleted
+    /// objects. Unless [`Context::disorder`] is [`Disorder::Refuse`], deleted objects alone are enough.
     pub(crate) fn is_history(&self, file: &PbfFile, ctx: &Context) -> bool {
         let has_deleted = self.any(BlobFlags::DELETED);
         let is_accepted = ctx.disorder == Disorder::Refuse || !has_deleted;

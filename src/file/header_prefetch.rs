@@ -15,7 +15,7 @@ use std::thread::{Builder, JoinHandle};
 /// The number of parts that a file is divided into. The walk itself reads the first part. Each other part has a thread,
 /// with one read in flight.
 const PARTS: u64 = 16;
-/// The minimum number of bytes for which headers are read ahead.
+/// The minimum size in bytes of a range whose headers are read ahead.
 const MIN_LEN: u64 = 256 << 20;
 /// The number of bytes in which a thread searches for its first frame. Most frames are far shorter.
 const SEARCH_LEN: u64 = 4 << 20;
@@ -64,8 +64,8 @@ impl Drop for HeaderPrefetch {
     }
 }
 
-/// Reads the headers of the frames that begin in a range of bytes, until `is_over` is set. Errors end the reading, and
-/// are left to the walk, which meets them, too.
+/// Reads the headers of the frames that begin in a range of bytes, until `is_over` is set. An error ends the reading,
+/// and is not reported, because the walk meets it, too.
 fn read_headers(input: &Input, part: Range<u64>, is_over: &AtomicBool) {
     if let Some(start) = find_frame(input, part.start) {
         let mut heads = HeaderWalker::new(input, start..part.end);

@@ -108,7 +108,7 @@ impl PbfFile {
 }
 
 impl<'f> IdTable<'f> {
-    /// Returns the entries of the table of contents. The table of ids numbers a blob by the index of its entry.
+    /// Returns the entries of the table of contents. The table of ids refers to a blob by the index of its entry.
     pub(crate) const fn entries(&self) -> &'f [BlobEntry] {
         self.entries
     }

@@ -1,4 +1,4 @@
-//! Finds the kinds of the blobs of a file that has no index, if its header declares canonical order.
+//! Finds the kinds of objects in each blob of a file without an index, if the header declares canonical order.
 
 use super::blob_decoder::BlobDecoder;
 use super::blob_plan::{BlobPlan, PlanItem, PlanNeeds};
@@ -11,8 +11,8 @@ use std::ops::Range;
 impl BlobPlan {
     /// Makes a plan for a command that needs only the kinds of each blob. If the file has no index and its header
     /// declares canonical order, a binary search finds the blobs at which the kinds change. It decodes about 50 blobs
-    /// of a planet file. The entry of a blob between two blobs of one kind then has [only the
-    /// kind](BlobEntry::has_kinds_only). If that kind is wrong, decoding the blob fails.
+    /// of a planet file. A blob between two decoded blobs of one and the same kind is assumed to have this kind, and
+    /// its entry has [only the kind](BlobEntry::has_kinds_only). If the kind is wrong, decoding the blob fails.
     pub(crate) fn of_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {
         let is_sorted = file.header.has(feature::SORTED) && !file.header.has(feature::HISTORY);
         if !is_sorted || file.toc.is_some() {

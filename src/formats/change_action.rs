@@ -24,7 +24,7 @@ impl ChangeAction {
         }
     }
 
-    /// The name of the section in an OsmChange document for changes with this action.
+    /// Returns the name of the OsmChange section that contains changes with this action.
     pub(super) const fn section_name(self) -> &'static str {
         match self {
             Self::Create => "create",

@@ -50,7 +50,7 @@ impl Span {
         &list[self.start as usize..self.end as usize]
     }
 
-    /// The same range in a list to which `start` other entries were prepended.
+    /// Returns the range of the same entries after `start` other entries were prepended to the list.
     const fn behind(self, start: u32) -> Self {
         Self {
             start: self.start + start,
@@ -85,7 +85,7 @@ impl Change {
         self.action == ChangeAction::Delete
     }
 
-    /// Whether two changes are different versions of one object. Both need a version number.
+    /// Whether two changes are different versions of one object. Returns false if a version number is missing.
     pub(crate) fn is_other_version_of(&self, other: &Self) -> bool {
         let versions = self.version.zip(other.version);
         self.key == other.key && versions.is_some_and(|(one, two)| one != two)
@@ -129,7 +129,7 @@ impl Change {
 }
 
 /// Changes of any number of objects. [`read_change_files`](super::read_change_files) returns them in canonical order,
-/// with at most one change per object; `read_texts` passes them in file order.
+/// with at most one change per object. `read_texts` passes them to its closure in file order.
 #[derive(Debug, Default)]
 pub struct ChangeSet {
     changes: Vec<Change>,
@@ -249,7 +249,7 @@ impl ChangeSet {
     }
 
     /// Sorts the changes into canonical order and keeps one per object, which is the one with the highest version or,
-    /// among equal versions, the latest time. `same_time` decides if times are equal or missing.
+    /// among equal versions, the latest time. If times are equal or missing, `same_time` is the rule.
     pub(super) fn sort_and_keep_newest(&mut self, same_time: SameTime, ctx: &Context) {
         // The sort is stable, so changes of one object keep the order in which they were read.
         sort_by(&mut self.changes, ctx, |one, other| one.key.cmp(&other.key));

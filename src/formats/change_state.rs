@@ -10,8 +10,8 @@ use std::fmt;
 pub struct ChangeState {
     /// The URL of the server; `None` if the change file does not have it.
     pub url: Option<String>,
-    /// The state before the changes. If the change file does not give it, its sequence number is one less than that of
-    /// the state after the changes.
+    /// The state before the changes. If the change file does not give this state, only the sequence number is set, to
+    /// one less than that of [`after`](Self::after).
     pub before: Replication,
     /// The state after the changes.
     pub after: Replication,
@@ -28,7 +28,7 @@ pub(crate) struct DataState {
 
 impl ChangeState {
     /// Returns the states of a change file. Values that its header lacks come from `sidecar`, the state file beside it.
-    /// `None` if neither has a state.
+    /// Returns `None` if neither has a state.
     pub(super) fn of(header: &DocumentHeader, sidecar: Option<Replication>) -> Option<Self> {
         let beside = sidecar.unwrap_or_default();
         let after = Replication {
@@ -46,7 +46,8 @@ impl ChangeState {
         })
     }
 
-    /// Whether these changes include everything that happened between the state of `data` and the state after them.
+    /// Whether the changes include everything that happened between the state of `data` and the state after the
+    /// changes.
     fn continues(&self, data: &DataState) -> bool {
         let is_later =
             |new: Option<i64>, old: Option<i64>| new.zip(old).is_none_or(|(n, o)| n >= o);
@@ -86,8 +87,8 @@ impl ChangeState {
         urls.is_none_or(|(one, other)| is_same_server(one, other))
     }
 
-    /// Joins the states of several change files to the state before the first and the state after the last. `None` if
-    /// the files do not follow each other, or come from several servers.
+    /// Returns the states before the first and after the last of several change files. Returns `None` if the files do
+    /// not follow each other, or come from several servers.
     pub(crate) fn joined(states: &[Self]) -> Option<Self> {
         let ordered = in_order(states);
         let (first, rest) = ordered.split_first()?;

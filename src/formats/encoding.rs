@@ -51,8 +51,8 @@ pub(super) const fn is_utf16(start: &[u8]) -> bool {
 /// The conversion of text to UTF-8.
 enum Coding {
     Utf8,
-    /// ISO 8859-1, in which each byte is a code point. `encoding_rs` treats the label as Windows-1252, as web browsers
-    /// do, but XML does not.
+    /// ISO 8859-1, in which each byte is a code point. In XML, the label means just that. `encoding_rs`
+    /// would decode Windows-1252 instead, as web browsers do.
     Latin1,
     Other(Decoder),
 }

@@ -64,8 +64,8 @@ use change_set::NewestChanges;
 use std::path::Path;
 
 /// Reads change files (OsmChange or o5c) in the given order. Of several changes of an object, keeps the one with the
-/// highest version. Of equal versions, it keeps the latest change; if times are equal or one is missing, the change
-/// that was read last. A missing version counts as the highest.
+/// highest version. If versions are equal, keeps the one with the latest time. If times are equal or one is missing,
+/// keeps the change that was read last. A missing version counts as the highest.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
     read_changes(paths, SameTime::LastRead, ctx)
 }

@@ -69,7 +69,7 @@ pub(super) fn put_e7(out: &mut TextBuffer, value_e7: i32) {
     out.push_ascii(text, len);
 }
 
-/// The digits of the numbers below 1000 without leading zeros, and the number of digits.
+/// For each number below 1000, its digits without leading zeros, and how many there are.
 const SMALL: [([u8; 3], u8); 1000] = {
     let mut table = [([0; 3], 0); 1000];
     let mut number = 0;

@@ -12,7 +12,7 @@ use crate::io::Input;
 use crate::runtime::{Context, parallel_classify_phase};
 use std::path::Path;
 
-/// Maximum number of bytes of chunks in flight, with the objects and results made from them.
+/// Maximum memory in bytes of the chunks in flight, and of the objects and results made from them.
 const BUDGET: u64 = 24 << 20;
 /// Estimated bytes of memory per byte of text in flight, for the text, its objects, and the results made from them.
 const MEMORY_FACTOR: u64 = 3;
@@ -138,8 +138,7 @@ pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet>
     }
 }
 
-/// Fails if an input is a PBF file or in another known binary format, or if it is empty. An OPL file without objects
-/// may be empty.
+/// Fails if an input is a PBF file or in another known binary format, or if it is empty. Only an OPL file may be empty.
 fn check(input: &Input, format: TextFormat) -> Result<()> {
     let path = input.path();
     if input.is_empty() && format != TextFormat::Opl {

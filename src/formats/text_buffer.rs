@@ -72,9 +72,9 @@ impl TextBuffer {
         self.bytes.truncate(start + len);
     }
 
-    /// Appends the metadata of an object as text. If `is_same`, the metadata equals that of the last object, which is
-    /// frequent, and its text is copied if possible. Otherwise calls `put`, which appends the text and returns whether
-    /// the text may be copied for the next object with the same metadata.
+    /// Appends the metadata of an object as text. `is_same` tells whether the metadata equals that of the last object,
+    /// as it often does. If so, and if the text of the last metadata may be copied, copies that text. Otherwise calls
+    /// `put`, which appends the text and returns whether it may be copied for the next object.
     #[inline]
     pub(super) fn put_info(&mut self, is_same: bool, put: impl FnOnce(&mut Self) -> bool) {
         if is_same && !self.last_info.is_empty() {

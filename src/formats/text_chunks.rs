@@ -202,8 +202,8 @@ impl Cutter {
     }
 }
 
-/// Scans the markup of a document for the starts of objects. Does not check that the document is well-formed, because
-/// the parser does.
+/// Scans the markup of a document for the starts of objects. Leaves it to the parser to check that the document is
+/// well-formed.
 struct XmlCutter {
     format: TextFormat,
     /// The offset up to which the text was scanned.

@@ -20,7 +20,8 @@ pub enum TextCompression {
 }
 
 impl TextCompression {
-    /// Detects the compression of an input from its first bytes. Returns no compression for xz, which is not supported.
+    /// Detects the compression of an input from its first bytes. Returns [`None`](Self::None) for xz, which is not
+    /// supported.
     pub(crate) fn of_content(input: &Input) -> Result<Self> {
         Ok(match FileCompression::of(input.start()?) {
             Some(FileCompression::Gzip) => Self::Gzip,

@@ -37,7 +37,7 @@ const CHUNK: usize = 1 << 20;
 const WRITE_LEN: usize = 1 << 16;
 
 impl TextOutput {
-    /// Creates an output. The extension of the file name determines the compression, see [`TextCompression::of_name`].
+    /// Creates an output. The extension of the file name determines the compression; see [`TextCompression::of_name`].
     pub fn create(target: OutputTarget, ctx: &Context) -> Result<Self> {
         let compression = TextCompression::of_name(target.path());
         Self::compressed(target, compression, ctx)

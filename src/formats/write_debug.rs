@@ -76,7 +76,7 @@ impl Paint {
         self.code(out, RESET);
     }
 
-    /// Appends the name of an attribute, a colon, and spaces up to the column of the values.
+    /// Appends the name of an attribute, a colon, and spaces up to column `width`, at which the values begin.
     fn name(self, out: &mut TextBuffer, name: &str, width: usize) {
         out.push_str("  ");
         self.put(out, CYAN, name);
@@ -143,9 +143,9 @@ impl Paint {
     }
 }
 
-/// The column of the values of objects.
+/// The column, counted after the indentation, at which the attribute values of objects begin.
 const OBJECT_COLUMN: usize = 11;
-/// The column of the values of changesets.
+/// The column, counted after the indentation, at which the attribute values of changesets begin.
 const CHANGESET_COLUMN: usize = 13;
 
 /// A buffer of objects in debug format.

@@ -73,7 +73,7 @@ impl OplText {
     }
 }
 
-/// Appends the field of the tags.
+/// Appends the field with the tags.
 pub(super) fn put_tags<K: AsRef<str>>(text: &mut TextBuffer, tags: &[(K, K)]) {
     text.push_str(" T");
     for (index, (key, value)) in tags.iter().enumerate() {
@@ -86,7 +86,7 @@ pub(super) fn put_tags<K: AsRef<str>>(text: &mut TextBuffer, tags: &[(K, K)]) {
     }
 }
 
-/// Appends the fields of the metadata.
+/// Appends the fields with the metadata.
 fn put_info(
     text: &mut TextBuffer,
     times: &mut TimeFormatter,

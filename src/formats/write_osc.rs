@@ -30,7 +30,7 @@ impl Default for OscText {
 }
 
 impl OscText {
-    /// The text before the changes; `generator` is the name of the program.
+    /// Returns the text before the changes. `generator` is the name of the program.
     pub fn prologue(generator: &str) -> String {
         Self::prologue_of(&DocumentHeader {
             generator: Some(generator.to_owned()),
@@ -38,7 +38,7 @@ impl OscText {
         })
     }
 
-    /// The text before the changes, with the attributes of a document header, but without its bounding boxes.
+    /// Returns the text before the changes, with the attributes of a document header, but without its bounding boxes.
     pub fn prologue_of(document_header: &DocumentHeader) -> String {
         document("osmChange", document_header).take()
     }
@@ -120,7 +120,7 @@ pub struct OscWriter<W: Write> {
 }
 
 impl<W: Write> OscWriter<W> {
-    /// Writes the start of a document; `generator` is the name of the program.
+    /// Writes the start of a document. `generator` is the name of the program.
     pub fn new(mut out: W, generator: &str) -> io::Result<Self> {
         out.write_all(OscText::prologue(generator).as_bytes())?;
         Ok(Self {

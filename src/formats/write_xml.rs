@@ -8,8 +8,8 @@ use crate::osm::{Location, ObjectKind, format_e7, format_timestamp};
 use crate::pbf::{Info, InfoFields, Object, ObjectBody};
 use std::fmt::Write as _;
 
-/// Returns the text before the objects of an OSM XML file, which ends with the start tag of the root element and the
-/// bounds. The start tag has the document header.
+/// Returns the text before the objects of an OSM XML file. It consists of the XML declaration, the start tag of the
+/// root element with the document header as attributes, and the bounds.
 pub(crate) fn xml_prologue(document_header: &DocumentHeader) -> TextBuffer {
     let mut text = document("osm", document_header);
     put_bounds(&mut text, document_header);
@@ -44,7 +44,8 @@ pub(super) fn document(root: &str, document_header: &DocumentHeader) -> TextBuff
     attribute("osmosis_replication_sequence_number", sequence);
     let time = state.timestamp.map(format_timestamp);
     attribute("osmosis_replication_timestamp", time);
-    // A change file without these attributes is one step in the sequence.
+    // The attributes below are written only if they are needed. Without them, a change file is one step in the
+    // sequence.
     let previous = &document_header.previous;
     let is_step = previous
         .sequence

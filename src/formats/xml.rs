@@ -243,7 +243,7 @@ impl Parser {
         Ok(Ancestor::Root)
     }
 
-    /// Reads the bounds of the document. Bounds with a missing or unreadable side are ignored, rather than an error.
+    /// Reads the bounds of the document. Ignores bounds with a missing or invalid side, and does not fail.
     fn bounds(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let mut sides = [None; 4];
         for_each_attribute(element, |key, value| {
@@ -330,7 +330,8 @@ impl Parser {
         draft.id = id.ok_or_else(|| format!("{kind} without id"))?;
         draft.location = match (kind, lat, lon) {
             (ObjectKind::Node, Some(lat), Some(lon)) => Location::new(lat, lon),
-            // Without a location, a change of a node is not complete. In OSM XML, some servers leave out locations.
+            // In a change file, a node must have a location. In OSM XML it need not, because some servers leave out
+            // locations.
             (ObjectKind::Node, _, _)
                 if draft.action != ChangeAction::Delete && self.format == TextFormat::OsmChange =>
             {

@@ -14,8 +14,9 @@ use crate::osm::ObjectKind;
 
 /// The distance in metres within which one of several numbered nodes in an area is preferred to the area.
 const BESIDE: f64 = 5.0;
-/// The distance in metres within which a place is at a house. The number of that house is preferred to a nearer number
-/// that another rule finds.
+/// The distance in metres within which a query point is at a house. The number of the house is then preferred to a
+/// nearer interpolated number. A nearer street with another name contradicts the address only if the query point is on
+/// that street and not on the street of the house.
 const AT_HOUSE: f64 = 6.0;
 /// The distance in metres within which a place is on a street.
 const ON_STREET: f64 = 0.5;
@@ -84,7 +85,8 @@ impl<'i> Query<'i, '_> {
         if let Some(node) = self.node_in(&item, None)? {
             let is_same =
                 house_number(&area.tags).is_none() || is_same_address(&node.tags, &area.tags);
-            // The node may have one of several addresses in the area.
+            // A node with another address than the area is used only if it is close and the area has further numbered
+            // nodes. The nodes are then separate addresses within the area.
             let id = node.found.item.id;
             if is_same || node.distance_m() <= BESIDE && self.node_in(&item, Some(id))?.is_some() {
                 let mut node = node;
@@ -137,7 +139,7 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the nearest node with a house number in an area beside the query point, if the node completes the
     /// address of the area. A node completes the address if the area has no number, or if both have the same number and
-    /// the area has no street.
+    /// only the node has a street.
     fn node_of(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         if area.found.item.shape != Shape::Area {
             return Ok(None);

@@ -5,7 +5,7 @@ use super::item::text_tag;
 use super::leaf::LeafItem;
 use crate::error::FormatError;
 
-/// The keys of house numbers. Countries with two numbers per house use the second and the third.
+/// The keys of house numbers. Countries with two numbers per house use the second and the third key.
 pub(super) const NUMBERS: [&str; 3] = [
     "addr:housenumber",
     "addr:conscriptionnumber",
@@ -45,7 +45,7 @@ pub(super) fn item_is_address(item: &LeafItem<'_>) -> Result<bool, FormatError> 
     Ok(has_text(item, &NUMBERS)? || has_text(item, &NAMES)?)
 }
 
-/// Whether two addresses have the same house number and no different streets.
+/// Whether two addresses have the same house number and, if both have a street, the same street.
 pub(super) fn is_same_address(one: &[(&str, &str)], other: &[(&str, &str)]) -> bool {
     let [one_street, other_street] = [one, other].map(|tags| text_tag(tags, "addr:street"));
     let is_same = one_street

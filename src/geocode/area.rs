@@ -77,8 +77,8 @@ fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
 
 const BROKEN_AREA: FormatError = FormatError::new("an area is broken");
 
-/// An iterator over encoded tags of an area, whose items are bytes of UTF-8. It ends before bytes that are not a tag,
-/// and leaves them in `bytes`.
+/// An iterator over the encoded tags of an area. Its items are keys and values as bytes, which should be UTF-8. It ends
+/// before bytes that are not a tag, and leaves them in `bytes`.
 #[derive(Debug, Clone, Copy)]
 struct AreaTags<'c> {
     bytes: &'c [u8],
@@ -252,7 +252,7 @@ impl<'c> Area<'c> {
         values
     }
 
-    /// Returns all names, which are those without a language, those in all languages, and alternative names.
+    /// Returns the names in all languages, the name without a language, and the alternative names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'c str> {
         let tags = self.known.chain(self.names);
         tags.filter_map(|(key, name)| {

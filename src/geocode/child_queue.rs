@@ -24,8 +24,8 @@ pub(super) type EdgeRows = [[f64; QUEUE_LEN]; 4];
 /// The children of a node or the items of a leaf, ordered by the lower bounds of their distances.
 ///
 /// A key is the bound as an `f32`, rounded down, with the number of the box in its lowest bits. Bounds are not
-/// negative, so keys compare as integers. The next box is the box with the smallest key above the last key. Scanning
-/// all keys with vector instructions is faster than sorting them.
+/// negative, so keys, compared as integers, have the order of the bounds. The next box is the box with the smallest key
+/// above the last key. Scanning all keys with vector instructions is faster than sorting them.
 pub(super) struct ChildQueue {
     keys: [i32; QUEUE_LEN],
     last: i32,

@@ -189,7 +189,7 @@ impl<'i> Parts<'i> {
         };
         let county = at_level([6, 5]).filter(|area| !is_city(area));
         self.county = county.and_then(named);
-        // All boundaries within a municipality of a low level are parts of it.
+        // If the municipality has a level below 8, all boundaries within it are its parts.
         let level = municipality.and_then(|city| city.level);
         let is_part = |area: &&Area<'i>| {
             area.is_administrative

@@ -20,7 +20,7 @@ pub(super) struct HouseNumbers {
     addresses: FxHashMap<i64, Tags>,
 }
 
-/// Whether all houses along a way share the tag with a key.
+/// Whether all houses along an interpolation way have the same value for `key`.
 fn is_shared(key: &str) -> bool {
     const OF_HOUSE: [&str; 6] = [
         "addr:housenumber",
@@ -33,7 +33,7 @@ fn is_shared(key: &str) -> bool {
     key.starts_with("addr:") && !OF_HOUSE.contains(&key)
 }
 
-/// Returns the addresses in the rows of nodes whose ids are in `wanted`, with the ids of the nodes.
+/// Returns the id and the address of each node among `rows` whose id is in `wanted`.
 pub(super) fn addresses_of(rows: &[RowItem<'_>], wanted: &IdSet) -> Vec<(i64, Tags)> {
     let is_wanted = |row: &&RowItem<'_>| row.kind == ObjectKind::Node && wanted.contains(row.id);
     let found = rows.iter().filter(is_wanted).map(|row| {

@@ -43,7 +43,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Reads the manifest of a directory. Fails if it is not a manifest of this version.
+    /// Reads the manifest in a directory. Fails if the directory has no manifest of this version.
     pub(crate) fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(MANIFEST);
         let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
@@ -195,7 +195,7 @@ impl GeocodeIndex {
     }
 
     /// Calls `visit` with each object of a layer that may be within `radius` metres of a place, roughly nearest first.
-    /// Also passes the limit, which is the square of a distance in metres. `visit` may lower the limit.
+    /// The second argument of `visit` is the square of the maximum distance in metres, which `visit` may lower.
     pub(super) fn visit_near<'c>(
         &'c self,
         layer: Layer,
@@ -235,7 +235,7 @@ impl GeocodeIndex {
         Ok(())
     }
 
-    /// Returns the nearest object of a layer, within `radius` metres of a place, that `accepts` accepts.
+    /// Returns the nearest object of a layer that is within `radius` metres of a place and that `accepts` accepts.
     pub(super) fn nearest<'c>(
         &'c self,
         layer: Layer,

@@ -33,9 +33,9 @@ impl HouseNumber {
     }
 }
 
-/// Returns the house number at the point of an interpolation way that is nearest to a place. Interpolates linearly
-/// between the nodes with numbers before and after that point. Returns `None` if one of these nodes is missing, or if
-/// their numbers do not fit `addr:interpolation`.
+/// Returns the house number at the point of `line` that is nearest to `place`. `line` and `tags` are those of an
+/// interpolation way. Interpolates linearly between the nodes with numbers before and after that point. Returns `None`
+/// if one of these nodes is missing, or if their numbers do not fit `addr:interpolation`.
 pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) -> Option<String> {
     let projection = LocalProjection::around(place);
     let corners: Vec<[f64; 2]> = line
@@ -79,7 +79,7 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
     )
 }
 
-/// Returns the number at the fraction `part` of the distance between two numbers. `rule` is the value of
+/// Returns the house number at the fraction `part` of the distance from `from` to `to`. `rule` is the value of
 /// `addr:interpolation`.
 fn between(from: HouseNumber, to: HouseNumber, rule: &str, part: f64) -> Option<String> {
     let step = match rule {

@@ -54,15 +54,15 @@ pub(super) const KEYS: [&str; 45] = [
     "tourism",
 ];
 
-/// The synthetic key under which a boundary stores the value of `place` from its label node. No tag in OSM has this
-/// key.
+/// The synthetic key under which a boundary stores the value of the tag `place` of its label node. No tag in OSM has
+/// this key.
 pub(crate) const LABEL: &str = "@label";
 
-/// The synthetic key under which a boundary stores the value of `place` from its `admin_centre` node.
+/// The synthetic key under which a boundary stores the value of the tag `place` of its `admin_centre` node.
 pub(crate) const CENTRE: &str = "@admin_centre";
 
-/// The synthetic key under which an address stores the id of the way that names its street. It is used if the
-/// `associatedStreet` relation of the address has no name.
+/// The synthetic key under which an address stores the id of the way that names its street. An address has this key if
+/// it names no street and its `associatedStreet` relation has no name.
 pub(crate) const STREET: &str = "@street";
 
 /// The synthetic key under which an interpolation way stores the house numbers of its nodes. The value "0:12,5:30"
@@ -119,13 +119,13 @@ pub(crate) struct Item<'a> {
     pub tags: &'a [(&'a str, &'a str)],
 }
 
-/// The value of a tag.
+/// Returns the value of the tag with the given key.
 pub(crate) fn tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a str> {
     let found = tags.iter().find(|(other, _)| *other == key);
     found.map(|(_, value)| *value)
 }
 
-/// Returns the value of a tag without surrounding white space, unless it is blank.
+/// Returns the value of a tag without surrounding white space; `None` if nothing remains.
 pub(crate) fn text_tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a str> {
     tag(tags, key)
         .map(str::trim)

@@ -65,19 +65,19 @@ pub(crate) const SECTION_COUNT: usize = AREA_SECTION + 1 + SECTIONS;
 /// The number of bits of a position on the Hilbert curve.
 pub(crate) const CURVE_BITS: u32 = 56;
 /// The layout of the sort keys of rows: the number of the layer in the high bits, and a position on the Hilbert curve
-/// in the low [`CURVE_BITS`] bits. Rows are counted per cell of 0.022 by 0.011 degrees.
+/// in the low [`CURVE_BITS`] bits. Rows are counted per cell of 0.0055 by 0.0027 degrees.
 pub(crate) const KEY: KeyBits = KeyBits {
     uncounted: 24,
     below_group: CURVE_BITS,
 };
 
-/// Returns the layer of a sort key; `None` if no layer has its number.
+/// Returns the layer of a sort key; `None` if the key has a number that no layer has.
 pub(crate) fn layer_of(key: u64) -> Option<Layer> {
     let number = usize::try_from(key >> CURVE_BITS).ok()?;
     Layer::ALL.get(number).copied()
 }
 
-/// Returns the sort key of an item of a layer with a bounding box.
+/// Returns the sort key of an item. `layer` is its layer, and `extent` its bounding box.
 pub(crate) fn key_of(layer: Layer, extent: &Extent) -> u64 {
     (layer as u64) << CURVE_BITS | extent.curve_position(CURVE_BITS)
 }
@@ -85,8 +85,8 @@ pub(crate) fn key_of(layer: Layer, extent: &Extent) -> u64 {
 /// 360 degrees in units of 1e-7 degree.
 const CIRCLE_E7: i64 = 3_600_000_000;
 
-/// Returns a copy of a line that crosses the antimeridian, shifted by 360 degrees to the other side. Returns `None` if
-/// the line does not cross it.
+/// If a line crosses the antimeridian, returns a copy of it that is shifted by 360 degrees to the other side. Otherwise
+/// returns `None`.
 pub(crate) fn on_other_side(line: &[Point]) -> Option<Vec<Point>> {
     let lons = || line.iter().map(|point| i64::from(point.lon_e7));
     let turn = match (lons().min()?, lons().max()?) {

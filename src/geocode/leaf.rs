@@ -14,11 +14,12 @@ use crate::geometry::{Edge, Extent, ORIGIN, Point};
 use crate::osm::{Edges, ObjectKind};
 use crate::pbf::wire::Varints;
 
-/// The size of the header in bytes. It has the latitude and longitude of the south-western corner, the offset of the
-/// string table, the number of items, the shift of [`Units`], and the widths of the offsets of items and of strings.
+/// The size of the header in bytes. The header has the latitude and longitude of the south-western corner, the offset
+/// of the string table, the number of items, the shift of [`Units`], and the widths of the offsets of items and of
+/// strings.
 pub(super) const HEAD_LEN: usize = 4 + 4 + 4 + 4;
-/// The size of a quantized box in bytes. Its edges are south, west, north and east, in units from the south-western
-/// corner of the leaf.
+/// The size of a quantized box in bytes. The box has its southern, western, northern and eastern edge, one byte each,
+/// in [`Units`] from the south-western corner of the leaf.
 pub(super) const UNITS_LEN: usize = 4;
 /// The maximum number of items of a leaf.
 pub(super) const LEAF_ITEMS: usize = QUEUE_LEN;
@@ -117,12 +118,13 @@ fn array<const LEN: usize>(bytes: &[u8], at: usize) -> Result<[u8; LEN], FormatE
 /// The string table of a leaf.
 #[derive(Debug, Clone, Copy)]
 struct Texts<'c> {
-    /// The number of strings and the end of each string. The strings follow in the same bytes.
+    /// The number of strings, and the end of each string. The strings follow these offsets in the bytes of the table.
     table: OffsetTable<'c>,
 }
 
 impl<'c> Texts<'c> {
-    /// Returns the string with a number, from [`KEYS`] or else from the string table.
+    /// Returns the string with the given number. The lowest numbers stand for [`KEYS`], the others for the strings of
+    /// the table.
     #[inline]
     fn text(&self, number: u64) -> Result<&'c str, FormatError> {
         let number = usize::try_from(number).map_err(|_| BROKEN)?;
@@ -365,7 +367,7 @@ impl<'c> LeafItem<'c> {
         Ok(tags)
     }
 
-    /// Returns the value of the tag with a key.
+    /// Returns the value of the tag with the given key.
     #[inline]
     pub(super) fn tag(&self, key: &str) -> Result<Option<&'c str>, FormatError> {
         let mut values = Varints::new(self.tags);

@@ -24,8 +24,8 @@ const CIRCLE_E7: i64 = 3_600_000_000;
 pub(crate) struct LocalProjection {
     lat_e7: f64,
     lon_e7: f64,
-    /// The length in metres of 1e-7 degree of longitude at the query point. It decreases by `decrease` for each 1e-7
-    /// degree to the north.
+    /// The length in metres of 1e-7 degree of longitude at the query point. The projection reduces this length by
+    /// `decrease` for each 1e-7 degree to the north.
     metres: f64,
     decrease: f64,
     is_polar: bool,
@@ -75,7 +75,8 @@ impl LocalProjection {
         .flatten()
     }
 
-    /// Whether the query point is near a pole. Segments are then straight in the projection, not in degrees.
+    /// Whether the query point is near a pole. In this case, segments are straight in the projection, and otherwise
+    /// straight in degrees.
     pub(crate) const fn is_polar(&self) -> bool {
         self.is_polar
     }
@@ -168,7 +169,8 @@ pub(crate) fn segment_distance(from: [f64; 2], to: [f64; 2]) -> f64 {
     x * x + y * y
 }
 
-/// Returns the position of the point of a segment that is nearest to the origin, as a fraction of the segment.
+/// Returns the point of a segment that is nearest to the origin, as a fraction of the segment: 0 is the start of the
+/// segment, and 1 its end.
 #[inline]
 pub(crate) fn along(from: [f64; 2], to: [f64; 2]) -> f64 {
     let [dx, dy] = [to[0] - from[0], to[1] - from[1]];

@@ -12,7 +12,7 @@ use crate::osm::Bbox;
 
 /// The approximate number of lines in a leaf.
 const LINES_OF_LEAF: u64 = 16;
-/// The number of bytes of a name that count as much as one point of a line.
+/// The number of bytes of a name that count as one point towards the `room` of [`MapWalk::advance`].
 const BYTES_OF_POINT: usize = 16;
 
 /// A layer of a map.
@@ -73,11 +73,11 @@ pub struct MapWalk {
     steps: [u64; 3],
     /// The current leaf; `None` at the end of the layer.
     leaf: Option<u64>,
-    /// The number of objects in the current leaf that are finished.
+    /// The number of finished objects in the current leaf.
     visited: usize,
-    /// The number of points or edges of the current object that are finished.
+    /// The number of finished points or edges of the current object.
     skipped: usize,
-    /// The number of edges of areas that were visited.
+    /// The number of area edges that were visited.
     boundaries: usize,
     is_thinned: bool,
 }

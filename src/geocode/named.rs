@@ -14,18 +14,19 @@ use crate::error::Result;
 const CITY_RADIUS: f64 = 15_000.0;
 /// The radius in metres of the search for a smaller place that an address names.
 const PART_RADIUS: f64 = 4_000.0;
-/// Values of `place` of cities. [`HAMLETS`] are those of smaller settlements that an address may name as its city.
+/// The values of the tag `place` for cities. [`HAMLETS`] has the values for smaller settlements, which an address may
+/// also name as its city.
 const CITIES: [&str; 3] = ["city", "town", "village"];
 const HAMLETS: [&str; 2] = ["hamlet", "isolated_dwelling"];
-/// Values of `place` of parts of cities.
+/// The values of the tag `place` for parts of cities.
 const SUBURBS: [&str; 4] = ["suburb", "quarter", "neighbourhood", "borough"];
 
 /// A place that an address names: its name in the best language, its object, and its kind.
 type NamedPlace<'i> = (&'i str, NearObject, &'i str);
 
 impl<'i> Query<'i, '_> {
-    /// Returns the name, in the best language, of the street that an address names as `written`. `street` is the
-    /// nearest street.
+    /// Returns the name, in the best language, of the street that an address calls `written`. `street` is the nearest
+    /// street.
     pub(super) fn street_name(
         &self,
         written: &'i str,
@@ -47,7 +48,7 @@ impl<'i> Query<'i, '_> {
             .unwrap_or(written))
     }
 
-    /// Returns the name, in the best language, of the city that an address names as `written`.
+    /// Returns the name, in the best language, of the city that an address calls `written`.
     pub(super) fn city_name(&self, written: &'i str, areas: &[Area<'i>]) -> Result<&'i str> {
         if self.options.languages.is_empty() {
             return Ok(written);
@@ -67,9 +68,9 @@ impl<'i> Query<'i, '_> {
             .unwrap_or(written))
     }
 
-    /// If the query resolves names, replaces the street, the part of the city and the city of an address by the objects
-    /// with these names, and removes names without an object. Returns the street that the address names, or else the
-    /// nearest street.
+    /// If the query resolves names, finds the objects that an address names as its street, part of the city and city,
+    /// and replaces the names in `parts` by these objects. Removes a name for which no object is found. If this leaves
+    /// no street, uses `street`, the nearest one. Returns the street; `None` if the query does not resolve names.
     pub(super) fn resolve(
         &self,
         parts: &mut Parts<'i>,

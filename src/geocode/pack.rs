@@ -95,7 +95,7 @@ mod tests {
             let others = boxes.iter().skip(at + 1);
             others.filter(move |other| other.meets(one))
         });
-        // A line that cuts a row of points leaves some of the row on each side.
+        // Some boxes touch, because a cut along a row of points leaves some points of the row on each side.
         assert!(overlaps.count() < 2 * groups.len(), "{}", groups.len());
         assert!(super::groups(&[]).is_empty());
     }

@@ -110,7 +110,8 @@ fn places(start: u64, ends: &[u64]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the start and the length of a leaf from the offset table of its parent. `number` is below [`FANOUT`].
+/// Returns the start and the length of a leaf from the offset table of its parent. `number` is the index of the leaf
+/// among the children of its parent.
 #[inline]
 fn place_of(places: &[u8], number: usize) -> Option<[u64; 2]> {
     let (start, ends) = places.split_first_chunk::<START_LEN>()?;
@@ -173,7 +174,7 @@ impl<'c> Children<'c> {
         ChildQueue::of(projection, self.count, &edges)
     }
 
-    /// Returns the number in the node and the box of each child whose box intersects `extent`.
+    /// Returns each child whose box intersects `extent`, as its number in the node and its box.
     #[inline]
     fn meeting(&self, extent: &Extent) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
         let Edges {
@@ -202,8 +203,8 @@ impl<'c> Children<'c> {
     }
 }
 
-/// Sets the bit of each child whose edge `is_apart` accepts. The loop has no branches, so that it becomes vector
-/// instructions.
+/// Sets, in `apart`, the bit of each child for whose edge `is_apart` returns true. The loop has no branches, so that it
+/// compiles to vector instructions.
 #[inline]
 fn mark(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool) {
     const BITS: [u32; FANOUT] = {
@@ -399,8 +400,8 @@ impl PackedRTree {
         Ok(count)
     }
 
-    /// Returns the numbers of the leaves below a child of a node at `level`. `child` is counted over all nodes of the
-    /// level.
+    /// Returns the numbers of the leaves below a child of a node at `level`. `child` is the index of the child among
+    /// the children of all nodes of that level.
     fn leaves_below(&self, level: usize, child: u64) -> Range<u64> {
         let all = self.levels.first().map_or(0, |level| level.children);
         let of_child = (FANOUT as u64).saturating_pow(level as u32);

@@ -11,7 +11,8 @@ use super::layout::Layer;
 use super::query::{Near, Query};
 use crate::error::Result;
 
-/// The maximum distance in metres at which an answer may use a place node, by value of `place`.
+/// The reach of place nodes by value of the tag `place`: the maximum distance in metres at which an answer may use the
+/// node.
 const PLACES: [(&str, f64); 5] = [
     ("city", 15_000.0),
     ("town", 8_000.0),
@@ -23,8 +24,8 @@ const PLACES: [(&str, f64); 5] = [
 const MAX_OTHERS: usize = 16;
 
 impl<'i> Query<'i, '_> {
-    /// Returns the place with the smallest ratio of its distance to its reach. `areas` are the areas that contain the
-    /// query point. A place in a municipality that is not in `areas` is rejected.
+    /// Returns the place node with the smallest ratio of distance to reach (see [`PLACES`]). `areas` are the areas that
+    /// contain the query point. A place node in a municipality that is not in `areas` is rejected.
     pub(super) fn nearest_place(&self, areas: &[Area<'i>]) -> Result<Option<NearPlace<'i>>> {
         let mut others: Vec<i64> = Vec::new();
         while let Some(near) = self.next_place(&others)? {
@@ -42,7 +43,7 @@ impl<'i> Query<'i, '_> {
         Ok(None)
     }
 
-    /// Returns the best place whose id is not in `others`.
+    /// Returns the place node with the smallest ratio of distance to reach whose id is not in `others`.
     fn next_place(&self, others: &[i64]) -> Result<Option<Near<'i>>> {
         let farthest = PLACES.iter().map(|(_, reach)| *reach);
         let farthest = farthest.fold(0.0, f64::max);

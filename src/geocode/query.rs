@@ -63,8 +63,8 @@ impl<'i> Near<'i> {
         text_tag(&self.tags, "addr:street")
     }
 
-    /// Returns the object as the source of the answer. Its class is its first tag that is neither a name nor part of an
-    /// address.
+    /// Returns the object as the source of the answer. The class of the source is the first tag of the object that is
+    /// neither a name nor part of an address.
     fn answering(&self) -> AnsweringObject<'i> {
         let is_class = |key: &str| key != "name" && !key.contains([':', '@', '#']);
         let class = self.tags.iter().find(|(key, _)| is_class(key));
@@ -186,7 +186,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Returns the nearest object that has an address according to [`is_address`]. `first` is the nearest object of the
-    /// layer, which has one in most cases.
+    /// layer of addresses. In most cases it is the result.
     fn usable(&self, first: Option<&Near<'i>>, radius: f64) -> Result<Option<Near<'i>>> {
         match first {
             Some(near) if !is_address(&near.tags) => {
@@ -241,8 +241,8 @@ impl<'i> Query<'i, '_> {
         found.map(near).transpose()
     }
 
-    /// Composes the part of the address that does not come from areas. If the query resolves names, the result still
-    /// has the names as the address spells them.
+    /// Composes the part of the address that does not come from areas. If the query resolves names, the result has the
+    /// names as the address spells them, which `resolve` then replaces.
     fn compose(
         &self,
         chosen: Option<Chosen<'i>>,
@@ -251,7 +251,7 @@ impl<'i> Query<'i, '_> {
     ) -> Result<Parts<'i>> {
         let manifest = self.index.manifest();
         let mut parts = Parts::default();
-        // A house number without a street gets the nearest street only within the smaller radius.
+        // A chosen address without a street gets the nearest street only if that is within the smaller radius.
         let radius = match chosen {
             Some(_) => manifest.search_radius,
             None => manifest.coarse_search_radius,

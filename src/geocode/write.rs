@@ -184,7 +184,7 @@ impl IndexWriter {
     }
 }
 
-/// The size in bytes of the entry of a part in a leaf, which has the bounding box and the start of the part.
+/// The size in bytes of a leaf entry for a part of an area. The entry has the bounding box and the start of the part.
 const PART_PLACE_LEN: usize = Extent::LEN + 8;
 
 /// Returns the bounding box and the start of each part from a leaf of the layer of areas.

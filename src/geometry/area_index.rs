@@ -6,8 +6,8 @@ use super::quadtree::{Cell, GroupEdges, Leaf, Node, Quadtree};
 use super::shape::{Point, Shape};
 use crate::osm::Bbox;
 
-/// An index of many regions. The number of a region is the index of its shape in the list given to
-/// [`AreaIndex::new`]. Points on an edge belong to the region, on edges of holes too.
+/// An index of many regions. The number of a region is the index of its shape in the list given to [`AreaIndex::new`].
+/// Points on an edge belong to the region, also those on the edge of a hole.
 ///
 /// Answers about points are exact. They are defined for shapes that [`Shape::check`] rejects, too:
 /// a point belongs to a region if it lies on an edge, or if the winding numbers of the region's
@@ -171,8 +171,8 @@ impl AreaIndex {
         contact
     }
 
-    /// Returns the regions that contain a box with an area. A region without an edge inside the box contains all of its
-    /// interior or none, so one point of the interior decides.
+    /// Returns the regions that contain a box with an area. If no edge of a region meets the interior of the box, the
+    /// region contains all of the interior or none of it, so one interior point decides.
     fn inside(&self, bbox: &Bbox, contacts: &[Contact]) -> Vec<u32> {
         let corner = HalfUnitPoint::of(corner_of(bbox));
         let point = HalfUnitPoint {

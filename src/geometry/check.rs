@@ -19,9 +19,9 @@ impl Shape {
     /// Checks each of the polygons. Different polygons may overlap.
     ///
     /// # Errors
-    /// Returns the first ring with too few points, without an area, or with a point out of range;
-    /// else the first edge that crosses another edge of its polygon; else the first edge of a hole
-    /// outside of its outer ring; else the first edge with another wrong winding number beside it.
+    /// Returns the first ring with too few points, without an area, or with a point out of range; else the first edge
+    /// that crosses another edge of its polygon; else the first edge of a hole outside of its outer ring; else the
+    /// first edge with any other wrong winding number beside it (not 0 or 1).
     pub fn check(&self) -> Result<(), ShapeError> {
         for (ring, _) in self.rings() {
             check_points(ring)?;
@@ -179,8 +179,8 @@ impl<'a> Polygons<'a> {
             spans.clear();
             return;
         };
-        // The shift keeps the absolute values of width and height at or below 2^30. Those of
-        // coordinates are at most 2^31, so each product is at most 2^61, and the difference fits.
+        // The shift keeps the absolute values of width and height at or below 2^30. Absolute values of coordinates are
+        // at most 2^31, so each product is at most 2^61, and the difference of two products fits.
         let (width, height) = (longest.width() >> 2, longest.height() >> 2);
         let across =
             |point: Point| width * i64::from(point.lat_e7) - height * i64::from(point.lon_e7);
@@ -243,8 +243,8 @@ impl<'a> Polygons<'a> {
         }
     }
 
-    /// Returns the first edge of a hole that lies outside of its polygon, or else the first edge with a wrong winding
-    /// number beside it. The second value is that winding number.
+    /// Returns the first edge of a hole outside of its outer ring, or else the first edge with a wrong winding number
+    /// beside it. The second value is that winding number.
     fn first_wrong_winding(&self, touched: &[bool]) -> Option<(usize, i32)> {
         let mut found = None;
         let mut last = None;
@@ -265,8 +265,8 @@ impl<'a> Polygons<'a> {
         found
     }
 
-    /// Returns a winding number other than 0 and 1 beside an edge, if one exists. The edge must not
-    /// be horizontal. `last` caches the leaf of the last point.
+    /// Returns a winding number other than 0 and 1 beside an edge, if one exists. The edge must not be horizontal.
+    /// `last` caches the leaf of the previous call's last point.
     fn wrong_winding(
         &self,
         edge: &Edge,

@@ -54,8 +54,8 @@ fn degrees_e7(what: &str, text: &str, limit: i32) -> Result<i32, String> {
     })
 }
 
-/// Makes a string from an input safe for a message. Control characters become spaces. Of a longer string, only the
-/// first 40 characters are kept, followed by an ellipsis.
+/// Returns a string from an input in a form that is safe to show in messages. Control characters become spaces. Of a
+/// longer string, only the first 40 characters are kept, followed by an ellipsis.
 pub(crate) fn for_message(text: &str) -> String {
     const MOST: usize = 40;
     let mut shown: String = text
@@ -88,8 +88,8 @@ pub(crate) fn ring(name: String, points: Vec<Point>) -> Result<Ring, String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CornerOrder {
-    /// The first corner is the south-western one, or the north-eastern one. A first corner that lies further east but
-    /// not further north makes a box that crosses the antimeridian.
+    /// The south-western and the north-eastern corner, in either order. If the first corner lies further east than the
+    /// second but not further north, the box crosses the antimeridian.
     Southwest,
     /// Any two opposite corners, in any order. No box crosses the antimeridian.
     Any,
@@ -126,7 +126,7 @@ impl Bbox {
     ///
     /// # Errors
     ///
-    /// There are not four numbers, or a corner is not on the earth. The message tells which.
+    /// There are not four numbers, or a corner is not on the earth. The message tells which of the two.
     pub fn parse_degrees(text: &str) -> Result<Self, String> {
         parse_corners(text)
     }

@@ -30,7 +30,8 @@ pub struct CellCounts {
     /// The level of the grid. The edge of a cell is 360 / 2^`level` degrees. The level is the finest one, at most 24,
     /// at which not more than 40,000 cells have points.
     pub level: u32,
-    /// A list for each cell with points, sorted. It has the column, the row, and the number of points of each class.
+    /// One list per cell with points: the column, the row, and the number of points of each class. The lists are
+    /// sorted.
     pub cells: Vec<Vec<u64>>,
 }
 
@@ -108,7 +109,7 @@ impl<const N: usize> Density<N> {
     }
 }
 
-/// Adds the numbers of points of each class to a cell.
+/// Adds `points`, the number of points of each class, to the counts of a cell.
 fn put<const N: usize>(cells: &mut FxHashMap<u64, [u64; N]>, cell: u64, points: &[u64; N]) {
     let sums = cells.entry(cell).or_insert([0; N]);
     sums.iter_mut()

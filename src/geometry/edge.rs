@@ -96,10 +96,9 @@ impl Edge {
     /// Returns the contribution of this edge to the change of the winding number along a path that
     /// runs straight up from `start`, then straight right to `end`.
     ///
-    /// Both points count as infinitesimally above their coordinates, so no vertex lies on the
-    /// horizontal leg. `start` must be a corner of a cell, so no vertex lies on the vertical leg.
-    /// `end` must not lie on the edge unless it has odd coordinates as corners of cells do, and
-    /// must be neither west nor south of `start`.
+    /// Both points count as infinitesimally above their coordinates, so no vertex lies on the horizontal leg. `start`
+    /// must be a corner of a cell, so no vertex lies on the vertical leg. `end` must not lie on the edge unless its
+    /// coordinates are odd, as those of cell corners are, and must be neither west nor south of `start`.
     #[inline]
     pub fn winding_between(&self, start: HalfUnitPoint, end: HalfUnitPoint) -> i32 {
         let (a, b) = (HalfUnitPoint::of(self.from), HalfUnitPoint::of(self.to));
@@ -153,7 +152,7 @@ impl Edge {
     }
 
     /// Whether a ray from a point to the east crosses the edge. If the ray runs through a corner of a ring at which the
-    /// ring passes from one side of the ray to the other, the ray crosses exactly one of the two edges.
+    /// ring passes from one side of the ray to the other, the ray crosses exactly one of the two edges at that corner.
     #[inline]
     pub fn crosses_ray_east_of(&self, point: Point) -> bool {
         let point = HalfUnitPoint::of(point);

@@ -121,7 +121,7 @@ pub(crate) fn with_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, R
     Ok(polygons(outers, placed))
 }
 
-/// Makes polygons of outer rings and of holes, each with the index of its outer ring.
+/// Makes polygons of outer rings and of holes. Each hole is given with the index of its outer ring.
 fn polygons(outers: Vec<Ring>, holes: Vec<(usize, Ring)>) -> Shape {
     let outers = outers.into_iter().map(|outer| Polygon {
         outer,
@@ -187,8 +187,8 @@ mod tests {
         let diamond = ring("diamond", &[(5, 0), (10, 5), (5, 10), (0, 5)]);
         let shape = with_holes(vec![square("square", 0, 10)], vec![diamond]).unwrap();
         assert_eq!(described(&shape), [("square", vec!["diamond"])]);
-        // The plug fills the notch of a U. All its corners lie on edges of the U, and it lies in
-        // the envelope of the U, but not inside.
+        // The plug fills the notch of a U. All its corners lie on edges of the U, and it lies in the envelope of the U,
+        // but not inside the U.
         let cup = [
             (0, 0),
             (9, 0),

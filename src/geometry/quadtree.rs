@@ -73,9 +73,9 @@ pub struct GroupEdges {
     pub group: u32,
     /// The winding number of the group at the south-western corner of the leaf.
     pub winding: i32,
-    /// The index in [`Quadtree::references`] of the first edge.
+    /// The index of the first edge in [`Quadtree::references`].
     pub first: u32,
-    /// The index in [`Quadtree::references`] after that of the last edge.
+    /// One more than the index of the last edge in [`Quadtree::references`].
     pub end: u32,
 }
 
@@ -84,9 +84,9 @@ pub struct GroupEdges {
 pub struct Leaf {
     /// The index in [`Quadtree::sets`] of the groups that cover the whole leaf.
     pub set: u32,
-    /// The index in [`Quadtree::parts`] of the first part of the leaf.
+    /// The index of the first part of the leaf in [`Quadtree::parts`].
     pub first: u32,
-    /// The index in [`Quadtree::parts`] after that of the last part of the leaf.
+    /// One more than the index of the last part of the leaf in [`Quadtree::parts`].
     pub end: u32,
 }
 
@@ -97,9 +97,9 @@ pub enum Node {
     Inner {
         /// The index in [`Quadtree::nodes`] of the first of four consecutive quarters.
         quarters: u32,
-        /// The index in [`Quadtree::crossing`] of the first group with edges in the cell.
+        /// The index in [`Quadtree::crossing`] of the first group with edges in this cell.
         first: u32,
-        /// The index in [`Quadtree::crossing`] after that of the last group with edges in the cell.
+        /// One more than the index in [`Quadtree::crossing`] of the last group with edges in this cell.
         end: u32,
     },
     /// A cell that is not divided.

@@ -9,8 +9,9 @@ const EDGES_IN_A_LEAF: usize = 8;
 /// While the tree has fewer nodes than this, every leaf with an edge is divided. The cost is small, and most points
 /// then lie in a leaf without edges.
 const NODES_FOR_FREE: usize = 4096;
-/// The limit on the size of the tree, as the number of references and nodes per edge. No leaf is divided once it is
-/// reached. Without a limit, edges that run close together over a long distance would be stored again and again.
+/// The limit on the size of the tree, as the number of references and nodes per edge. Once the limit is reached, no
+/// more leaves are divided. Without a limit, edges that run close together over a long distance would be stored again
+/// and again.
 const MAX_SIZE_PER_EDGE: usize = 16;
 /// The constant part of the limit, added to [`MAX_SIZE_PER_EDGE`] times the number of edges.
 const WEIGHT_FOR_FREE: usize = 8192;
@@ -107,7 +108,8 @@ fn root_of(edges: &[Edge]) -> Cell {
     }
 }
 
-/// Whether an edge has no length and lies at an end of the next edge. In this case it can be left out.
+/// Whether an edge has no length and lies at an end of the next edge. Such an edge can be left out, because the next
+/// edge contains the point.
 fn is_redundant_point(edge: &Edge, next: Option<&Edge>) -> bool {
     edge.is_empty() && next.is_some_and(|next| next.from == edge.from || next.to == edge.from)
 }
@@ -144,7 +146,7 @@ impl Builder {
         level
     }
 
-    /// Makes a pending node an inner node, with its quarters pending in the level below, or a leaf.
+    /// Turns a pending node into a leaf, or into an inner node whose quarters become pending in the level below.
     fn split_or_make_leaf(&mut self, pending: &Pending, level: &Level, below: &mut Level) {
         let (first, end) = pending.parts;
         let parts = &level.parts[first..end];

@@ -43,8 +43,8 @@ pub struct Ring {
     pub points: Vec<Point>,
 }
 
-/// An outer ring without the interiors of its holes. Points on an edge belong to the polygon, on
-/// edges of holes too.
+/// An outer ring without the interiors of its holes. Points on an edge belong to the polygon, also those on the edge of
+/// a hole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Polygon {
     /// The ring around the polygon.

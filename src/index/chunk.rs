@@ -230,7 +230,7 @@ impl RunCounts {
         match chunk {
             Chunk::Empty => None,
             Chunk::Array(list) => {
-                // The offset just after or before the previous one in the list is the most likely.
+                // The list entry just after or just before that of the previous look-up is the most likely.
                 let next = *at + 1;
                 *at = match list.get(next) {
                     Some(found) if *found == offset => next,

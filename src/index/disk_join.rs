@@ -474,8 +474,8 @@ impl Scratch {
         groups
     }
 
-    /// Reads the parts of `lists` and appends them to `out`. The parts must have been flushed. Fails if there are fewer
-    /// lists.
+    /// Reads the parts of `lists` and appends them to `out`. The parts must have been flushed. Fails if `lists` ends
+    /// after the last list.
     fn read(&self, lists: Range<usize>, out: &mut Vec<u8>) -> std::io::Result<()> {
         if lists.end > self.ends.len() {
             return Err(std::io::ErrorKind::UnexpectedEof.into());

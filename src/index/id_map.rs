@@ -4,8 +4,8 @@ use super::table::CHUNK_BITS;
 use super::table::{ChunkTable, Offsets, join, split};
 use super::values::Values;
 
-/// A map from the ids of objects of one kind to numbers. Ids may be any `i64`, in any order. The number 0 means that
-/// the id has no number.
+/// A map from the ids of objects of one kind to numbers. Ids may be any `i64`, in any order. A look-up returns 0 for an
+/// id without a number.
 ///
 /// 65,536 neighbouring ids share a chunk, which has one of three forms:
 ///
@@ -15,15 +15,15 @@ use super::values::Values;
 ///   palette with a single number needs 8 kB.
 #[derive(Debug, Default, Clone)]
 pub struct IdMap {
-    /// A filter for look-ups, small enough for the processor's cache. One bit of it answers the look-up of an id that
-    /// has no number and is not close to an id with a number, as most look-ups are.
+    /// A filter for look-ups, small enough for the processor's cache. Most look-ups are of ids that have no number and
+    /// are not close to an id with a number. One bit of the filter answers such a look-up.
     taken: ChunkTable<Taken>,
     chunks: ChunkTable<Values>,
     len: u64,
 }
 
-/// A bit for each 1024 ids of a chunk, which is set if one of these ids has a number. The lowest bit is for the first
-/// 1024 ids.
+/// One bit for each group of 1024 ids of a chunk. The bit is set if any of these ids has a number. The lowest bit is
+/// for the first 1024 ids.
 #[derive(Debug, Default, Clone, Copy)]
 struct Taken(u64);
 

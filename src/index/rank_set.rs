@@ -4,8 +4,9 @@ use super::chunk::{Chunk, RunCounts};
 use super::id_set::IdSet;
 use super::table::{ChunkTable, Offsets, split};
 
-/// A set of ids that returns the rank of each id: its index in canonical order, from 0. In addition to the [`IdSet`],
-/// the ranks use 40 bytes per chunk and 256 bytes per bitmap, which is 4 % more where ids are dense.
+/// A set of ids that returns the rank of each id: its index in canonical order, from 0. In addition to the memory of
+/// the [`IdSet`], the ranks use 40 bytes per chunk and 256 bytes per bitmap. Where ids are dense, this is 4 % of the
+/// memory of the [`IdSet`].
 #[derive(Debug, Default, Clone)]
 pub struct RankSet {
     set: IdSet,

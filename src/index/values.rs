@@ -13,7 +13,7 @@ const PLACES: usize = 1 << CHUNK_BITS;
 /// The number of list entries that are compared one by one before the rest is searched by bisection.
 const NEAR: usize = 8;
 
-/// A map from 16-bit offsets to numbers. The number 0 means that the offset has no number.
+/// A map from 16-bit offsets to numbers. A look-up returns 0 for an offset without a number.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Values {
     #[default]
@@ -38,7 +38,7 @@ pub(super) struct Packed {
     last: (u32, u64),
 }
 
-/// Returns the number of bytes of 65,536 offsets with `bits` bits each.
+/// Returns the number of bytes that 65,536 offsets need, with `bits` bits each.
 const fn packed_bytes(bits: u32) -> usize {
     PLACES / 8 * bits as usize
 }

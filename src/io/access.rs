@@ -4,10 +4,10 @@
 use std::fs::File;
 use std::path::Path;
 
-/// Gives `file`, which will replace the file at `path`, the owner, group, permissions, access control list and extended
-/// attributes of that file. Those that the process may not set remain unchanged, but access never becomes wider than
-/// before. Returns a warning if the access control list or extended attributes could not be kept. Does nothing if there
-/// is no file at `path`.
+/// Copies the owner, group, permissions, access control list and extended attributes from the file at `path` to `file`,
+/// which will replace it. An attribute that the process may not set keeps its value in `file`, but `file` is never
+/// accessible to more users than the old file. Returns a warning if the access control list or extended attributes
+/// could not be kept. Does nothing if there is no file at `path`.
 #[cfg(unix)]
 pub(super) fn keep(path: &Path, file: &File) -> Option<String> {
     use std::fs::Permissions;
@@ -59,7 +59,8 @@ mod attributes {
     /// access, or cannot be set.
     const OF_SYSTEM: [&str; 4] = ["system.", "security.ima", "security.evm", "btrfs."];
 
-    /// The attributes of the old file that could not be copied to the new one.
+    /// The result of copying attributes to the new file: the names of those that could not be copied, and whether the
+    /// access control list was copied.
     #[derive(Debug, Default)]
     pub(super) struct Lost {
         /// Whether the access control list was copied.
@@ -82,7 +83,7 @@ mod attributes {
 
     /// Copies extended attributes and the access control list of the file at `path`. `is_group_lost` tells whether the
     /// new file belongs to another group. Returns the group permissions for the mode of the new file, or `None` if they
-    /// are the same as in the mode of the old file. Also returns the attributes that are lost.
+    /// are the same as in the mode of the old file. Also returns which attributes were lost.
     pub(super) fn copy(path: &Path, file: &File, is_group_lost: bool) -> (Option<u32>, Lost) {
         let mut lost = Lost::default();
         for name in names(path) {
@@ -99,7 +100,7 @@ mod attributes {
             }
         }
         let Some(list) = value(path, LIST) else {
-            // The default list of the directory may give more users access to a new file than the old file did.
+            // The default access control list of the directory may give the new file more users than the old file had.
             let _ = fremovexattr(file, LIST);
             return (None, lost);
         };

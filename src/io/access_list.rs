@@ -8,7 +8,7 @@ const ENTRY: usize = 8;
 
 /// The tag of the entry for the file's group.
 const GROUP_OBJ: u16 = 0x04;
-/// The tag of the mask, which limits the permissions of all but the owner and others.
+/// The tag of the mask, which limits all permissions but those of the owner and of others.
 const MASK: u16 = 0x10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,8 @@ pub(super) enum Content {
     Nothing,
     /// This program has written all files in the directory.
     Own,
-    /// The directory has something else. The path, within the directory, is that of the first such entry.
+    /// The directory has entries that this program has not written. The field is the path of the first of them within
+    /// the directory.
     Foreign(PathBuf),
 }
 
@@ -43,7 +44,8 @@ fn walk(
 ) -> Result<bool, PathBuf> {
     let entries = match fs::read_dir(root.join(below)) {
         Ok(entries) => entries,
-        // The path is a file, or nothing is there. Creating the directory reports the cause.
+        // The directory is missing, or its path is that of a file. In the second case, creating the directory fails
+        // later and reports the cause.
         Err(_) if below.as_os_str().is_empty() => return Ok(false),
         Err(_) => return Err(below.to_owned()),
     };

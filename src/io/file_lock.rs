@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
 /// A lock on a file, which lasts until the last clone of the `Arc` is dropped or the process ends. A run locks each
-/// file that it replaces in place. If a process locks a file twice, both callers share the lock.
+/// existing file that it will replace. If a process locks a file twice, both callers share the lock.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,

@@ -45,8 +45,8 @@ struct OpenInput {
 /// The inputs of this process that are open, and some that are already closed.
 static OPEN: Mutex<Vec<Weak<OpenInput>>> = Mutex::new(Vec::new());
 
-/// Returns the identities of the file at `path` at the times when it was opened by inputs that are still open. `path`
-/// must have no symbolic links in it.
+/// Returns one identity of the file at `path` for each input that reads it and is still open: the identity that the
+/// file had when that input was opened. `path` must have no symbolic links in it.
 pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
     let open = lock(&OPEN);
     let inputs = open.iter().filter_map(Weak::upgrade);

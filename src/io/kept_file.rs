@@ -37,9 +37,9 @@ fn open_at_once(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Writes a file, which gets its name when it is complete. First removes an existing file, because it must be damaged.
-/// The data are not flushed to disk, so the file may be damaged after a crash of the machine. The reader has to detect
-/// this.
+/// Writes a file, which gets its name when it is complete. First removes an existing file at `path`, which callers have
+/// found to be damaged. The data are not flushed to disk, so the file may be damaged after a crash of the machine. The
+/// reader has to detect this.
 pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
     let failed = |error| Error::io(path, "cannot write", error);
     match fs::remove_file(path) {
@@ -62,7 +62,7 @@ pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
     }
 }
 
-/// Removes, from a directory, the temporary files that no process uses, including those with names that earlier
+/// Removes, from a directory, the temporary files that no process uses, including files with names that earlier
 /// versions of this program gave.
 pub(crate) fn remove_temporary(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else {

@@ -15,8 +15,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::NamedTempFile;
 
-/// An output that is open and still empty. Outputs are opened before the input is read, so that one that cannot be
-/// created fails early.
+/// An output that is open and still empty. Outputs are opened before the input is read, so that a run fails early if an
+/// output cannot be created.
 #[derive(Debug)]
 pub struct OpenOutput {
     pub(crate) output: Output,
@@ -351,7 +351,7 @@ fn put_in_place(
     let link = |name: &Path| system::give_name(file, name);
     system::admit(Call::Rename, 0)?;
     if !overwrite || path.symlink_metadata().is_err() {
-        // If there is nothing to replace, the file needs no temporary name, which a killed process could leave.
+        // If there is nothing to replace, the file needs no temporary name, which a killed process could leave behind.
         let linked = unfinished::end(None, completed, || check().and_then(|()| link(path)));
         match linked {
             Err(error) if overwrite && error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -130,7 +130,7 @@ pub(super) fn is_denied(error: &io::Error) -> bool {
 }
 
 /// Removes the staging directories of `root` that killed runs have left, and completes or undoes the replacements that
-/// those runs had begun. `remove` removes those files from a directory that this program has written.
+/// those runs had begun. `remove` removes from a directory the files that this program has written.
 pub(super) fn clear(root: &Path, remove: impl Fn(&Path)) {
     let within = root.join(root.file_name().unwrap_or_default());
     let mut remnants = temporary::remnants(root);

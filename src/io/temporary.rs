@@ -74,7 +74,8 @@ pub(super) fn remnants(path: &Path) -> Vec<PathBuf> {
     };
     let prefix = prefix(path);
     let is_unused = |path: &PathBuf| {
-        // Anything else with a matching name, such as a named pipe, is not opened, because that may block forever.
+        // Anything else with a matching name, such as a named pipe, is not opened, because opening it may block
+        // forever.
         let is_ours = |found: fs::Metadata| found.is_file() || found.is_dir();
         path.symlink_metadata().is_ok_and(is_ours)
             && File::open(path).is_ok_and(|file| file.try_lock().is_ok())

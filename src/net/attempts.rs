@@ -3,7 +3,7 @@
 use super::{Fault, Pace};
 use std::time::Duration;
 
-/// The longest pause that a server may ask for.
+/// The maximum pause that is granted to a server. If the server asks for a longer one, the pause is shortened to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 
 /// The rules by which failed attempts to fetch a file are repeated.
@@ -11,7 +11,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 pub(crate) struct Attempts<'a> {
     /// Waits before another attempt. Fails if the user wants to stop.
     pub pause: &'a (dyn Fn(Duration) -> Result<(), Fault> + Sync),
-    /// The pause after the first attempt. Each further pause is twice as long as the one before.
+    /// The pause after the first failed attempt. Each further pause is twice as long as the one before.
     pub first_pause: Duration,
     /// The number of consecutive attempts without new bytes after which the file is given up.
     pub most: u32,

@@ -64,8 +64,8 @@ pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h 
     headers.get(name)?.to_str().ok()
 }
 
-/// Parses a header such as `Content-Range: bytes 100-199/200`. Returns the range, and the size of the file; `None` for
-/// the size if it is not stated.
+/// Parses a header such as `Content-Range: bytes 100-199/200`. Returns the range, and the size of the file; the size is
+/// `None` if the header does not state it.
 pub(super) fn content_range(headers: &HeaderMap) -> Option<(Range<u64>, Option<u64>)> {
     let text = text(headers, &CONTENT_RANGE)?;
     let (part, len) = text.trim().strip_prefix("bytes ")?.split_once('/')?;

@@ -12,7 +12,7 @@ pub enum Fault {
     Missing,
     /// The server denies this user the file. Another attempt does not help.
     Refused(String),
-    /// The server asks the client to wait, for this time if it is stated.
+    /// The server asks the client to wait. The duration is `None` if the server does not state it.
     Busy(Option<Duration>),
     /// The file is incomplete on the server, which may be writing it.
     Incomplete(String),
@@ -23,12 +23,12 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The fault if fetched bytes cannot be written to a temporary file.
+    /// Returns the fault for fetched bytes that cannot be written to a temporary file.
     pub(crate) fn unwritten(error: &IoError) -> Self {
         Self::Permanent(format!("cannot write to a temporary file: {error}"))
     }
 
-    /// The fault if a server sends so slowly that the transfer would not end.
+    /// Returns the fault for a server that sends so slowly that the transfer would not end.
     pub(crate) fn too_slow() -> Self {
         Self::Transient("the server gives less than a thousand bytes a second".into())
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The number of consecutive attempts without new bytes after which a file is given up.
 const ATTEMPTS: u32 = 5;
-/// The default of the time that a connection may last in addition to the time for its bytes.
+/// The default value of `Fetcher::patience`.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The number of bytes that are read at a time.
 const READ_LEN: usize = 1 << 16;
@@ -15,7 +15,7 @@ const READ_LEN: usize = 1 << 16;
 pub struct Fetcher<'t> {
     transport: &'t dyn Transport,
     attempts: Attempts<'t>,
-    /// The time that a connection may last in addition to the time for its bytes.
+    /// The time that a connection may last in addition to one millisecond per byte that it transfers.
     patience: Duration,
 }
 
@@ -38,8 +38,8 @@ impl<'t> Fetcher<'t> {
         }
     }
 
-    /// Sets the time that a connection may last in addition to the time for its bytes, which must arrive at a thousand
-    /// bytes a second or more. For all attempts for a file together, the additional time is five times as long.
+    /// Sets the time that a connection may last in addition to one millisecond per byte that it transfers. For all
+    /// attempts for a file together, the additional time is five times as long.
     #[must_use]
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -74,12 +74,13 @@ impl<'t> Fetcher<'t> {
         })
     }
 
-    /// Waits as after `failures` consecutive failed attempts, for failures that the caller counts.
+    /// Waits as long as after `failures` consecutive failed attempts. This is for callers that count failures
+    /// themselves.
     pub(crate) fn rest(&self, failures: u32) -> Result<(), Fault> {
         self.attempts.wait_after(failures)
     }
 
-    /// Opens the file at the first byte that is missing in `bytes`, and reads to its end.
+    /// Opens the file at the first byte that is missing in `bytes`, and appends the rest of the file to `bytes`.
     fn read_on(&self, url: &str, limit: u64, bytes: &mut impl Body) -> Result<(), Fault> {
         let pace = Pace::new(self.patience);
         let BodyRange {

@@ -1,5 +1,5 @@
-//! Files on servers, with requests, repeated attempts, transfers that resume where they broke off, and files that are
-//! fetched in part.
+//! Fetching files from servers, whole or in part. Failed attempts are repeated, and broken transfers resume where they
+//! broke off.
 //!
 //! A [`Transport`] opens files. [`WebFiles`] uses HTTP, and [`LocalFiles`] opens files in directories. [`Fetcher`]
 //! fetches whole files, and `RemoteFile` only the parts of a file that are read. Both repeat failed attempts by the

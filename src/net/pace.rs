@@ -12,7 +12,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// A transfer that begins now. `patience` is the time allowed in addition to that for its bytes.
+    /// Creates the time limit of a transfer that begins now. `patience` is the time allowed in addition to
+    /// [`BYTE_TIME`] per byte.
     pub(crate) fn new(patience: Duration) -> Self {
         Self {
             started: Instant::now(),

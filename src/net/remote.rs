@@ -26,8 +26,7 @@ const CHUNK: usize = 256 << 10;
 const ATTEMPTS: u32 = 4;
 /// The pause before the second request; each further pause is twice as long.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The time that a request may last in addition to the time for its bytes, which must arrive at a thousand bytes a
-/// second or more.
+/// The time that a request may last in addition to one millisecond per byte that it transfers.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The environment variable that sets the timeout of a read in seconds.
 const TIME_VARIABLE: &str = "PBFHOGG_HTTP_TIMEOUT";
@@ -37,7 +36,7 @@ const TIME_VARIABLE: &str = "PBFHOGG_HTTP_TIMEOUT";
 pub(crate) struct RemoteFile {
     url: PathBuf,
     web: WebFiles,
-    /// The time that a request may last in addition to the time for its bytes.
+    /// The time that a request may last in addition to one millisecond per byte that it transfers.
     patience: Duration,
     version: Version,
     parts: Mutex<Parts>,
@@ -57,7 +56,7 @@ struct Parts {
     failure: Option<Fault>,
 }
 
-/// The version of a file. A part of another version is an error.
+/// The version of a file. Fetching a part fails if the server sends it from another version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Version {
     len: u64,

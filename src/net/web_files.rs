@@ -158,7 +158,8 @@ impl Transport for WebFiles {
             StatusCode::PARTIAL_CONTENT => {
                 client::content_range(response.headers()).map_or(start, |(part, _)| part.start)
             }
-            // The requested part begins at or behind the end of the file, which became shorter or was already complete.
+            // The requested part begins at or beyond the end of the file: the file became shorter, or all of it had
+            // already arrived.
             StatusCode::RANGE_NOT_SATISFIABLE => {
                 return Err(Fault::Transient("the file became shorter meanwhile".into()));
             }
@@ -212,7 +213,7 @@ fn parts(uri: &Uri) -> (bool, &str, &str) {
     )
 }
 
-/// Parses the value of `Retry-After` as a number of seconds; `None` if it is a date.
+/// Parses the value of `Retry-After` as a number of seconds; `None` if it is not a number, such as a date.
 fn pause(text: &str) -> Option<Duration> {
     text.trim().parse().ok().map(Duration::from_secs)
 }

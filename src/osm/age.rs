@@ -1,6 +1,6 @@
 use std::cmp::Ordering;
 
-/// The version and the time of an object or of a change, by which changes of one object are compared.
+/// The version and the time of an object or a change. They decide which of two changes to the same object is newer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Age {
     /// The version.
@@ -9,7 +9,7 @@ pub struct Age {
     pub timestamp: Option<i64>,
 }
 
-/// The rank of an object without a version among those that have one.
+/// Whether an object without a version counts as newer or as older than an object with a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unversioned {
     /// The object is newer than any version.
@@ -21,8 +21,8 @@ pub enum Unversioned {
 
 impl Age {
     /// Whether a change with this age replaces a change of the same object that was read earlier and has the age
-    /// `before`. The result is `true` if the version is higher than that of `before`, or if the versions are equal and
-    /// the time is not older or either time is missing.
+    /// `before`. The result is `true` if the version is higher than that of `before`. If the versions are equal, the
+    /// result is `true` unless both times are known and the time of this change is the earlier one.
     pub fn supersedes(self, before: Self, unversioned: Unversioned) -> bool {
         let absent = match unversioned {
             Unversioned::Newest => i64::MAX,

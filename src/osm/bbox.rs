@@ -115,7 +115,7 @@ impl Bbox {
 }
 
 impl fmt::Display for Bbox {
-    /// Writes `min_lon,min_lat,max_lon,max_lat` in degrees, as command-line options expect a box.
+    /// Writes `min_lon,min_lat,max_lon,max_lat` in degrees, the form that command-line options accept.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -200,7 +200,7 @@ pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
 /// if the text is not a number, or if the result does not fit the 32 bits of stored coordinates. The error message
 /// continues a sentence that begins with `text`.
 pub fn parse_stored_e7(text: &str) -> Result<i32, &'static str> {
-    // ±215 degrees are beyond all coordinates of 32 bits, so `i32` is the limit.
+    // A coordinate of 32 bits is always within ±215 degrees, so the effective limit is the range of `i32`.
     parse_e7(text, 215).ok_or_else(|| match text.trim().parse::<f64>() {
         Ok(number) if !number.is_nan() => {
             "is beyond ±214.7483647 degrees, the limit of coordinates with 32 bits"
@@ -209,8 +209,9 @@ pub fn parse_stored_e7(text: &str) -> Result<i32, &'static str> {
     })
 }
 
-/// Parses an optional sign and at least one digit, with at most one decimal point, as decimicro degrees. Returns `None`
-/// for any other text, and for a number that overflows an `i64`.
+/// Parses decimal degrees without an exponent, and returns the nearest number of decimicro degrees. Returns `None` if
+/// `text` is anything but digits with an optional sign and at most one decimal point, or if the result overflows an
+/// `i64`.
 fn parse_plain_e7(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.split_first()? {
         (b'-', rest) => (true, rest),

@@ -21,7 +21,7 @@ const MASK: u64 = pack(UNDEFINED_E7.0, UNDEFINED_E7.1);
 
 impl Location {
     /// The location with the given coordinates in units of 1e-7 degree; `None` for the coordinates of an undefined
-    /// location. Other coordinates that are not on earth are accepted.
+    /// location. Accepts all other coordinates, even those outside of the world.
     #[inline]
     pub const fn new(lat_e7: i32, lon_e7: i32) -> Option<Self> {
         match NonZeroU64::new(pack(lat_e7, lon_e7) ^ MASK) {

@@ -40,7 +40,7 @@ pub enum MetadataCondition {
     },
 }
 
-/// The operators. An operator comes before those that are prefixes of it.
+/// The operators. Each operator comes before its own prefixes (`<=` before `<`), so the first match is the longest.
 const OPERATORS: [&str; 6] = ["<=", ">=", "!=", "<", ">", "="];
 
 /// The names of the attributes. `None` stands for the name of the user, the only attribute that is a string.
@@ -56,7 +56,7 @@ const ATTRIBUTES: [(&str, Option<MetadataNumber>); 5] = [
 struct Head {
     attribute: Option<MetadataNumber>,
     operator: &'static str,
-    /// The number of bytes to the end of the operator, with the `@`.
+    /// The length in bytes from the `@` to the end of the operator.
     len: usize,
 }
 
@@ -148,7 +148,8 @@ impl MetadataCondition {
 }
 
 impl MetadataNumber {
-    /// Parses a value of an expression as a number, or as a time, which becomes the range of its seconds.
+    /// Parses the value of a condition. A number becomes a range of one number, and a time becomes the range of its
+    /// seconds, for example all seconds of a year.
     fn parse(self, value: &str) -> Result<RangeInclusive<i64>, String> {
         let value = value.trim();
         match self {

@@ -101,7 +101,7 @@ impl ObjectExpression {
         self.kinds.contains(kind) || (self.areas && kind != ObjectKind::Node)
     }
 
-    /// Whether the expression accepts the value of a tag whose key it accepts.
+    /// Whether the expression accepts a tag with this value, given that it accepts the key of the tag.
     pub fn matches_value(&self, value: &str) -> bool {
         self.tag
             .as_ref()
@@ -167,7 +167,7 @@ impl ObjectFilter {
         &self.expressions
     }
 
-    /// The expressions with a tag whose key matches `key`.
+    /// The expressions whose key pattern matches `key`.
     pub fn with_key<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a ObjectExpression> {
         let listed = self.all(self.by_key.get(key).map_or(&[], Vec::as_slice));
         let patterns = self.all(&self.by_pattern).filter(move |expression| {
@@ -187,7 +187,7 @@ impl ObjectFilter {
         self.expressions.iter().any(|one| !one.metadata.is_empty())
     }
 
-    /// The kinds of objects that any of the expressions applies to.
+    /// The kinds of objects to which at least one expression applies.
     pub fn kinds(&self) -> KindSet {
         let concerned =
             |kind: &ObjectKind| self.expressions.iter().any(|one| one.applies_to(*kind));

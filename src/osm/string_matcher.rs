@@ -1,6 +1,6 @@
 use regex_lite::Regex;
 
-/// A regular expression. Two regular expressions are equal if they are written with the same string.
+/// A regular expression. Two regular expressions are equal if they were parsed from the same string.
 #[derive(Debug, Clone)]
 pub struct RegexMatcher(Regex);
 

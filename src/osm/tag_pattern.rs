@@ -8,7 +8,7 @@ pub struct TagPattern {
     pub key: StringMatcher,
     /// The pattern of the value; [`StringMatcher::Any`] if the expression has no value.
     pub value: StringMatcher,
-    /// Whether the expression has `!=` or `!~`. `value` is then the pattern of the values that do not match.
+    /// Whether the expression has `!=` or `!~`. `value` is then the pattern of the excluded values.
     pub is_negated: bool,
     /// Whether the expression has a value, which may be `*`.
     pub has_value: bool,

@@ -18,8 +18,7 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
         .map(|timestamp| timestamp.as_second())
 }
 
-/// Parses a time from the command line, and returns seconds since 1970. Returns `None` for any other text. These forms
-/// are accepted:
+/// Parses a time from the command line, and returns seconds since 1970, or `None` if the text has none of these forms:
 ///
 /// - an ISO 8601 time, in UTC if the offset is missing;
 /// - a day (also as eight digits), a month or a year, which means its first second in UTC;
@@ -50,7 +49,7 @@ pub fn parse_period(text: &str) -> Option<RangeInclusive<i64>> {
     let text = text.trim();
     let start = parse_moment(text)?;
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    // The month after the last one that can be represented begins after the last second.
+    // The month after the last representable one begins right after the last representable second.
     let month = |year: i64, month: i64| {
         parse_moment(&format!("{year:04}-{month:02}")).unwrap_or(last_second() + 1)
     };

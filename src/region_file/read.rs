@@ -68,9 +68,9 @@ impl ShapeFileKind {
 /// The byte order mark of UTF-8, which some editors write.
 pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a region and checks its shape ([`Shape::check`]). Without `kind`, the suffix of the file name determines the
-/// kind or, if the suffix is unknown, the content. Fails for standard input (`-`). Errors name the file and, where
-/// possible, the ring and the vertex.
+/// Reads a region and checks its shape ([`Shape::check`]). Without `kind`, the kind is detected from the suffix of the
+/// file name or, if the suffix is unknown, from the content of the file. Fails for standard input (`-`). Errors name
+/// the file and, where possible, the ring and the vertex.
 pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
     if path.as_os_str() == "-" {
         let cause = "a region is read from a file, not from standard input";

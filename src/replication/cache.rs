@@ -37,7 +37,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// The cache directory has another file with this name, which cannot be from a cache and must not be overwritten.
+    /// The cache directory has a file with this name that cannot come from a cache and must not be overwritten.
     pub(super) fn get(&self, name: &str) -> Result<Option<File>> {
         let path = self.directory.join(name);
         self.clear(path.parent().unwrap_or(&self.directory));
@@ -78,8 +78,8 @@ impl Cache {
 /// The number of bytes at the start of a file that [`may_be_kept`] checks.
 const HEAD_LEN: u64 = 4096;
 
-/// Whether a file that begins with `bytes` may be a complete or damaged file of a cache. Such files are gzip data or
-/// the text of a state. Empty files and files of zeros are accepted, too, because a crash of the machine may leave
+/// Whether a file that begins with `bytes` may be a complete or damaged file of a cache. The files of a cache are gzip
+/// data or state files. Empty files and files of zeros are accepted, too, because a crash of the machine may leave
 /// them.
 fn may_be_kept(name: &str, bytes: &[u8]) -> bool {
     let has = |words: &str| {

@@ -54,7 +54,8 @@ impl Write for End {
 }
 
 impl End {
-    /// Whether the text ends with the end of the root element of a change file. White space and comments may follow.
+    /// Whether the text ends with the end tag of the root element of a change file, or with an empty root element.
+    /// White space and comments may follow.
     fn is_of_changes(&self) -> bool {
         let mut text = self.0.trim_ascii_end();
         while let Some(comment) = text.strip_suffix(b"-->") {

@@ -50,8 +50,8 @@ impl<'s> Ladder<'s> {
         }
     }
 
-    /// Returns the server with the shortest interval, and its newest state. The headers of files have the sequence
-    /// numbers of this server.
+    /// Returns the server with the shortest interval, and its newest state. The sequence numbers in the headers of OSM
+    /// files are those of this server.
     pub fn finest(&self) -> (&Server<'s>, State) {
         match self.rungs.as_slice() {
             [.., (server, newest)] => (server, *newest),

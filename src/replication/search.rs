@@ -93,7 +93,7 @@ fn go_back(
         upper: newest,
         left: 0..newest.sequence,
     };
-    // The requested sequence number nearest to `search.upper` without a state.
+    // Of the requested sequence numbers that have no state, the one nearest to `search.upper`.
     let mut missing = None;
     let mut step = 1;
     while search.lower.is_none() && !search.left.is_empty() {

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// The number of states before a missing one that are requested.
+/// The number of preceding states that are requested if a state is missing.
 const STATES_BEFORE: i64 = 4;
 /// The maximum size in bytes of a state file.
 const STATE_LEN: u64 = 1 << 16;
@@ -121,9 +121,9 @@ impl<'s> Server<'s> {
         }
     }
 
-    /// Returns the time of the state with a sequence number. If the state is missing, because a server may publish a
-    /// change file before its state, returns the time of one of the few states before it. Returns `None` if those
-    /// states are missing, too.
+    /// Returns the time of the state with a sequence number. A server may publish a change file before its state. If
+    /// the state is missing, returns the time of the nearest earlier state, at most four sequence numbers before.
+    /// Returns `None` if all these states are missing.
     ///
     /// # Errors
     ///

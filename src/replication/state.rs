@@ -8,9 +8,9 @@ pub const LAST_SEQUENCE: i64 = 999_999_999;
 /// A state of a replication server. All changes up to `timestamp` are in the change files up to `sequence`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
-    /// The sequence number of the change file.
+    /// The sequence number of the last change file.
     pub sequence: i64,
-    /// The time up to which the change file has all changes, in seconds since 1970.
+    /// The time up to which the change files have all changes, in seconds since 1970.
     pub timestamp: i64,
 }
 
@@ -51,8 +51,8 @@ pub(crate) fn known(number: Option<i64>) -> Option<i64> {
     number.filter(|number| *number >= 0)
 }
 
-/// Returns the path of the files with a sequence number relative to the URL of the server, without suffix, as in
-/// `004/711/042`.
+/// Returns the path of the files that have a sequence number. The path is relative to the URL of the server and has no
+/// suffix, as in `004/711/042`.
 ///
 /// # Examples
 ///

@@ -41,8 +41,9 @@ impl<'c> Pass<'c> {
         Self { budget, ..self }
     }
 
-    /// Sets the factor by which an item's [`held_bytes`](WorkItem::held_bytes) are multiplied for the memory that the
-    /// work on the item uses; 1 by default.
+    /// Sets the number of bytes that count against the budget for each of an item's
+    /// [`held_bytes`](WorkItem::held_bytes); 1 by default. A larger factor accounts for the memory that the work on the
+    /// item uses.
     pub(crate) const fn holding(self, memory_factor: u64) -> Self {
         Self {
             memory_factor,

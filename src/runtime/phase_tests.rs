@@ -153,9 +153,9 @@ fn a_panic_in_the_source_becomes_an_error() {
     assert_eq!(merged, 5);
 }
 
-/// Tests that threads have ended, because a scope waits for the closures of its threads, but not for the destructors of
-/// thread-local values. With a scope alone, the address sanitizer found that names and results of threads were still
-/// allocated.
+/// Tests that the threads of a phase have ended when the phase returns. A scope alone waits for the closures of its
+/// threads, but not for the destructors of thread-local values. With a scope alone, the address sanitizer found that
+/// names and results of threads were still allocated.
 #[test]
 fn threads_have_ended_when_the_phase_has() {
     static ENDED: AtomicU64 = AtomicU64::new(0);

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// A value that workers change one after the other, in the order of their items.
 ///
 /// The items are numbered from 0 without gaps, and workers claim them in this order. Therefore, whenever a worker
-/// waits, another worker has claimed the next item, and no worker waits forever.
+/// waits, another worker has claimed the item whose turn it is, and no worker waits forever.
 #[derive(Debug)]
 pub(crate) struct TicketLock<T> {
     state: Mutex<State<T>>,
@@ -45,7 +45,7 @@ impl<T> TicketLock<T> {
         }
     }
 
-    /// Returns the value, after the last item.
+    /// Returns the value. Called after the last item.
     pub(crate) fn into_inner(self) -> T {
         let state = self.state.into_inner();
         state.unwrap_or_else(PoisonError::into_inner).value

@@ -1,7 +1,7 @@
 //! System calls that transfer bytes or query the system. Interrupted calls are repeated, and tests can make calls fail.
 //!
-//! `linux` has the calls that only Linux has. `portable` replaces them on other systems. Its functions return unknown
-//! values, or errors of the kind `Unsupported`, which callers handle by reading and writing.
+//! `linux` has the calls that only Linux has. `portable` replaces them on other systems. Its functions report that a
+//! value is unknown, or fail with the error kind `Unsupported`. The callers then read and write instead.
 
 #[cfg(all(test, unix))]
 pub(crate) mod faults;

@@ -1,4 +1,4 @@
-//! Substitutes on other systems for the system calls that only Linux has.
+//! Replaces the system calls that only Linux has, on other systems.
 
 use super::Transfer;
 use std::fs::File;
@@ -122,7 +122,7 @@ pub(crate) const fn ignored_signals() -> Option<u64> {
     None
 }
 
-/// Returns the block size in bytes of the file system with a file, which is relevant only for blocks that files share.
+/// Returns 4096 bytes as the block size, which is relevant only where files share blocks.
 pub(crate) const fn block_len(_: &File) -> u64 {
     4096
 }

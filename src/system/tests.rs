@@ -164,7 +164,7 @@ fn modes(job: Job) -> &'static [IoMode] {
     }
 }
 
-/// Returns the positions in the sequence of calls at which a call is made to fail. Below `all`, every position is
+/// Returns the positions in the sequence of calls at which a call is made to fail. Every position below `all` is
 /// tested, and one in `step` from there on. Fewer positions are tested for jobs that decode every object, because these
 /// jobs are slow and make the same calls as other jobs.
 fn places(job: Job) -> impl Iterator<Item = u64> {
@@ -194,8 +194,8 @@ fn every_backend_writes_the_same_bytes() {
     drop(faults);
 }
 
-/// Runs each job in each mode with a fault at one position after another, until the job has fewer calls. Cycles through
-/// the faults in `turns`. Calls `check` after each run in which the fault has happened.
+/// Runs each job in each mode with a fault at one position after another, up to the last call that the job makes.
+/// Cycles through the faults in `turns`. Calls `check` after each run in which the fault has happened.
 fn at_every_place(
     call: Call,
     turns: &[Fault],

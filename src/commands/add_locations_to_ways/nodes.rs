@@ -6,8 +6,8 @@ use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::Block;
 
-/// Selects the objects of a block to keep. These are all objects except nodes that have no tags and are not among
-/// `members`. If `members` is `None`, all objects are kept. Calls `visit` with the id and the location of each node.
+/// Selects all objects of a block except nodes that have no tags and are not among `members`. If `members` is `None`,
+/// selects all objects. Calls `visit` with the id and the location of each node.
 pub(super) fn select_nodes(
     block: &Block<'_>,
     members: Option<&IdSet>,

@@ -199,7 +199,7 @@ fn objects_of<'s>(set: &'s ChangeSet, changes: &[&Change]) -> Vec<Object<'s>> {
     changes.iter().map(|change| set.object(change)).collect()
 }
 
-/// Encodes changes of objects that lie between two blobs of the base as new blobs. Deletions are only counted.
+/// Encodes the objects of changes that fall between two blobs of the base as new blobs. Deletions are only counted.
 fn insert_all(
     encoder: &mut FrameEncoder,
     set: &ChangeSet,
@@ -266,8 +266,8 @@ impl Edit<'_> {
             0 => (payload, block),
             _ => (relocated.as_slice(), Block::parse(relocated)?),
         };
-        // Coordinates are also removed if the entry does not record whether there are any, because a rebuilt block
-        // loses them in any case.
+        // If the index entry does not record whether the ways have coordinates, they are treated as if they had some,
+        // because a rebuilt block loses them in any case.
         let strips = self.rules.locations.is_none() && self.entry.may_have_locations();
         if strips {
             script.tally.locations_dropped = block.count_located_ways()?;
@@ -354,7 +354,7 @@ impl Edit<'_> {
         Ok((changes, edited.script.tally))
     }
 
-    /// Appends the block to `out`, with new coordinates in the ways whose nodes moved and that the edit script keeps.
+    /// Appends the block to `out`, with new coordinates in the ways that the edit script keeps and whose nodes moved.
     /// Appends nothing if no way moves.
     fn relocate(
         &self,

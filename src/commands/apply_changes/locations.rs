@@ -33,8 +33,8 @@ pub(super) struct LocationUpdates {
     moved: FxHashMap<i64, Option<Location>>,
     /// The ids of the nodes in `moved`.
     moved_ids: IdSet,
-    /// The locations of nodes that have no change of their own, but that changed ways refer to or that become members
-    /// of relations.
+    /// The locations of nodes without a change of their own that changed ways refer to, or that become members of
+    /// relations.
     known: FxHashMap<i64, Option<Location>>,
     /// The offsets of the blobs that contain a way whose nodes move. If the offsets are not known (`None`), every blob
     /// with ways has to be decoded.
@@ -99,7 +99,7 @@ enum Nodes {
 }
 
 impl Nodes {
-    /// Determines from the header which nodes the base contains. If the header does not declare it, as in files of
+    /// Determines from the header which nodes the base contains. If the header does not declare them, as in files of
     /// other programs, looks up a sample of the nodes of ways. Returns `All` if at least 16 nodes were sampled and all
     /// of them are in the base, and `Needed` if fewer than half of them are.
     fn of_base(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
@@ -128,7 +128,7 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
         let entries = plan.entries.iter();
         entries.filter(|entry| entry.kinds.contains(ObjectKind::Way))
     };
-    // A per-blob index does not record locations, so the header decides if a blob has only this index.
+    // A per-blob index does not record locations. For a blob that has only this index, the header decides.
     let is_without = |entry: &&BlobEntry| {
         if entry.flags.has(BlobFlags::SCANNED) {
             !entry.flags.has(BlobFlags::LOCATIONS)

@@ -34,7 +34,8 @@ impl WorkItem for ApplyStep {
         }
     }
 
-    /// Estimates the memory of the frames that are read and of the new frames. The frames of copied blobs are not read.
+    /// Estimates the memory in bytes for the frames that are read and for the new frames. The frames of copied blobs
+    /// are not read.
     fn held_bytes(&self) -> u64 {
         match self {
             Self::Copy(_) => 0,
@@ -65,7 +66,7 @@ impl ApplyStep {
     }
 }
 
-/// A blob of the base, the range of the changes assigned to it so far, and its first and last key.
+/// A blob of the base, its first and last key, and the range of the changes that have been assigned to it so far.
 struct Slot {
     entry: BlobEntry,
     changes: Range<usize>,
@@ -113,7 +114,7 @@ pub(super) fn plan_steps(
     }
     let mut steps = Vec::with_capacity(slots.len() + 8);
     let mut next_change = 0;
-    // The changes that become new blobs, each with the index of the slot that the new blobs precede.
+    // The ranges of the changes that become new blobs, each with the index of the slot before which the new blobs come.
     let mut inserts: Vec<(usize, Range<usize>)> = Vec::new();
     for index in 0..=slots.len() {
         let gap_end = slots
@@ -192,7 +193,7 @@ struct Neighbours {
     /// The blobs, each with its changes; `None` for a blob that is copied unless it is joined.
     blobs: Vec<(BlobEntry, Option<Range<usize>>)>,
     kind: Option<ObjectKind>,
-    /// The maximum number of objects, which is reached if each change adds one.
+    /// The number of objects in the blobs, plus one for each change, because a change may add an object.
     count: u32,
     /// The total size of the payloads in bytes.
     bytes: u64,
@@ -201,8 +202,8 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// Removes the collected blobs, and appends one step to `out` that joins them. If there is only one blob, or if no
-    /// blob has to be re-encoded in any case, appends a separate step for each blob instead.
+    /// Removes the collected blobs, and appends one step to `out` that joins them. If there is only one blob, or if all
+    /// blobs could be copied, appends a separate step for each blob instead.
     fn end(&mut self, out: &mut Vec<ApplyStep>) {
         let Self {
             blobs, any_edited, ..
@@ -226,8 +227,8 @@ fn step_of(entry: BlobEntry, changes: Option<Range<usize>>) -> ApplyStep {
     }
 }
 
-/// Joins small blobs with neighbours that have room, if at least one of them has to be re-encoded in any case.
-/// Otherwise the number of small blobs, which edits leave behind, would grow with each update.
+/// Joins small blobs with neighbours that have room, if at least one of them has to be re-encoded anyway. Without this,
+/// each update would leave more small blobs behind.
 fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
     let mut joined = Vec::with_capacity(steps.len());
     let mut run = Neighbours::default();
@@ -273,9 +274,9 @@ fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
     joined
 }
 
-/// Assigns the changes in `part`, a part of `gap` with one kind of object, to the blob before or after the gap. Returns
-/// `false` if neither blob has room, if other changes lie between `part` and the blob, or if all changes are deletions.
-/// `behind` is the index of the slot after the gap.
+/// Assigns the changes in `part` to the blob before or after `gap`. `part` is a part of `gap` that contains one kind of
+/// object, and `behind` is the index of the slot after the gap. Returns `false` if neither blob has room, if other
+/// changes lie between `part` and the blob, or if all changes are deletions.
 fn attach(
     slots: &mut [Slot],
     behind: usize,

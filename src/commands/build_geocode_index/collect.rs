@@ -39,7 +39,7 @@ pub(super) struct BlobFindings {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub sorter: RowSorter,
-    /// Facts about nodes and ways that come from relations.
+    /// Facts that relations provide about nodes and ways.
     pub relations: Relations,
     /// The cells with nodes that have a house number.
     pub numbered: NumberedCells,

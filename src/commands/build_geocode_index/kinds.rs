@@ -1,4 +1,4 @@
-//! Decides by their tags which objects the index contains.
+//! Decides which objects the index contains, based on their tags.
 
 use crate::engine::geometry_pass::is_area;
 use crate::error::FormatError;
@@ -17,7 +17,7 @@ const PLACES: [&str; 9] = [
     "neighbourhood",
     "borough",
 ];
-/// The values of `highway` that count as streets. They exclude planned ways and objects that nobody travels on.
+/// The values of `highway` that count as streets. Planned streets, and objects that nobody travels on, are excluded.
 const STREETS: [&str; 23] = [
     "motorway",
     "motorway_link",
@@ -141,14 +141,14 @@ pub(super) fn address_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     kept.copied().collect()
 }
 
-/// Returns the tags of an area or a place that the index keeps.
+/// Returns those tags of an area or a place that the index keeps.
 pub(super) fn area_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     let is_kept = |key: &str| is_name(key) || AREA_KEYS.contains(&key);
     let kept = tags.iter().filter(|(key, _)| is_kept(key));
     kept.copied().collect()
 }
 
-/// Returns the tags of a street that the index keeps.
+/// Returns those tags of a street that the index keeps.
 pub(super) fn street_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     let is_kept = |key: &str, value: &str| match key {
         "name" => !value.trim().is_empty(),

@@ -1,8 +1,8 @@
 //! The cells of a grid over the earth that contain nodes with a house number.
 //!
-//! A building is kept if a node with a house number may lie in it. Memory is bounded, because several blocks of cells
-//! may hash to the same bits. Therefore a building may be kept needlessly, which uses a little space and changes no
-//! answer.
+//! The index keeps a building if a node with a house number may lie in it. To bound the memory, blocks of cells share a
+//! fixed number of slots, to which they are hashed. The index may therefore keep a building needlessly, which uses a
+//! little space and changes no answer.
 
 use crate::geometry::{Extent, Point};
 use crate::osm::Edges;

@@ -1,4 +1,4 @@
-//! Facts about nodes and ways that come from relations, such as the street of a house and the label of a boundary.
+//! Facts that relations provide about nodes and ways, such as the street of a house and the label of a boundary.
 //!
 //! Relations come last in a file, but are read first to find the members of areas. The facts are kept from this first
 //! pass, so that an address can be completed as soon as its object is visited.
@@ -15,7 +15,8 @@ use std::sync::{Mutex, OnceLock};
 /// A relation that assigns houses to a street.
 #[derive(Debug, Default)]
 pub(super) struct StreetRelation {
-    /// The address tags of the houses. A tag that a house has itself takes precedence.
+    /// The address tags that the relation provides for its houses. A house's own tag with the same key takes
+    /// precedence.
     pub tags: Vec<(String, String)>,
     /// The id of the way that has the street name, if the relation has none.
     pub way: Option<i64>,
@@ -107,8 +108,8 @@ impl Relations {
         }
     }
 
-    /// Returns the kinds of place of those label and centre nodes of a boundary that have the name of the boundary.
-    /// Each comes after the key under which the index stores it.
+    /// Returns, for the label node and for the centre node of a boundary, the key under which the index stores the
+    /// node, and the node's kind of place. A node whose name is not that of the boundary is left out.
     pub(super) fn labels(
         &self,
         boundary: &Relation<'_>,

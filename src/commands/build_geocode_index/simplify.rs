@@ -8,9 +8,9 @@ const LEAST_TOLERANCE: f64 = 100.0;
 /// The least number of corners of a ring.
 const LEAST_CORNERS: usize = 3;
 
-/// Simplifies polygons to at most about `max` corners. Returns `None` if they already have no more than that. The
-/// tolerance is doubled until few enough corners are left. Rings that collapse are left out, except the outer ring of
-/// the first polygon.
+/// Simplifies polygons to at most `max` corners, or until only one polygon with at most four outer corners is left.
+/// Returns `None` if they already have at most `max` corners. The tolerance is doubled until few enough corners are
+/// left. Rings that collapse are left out, except the outer ring of the first polygon.
 pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<AreaPolygon>> {
     let count = |polygons: &[AreaPolygon]| -> usize {
         let rings = polygons.iter();
@@ -44,7 +44,7 @@ pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<Are
     }
 }
 
-/// Returns at most four corners, which are evenly spread along a ring.
+/// Returns at most four corners of a ring, evenly spaced.
 fn coarse(ring: &[Point]) -> Vec<Point> {
     let step = (ring.len() / 4).max(1);
     ring.iter().copied().step_by(step).take(4).collect()
@@ -62,7 +62,7 @@ fn ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
     let mut parts = vec![(0, middle), (middle, corners.len())];
     while let Some((from, to)) = parts.pop() {
         is_kept[from] = true;
-        // In a ring with one corner, both ends are the same corner.
+        // The range has a single corner only if the whole ring has a single corner.
         let [start, between @ .., end] = &closed[from..=to] else {
             continue;
         };

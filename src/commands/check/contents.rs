@@ -55,7 +55,7 @@ pub(super) struct BlobContents {
     more: u64,
 }
 
-/// The rules for the check of the contents of a blob.
+/// The rules for checking the contents of a blob.
 #[derive(Clone, Copy)]
 pub(super) struct ContentRules {
     /// The kinds of the objects whose faults count.
@@ -103,7 +103,7 @@ impl ContentFindings {
             what: fault.what,
         }));
         if listed.len() > max_listed {
-            // Each kind is checked in file order, one kind after the other.
+            // The kinds are checked one after the other, each in file order, so the list has to be sorted.
             listed.sort_by_key(|fault| fault.blob);
             listed.truncate(max_listed);
         }

@@ -101,7 +101,8 @@ impl<'f> IdRanges<'f> {
     }
 }
 
-/// Returns the hash of a pair of an id range, given by its kind and the rank of its first id, and the number of a blob.
+/// Returns the hash of a pair (id range, blob). The range is given by its kind and the rank of its first id, the blob
+/// by its number.
 fn hash_of_pair(kind: ObjectKind, first: u64, blob: u32) -> u64 {
     let pair = u128::from(first) << 64 | u128::from(kind.number()) << 32 | u128::from(blob);
     XxHash3_64::oneshot(&pair.to_le_bytes())

@@ -91,7 +91,7 @@ pub struct Names {
     pub top: Vec<NameCount>,
 }
 
-/// The number of changed objects with a key, or of a user.
+/// The numbers of changed objects with one key, or by one user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NameCount {
@@ -107,7 +107,7 @@ pub struct NameCount {
     pub deleted: u64,
 }
 
-/// The counts for the charts of one shard, or of all shards so far.
+/// The counts from which the charts are made. They cover one shard, or all shards so far.
 #[derive(Debug, Default)]
 pub(super) struct ChangeCharts {
     places: Density<3>,
@@ -375,7 +375,8 @@ impl Edits {
 }
 
 impl Times {
-    /// Groups hours by the unit that gives at most a few hundred columns.
+    /// Groups the counts by hour if they span at most 96 hours, by day if they span at most 400 days, and by month
+    /// otherwise.
     fn of(hours: &BTreeMap<i64, [u64; 2]>) -> Self {
         let span = match (hours.keys().next(), hours.keys().next_back()) {
             (Some(first), Some(last)) => last - first,

@@ -131,7 +131,7 @@ impl<'a> ShardCursor<'a> {
     }
 }
 
-/// Returns the error message for an object that occurs more than once in a file. No changes can be derived from the
+/// Returns the error message for a file that contains an object more than once. Changes cannot be derived from that
 /// file.
 pub(super) fn occurs_twice(key: TypeThenId) -> String {
     let id = ObjectId {
@@ -244,7 +244,8 @@ impl Comparison {
         ) else {
             return Ok(None);
         };
-        // `plan` has found the pairs with equal hashes already, unless they are to be verified.
+        // Without `verify`, two blobs that both have a hash have to be compared object by object, because the hashes
+        // differ or equal objects are written.
         if hashed && !self.verify {
             return Ok(None);
         }

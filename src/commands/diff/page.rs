@@ -21,7 +21,7 @@ struct Data {
     program: &'static str,
 }
 
-/// The kinds of objects and the metadata that were compared. All other counts are unknown, not 0.
+/// The kinds of objects and the metadata that were compared. The counts of the other kinds are unknown, not 0.
 #[derive(Serialize)]
 struct Compared {
     nodes: bool,

@@ -127,7 +127,7 @@ fn put_tags(out: &mut String, old: &Object<'_>, new: &Object<'_>) {
     }
 }
 
-/// Appends a line with the parts of two lists between their common start and their common end.
+/// Appends a line with two lists, both without their common start and their common end.
 fn put_lists(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
     let start = old
         .iter()

@@ -24,7 +24,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// A configuration with the given rules, without attributes and options.
+    /// Creates a configuration with the given rules, without attributes and options.
     pub fn new(rules: FeatureRules) -> Self {
         Self {
             attributes: Attributes::default(),

@@ -1,4 +1,4 @@
-//! The features of a worker that were not sent yet.
+//! The features of a worker that have not been sent yet.
 
 use super::late_areas::{AreaBuffer, Completion, LateAreas};
 #[cfg(feature = "parquet")]
@@ -44,7 +44,7 @@ impl FeatureForm {
 #[cfg(feature = "parquet")]
 const MAX_ROWS: usize = 2 << 20;
 
-/// The features that were not sent or passed to a sorter yet.
+/// The features that have not been sent or passed to a sorter yet.
 pub(super) enum FeatureBuffer {
     Text(Box<TextFeatures>),
     #[cfg(feature = "parquet")]
@@ -143,7 +143,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// Passes rows or late areas to the sorter, which may block.
+    /// Passes rows or late areas to the sorter. May block while the sorter is busy.
     pub(super) fn pass_on(&mut self) {
         match self {
             Self::Text(features) => features.areas.iter_mut().for_each(AreaBuffer::pass_on),

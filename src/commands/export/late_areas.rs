@@ -137,7 +137,7 @@ impl AreaBuffer {
         });
     }
 
-    /// Passes the areas to the sorter, which may block.
+    /// Passes the areas to the sorter. May block while the sorter is busy.
     pub(super) fn pass_on(&mut self) {
         if self.rows.count() > 0 {
             self.areas.sorter.add(std::mem::take(&mut self.rows));

@@ -1,4 +1,4 @@
-//! Problems with objects, which are reasons to leave an object out or mistakes without an effect.
+//! Problems with objects. A problem is a reason to leave the object out, or a mistake without an effect.
 
 use crate::area::{AreaProblem, ProblemKind};
 use crate::osm::ObjectKind;

@@ -19,7 +19,7 @@ const GROUP_MEMORY: usize = 32 << 20;
 /// The memory of rows, in bytes, at which a row group ends within a blob. The rows of a blob of a real file need less.
 const MAX_MEMORY: usize = 48 << 20;
 
-/// The blobs that become one row group or several.
+/// Blobs that become one or more row groups.
 struct Blobs(Vec<BlobEntry>);
 
 impl Blobs {

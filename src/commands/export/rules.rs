@@ -15,7 +15,7 @@ pub enum TagRule {
 }
 
 impl TagRule {
-    /// A rule that holds for objects with a tag that one of the patterns matches.
+    /// Creates a rule that holds for objects with a tag that one of the patterns matches.
     pub fn matching(patterns: impl IntoIterator<Item = TagPattern>) -> Self {
         Self::Matching(filter(patterns))
     }
@@ -56,11 +56,11 @@ pub enum WrittenTags {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FeatureRules {
-    /// The rule for closed ways that are lines; `None` for all closed ways that are not areas. If both rules are
-    /// `None`, closed ways are both.
+    /// The rule that makes a closed way a line. If it is `None`, all closed ways that are not areas are lines. If both
+    /// rules are `None`, closed ways are lines and areas.
     pub linear: Option<TagRule>,
-    /// The rule for closed ways that are areas; `None` for all closed ways that are not lines. If both rules are
-    /// `None`, closed ways are both.
+    /// The rule that makes a closed way an area. If it is `None`, all closed ways that are not lines are areas. If both
+    /// rules are `None`, closed ways are lines and areas.
     pub area: Option<TagRule>,
     /// The tags that are written.
     pub tags: WrittenTags,

@@ -36,7 +36,7 @@ pub(super) struct TableSink {
     output: TableOutput,
 }
 
-/// The rows of tables, which workers add.
+/// Collects the rows of tables from all workers.
 pub(super) struct TableRows {
     pub options: GeoParquetOptions,
     sorter: RowSorter,

@@ -20,14 +20,13 @@ const MAX_CACHE_BYTES: u64 = 96 << 20;
 /// The memory per output, in bytes, if there are several. It holds blocks that wait to be packed or encoded, and frames
 /// that wait to be written.
 const BYTES_PER_OUTPUT: u64 = 3_000_000;
-/// The memory per blob, in bytes. It holds the entry in the plan, and in the copy of the plan that the writing pass
-/// has.
+/// The memory per blob, in bytes. It holds two entries, one in the plan and one in the copy of the plan for the writing
+/// pass.
 const BYTES_PER_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
 /// The memory per kept id, in bytes, in a pass for one region and in a pass for several.
 const BYTES_PER_ID: [u64; 2] = [2, 6];
-/// The ratio, as numerator and denominator, of the number of ids to plan for to the number of nodes in the regions. The
-/// additional ids allow for ways, relations, nodes of ways outside of the regions, spare capacity, and the sampling
-/// error.
+/// The number of ids to plan for per node in the regions, as numerator and denominator. The additional ids allow for
+/// ways, relations, nodes of ways outside of the regions, spare capacity, and the sampling error.
 const IDS_PER_NODE: [u64; 2] = [7, 4];
 /// The maximum number of blobs in the sample from which the numbers of nodes in the regions are estimated.
 const SAMPLE_BLOBS: usize = 96;
@@ -81,7 +80,8 @@ impl Budget {
         })
     }
 
-    /// Whether it is known that none of several regions contains a node. Exact if [`Options::refuses_empty`] is set.
+    /// Whether there are several regions, and no node was found in any of them. If [`Options::refuses_empty`] is set,
+    /// all blobs were searched; otherwise only a sample.
     pub(super) fn has_no_nodes(&self) -> bool {
         self.nodes.len() > 1 && self.nodes.iter().all(|&nodes| nodes == 0)
     }

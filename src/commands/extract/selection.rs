@@ -306,7 +306,7 @@ impl<'a> RegionMembers<'a> {
 
     /// Finds the ways of a block with a node in a region. If `with_nodes` is set, also returns the nodes of these ways
     /// that lie outside of a region that keeps the way, each with the set of those regions. In a file with a spatial
-    /// layout, also returns the locations of all nodes of the ways that lie partly outside of a region.
+    /// layout, also returns the locations of all nodes of those ways that lie partly outside of a region.
     fn ways_with_nodes(
         &self,
         entry: &BlobEntry,
@@ -354,8 +354,7 @@ impl<'a> RegionMembers<'a> {
         Ok((found, sort_and_merge(nodes, &mut algebra), locations))
     }
 
-    /// Returns, for each way of a block by its index, whether `is_met` accepts the way. The list is empty without a
-    /// spatial layout.
+    /// Returns, for each way of a block, whether `is_met` accepts its id. Without a spatial layout, the list is empty.
     fn accepted_ways(
         &self,
         block: &Block<'_>,
@@ -432,7 +431,7 @@ impl<'a> RegionMembers<'a> {
         Ok(())
     }
 
-    /// Decides which outputs keep the whole blob, and whether its objects have to be visited for the other outputs.
+    /// Decides which outputs get a copy of a blob, and whether its objects have to be visited for the other outputs.
     pub(super) fn decide(&self, entry: &BlobEntry) -> FilterItem {
         let has = |kind| entry.kinds.contains(kind);
         let outside = self.outside.as_ref();
@@ -458,7 +457,7 @@ impl<'a> RegionMembers<'a> {
         FilterItem::new(*entry, decision)
     }
 
-    /// Puts each object of a block into the group of the regions that keep the object.
+    /// Assigns each object of a block to the group of those regions that keep the object.
     pub(super) fn select(
         &self,
         block: &Block<'_>,

@@ -13,11 +13,11 @@ use std::task::{Context, Poll, ready};
 pub(super) struct AnswerBody {
     /// The bytes to send next.
     next: Option<Bytes>,
-    /// The part that was not generated yet.
+    /// The part that has not been generated yet.
     rest: Option<Box<Rest>>,
 }
 
-/// The rest of an answer, which is generated once the bytes before it were sent.
+/// The rest of an answer, which is generated once the bytes before it have been sent.
 struct Rest {
     text: MapText,
     sent: Arc<SendState>,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// Records whether the answers of a connection were sent. It is used only by the task of the connection.
+/// Records whether the answers of a connection have been sent. It is used only by the task of the connection.
 #[derive(Default)]
 pub(super) struct SendState {
     is_unsent: AtomicBool,
@@ -22,7 +22,7 @@ pub(super) struct SendState {
 }
 
 impl SendState {
-    /// Waits until all bytes of answers were sent.
+    /// Waits until all bytes of answers have been sent.
     pub(super) fn poll_sent(&self, context: &Context<'_>) -> Poll<()> {
         if !self.is_unsent.load(Ordering::Relaxed) {
             return Poll::Ready(());
@@ -137,7 +137,7 @@ impl Write for ClientIo {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // hyper calls this when all bytes were written to the socket.
+        // hyper calls this when all bytes have been written to the socket.
         self.sent.set_sent();
         Poll::Ready(Ok(()))
     }

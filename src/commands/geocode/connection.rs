@@ -27,8 +27,8 @@ pub(super) const CLOSING_TIME: Duration = Duration::from_secs(3);
 /// The time that a client has to close its end of a connection after the service has closed its own end.
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
-/// Answers the requests of a connection in order, each after the previous answer was sent. `limit` is the time within
-/// which a request has to arrive, and within which the client has to accept some bytes of an answer.
+/// Answers the requests of a connection in order, each after the previous answer has been sent. `limit` is the time
+/// within which a request has to arrive, and within which the client has to accept some bytes of an answer.
 pub(super) async fn connection(
     stream: TcpStream,
     service: Arc<Service>,
@@ -77,7 +77,7 @@ pub(super) async fn connection(
         }
         Some(_) if stopped.has_changed().is_ok() => farewell(stream).await,
         Some(_) => {}
-        // The kernel drops the bytes that this client does not accept.
+        // The client did not accept its last answer in time. The kernel drops the bytes that are not sent yet.
         None => drop(stream.set_zero_linger()),
     }
 }

@@ -15,7 +15,7 @@ const NAMES: [&str; 9] = [
     "error",
 ];
 
-/// Appends `line`, which has the column names of the table, and the names of the additional columns.
+/// Appends the header of the output: `line`, which has the column names of the table, and the names of the new columns.
 pub(super) fn put_header(out: &mut Vec<u8>, line: &str, separator: u8) {
     put_columns(out, line.as_bytes(), separator, NAMES);
 }

@@ -170,8 +170,8 @@ impl ReverseOptions {
     }
 }
 
-/// Returns the answer to a query. Unless the answer is a house, resolves the names in the address to objects of their
-/// own.
+/// Returns the answer to a query. Unless the answer is a house, also looks up the objects that the names in the address
+/// refer to.
 pub(super) fn answer_of<'i>(
     index: &'i GeocodeIndex,
     place: Location,

@@ -48,7 +48,7 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
-    /// Options with the given index and address, and one thread.
+    /// Creates options with the given index and address, and one thread.
     pub fn new(index: impl Into<PathBuf>, address: impl Into<String>) -> Self {
         Self {
             index: index.into(),

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The page with a map that answers clicks.
+/// The HTML page with a map, on which a click asks for the address of a place.
 const PAGE: &str = include_str!("page.html");
 /// The content type of most answers.
 const JSON: &str = "application/json; charset=utf-8";
@@ -46,7 +46,7 @@ pub fn parse_origin(text: &str) -> Option<&str> {
 pub(super) struct Service {
     directory: PathBuf,
     index: RwLock<Arc<GeocodeIndex>>,
-    /// The origin of the pages that may use the answers in browsers, or `*` for all pages.
+    /// The origin whose pages may read the answers in a browser; `*` for all origins, `None` for no other origin.
     cors: Option<HeaderValue>,
 }
 
@@ -90,12 +90,14 @@ impl Service {
                 }
                 Err(error) => log(&format!("the old index is used on: {error}")),
             },
-            // The index is being rebuilt or was removed. The old one, which is mapped, remains usable.
+            // The index is being rebuilt or was removed. The old index stays usable, because its files are mapped into
+            // memory.
             Err(_) => {}
         }
     }
 
-    /// Answers a request. A long answer is generated in pieces, each after the preceding bytes were sent.
+    /// Answers a request. A long answer is generated in pieces. Each piece is generated after the bytes before it were
+    /// sent.
     pub(super) fn answer(
         &self,
         request: &Request<Incoming>,

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 /// The licence of the answers.
 pub(super) const LICENCE: &str =
     "Data © OpenStreetMap contributors, ODbL 1.0. https://www.openstreetmap.org/copyright";
-/// The least value of `zoom` that selects an address. Also the default value.
+/// The least value of `zoom` that selects an address. Also the default of `zoom`.
 pub(super) const ADDRESS_ZOOM: u8 = 18;
 /// The least value of `zoom` that selects a street.
 const STREET_ZOOM: u8 = 16;
@@ -20,7 +20,7 @@ pub(super) struct Subject<'a> {
     pub id: i64,
     /// The edges of the object in 1e-7 degree.
     edges: Edges<i32>,
-    /// The distance between the edges of the object and those of the box in the answer, in 1e-7 degree.
+    /// The distance by which the box in the answer extends beyond the edges of the object, in 1e-7 degree.
     margin: i32,
     pub category: &'a str,
     pub sort: &'a str,
@@ -73,7 +73,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Selects the object of an answer for a value of `zoom`.
+    /// Returns the object that `zoom` selects in an answer: a house, a street or a larger unit.
     pub(super) fn of(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
         let house = || Self::house(answer).filter(|_| zoom >= ADDRESS_ZOOM);
         let street = || Self::street(answer).filter(|_| zoom >= STREET_ZOOM);
@@ -129,8 +129,8 @@ impl<'a> Subject<'a> {
             .into_iter()
             .find_map(|(least_zoom, kind, rank, name, source)| {
                 let (name, source) = name.zip(source).filter(|_| zoom >= least_zoom)?;
-                // If a unit is known only from the address of a house, its source is the house, which is not the unit
-                // itself.
+                // A unit that is known only from the address of a house has the house as its source. The house is not
+                // the unit itself.
                 let house = answer.object.as_ref().map(|answering| answering.object);
                 if house.is_some_and(|house| (house.kind, house.id) == (source.kind, source.id)) {
                     return None;
@@ -182,7 +182,8 @@ pub(super) fn degrees(e7: i32) -> f64 {
 }
 
 impl Subject<'_> {
-    /// A number computed from the kind and the id of the object. It is stable, unlike the number in a database.
+    /// A number computed from the kind and the id of the object. It is stable, unlike the row number that a geocoder
+    /// with a database returns.
     pub(super) fn place_id(&self) -> i64 {
         self.id.wrapping_mul(4).wrapping_add(self.kind as i64)
     }
@@ -235,7 +236,7 @@ type Part = (Cow<'static, str>, String);
 /// The parts of an address, the finest first, under the keys that clients of geocoders know.
 pub(super) struct Parts(Vec<Part>);
 
-/// The prefix of the keys of ISO 3166-2 codes. The admin level of the area follows.
+/// The start of the key of an ISO 3166-2 code. The admin level of the area follows it.
 const CODE_KEY: &str = "ISO3166-2-lvl";
 
 /// The key of the city in an address.
@@ -249,7 +250,7 @@ fn city_key(kind: Option<&str>) -> &'static str {
     }
 }
 
-/// Returns the ISO 3166-2 codes of the areas in an answer whose admin levels are in `levels`, the smallest area first.
+/// Returns the ISO 3166-2 codes of an answer's areas with admin levels in `levels`, the smallest area first.
 fn codes(answer: &Answer<'_>, levels: RangeInclusive<u8>) -> impl Iterator<Item = Part> {
     let areas = answer.areas.iter().rev();
     areas.filter_map(move |area| {
@@ -291,7 +292,7 @@ impl Parts {
         let parts = parts.chain(part("state", 8, address.state));
         let parts = parts.chain(codes(8, 3..=4));
         let mut parts: Vec<Part> = parts.chain(last.into_iter().flatten()).collect();
-        // Areas of one level may overlap.
+        // Overlapping areas of one level have codes with the same key. Only the code of the smallest area stays.
         parts.dedup_by(|later, earlier| later.0 == earlier.0);
         Self(parts)
     }
@@ -301,7 +302,7 @@ impl Parts {
         self.0.iter().map(|(key, text)| (&**key, text.as_str()))
     }
 
-    /// Joins the values of all parts except codes with commas.
+    /// Returns the values of all parts except codes, joined with commas.
     pub(super) fn display_name(&self) -> String {
         let is_shown = |key: &str| !key.starts_with(CODE_KEY) && key != "country_code";
         let shown = self.iter().filter(|(key, _)| is_shown(key));

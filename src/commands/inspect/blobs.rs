@@ -49,7 +49,7 @@ pub struct IdRange {
     pub span: u64,
     /// The number of blobs that contain only this kind.
     pub blobs: u64,
-    /// The number of blobs that begin at or before the last id of the earlier blobs, in canonical order.
+    /// The number of blobs whose first id is equal to an id in an earlier blob or precedes it in canonical order.
     pub overlapping_blobs: u64,
     /// The number of ids, used or not, that the widest blob spans, from its smallest to its largest id.
     pub widest_blob: u64,

@@ -36,7 +36,7 @@ pub struct Charts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Months {
-    /// The first month with an object, such as `2006-03`; `None` if no object has a timestamp of 1970 to 2199.
+    /// The first month with an object, such as `2006-03`; `None` if no object has a timestamp from 1970 to 2199.
     pub first: Option<String>,
     /// The numbers of nodes, ways and relations in each month, from the first to the last month with an object.
     pub counts: Vec<[u64; 3]>,

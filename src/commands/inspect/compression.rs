@@ -1,4 +1,4 @@
-//! Finds out the compression of the blobs of a file. A Blob records the format of its compression, but not the level,
+//! Determines how the blobs of a file are compressed. A Blob records the format of its compression, but not the level,
 //! which is guessed.
 
 use crate::error::{FormatError, Result};
@@ -67,7 +67,7 @@ pub(super) fn sample_of(entries: &[BlobEntry]) -> Vec<BlobEntry> {
     indices.map(|index| entries[index]).collect()
 }
 
-/// The entries of the blobs at `offsets`, without facts about their contents.
+/// Returns the entries of the blobs at `offsets`, without facts about their contents.
 pub(super) fn entries_at(file: &PbfFile, offsets: &[u64]) -> Result<Vec<BlobEntry>> {
     let heads = offsets.iter().filter_map(|offset| {
         let mut frames = HeaderWalker::new(&file.input, *offset..file.data_end);
@@ -137,8 +137,8 @@ fn zlib_level(
     payload: &[u8],
     in_segments: bool,
 ) -> Result<LevelGuess, FormatError> {
-    // A level of this program is the level of zlib with the same compression ratio. libdeflate, which compresses, sets
-    // `flags` by its own level.
+    // A level of this program stands for the compression ratio of zlib at this level. libdeflate, which does the
+    // compression, reaches that ratio at another level, and sets `flags` by that one.
     let (own, others) = match flags {
         0 => (1..=2, (1, 1)),
         1 => (3..=7, (2, 5)),

@@ -17,7 +17,8 @@ pub(super) struct Contents {
     pub payload_bytes: Option<u64>,
     /// The number of objects.
     pub objects: u64,
-    /// The count and the ids of the objects of each kind, including objects in blobs of several kinds.
+    /// The number of objects of each kind, with the smallest and the largest id, including objects in blobs of several
+    /// kinds.
     pub tallies: [Tally; 3],
     /// The number and size of the blobs, by the kind of their objects.
     pub kinds: Vec<KindSummary>,
@@ -36,8 +37,8 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Returns the contents according to a summary. Returns `None` if a kind has both positive and other ids, because
-    /// the summary then does not contain the smallest id.
+    /// Returns the contents according to a summary. Returns `None` if a kind has both positive and non-positive ids,
+    /// because the summary then does not contain the smallest id.
     pub(super) fn of_summary(summary: &TocSummary) -> Option<Self> {
         let spans = summary.kinds.each_ref().map(|totals| match totals.blobs {
             0 => Some(None),

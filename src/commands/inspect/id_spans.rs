@@ -8,7 +8,7 @@ use crate::pbf::BlobEntry;
 use crate::runtime::Context;
 use std::collections::BTreeMap;
 
-/// The smallest id of each blob whose entry does not contain it.
+/// The smallest ids of those blobs whose entries do not contain them.
 #[derive(Debug, Default)]
 pub(super) struct IdSpans {
     /// The smallest id in a blob, by the offset of the blob.
@@ -16,8 +16,8 @@ pub(super) struct IdSpans {
 }
 
 impl IdSpans {
-    /// Decodes the blobs that contain only one kind, with both positive and other ids. A file in canonical order has at
-    /// most one of these blobs for each kind.
+    /// Decodes the blobs that contain only one kind, with both positive and non-positive ids. A file in canonical order
+    /// has at most one of these blobs for each kind.
     pub(super) fn read(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         let is_open = |entry: &BlobEntry| {
             entry.kinds.single().is_some() && known_span(entry.min_id, entry.max_id).is_none()

@@ -75,9 +75,9 @@ impl KeyCount {
     }
 }
 
-/// Writes an HTML page about a file, with charts. The page shows the locations of its nodes, the times of its edits,
-/// its most frequent keys, its layout, and everything that [`run`](super::run) reports with extended statistics and
-/// anomalies. The page contains its data as JSON and loads nothing.
+/// Writes an HTML page about a file, with charts. The page shows the locations of the file's nodes, the times of the
+/// edits, the most frequent keys, the layout of the blobs, and everything that [`run`](super::run) reports with
+/// extended statistics and anomalies. The page contains its data as JSON and loads nothing.
 ///
 /// Reads every blob twice, and without an index four times. The input may be unsorted or a history file.
 ///

@@ -1,4 +1,5 @@
-//! Numbering objects by their positions while they are written: nodes and ways that are known to be in order.
+//! Assigns new ids, while objects are written, to nodes and ways that are known to be in order. The new ids follow from
+//! the positions of the objects.
 
 use super::new_ids::{CountedObjects, agree};
 use super::numbering::{IdList, NumberWalk, Numbering};
@@ -40,9 +41,9 @@ impl Renumbering<'_> {
         Some(blobs)
     }
 
-    /// Numbers nodes or ways by their positions, and writes them. Also numbers the nodes that ways refer to but that
-    /// are not in the file, in the order of the references. Returns the number of references for
-    /// [`Summary::ambiguous`](super::Summary::ambiguous).
+    /// Assigns new ids to nodes or ways by their positions, and writes them. With [`Orphans::Assign`], also assigns new
+    /// ids to the nodes that ways refer to but that are not in the file, in the order of the references. Returns the
+    /// number of ambiguous references, as in [`Summary::ambiguous`](super::Summary::ambiguous).
     pub(super) fn write_in_order(
         &mut self,
         kind: ObjectKind,
@@ -105,7 +106,7 @@ impl Renumbering<'_> {
 
 /// A pass over the blobs with the objects of one kind.
 struct OrderedPass<'n> {
-    /// The numbering of the objects in the blobs.
+    /// The map of ids for the kind of the objects in the blobs.
     numbering: &'n Numbering,
     nodes: &'n Numbering,
     /// Whether references to nodes get new ids.
@@ -133,14 +134,14 @@ impl Worker {
 }
 
 impl OrderedPass<'_> {
-    /// Returns the turn of the blob with the given number to number missing nodes; `None` if missing nodes get no
-    /// numbers.
+    /// Returns the turn of the blob with index `number` to assign new ids to missing nodes; `None` if missing nodes get
+    /// no new ids.
     fn turn(&self, number: u64) -> Option<Turn<'_, MissingNodes>> {
         (self.replaces_nodes && self.assigns).then(|| self.missing.turn(number))
     }
 
-    /// Encodes a blob with new ids. `start` is the number of its first object. Returns the frames, the old ids of the
-    /// objects, and the number of ambiguous references.
+    /// Encodes a blob with new ids. `start` is the index of its first object among all objects of the kind. Returns the
+    /// frames, the old ids of the objects, and the number of ambiguous references.
     fn renumber(
         &self,
         worker: &mut Worker,
@@ -204,7 +205,7 @@ impl OrderedPass<'_> {
         self.encode(worker, blob, start, old, ambiguous)
     }
 
-    /// Encodes a blob whose ids are replaced. `old` has the old ids of its objects.
+    /// Encodes a blob from `worker.patched`, which already has the new ids. `old` has the old ids of its objects.
     fn encode(
         &self,
         worker: &mut Worker,
@@ -230,12 +231,12 @@ impl OrderedPass<'_> {
     }
 }
 
-/// Gives new ids to the ways of a blob, and to each node that they refer to when its reference is read.
+/// Assigns new ids to the ways of a blob, and replaces their references to nodes one way at a time.
 struct OneByOne<'n, 'm> {
     objects: CountedObjects<'n>,
     nodes: &'n Numbering,
     walk: NumberWalk<'n>,
-    /// The nodes that are not in the file, if they get numbers.
+    /// The nodes that are not in the file; `None` if they get no new ids.
     missing: Option<&'m mut MissingNodes>,
     ambiguous: u64,
 }
@@ -259,14 +260,14 @@ impl NewIds for OneByOne<'_, '_> {
 /// The nodes that ways refer to but that are not in the file.
 #[derive(Debug, Default)]
 struct MissingNodes {
-    /// The number of the first missing node.
+    /// The index of the first missing node in the map of node ids.
     first: u64,
     /// The old ids of the missing nodes, in the order of the first references to them.
     ids: IdList,
 }
 
 impl MissingNodes {
-    /// Creates an empty list. The numbers of its nodes will follow the numbers in `known`.
+    /// Creates an empty list. The indices of its nodes will follow the indices in `known`.
     fn new(known: &Numbering) -> Self {
         Self {
             first: known.len(),
@@ -274,7 +275,7 @@ impl MissingNodes {
         }
     }
 
-    /// Returns the number of a missing node. Appends the node to the list if it is new.
+    /// Returns the index of a missing node in the map of node ids. Appends the node to the list if it is new.
     fn number(&mut self, id: i64) -> u64 {
         self.first + self.ids.index_of(id)
     }
@@ -283,15 +284,15 @@ impl MissingNodes {
 /// The references from the ways of a block to nodes.
 #[derive(Default)]
 struct References {
-    /// The new ids of the referenced nodes, in the order of the ways. A node without a number has its old id.
+    /// The new ids of the referenced nodes, in the order of the ways. A node without a new id has its old id.
     ids: Vec<i64>,
-    /// The index in `ids` of each reference to a node without a number.
+    /// The index in `ids` of each reference to a node without a new id.
     unknown: Vec<usize>,
     ways: Vec<(i64, usize)>,
 }
 
 impl References {
-    /// Replaces the contents by the references of a block, and looks up their new ids.
+    /// Replaces the contents by the references of a block, with the new ids of the referenced nodes.
     fn look_up(&mut self, payload: &[u8], nodes: &Numbering) -> Result<(), FormatError> {
         self.ids.clear();
         self.ways.clear();
@@ -307,7 +308,7 @@ impl References {
         Ok(())
     }
 
-    /// Numbers the nodes that have no number, and replaces their ids.
+    /// Assigns new ids to the referenced nodes that have none, and replaces their old ids in `self.ids`.
     fn number(&mut self, missing: &mut MissingNodes, nodes: &Numbering) {
         for index in &self.unknown {
             let id = &mut self.ids[*index];
@@ -315,7 +316,8 @@ impl References {
         }
     }
 
-    /// Counts the references to nodes without a number that keep an old id although it is now the id of another node.
+    /// Counts the ambiguous references. They keep the old id of a node without a new id, although it is now the new id
+    /// of another node.
     fn ambiguous(&self, nodes: &Numbering) -> u64 {
         let kept = self.unknown.iter().map(|index| self.ids[*index]);
         kept.filter(|id| nodes.is_new_id(*id)).count() as u64

@@ -30,8 +30,8 @@ pub(super) struct IndexFiles {
 
 impl IndexFiles {
     /// Opens the files before the work begins, so that the run fails early if the directory cannot be written or if
-    /// another run writes to it. Existing files will be replaced. This needs `overwrite` if a file may not come from an
-    /// earlier run.
+    /// another run writes to it. Existing files will be replaced. If a file may not come from an earlier run,
+    /// `overwrite` is needed to replace it.
     fn open(directory: &Path, overwrite: bool, ctx: &Context) -> Result<Self> {
         let has_starts = starts_path(directory).exists();
         for kind in ObjectKind::ALL {
@@ -62,7 +62,8 @@ impl IndexFiles {
         let [nodes, ways, relations] = numberings.each_ref().map(Numbering::start);
         let mut starts = StreamOutput::new(self.starts);
         starts.write(format!("{nodes},{ways},{relations}\n").as_bytes())?;
-        // The first ids come first, because maps without first ids do not come from this program.
+        // The file with the first ids gets its name first, because maps without this file are not recognized as those
+        // of an earlier run.
         let mut outputs = vec![starts];
         for (numbering, output) in numberings.iter().zip(self.maps) {
             let mut output = StreamOutput::new(output);

@@ -1,5 +1,5 @@
-//! The two sources of new ids for [`patch_ids`](crate::pbf::patch_ids). One is for objects in order, the other for all
-//! other blobs.
+//! The two sources of new ids for [`patch_ids`](crate::pbf::patch_ids). One is for blobs of objects in order, the other
+//! for all other blobs.
 
 use super::numbering::{NumberWalk, Numbering};
 use crate::error::FormatError;
@@ -10,7 +10,7 @@ use crate::pbf::{BlobEntry, Delta, NewIds};
 /// Gives consecutive new ids to the objects of a blob in canonical order, and records the old ids.
 pub(super) struct CountedObjects<'n> {
     numbering: &'n Numbering,
-    /// The number of the next object.
+    /// The index of the next object among all objects of the kind.
     next: u64,
     /// The old ids of the objects.
     old: Vec<i64>,
@@ -20,8 +20,8 @@ pub(super) struct CountedObjects<'n> {
 }
 
 impl<'n> CountedObjects<'n> {
-    /// Creates the source for the objects of a blob. `first` is the number of the first object of the blob, counted
-    /// from 0.
+    /// Creates the source for the objects of a blob. `first` is the index of the blob's first object among all objects
+    /// of the kind.
     pub(super) fn new(
         numbering: &'n Numbering,
         first: u64,
@@ -82,7 +82,7 @@ impl NewIds for CountedObjects<'_> {
     }
 }
 
-/// Gives new ids to objects of the kinds in `kinds`, and to references to them, by looking up the old ids.
+/// Looks up the new ids of the objects of the kinds in `kinds`, and of the references to these objects.
 pub(super) struct Ids<'n> {
     numberings: &'n [Numbering; 3],
     walks: [NumberWalk<'n>; 3],

@@ -41,15 +41,15 @@ impl Extend<i64> for IdList {
     }
 }
 
-/// Numbers old ids from 0. The new id of an old id is the first new id plus the number, or minus the number if the
-/// first new id is negative.
+/// Maps old ids to new ids. Each old id has an index, counted from 0. Its new id is the first new id plus the index, or
+/// minus the index if the first new id is negative.
 #[derive(Debug)]
 pub(super) struct Numbering {
     /// The first new id.
     start: i64,
-    /// The old ids with the lowest numbers, which were numbered in canonical order.
+    /// The old ids with the lowest indices. New ids were assigned to them in canonical order.
     first: RankSet,
-    /// The old ids that were numbered after the ids in `first`.
+    /// The old ids that were added after the ids in `first`, in the order of their indices.
     later: IdList,
     /// Whether `first` contains the ids of the file's objects and no others.
     is_fresh: bool,
@@ -78,7 +78,7 @@ impl Numbering {
         }
     }
 
-    /// The new id with the given number.
+    /// The new id for the index `number`.
     pub(super) const fn counted(&self, number: u64) -> i64 {
         if self.start < 0 {
             self.start.wrapping_sub(number as i64)
@@ -87,7 +87,7 @@ impl Numbering {
         }
     }
 
-    /// Calls `unknown` with each of `ids` that has no number, in the order of `ids`.
+    /// Calls `unknown` with each of `ids` that has no new id, in the order of `ids`.
     pub(super) fn for_each_unknown(&self, ids: &[i64], mut unknown: impl FnMut(i64)) {
         self.first.set().for_each_absent(ids, |index| {
             if !self.later.indices.contains_key(&ids[index]) {
@@ -100,7 +100,7 @@ impl Numbering {
         self.first.set().contains(id) || self.later.indices.contains_key(&id)
     }
 
-    /// Whether `id` is the new id of an old id that has a number.
+    /// Whether `id` is the new id of some old id.
     pub(super) fn is_new_id(&self, id: i64) -> bool {
         let number = if self.start < 0 {
             self.start.checked_sub(id)
@@ -115,19 +115,19 @@ impl Numbering {
         self.is_fresh
     }
 
-    /// The number of old ids that have a number.
+    /// The number of old ids that have been assigned a new id.
     pub(super) fn len(&self) -> u64 {
         self.first.set().len() + self.later.len()
     }
 
-    /// Gives an id the next number, unless it has one.
+    /// Assigns the next new id to an old id, unless the old id already has one.
     pub(super) fn add(&mut self, id: i64) {
         if !self.contains(id) {
             self.later.index_of(id);
         }
     }
 
-    /// Gives the next numbers to ids that have none, in the order of the list.
+    /// Assigns the next new ids to the old ids in the list that have none, in the order of the list.
     pub(super) fn append(&mut self, ids: IdList) {
         match self.later.len() {
             0 => self.later = ids,
@@ -135,7 +135,8 @@ impl Numbering {
         }
     }
 
-    /// Gives the next numbers, in canonical order, to the ids of the file's objects that have none.
+    /// Assigns the next new ids, in canonical order, to those of `ids` that have none. `ids` are the ids of the file's
+    /// objects.
     pub(super) fn add_all(&mut self, ids: IdSet) {
         if self.len() == 0 {
             self.first = ids.into();
@@ -162,7 +163,7 @@ impl Numbering {
         }
     }
 
-    /// Pairs of an old id and its new id, in the order of the numbers.
+    /// Returns pairs of an old id and its new id, in the order of their indices.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         let old = self
             .first
@@ -174,8 +175,8 @@ impl Numbering {
             .map(|(number, old)| (old, self.counted(number)))
     }
 
-    /// Reads a file that contains the old ids in the order of their numbers, each as a little-endian `i64`. If the file
-    /// does not exist, the numbering is empty. Fails if the file cannot be read, if its size is not a multiple of 8
+    /// Reads a file that contains the old ids in the order of their indices, each as a little-endian `i64`. Returns an
+    /// empty map if the file does not exist. Fails if the file cannot be read, if its size is not a multiple of 8
     /// bytes, or if an id occurs twice.
     pub(super) fn read(path: &Path, start: i64) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot read", error);
@@ -242,7 +243,7 @@ pub(super) struct NumberWalk<'n> {
 }
 
 impl NumberWalk<'_> {
-    /// The new id of an old id; `None` if the old id has no number.
+    /// The new id of an old id; `None` if no new id is assigned to the old id.
     #[inline]
     pub(super) fn new_id(&mut self, id: i64) -> Option<i64> {
         let numbering = self.numbering;
@@ -251,7 +252,7 @@ impl NumberWalk<'_> {
         Some(numbering.counted(number))
     }
 
-    /// Replaces the ids of consecutive objects of the file by their new ids. An id without a number stays.
+    /// Replaces the ids of consecutive objects of the file by their new ids. An id without a new id stays.
     pub(super) fn objects(&mut self, ids: &mut [i64]) {
         if !self.neighbours(ids) {
             for id in ids {
@@ -261,8 +262,8 @@ impl NumberWalk<'_> {
     }
 
     /// A fast path of [`objects`](Self::objects), which looks up only the first and the last id. It requires that the
-    /// numbering is new in this run, that `ids` are in canonical order, and that no other numbered id lies between
-    /// them. Otherwise, returns `false` and changes nothing.
+    /// map was begun in this run, that `ids` are in canonical order, and that no other id in the map lies between them.
+    /// Otherwise, returns `false` and changes nothing.
     fn neighbours(&mut self, ids: &mut [i64]) -> bool {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
             return false;

@@ -17,7 +17,7 @@ const LIMITS: RowLimits = RowLimits {
     run: 16 << 20,
     memory: 48 << 20,
 };
-/// The layout of the keys of rows: a kind, and the number of a group of input blobs.
+/// The layout of the keys of rows: a kind, and the index of a group of input blobs.
 const KEY: KeyBits = KeyBits {
     uncounted: 0,
     below_group: GROUP_BITS,
@@ -33,7 +33,7 @@ const IDS_IN_A_ROW: usize = 64;
 /// The number of rows that a worker reads at a time.
 const ROWS_AT_ONCE: u64 = 2000;
 
-/// Collects the ids of the blobs that are written.
+/// Collects the ids of the objects in the blobs that are written.
 pub(super) struct IdRows {
     /// The key of the first object in each group of input blobs.
     groups: Vec<TypeThenId>,
@@ -60,7 +60,7 @@ fn first_keys(entry: &BlobEntry) -> impl Iterator<Item = TypeThenId> {
     first.into_iter().chain(inner)
 }
 
-/// An output blob: the number of a range of rows, and the index of the blob among the blobs of this range.
+/// An output blob: the index of a range of rows, and the index of the blob among the blobs of this range.
 pub(super) type BlobOfRange = (u32, u32);
 
 impl IdRows {
@@ -75,7 +75,7 @@ impl IdRows {
         }
     }
 
-    /// Adds the ids of a blob as ranks, in any order.
+    /// Adds the ids of the objects in a blob. The ids are given as ranks, in any order.
     pub(super) fn add(&self, kind: ObjectKind, mut ranks: Vec<u64>, blob: BlobOfRange) {
         ranks.sort_unstable();
         let mut batch = RowBatch::default();
@@ -99,7 +99,7 @@ impl IdRows {
         self.sorter.check()
     }
 
-    /// Writes the table of ids. `first_blobs` has the number of the first blob of each range of rows.
+    /// Writes the table of ids. For each range of rows, `first_blobs` has the index of the range's first blob.
     pub(super) fn write(
         self,
         first_blobs: &[u32],
@@ -143,7 +143,7 @@ impl IdRows {
     }
 }
 
-/// Appends an encoded row to `row`. It has the blob, and the ranks of ids in ascending order.
+/// Appends an encoded row to `row`. The row consists of the blob, and of the ranks of ids in ascending order.
 fn put_row(ranks: &[u64], blob: BlobOfRange, row: &mut Vec<u8>) {
     put_varint(row, blob.0.into());
     put_varint(row, blob.1.into());
@@ -154,7 +154,7 @@ fn put_row(ranks: &[u64], blob: BlobOfRange, row: &mut Vec<u8>) {
     }
 }
 
-/// Decodes a row that [`put_row`] has encoded. Appends its ranks to `ids`, each with the number of the blob.
+/// Decodes a row that [`put_row`] has encoded. Appends its ranks to `ids`, each with the index of the blob.
 fn read_row(row: &[u8], first_blobs: &[u32], ids: &mut Vec<(u64, u32)>) -> Result<(), FormatError> {
     let mut fields = Varints::new(row);
     let (range, number) = (fields.read()?, fields.read()?);

@@ -92,8 +92,8 @@ impl MemberBoxes {
         }
     }
 
-    /// The box of a relation that is a member of a relation or has a relation as a member, including the boxes of the
-    /// relations in it; empty for other relations.
+    /// Returns the box of a nested relation, which is a member of a relation or has a relation as a member. The box
+    /// includes the boxes of the relations in it. Returns an empty box for other relations.
     pub(super) fn of_relation(&self, id: i64) -> Bbox {
         self.get(ObjectKind::Relation, id)
     }

@@ -37,7 +37,7 @@ const LEVELS: [i64; 4] = [1 << 17, 1 << 20, 1 << 23, 1 << 26];
 const NOWHERE: u64 = (1 << LEVEL_BITS) - 1;
 /// The number of blobs in a range of rows that a worker processes at a time.
 const BLOBS_AT_ONCE: usize = 4;
-/// The size of a batch of rows, in bytes, at which the sorter gets the batch before the end of the blob. The rows of a
+/// The size in bytes at which a batch of rows is passed to the sorter even before the end of the blob. The rows of a
 /// blob in a real file are smaller.
 const MAX_BATCH: usize = 2 << 20;
 /// The memory of the rows that are read at a time, in bytes.
@@ -46,15 +46,15 @@ const READ_MEMORY: usize = 24 << 20;
 /// still, because members are searched in the box of the whole blob.
 const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
 
-/// The rows of a blob of any kind have at most this number of bytes times the number of nodes in a full blob.
+/// The rows of a blob of any kind have at most `LEN_OF_AN_OBJECT * objects_per_blob` bytes.
 const LEN_OF_AN_OBJECT: usize = 48;
 /// A blob may end early, at a gap in the data, once it has 1/16 of the objects of a full blob.
 const PARTS_AT_GAPS: usize = 16;
 /// The distance between two neighbours on the curve, in steps, above which there is a gap between them. A step is a
-/// cell of 600 by 300 m at the equator. The cells of all these steps together have the area of a square of 27 by 27 km.
+/// cell of 600 by 300 m at the equator. The cells of `GAP` steps together have the area of a square of 27 by 27 km.
 const GAP: u64 = 1 << 12;
-/// A shorter distance is also a gap if it exceeds both this number of steps and the length of the curve between the
-/// first and the last object divided by [`GAPS_IN_A_BLOB`].
+/// A shorter distance is also a gap if it exceeds this number of steps, and if it exceeds the distance from the first
+/// to the last object, divided by [`GAPS_IN_A_BLOB`].
 const MIN_GAP: u64 = 16;
 const GAPS_IN_A_BLOB: u64 = 4;
 
@@ -202,8 +202,8 @@ impl Places<'_> {
     }
 }
 
-/// Converts those objects of a block whose kinds are in `kinds` to rows. Calls `add` with each batch of rows. Returns
-/// the values that `place` returned.
+/// Converts the objects of a block to rows, except objects of kinds that are not in `kinds`. Calls `add` with each
+/// batch of rows. Returns the values that `place` returned.
 fn rows_of<T>(
     payload: &[u8],
     kinds: KindSet,
@@ -245,8 +245,8 @@ fn rows_of<T>(
     Ok(found)
 }
 
-/// Appends an encoded row to `row`. It consists of the rank of the id, which orders objects with the same key, the box
-/// of a way or relation, and the object.
+/// Appends an encoded row to `row`. The row consists of the rank of the id (which orders objects with the same key),
+/// the box (only of a way or relation), and the object.
 fn put_row(object: &Object<'_>, bbox: &Bbox, row: &mut Vec<u8>) {
     row.extend_from_slice(&id_rank(object.id).to_be_bytes());
     if object.kind() != ObjectKind::Node {
@@ -324,7 +324,7 @@ fn key_of(kind: ObjectKind, id: i64, bbox: &Bbox) -> u64 {
     group(level as u64) | Extent::of_bbox(bbox).curve_position(CURVE_BITS)
 }
 
-/// Writes sorted rows as blobs. Returns the number of the first blob of each range of rows.
+/// Writes sorted rows as blobs. Returns, for each range of rows, the index of the range's first blob.
 fn write_rows(
     sorted: &SortedRows,
     write: WriteOptions,

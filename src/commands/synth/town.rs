@@ -115,7 +115,7 @@ impl SyntheticObject {
         }
     }
 
-    /// Returns the object as it is deleted in the change file of `day`, with the next version and without tags.
+    /// Returns the deleted object for the change file of `day`, with the next version number and without tags.
     pub(super) fn deleted_on(mut self, day: u32) -> Self {
         let mut random = Random::seeded(&[7, self.id as u64, u64::from(day)]);
         self.version += 1;

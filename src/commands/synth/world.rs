@@ -90,8 +90,8 @@ impl World {
         )
     }
 
-    /// The lifetime of the house with a given number in a town. The twelve houses of a group share their day, since
-    /// mappers edit neighbouring houses together.
+    /// The lifetime of the house with a given number in a town. The twelve houses of a group share the day of their
+    /// changes, since mappers edit neighbouring houses together.
     pub(super) fn lifetime(&self, town: u64, number: u64) -> Lifetime {
         let mut group = Random::seeded(&[self.seed, 1, town, number / 12]);
         let day = 1 + group.below(u64::from(DAYS)) as u32;

@@ -1,4 +1,5 @@
-//! Counts tags for expressions that join several tags. Such expressions have to be matched against whole objects.
+//! Counts tags for expressions that join several tags. These expressions have to be matched against all tags of an
+//! object together.
 
 use super::table::CountTable;
 use crate::error::FormatError;

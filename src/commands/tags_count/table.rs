@@ -15,8 +15,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SHARDS: usize = 64;
-/// The estimated memory of a count in bytes, without its name. It consists of an entry in the spans and one in the
-/// lookup table of the [`StringPool`], and one in the list of counts, with the spare capacity of all three.
+/// The estimated memory of a count in bytes, without its name. It is the memory of one entry each in the spans of the
+/// [`StringPool`], in the lookup table of the pool, and in the list of counts, with the spare capacity of all three.
 const ENTRY_BYTES: u64 = 40;
 
 /// Counts of keys and tags by name. The name of a tag is the length of its key in bytes, a colon, the key and the
@@ -181,7 +181,7 @@ fn merge_shard(
     take: &mut impl FnMut(&str, u64),
 ) -> std::io::Result<()> {
     let mut in_memory = in_memory.iter().peekable();
-    // For each run with a name of the shard, its next record, as the name, the run and the count.
+    // The next record of each run that still has names of the shard: the name, the index of the run, and the count.
     let mut heap: BinaryHeap<Reverse<(String, usize, u64)>> = heads
         .iter()
         .enumerate()

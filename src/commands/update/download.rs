@@ -20,7 +20,7 @@ pub(super) struct Download {
     pub state: State,
     /// The number of change files that were read.
     pub files: u64,
-    /// The size in bytes of the change files that were read, as they were fetched.
+    /// The size in bytes of the compressed change files that were read.
     pub bytes: u64,
     /// Whether all wanted change files were read.
     pub is_complete: bool,

@@ -9,8 +9,8 @@ use crate::replication::{Ladder, State, is_same_server};
 use crate::runtime::Context;
 use std::path::Path;
 
-/// The maximum time in seconds from a change to its publication. Data may lack changes that are older than its newest
-/// object, but by less than this time.
+/// The maximum time in seconds from a change to its publication. Data contains all changes that are older than its
+/// newest object by at least this time.
 const PUBLICATION: i64 = 3600;
 
 /// The replication state in the header of a file.

@@ -47,8 +47,8 @@ impl Selection {
         self.objects.clear();
     }
 
-    /// Adds the decision about the next object. For a single output, after a call of
-    /// [`start_one_output`](Self::start_one_output).
+    /// Adds the decision of a single output about the next object. [`start_one_output`](Self::start_one_output) must
+    /// have been called before.
     #[inline]
     pub(crate) fn push(&mut self, keep: Selected) {
         self.objects.push(keep as GroupId);

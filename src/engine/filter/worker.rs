@@ -176,7 +176,8 @@ struct Source<'a> {
 /// Encodes the kept objects of a block for each output.
 struct Rewriter {
     encoder: FrameEncoder,
-    /// Builders, one for each output that keeps part of the block. There are as many as any block needed so far.
+    /// Builders, one for each output that keeps part of the block. There are as many as the largest number that a block
+    /// has needed so far.
     builders: Vec<BlockBuilder>,
     spliced: Vec<u8>,
 }

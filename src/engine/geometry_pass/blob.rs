@@ -273,7 +273,8 @@ impl<V: Visitor> Visit<'_, V> {
 struct BlockLocations {
     nodes: WayNodes,
     locations: Vec<Option<Location>>,
-    /// The number of ways that [`next`](Self::next) has returned, and the end of the last one's nodes in `locations`.
+    /// The number of ways whose locations [`next`](Self::next) has returned, and the number of locations that these
+    /// ways have.
     taken: (usize, usize),
 }
 

@@ -79,13 +79,12 @@ pub(crate) struct Visits {
     pub ways: bool,
     /// Whether relations that are areas are visited.
     pub areas: bool,
-    /// Whether the ids of the nodes in the member ways of areas are given. Otherwise these ids are 0.
+    /// Whether the nodes of the member ways of areas come with their ids. Otherwise these ids are 0.
     pub member_node_ids: bool,
 }
 
 impl Visits {
-    /// Visits nodes with tags, ways and areas, without the metadata of nodes and without the ids of nodes in member
-    /// ways.
+    /// Visits ways, areas, and nodes with tags. Omits the metadata of nodes, and the ids of the nodes of member ways.
     pub(crate) const TAGGED: Self = Self {
         nodes: true,
         untagged_nodes: false,

@@ -60,7 +60,7 @@ impl KeptVersions {
 }
 
 impl LastChange {
-    /// Whether `object` replaces `before`, which precedes it, because it is the later change.
+    /// Whether `object` is the later change and replaces `before`, which precedes it in canonical order.
     fn supersedes(
         self,
         object: Candidate<'_, '_>,

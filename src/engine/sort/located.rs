@@ -1,8 +1,8 @@
 //! Keeps the locations in ways correct when several inputs are merged into one file of current data.
 //!
 //! Two inputs may have different versions of a node, and only one version is written. The ways of the other input then
-//! have the wrong location for that node. Locations are kept in memory only for nodes whose location differs between
-//! inputs, and for nodes that have no location in the input of a way that needs it.
+//! have the wrong location for that node. Locations are kept in memory only for two groups of nodes: those whose
+//! location differs between inputs, and those whose location is missing in a way or in the input of the way.
 
 use super::kept::Choice;
 use super::merged::{BlockError, Merged, parse_all, units_of};
@@ -52,7 +52,7 @@ fn is_located(file: &PbfFile, plan: &BlobPlan) -> Option<bool> {
 
 impl WayLocations {
     /// Decides how the locations in the ways of several inputs are treated, and declares them in `header`, the header
-    /// of the output. Reads the ways of the inputs if the locations are to agree with nodes.
+    /// of the output. Reads the ways of the inputs if the decision is [`Agree`](Self::Agree).
     pub(super) fn decide(
         files: &[PbfFile],
         plans: &[BlobPlan],
@@ -186,8 +186,8 @@ impl WayLocations {
 }
 
 impl MovedNodes {
-    /// Adds to `wanted` the nodes for which the ways of a file have no location. With `all`, adds all nodes of ways
-    /// that have locations.
+    /// Reads the ways of a file that have locations, and adds the nodes whose location they lack to `wanted`. With
+    /// `all`, adds all nodes of these ways.
     fn add_wanted(
         &mut self,
         file: &PbfFile,

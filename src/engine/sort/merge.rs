@@ -91,8 +91,8 @@ pub(crate) struct Runs {
 /// blobs would be decoded more often is first sorted into runs.
 const MAX_DECODES: u64 = 3;
 
-/// Sorts the parts of some clusters into runs, in a temporary file in `directory`. These are the clusters in which
-/// blobs overlap so widely that each blob would be decoded many times. Returns `None` if there are no such clusters.
+/// Finds the clusters whose blobs overlap so much that each would be decoded more than [`MAX_DECODES`] times, and sorts
+/// their parts into runs, in a temporary file in `directory`. Returns `None` if there is no such cluster.
 pub(crate) fn sorted_runs(
     inputs: &[&Input],
     steps: &[MergeStep],

@@ -20,8 +20,8 @@ pub(super) fn parse_all(payloads: &[Vec<u8>]) -> Result<Vec<Block<'_>>, BlockErr
     payloads.map(parse).collect()
 }
 
-/// Returns a function that returns the units of the block with a given index. This is also the index of the block's
-/// source in the shard.
+/// Returns a function from the index of a block to the units of the block. A block has the same index as its source in
+/// the shard.
 pub(super) fn units_of<'b>(blocks: &'b [Block<'_>]) -> impl Fn(usize) -> BlockUnits + 'b {
     |index| blocks[index].units
 }

@@ -21,8 +21,8 @@ const BYTES_PER_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
 const A_REFERENCE: u64 = 8;
 /// The approximate number of sampled blobs from which the number of references is estimated.
 const SAMPLED: usize = 24;
-/// The maximum size in bytes of the second part of a range's reserve. Both parts are a sixteenth of the range's share,
-/// but only the second part has this limit.
+/// The upper limit in bytes of the second term of a range's reserve. The reserve is `n / 16 + min(n / 16, SLACK)`,
+/// where `n` is the memory for the locations of an average range.
 const SLACK: u64 = 1 << 20;
 /// The number of open files that are left for everything except the temporary files of ranges.
 const OTHER_FILES: u64 = 64;
@@ -147,8 +147,8 @@ impl Memory {
         }
     }
 
-    /// Chooses a store in memory in the form `form`, whose locations need `bytes` bytes. Fails if the total memory
-    /// would exceed the maximum.
+    /// Chooses a store in memory with the form `form`. `bytes` is the memory for its locations. Fails if the total
+    /// memory would exceed the maximum.
     fn check(&self, file: &PbfFile, bytes: u64, form: StoreForm) -> Result<Choice> {
         let needed = self.fixed + bytes;
         if needed > self.limit {
@@ -180,7 +180,8 @@ impl Memory {
         let needed =
             |ranges: u64| self.fixed + DiskJoin::memory(ranges, self.lists) + store(ranges);
         let fits = |ranges: &u64| needed(*ranges) <= self.limit;
-        // Each range has a temporary file, and there may be more ranges than planned.
+        // Each range has an open temporary file. Half of the files are spare, because there may be more ranges than
+        // planned.
         let most = MAX_PARTITIONS.min(system::max_open_files().saturating_sub(OTHER_FILES) / 2);
         let most = most.max(1);
         let ranges = match options.ranges {

@@ -59,13 +59,13 @@ pub(crate) struct LocateOptions {
     pub ranges: Option<u64>,
 }
 
-/// The blobs of a file in two parts. The first part are the blobs at the start of the file that contain only nodes, the
-/// second part are all other blobs.
+/// The blobs of a file in two parts. The part `nodes` has the blobs at the start of the file that contain only nodes.
+/// The part `rest` has all other blobs.
 pub(crate) struct NodeParts {
     pub nodes: Vec<BlobEntry>,
     pub rest: Vec<BlobEntry>,
-    /// Whether blobs after the first part also contain nodes. In this case a way may precede its nodes, `nodes` is
-    /// empty, and `rest` has all blobs.
+    /// Whether there are nodes outside the blobs at the start of the file that contain only nodes. A way may then
+    /// precede its nodes, so `nodes` is empty, and `rest` has all blobs.
     is_mixed: bool,
 }
 
@@ -237,7 +237,7 @@ pub(crate) enum WayLocations {
     InMemory(LocationStore),
     OnDisk {
         join: DiskJoin,
-        /// The indices of the lists in `join`. The key is the offset of the blob whose ways the list belongs to.
+        /// Maps the offset of each blob with ways to the index of its list in `join`.
         lists: FxHashMap<u64, usize>,
     },
 }

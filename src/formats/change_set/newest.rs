@@ -39,14 +39,14 @@ impl NewestChanges {
         self.set.append(changes)?;
         if self.set.memory() >= self.limit {
             self.set.sort_and_keep_newest(self.same_time, ctx);
-            // If few changes were replaced so far, few will be replaced later. The next attempt is then made later.
+            // If little was removed this time, little will be removed next time. The limit then grows more.
             let factor = if self.set.remove_unused() { 2 } else { 4 };
             self.limit = self.min.max(self.set.memory() * factor);
         }
         Ok(())
     }
 
-    /// The newest change of each object, in canonical order.
+    /// Returns the newest change of each object, in canonical order.
     pub(in crate::formats) fn finish(mut self, ctx: &Context) -> ChangeSet {
         self.set.sort_and_keep_newest(self.same_time, ctx);
         self.set

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 /// The id of a feature that is being written.
 pub(super) enum FeatureId<'a> {
-    /// A number that is not known yet. The position in the text at which the number is inserted later is added to the
-    /// list.
+    /// A number that is not known yet, and is inserted into the text later. The position for the insertion is added to
+    /// this list.
     Number(&'a mut Vec<usize>),
     /// A letter and a number.
     TypeAndId,

@@ -43,7 +43,7 @@ pub(crate) struct Feature<'a> {
 pub(crate) enum Geometry<'a> {
     /// A point.
     Point(Point),
-    /// A line with two points or more. No two points that follow one another are equal.
+    /// A line with two points or more. No two consecutive points are equal.
     LineString(&'a [Point]),
     /// Polygons.
     MultiPolygon(&'a [AreaPolygon]),

@@ -23,7 +23,7 @@ pub enum FeatureFormat {
 }
 
 impl FeatureFormat {
-    /// The format with a given name, which may be the extension of a file name.
+    /// Returns the format with the given name, which may be the extension of a file name.
     pub fn of_name(name: &str) -> Option<Self> {
         Some(match name {
             "geojson" | "json" => Self::GeoJson,
@@ -54,7 +54,7 @@ pub enum TagColumn {
     Hstore,
 }
 
-/// An attribute of an object. Attributes compare in the order in which they are written.
+/// An attribute of an object. The order of the variants is the order in which attributes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Attribute {
@@ -103,7 +103,7 @@ impl Attribute {
         }
     }
 
-    /// The attribute with a name.
+    /// Returns the attribute with the given name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }

@@ -4,7 +4,7 @@ use super::{Geometry, closed_rings};
 use crate::geometry::Point;
 use crate::osm::DECIMICRO_PER_DEGREE;
 
-/// The number of units in a degree.
+/// The number of coordinate units (1e-7 degree) per degree.
 const ONE: f64 = DECIMICRO_PER_DEGREE as f64;
 const LITTLE_ENDIAN: u8 = 1;
 const POINT: u32 = 1;

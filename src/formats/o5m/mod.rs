@@ -52,8 +52,8 @@ pub(super) fn chunks_of(
     }
 }
 
-/// Whether a file has the magic of o5c after decompression. Returns `false` if the file cannot be decompressed, because
-/// its reader reports the damage.
+/// Whether a file has the magic of o5c after decompression. Returns `false` if the file cannot be decompressed; the
+/// damage is reported when the file is read.
 fn starts_as_changes(input: &Input) -> Result<bool> {
     let start = input.start()?;
     if matches!(start.first(), None | Some(b'<' | 0xef)) {

@@ -19,7 +19,7 @@ pub(crate) struct EncodedGroup {
 }
 
 impl EncodedGroup {
-    /// The size of the pages in bytes.
+    /// Returns the total size of the pages in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.columns
             .iter()

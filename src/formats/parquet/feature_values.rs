@@ -15,8 +15,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// The number of rows at which a batch ends. It is small, so that the values stay in a CPU cache.
 const BATCH_ROWS: usize = 4096;
 
-/// If the tags of a row have more than this number of bytes, they are counted first, so that exactly the needed memory
-/// is reserved.
+/// The size in bytes of a row's tags above which the tags are counted first, to reserve exactly the memory they need.
 const MANY_TAGS: usize = 64 << 10;
 
 /// The values of all columns for some rows, and facts about the rows.

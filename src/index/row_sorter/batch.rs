@@ -40,7 +40,8 @@ impl RowBatch {
         });
     }
 
-    /// Returns the memory usage of the batch in bytes. A batch must be passed on before it reaches 4 GiB.
+    /// Returns the memory usage of the batch in bytes. A batch must stay below 4 GiB, because the offsets of its rows
+    /// have 32 bits.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() + self.rows.len() * size_of::<Row>()
     }

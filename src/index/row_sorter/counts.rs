@@ -12,7 +12,8 @@ const PAGE_BITS: u32 = 12;
 pub(crate) struct KeyBits {
     /// The number of low bits that are ignored when keys are counted. A range ends only where higher bits change.
     pub uncounted: u32,
-    /// The number of bits below the highest bits, which are the group of a key. All keys of a range are in one group.
+    /// The number of low bits that are not part of the group. The bits above them are the group of a key. All keys of a
+    /// range are in one group.
     pub below_group: u32,
 }
 
@@ -24,7 +25,7 @@ pub(crate) struct KeyRange {
     pub rows: u64,
 }
 
-/// The budget of a pass over ranges is a number of ranges.
+/// A pass over ranges measures its progress in rows, and its budget is a number of ranges.
 impl WorkItem for KeyRange {
     const COUNTS_ROWS: bool = true;
 
@@ -42,7 +43,7 @@ impl WorkItem for KeyRange {
 pub(super) struct KeyCounts {
     bits: KeyBits,
     pages: BTreeMap<u64, Box<[u16; 1 << PAGE_BITS]>>,
-    /// For counted keys with more than [`u16::MAX`] rows, the number of rows in excess of that.
+    /// For counted keys with more than [`u16::MAX`] rows, the number of rows above that limit.
     beyond: BTreeMap<u64, u64>,
 }
 

@@ -32,8 +32,7 @@ pub(crate) struct Destination {
     is_file: bool,
     /// Whether to try to share blocks. Set to false when sharing fails with an error other than `EXDEV`.
     clones: AtomicBool,
-    /// Whether to try kernel copies. Set to false when one fails, unless the error is `EXDEV`, or the disk is full or a
-    /// limit is reached.
+    /// Whether to try kernel copies. Set to false when one fails, unless the cause is `EXDEV`, a full disk or a limit.
     kernel_copies: AtomicBool,
     /// The alignment in bytes that offsets and lengths must have for sharing blocks.
     block_len: u64,

@@ -45,7 +45,7 @@ struct Slot {
     expected: Vec<u32>,
     /// The number of operations of the chain that are not completed.
     waiting: usize,
-    /// Whether an operation failed or transferred another number of bytes than expected.
+    /// Whether an operation failed or transferred fewer or more bytes than expected.
     incomplete: bool,
 }
 
@@ -196,9 +196,9 @@ impl Ring {
             .map(|(operation, entry)| entry.user_data((index as u64) << 32 | operation as u64))
             .collect();
         // The queue has room for the longest chains of all slots together. SAFETY: the descriptors stay open. The
-        // destination's stays open as long as `self`, and those of inputs do because the chunk, which is kept in its
-        // slot until all operations are completed, holds the inputs. The memory is the slot's registered buffer, which
-        // no other code touches until then.
+        // destination's descriptor stays open as long as `self`. The descriptors of inputs stay open because the chunk
+        // holds the inputs, and the slot keeps the chunk until all operations are completed. The memory is the slot's
+        // registered buffer, which no other code touches until then.
         let pushed = unsafe { self.ring.submission().push_multiple(&chain) };
         if pushed.is_err() {
             // None of the operations was queued, so use plain calls.

@@ -447,8 +447,8 @@ pub(crate) struct PartCounts {
 
 #[cfg(feature = "parquet")]
 impl Element<'_> {
-    /// Upper bounds of the numbers of tags, refs and members. These are the lengths of their packed runs in bytes,
-    /// because a value has at least one byte.
+    /// Upper bounds of the numbers of tags, refs and members, computed from the lengths of their packed runs. A value
+    /// in a run has at least one byte.
     pub(crate) fn most_parts(&self) -> PartCounts {
         let bytes = |run: &Packed<'_>| run.as_bytes().len();
         let (tags, refs, members) = match self {

@@ -126,8 +126,8 @@ pub(crate) enum TagIds<'a> {
 }
 
 impl TagIds<'_> {
-    /// Whether `test` returns `true` for the string ids of the key and the value of any tag. Tags after the first one
-    /// for which it returns `true` are not decoded. Fails if `test` fails.
+    /// Whether `test` returns `true` for at least one tag. The arguments of `test` are the string ids of the tag's key
+    /// and value. Does not decode the tags after the first one for which `test` returns `true`. Fails if `test` fails.
     #[inline]
     pub(crate) fn any(
         self,
@@ -163,7 +163,7 @@ impl TagIds<'_> {
         Ok(false)
     }
 
-    /// Calls `visit` with the string ids of the key and the value of each tag.
+    /// Calls `visit` for each tag, with the string ids of its key and its value.
     pub(crate) fn for_each(self, mut visit: impl FnMut(u64, u64)) -> Result<(), FormatError> {
         let visited = self.any(|key, value| {
             visit(key, value);
@@ -247,8 +247,8 @@ pub(crate) struct WayMessage<'a> {
 }
 
 impl<'a> WayMessage<'a> {
-    // Inlining is forced, so that the caller builds the large value in place. Copying it costs 4 % of the visit of a
-    // way.
+    // Inlining is forced, so that the caller builds the large value in place. Copying it would take 4 % of the time in
+    // which a way is visited.
     #[inline(always)]
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let (mut way, mut id) = (Self::default(), OnlyId::default());
@@ -469,7 +469,7 @@ pub(crate) fn object_id(message: &[u8], kind: ObjectKind) -> Result<i64, FormatE
 /// The fields that Node, Way and Relation messages have in common.
 pub(crate) struct Head<'a> {
     pub id: i64,
-    /// The final string ids of the tags; keys and values alternate.
+    /// The string ids of the tags in the block that is encoded; keys and values alternate.
     pub tags: &'a [u32],
     pub info: RawInfo,
 }
@@ -523,7 +523,8 @@ pub(crate) fn encode_way(
     put_packed_field(out, way::LON, lons);
 }
 
-/// Appends a Relation message; `roles` are final string ids, `member_ids` and `member_kinds` are packed runs.
+/// Appends a Relation message; `roles` are string ids of the block that is encoded, `member_ids` and `member_kinds` are
+/// packed runs.
 pub(crate) fn encode_relation(
     out: &mut Vec<u8>,
     scratch: &mut Vec<u8>,

@@ -1,12 +1,14 @@
 //! Blocks of objects (PrimitiveBlock), and the forms in which their objects are read.
 //!
-//! - `outline` splits a block into string table, units and groups; `parsed` has `Block`, which checks the messages of
-//!   the groups and walks over them; `messages` splits Node, Way, Relation and Info messages, `dense` DenseNodes, and
-//!   `delta` reads their columns.
+//! - `outline` splits a block into string table, units and groups. `parsed` has `Block`, which checks the messages of
+//!   the groups and walks over them.
+//! - `messages` splits Node, Way, Relation and Info messages into fields, `dense` splits DenseNodes messages into
+//!   columns, and `delta` reads delta-coded columns.
 //! - Objects: `element` (views with strings, for users of the library; `dense_iter` for dense nodes), `object` (objects
 //!   that do not depend on a block), `raw_element` (with the units and string ids of the block, for merges).
 //! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`.
-//! - Checks: `contents` (everything in a block), `string_faults` (text that is not UTF-8), `limits` (sizes of objects).
+//! - Checks: `contents` (everything in a block), `string_faults` (strings that are not UTF-8 or not allowed in XML),
+//!   `limits` (sizes of objects).
 //! - `list` has lists that are borrowed or owned.
 
 pub(super) mod contents;

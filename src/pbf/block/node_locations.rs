@@ -181,7 +181,7 @@ impl Block<'_> {
     }
 
     /// Does the same as [`walk_nodes`](Self::walk_nodes), but with the stored latitude and longitude, in the units of
-    /// the block, instead of the location. Both are `None` for a deleted node.
+    /// the block, instead of the location. The pair is `None` for a deleted node.
     #[inline(always)]
     fn walk_stored_nodes<const TAGS: bool>(
         &self,

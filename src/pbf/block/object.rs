@@ -28,7 +28,7 @@ pub struct Object<'a> {
     pub info: Info<'a>,
     /// The tags as pairs of key and value.
     pub tags: List<'a, (&'a str, &'a str)>,
-    /// The fields that only nodes, ways or relations have.
+    /// The location of a node, the refs and locations of a way, or the members of a relation.
     pub body: ObjectBody<'a>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The same object with metadata.
+    /// Returns the object with `info` as its metadata.
     #[must_use]
     pub fn with_info(self, info: Info<'a>) -> Self {
         Self { info, ..self }
@@ -160,9 +160,9 @@ impl<'a> Object<'a> {
         self.fill_next(element, block, &mut None).map(drop)
     }
 
-    /// Does the same as [`fill`](Self::fill), but keeps the metadata of this object if `element` has the same metadata,
-    /// and returns whether it has. `last` is the metadata of this object as `block` stores it, or `None` if that is
-    /// unknown. Sets `last` to the metadata of `element`.
+    /// Does the same as [`fill`](Self::fill), but keeps the metadata of this object and returns `true` if the metadata
+    /// of `element` equals `last`. `last` must be the metadata of this object as `block` stores it, or `None` if that
+    /// is unknown. Sets `last` to the metadata of `element`.
     pub(crate) fn fill_next(
         &mut self,
         element: &RawElement<'_>,

@@ -44,7 +44,7 @@ impl<'a> StringTable<'a> {
         Ok(Self(strings))
     }
 
-    /// A table of the strings `strings`.
+    /// A table with the given strings.
     pub(in crate::pbf) const fn of(strings: Vec<&'a str>) -> Self {
         Self(strings)
     }
@@ -127,7 +127,7 @@ impl Default for BlockUnits {
 }
 
 impl BlockUnits {
-    /// Whether a [`crate::osm::Location`] can express all coordinates exactly.
+    /// Whether a [`crate::osm::Location`] can express all coordinates in these units exactly.
     pub(crate) const fn are_exact_e7(&self) -> bool {
         self.granularity % 100 == 0 && self.lat_offset % 100 == 0 && self.lon_offset % 100 == 0
     }

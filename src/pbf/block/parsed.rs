@@ -8,8 +8,8 @@ use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Fields;
 
-/// The payload length in bytes above which passes that hold the references of ways in memory process a block in parts.
-/// Blocks of real files are shorter.
+/// The maximum payload length in bytes of a block that is processed as a whole in passes that hold the references of
+/// ways in memory. Longer blocks are processed in parts. Blocks of real files are shorter.
 pub(crate) const PART_LEN: usize = 4 << 20;
 
 /// A parsed PrimitiveBlock. Its messages have been found, and the columns of each DenseNodes message have been checked
@@ -168,8 +168,8 @@ impl<'a> Block<'a> {
         visit(&self.with_groups(part)?)
     }
 
-    /// Appends the node references of all ways to `refs`. For each way, appends its id and the length of `refs` after
-    /// it to `ways`.
+    /// Appends the node references of all ways to `refs`. For each way, appends to `ways` its id and the end of its
+    /// references in `refs` (exclusive).
     pub(crate) fn collect_refs(
         &self,
         refs: &mut Vec<i64>,
@@ -200,9 +200,9 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Calls `visit` with the references of all ways, in batches of about `most`. The first argument is the node
-    /// references. The second one is, for each way, its id and the number of references in the batch up to its last
-    /// one. A long way may be split between batches.
+    /// Calls `visit` with the references of all ways, in batches of about `most`. The first argument of `visit` is the
+    /// node references. The second one lists the ways, each with its id and the end of its references in the first
+    /// argument (exclusive). A long way may be split between batches.
     pub(crate) fn for_refs(
         &self,
         most: usize,

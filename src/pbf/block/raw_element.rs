@@ -27,10 +27,9 @@ pub(in crate::pbf) enum RawForm<'a> {
 }
 
 impl<'a> RawElement<'a> {
-    /// Converts the object from `units`, those of its block, to the default units if possible. Returns the object, and
-    /// the units of its coordinates and times. A dense node is converted if the default units can express it exactly.
-    /// Any other object is not changed, but a way without coordinates counts as having the default units if the unit of
-    /// time is the default one.
+    /// Converts a dense node from `units`, the units of its block, to the default units, if these can express it
+    /// exactly. Does not change other objects. Returns the object, and the units of its coordinates and times. These
+    /// are also the default units for a way without coordinates, if the unit of time in `units` is the default one.
     pub(crate) fn in_default_units(
         mut self,
         units: &BlockUnits,

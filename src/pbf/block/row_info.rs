@@ -1,4 +1,4 @@
-//! The encoding of the metadata of an object in a row. Rows are sorted on disk.
+//! Encodes the metadata of an object as a part of a row. Rows are the byte strings that are sorted on disk.
 
 use super::element::Info;
 use crate::error::FormatError;
@@ -51,7 +51,7 @@ pub(crate) fn put_row_info(out: &mut Vec<u8>, info: &Info<'_>) -> InfoFields {
 }
 
 impl<'a> RowInfo<'a> {
-    /// Reads the metadata that [`put_row_info`] has written, and removes it from `row`.
+    /// Reads the metadata that [`put_row_info`] has written, and removes it from the start of `row`.
     pub(crate) fn take(row: &mut &'a [u8]) -> Result<Self, FormatError> {
         const CUT_OFF: FormatError = FormatError::new("a row is cut off");
         let (flags, rest) = row.split_first().ok_or(CUT_OFF)?;

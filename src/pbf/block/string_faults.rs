@@ -50,8 +50,8 @@ pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
     }
 }
 
-/// Adds the first object that uses a string that is not UTF-8, if there is one, to the error of a string table that
-/// cannot be parsed.
+/// Adds to `error` the name of the first object with a string that is not UTF-8, if there is one. `error` must be the
+/// error of parsing the string table.
 #[cold]
 fn named(payload: &[u8], error: FormatError) -> FormatError {
     // A table that is too long is not read again.
@@ -74,7 +74,7 @@ fn named(payload: &[u8], error: FormatError) -> FormatError {
 }
 
 /// Checks all objects of the block in `payload`, and calls `take` with each use of a faulty string. Fails if the
-/// objects cannot be decoded for another reason.
+/// objects cannot be decoded for a reason other than a faulty string.
 pub(crate) fn content_faults(
     payload: &[u8],
     take: impl FnMut(ContentFault),
@@ -144,7 +144,7 @@ fn string_uses(
     Ok(())
 }
 
-/// The strings of a block, and the faults of these strings. A string that is not UTF-8 is empty in `texts`.
+/// The strings of a block, and their faults. A string that is not UTF-8 is empty in `texts`.
 struct RawStrings<'a> {
     texts: Vec<&'a str>,
     faults: Vec<StringFault>,
@@ -230,7 +230,7 @@ fn escaped(bytes: &[u8]) -> String {
             let _ = write!(text, "\\x{byte:02x}");
         }
     }
-    // The fault may be in the part that is cut off, so the message names its first byte.
+    // The fault may be in the part that is cut off, so the text ends with the offset and the value of its first byte.
     if text.chars().count() <= SHOWN {
         return text;
     }

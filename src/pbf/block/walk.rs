@@ -80,7 +80,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Calls `visit` with the string ids of the key and the value of each tag of the objects of one kind.
+    /// Calls `visit` for each tag of the objects of one kind, with the string ids of its key and its value.
     pub(crate) fn for_each_tag(
         &self,
         kind: ObjectKind,

@@ -1,4 +1,4 @@
-//! Encoding new blocks of objects.
+//! Encodes objects as new blocks.
 //!
 //! - `encoder` encodes objects of one kind as the payload of one block.
 //! - `builder` splits a sequence of objects of any kinds into uncompressed blocks, which `frame/encoder` compresses.

@@ -68,7 +68,7 @@ pub struct HeaderBlock {
     pub(crate) text: TextFacts,
     /// Whether this is the header of a temporary file to which an input in a text format was converted.
     pub(crate) is_converted: bool,
-    /// All other fields, encoded, except the table of contents and the padding.
+    /// All other fields, encoded, except the table of contents, its summary and the padding.
     unknown: Vec<u8>,
 }
 
@@ -147,7 +147,7 @@ impl HeaderBlock {
         header
     }
 
-    /// Appends the message, without a table of contents and without padding.
+    /// Appends the message, without a table of contents, a summary and padding.
     pub fn encode(&self, out: &mut Vec<u8>) {
         if let Some(edges) = self.bbox_nano {
             let mut bbox = Vec::new();

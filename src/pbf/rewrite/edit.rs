@@ -189,8 +189,8 @@ pub(crate) fn put_kept_messages(
     Ok(true)
 }
 
-/// Appends the block in `payload` with only the objects that `script` keeps. Has the restrictions and the result of
-/// [`put_kept_messages`].
+/// Appends the block in `payload` with only the objects that `script` keeps. The restrictions and the result are those
+/// of [`put_kept_messages`].
 pub(crate) fn put_kept_block(
     payload: &[u8],
     script: &EditScript,
@@ -416,8 +416,8 @@ impl<'a> NewObjects<'a> {
     }
 }
 
-/// Applies the script to a group of ways or relations. Copies the messages to keep as they are, except for coordinates
-/// that `options` removes.
+/// Applies the script to a group of ways or relations. Copies kept messages unchanged, except for coordinates that
+/// `options` removes.
 fn splice_messages(
     group: &Group<'_>,
     script: &EditScript,

@@ -13,7 +13,7 @@ use crate::pbf::wire::{
     Fields, Packed, put_bytes_field, put_sint, put_sint_field, put_varint_field,
 };
 
-/// The maximum number of dense nodes with ids in memory at a time. Blocks in real files have fewer nodes.
+/// The maximum number of dense nodes whose ids are held in memory at a time. Blocks in real files have fewer nodes.
 const NODES_AT_ONCE: usize = 1 << 16;
 
 /// A mapping from old to new ids.
@@ -21,7 +21,7 @@ pub(crate) trait NewIds {
     /// Replaces the ids of consecutive objects of a block. Called in block order.
     fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]);
 
-    /// Replaces the ids of objects of one kind that a way or relation refers to.
+    /// Replaces `ids`, the ids of the objects of one kind to which a way or relation refers.
     fn references(&mut self, kind: ObjectKind, ids: &mut [i64]);
 
     /// Appends the new ids of the nodes of a way to `ids`, which must be empty. `refs` are the old ids.

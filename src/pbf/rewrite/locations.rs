@@ -41,25 +41,24 @@ impl WayNodes {
         Ok(nodes)
     }
 
-    /// Returns the index in [`WayNodes::ways`] of the way with the node reference at index `node` in
-    /// [`WayNodes::refs`].
+    /// Returns the index in [`WayNodes::ways`] of the way that has the node reference `refs[node]`.
     pub(crate) fn way_index_of(&self, node: usize) -> usize {
         self.ways.partition_point(|(_, end)| *end <= node)
     }
 
-    /// Returns the id of the way with the node reference at index `node` in [`WayNodes::refs`].
+    /// Returns the id of the way that has the node reference `refs[node]`.
     pub(crate) fn way_id_of(&self, node: usize) -> i64 {
         self.ways[self.way_index_of(node)].0
     }
 }
 
-/// Appends the block in `payload` with new locations in all its ways, in place of the old ones. `find` must append the
-/// location of each node, in the order of [`WayNodes::refs`]. Calls `find` with all ways of a group or, if the group
-/// has more than [`PART_LEN`] bytes, with consecutive parts of the group.
+/// Appends the block in `payload` to `out`, with new locations in place of the old ones in all its ways. Calls `find`
+/// with all ways of a group or, if the group has more than [`PART_LEN`] bytes, with consecutive parts of the group.
+/// Each call of `find` must append one location for each element of [`WayNodes::refs`] to its second argument, which is
+/// empty.
 ///
-/// Returns whether `find` appended any location. The result is `false` if all ways lack nodes. Appends nothing and
-/// returns `false` if the block has no ways. Fails if the block has nodes and its units cannot express a location
-/// exactly.
+/// Returns `true` if at least one way has nodes. If the block has no ways, leaves `out` unchanged and returns `false`.
+/// Fails if the block has nodes and its units cannot express a location exactly.
 pub(crate) fn locate_ways(
     payload: &[u8],
     mut find: impl FnMut(&WayNodes, &mut Vec<Option<Location>>) -> Result<(), FormatError>,
@@ -99,8 +98,8 @@ pub(crate) fn locate_ways(
     Ok(has_locations)
 }
 
-/// Returns the total length of the longest series of messages at the start of a group that has at most [`PART_LEN`]
-/// bytes. Returns the length of the first message if that message alone is longer.
+/// Returns the length in bytes of the first part of a group. The part consists of as many whole messages as fit into
+/// [`PART_LEN`] bytes, but of at least one.
 fn part_len(group: &[u8]) -> Result<usize, FormatError> {
     if group.len() <= PART_LEN {
         return Ok(group.len());
@@ -120,16 +119,17 @@ fn part_len(group: &[u8]) -> Result<usize, FormatError> {
 pub(crate) struct Relocated {
     /// The number of ways whose locations changed.
     pub ways: u64,
-    /// The number of node references in changed ways whose node has lost its location.
+    /// The number of references in changed ways to nodes that have lost their locations.
     pub lost: u64,
 }
 
-/// Appends `block` with the new locations of moved nodes in its ways. Ways without locations stay without.
+/// Appends `block` to `out`, with the new locations of moved nodes in its ways. Ways that have no locations do not get
+/// any.
 ///
 /// `find_moved` is called once and must return the nodes that may have moved, as ascending indices into
 /// [`WayNodes::refs`]. `location_of` must return the new location of a node (`Some(None)` if the node has lost its
-/// location), or `None` if the node has not moved. Appends nothing if no location changes. Fails if the block has nodes
-/// and its units cannot express a location exactly.
+/// location), or `None` if the node has not moved. If no location changes, `out` is left unchanged. Fails if the block
+/// has nodes and its units cannot express a location exactly.
 pub(crate) fn relocate_ways(
     block: &Block<'_>,
     find_moved: impl FnOnce(&WayNodes) -> Result<Vec<usize>, FormatError>,
@@ -168,7 +168,7 @@ pub(crate) fn relocate_ways(
     })?;
     if relocated.ways > 0 {
         let locations_of = |number: usize| {
-            // Other ways are copied.
+            // Ways that are not in `ways` are copied.
             let at = ways.binary_search_by_key(&number, |(way, _)| *way).ok()?;
             Some(&locations[ways[at].1.clone()])
         };
@@ -214,7 +214,7 @@ fn put_locations<'p>(
 }
 
 /// Appends `block` with new groups, and with `units` as the units of coordinates. Calls `put_group` with the content of
-/// each group, to append the new content.
+/// each group and with `out`, to which `put_group` must append the new content.
 fn put_groups(
     block: &Block<'_>,
     units: &BlockUnits,

@@ -142,7 +142,8 @@ fn note(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
     let mut values = run.values();
     while !values.is_done() {
         let index = usize::try_from(values.read()?).unwrap_or(usize::MAX);
-        // No payload has that many strings. An index beyond is ignored, because decoding the object reports it.
+        // No payload has `MAX_PAYLOAD_LEN` strings. A larger index is ignored, because an error is reported when the
+        // object is decoded.
         if index >= used.len() && index < crate::pbf::MAX_PAYLOAD_LEN as usize {
             used.resize(index + 1, false);
         }

@@ -210,7 +210,7 @@ impl SegmentEncoder {
         }
     }
 
-    /// Stores the ends of those new deflate streams in [`Self::ends`] for which `sources` has no end.
+    /// Finds the ends of the new deflate streams for which `sources` has no end, and stores them in [`Self::ends`].
     fn find_ends(&mut self, sources: &[Source<'_>]) -> Option<()> {
         let new = sources.iter().filter_map(|source| match source {
             Source::New(range, None) => self.deflated.get(range.clone()),

@@ -49,7 +49,7 @@ struct Search<'p> {
 impl Search<'_> {
     /// The maximum number of bytes that may be inserted between two parts.
     const SLACK: usize = 1 << 18;
-    /// The length in bytes of the needle, the start of a part that is searched for.
+    /// The length in bytes of the needle. The needle is the start of the part that is searched for.
     const NEEDLE: usize = 64;
     /// The maximum number of occurrences of the needle that are compared.
     const PLACES: usize = 8;

@@ -94,9 +94,9 @@ fn has_header(data: &[u8]) -> bool {
 
 /// Inflates segments independently.
 ///
-/// A stored block with unpredictable content (the probe) is appended to each segment. Its content appears at the end of
-/// the output only if the segment is a sequence of whole blocks and none of them is marked as the last. No other
-/// segments can be copied.
+/// A stored block with unpredictable content (the probe) is appended to each segment. The content of the probe appears
+/// at the end of the output only if the segment is a sequence of whole blocks and none of them is marked as the last. A
+/// segment that is not such a sequence cannot be copied.
 #[derive(Debug)]
 pub(super) struct SegmentInflater {
     /// The probe, followed by the end of the data.
@@ -154,7 +154,7 @@ impl SegmentInflater {
         let (mut at, mut done) = (HEADER_LEN, 0);
         for marker in memmem::find_iter(body, &MARKER) {
             let end = marker + MARKER.len();
-            // This marker overlaps the previous one.
+            // A marker without a segment before it overlaps the previous marker.
             let Some(segment) = body.get(at..end).filter(|segment| !segment.is_empty()) else {
                 continue;
             };

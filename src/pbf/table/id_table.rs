@@ -37,10 +37,11 @@ pub const MAX_TABLE_FRAME_LEN: u64 = (MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN) as u64
 
 /// The size in bytes at which a section is complete. Its frame is a third larger.
 const SECTION_LEN: usize = 24 << 10;
-/// The number of ids per blob at which a range ends, for nodes, ways and relations. This limits the size of the table,
-/// because each blob number in a range needs one to three bytes.
+/// The minimum number of ids per blob in a complete range, for nodes, ways and relations. A range ends when the number
+/// of its ids is this value times ([`HEAD`] + the number of its blobs). This limits the size of the table, because each
+/// blob number in a range needs one to three bytes.
 const IDS_PER_BLOB: [u32; 3] = [32, 8, 2];
-/// The size of the header of a range, as the number of blob numbers that need as much space.
+/// The size of the header of a range, in units of the size of a blob number.
 const HEAD: u32 = 2;
 
 /// Returns a hash of the kinds, object counts and id ranges of all blobs of a file. A table of ids with another
@@ -215,7 +216,7 @@ pub struct IdDirectory {
 impl IdDirectory {
     fn put_frame(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
         let bytes = self.encode();
-        // The last string has a fixed number of digits, so that the size of the frame does not depend on them.
+        // The last string has a fixed number of digits, so that the size of the frame does not depend on the number.
         let mut frame = Vec::new();
         put_table_frame(DIRECTORY_TITLE, &bytes, Some(0), &mut frame)?;
         put_table_frame(DIRECTORY_TITLE, &bytes, Some(frame.len()), out)

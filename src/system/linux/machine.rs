@@ -123,9 +123,9 @@ pub(crate) fn peak_memory() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Returns the set of signals that the process ignores, with bit n - 1 for signal n. A process that has just started
-/// ignores the signals that its parent has ignored, for example `nohup`, or a shell for a background process. Returns
-/// `None` if the set is unknown.
+/// Returns the set of signals that the process ignores, with bit n - 1 for signal n. A new process inherits the set
+/// from its parent, for example from `nohup`, or from a shell that starts a background process. Returns `None` if the
+/// set is unknown.
 #[cfg(feature = "cli")]
 pub(crate) fn ignored_signals() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -16,8 +16,9 @@ pub(super) struct RegionLookup<'s> {
     locator: Locator<'s>,
     /// A buffer for the regions that contain the location but do not cover its whole cell.
     partial: Vec<u32>,
-    /// The last result. Consists of the number of the [`AreaIndex`] set of regions that cover the whole cell of the
-    /// location, the other regions that contain the location, and the union of both.
+    /// The last result. The first field is the index, in [`AreaIndex::sets`], of the set of regions that cover the
+    /// whole cell of the location. The second lists the other regions that contain the location. The third is the union
+    /// of both.
     last: (u32, Vec<u32>, SetNumber),
 }
 

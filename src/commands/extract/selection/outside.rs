@@ -9,8 +9,8 @@ use crate::pbf::{BlobEntry, Block, stale_index};
 /// The locations and boxes of kept objects that lie outside of the regions.
 #[derive(Debug, Default)]
 pub(super) struct Outside {
-    /// The locations of the nodes of kept ways that are not wholly in the regions, sorted by latitude once all are
-    /// known.
+    /// The locations of all nodes of those kept ways that are not wholly in the regions. Sorted by latitude once all
+    /// are known.
     nodes: Vec<Location>,
     /// The boxes of the blobs with completed relations, which are relations whose members are all kept.
     relations: Vec<Bbox>,
@@ -70,7 +70,7 @@ impl Outside {
 
 impl RegionMembers<'_> {
     /// Whether the ways or relations of a blob may have a node in a region. Always true without a spatial layout,
-    /// because their locations are unknown then.
+    /// because the locations of ways and relations are then unknown.
     pub(super) fn may_touch_a_region(&self, entry: &BlobEntry) -> bool {
         let is_known = self.outside.is_some() && entry.kinds.single().is_some();
         !is_known || entry.bbox.is_empty() || self.areas.meets(&entry.bbox)

@@ -135,7 +135,8 @@ impl RegionMembers<'_> {
         Ok(found)
     }
 
-    /// Returns the set of regions that contain a node, or a node of a way. The set is empty for a relation.
+    /// Returns the set of regions that contain a node or, for a way, at least one node of the way. The set is empty for
+    /// a relation.
     fn set_of_member(&self, kind: ObjectKind, id: i64) -> SetNumber {
         match kind {
             ObjectKind::Node => self.nodes.get(id),
@@ -144,8 +145,8 @@ impl RegionMembers<'_> {
         }
     }
 
-    /// Returns the regions in `direct` that keep at least `min_percent` percent of the members of a relation. Members
-    /// are kept as defined by [`set_of_member`](RegionMembers::set_of_member), and `members` is the number of all
+    /// Returns the regions in `direct` that keep at least `min_percent` percent of the members of a relation. A region
+    /// keeps a member if it is in the [`set_of_member`](RegionMembers::set_of_member). `members` is the number of all
     /// members. Returns the empty set if `min_percent` is `None`.
     fn mostly_kept(
         &self,

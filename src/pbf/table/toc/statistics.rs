@@ -64,8 +64,8 @@ fn has_references(kinds: KindSet) -> bool {
     kinds.single().is_some_and(|kind| kind != ObjectKind::Node)
 }
 
-/// Encodes the number `with` of objects with an attribute, out of `count`. Returns 0 if all objects have the attribute,
-/// 1 if no object has it, and otherwise the number of objects without it, plus one.
+/// Encodes `with`, the number of objects that have an attribute, out of `count` objects. Returns 0 if all objects have
+/// the attribute, 1 if no object has it, and otherwise the number of objects without it, plus one.
 fn share(count: u32, with: u32) -> i64 {
     match with {
         _ if with == count => 0,
@@ -74,7 +74,7 @@ fn share(count: u32, with: u32) -> i64 {
     }
 }
 
-/// Returns the number of objects with an attribute, out of `count`, from the result of [`share`].
+/// Decodes the result of [`share`]. Returns the number of objects that have the attribute, out of `count` objects.
 fn from_share(count: u32, share: i64) -> Option<u32> {
     match share {
         0 => Some(count),
