@@ -23,7 +23,7 @@ pub struct Args {
     /// No effect: every file is sorted in bounded memory
     #[arg(short, long, hide = true, value_name = "STRATEGY")]
     strategy: Option<Strategy>,
-    /// No effect: if an input is a history file, every version is kept once
+    /// No effect, because all versions in history files are always kept
     #[arg(short = 'H', long, hide = true)]
     with_history: bool,
     #[command(flatten)]

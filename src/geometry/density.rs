@@ -30,8 +30,8 @@ pub struct CellCounts {
     /// The level of the grid. The edge of a cell is 360 / 2^`level` degrees. The level is the finest one, at most 24,
     /// at which not more than 40,000 cells have points.
     pub level: u32,
-    /// One list per cell with points: the column, the row, and the number of points of each class. The lists are
-    /// sorted.
+    /// The cells that have points, sorted by column and then by row. Each is a list of its column, its row, and the
+    /// number of its points in each class.
     pub cells: Vec<Vec<u64>>,
 }
 

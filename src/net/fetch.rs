@@ -15,7 +15,7 @@ const READ_LEN: usize = 1 << 16;
 pub struct Fetcher<'t> {
     transport: &'t dyn Transport,
     attempts: Attempts<'t>,
-    /// The time that a connection may last in addition to one millisecond per byte that it transfers.
+    /// The base time limit of a connection. Each byte that it transfers extends the limit by one millisecond.
     patience: Duration,
 }
 
@@ -38,8 +38,8 @@ impl<'t> Fetcher<'t> {
         }
     }
 
-    /// Sets the time that a connection may last in addition to one millisecond per byte that it transfers. For all
-    /// attempts for a file together, the additional time is five times as long.
+    /// Sets the base time limit of a connection. Each byte that it transfers extends the limit by one millisecond. All
+    /// attempts to fetch a file, taken together, have a base limit that is five times as long.
     #[must_use]
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;

@@ -165,7 +165,7 @@ pub struct IdArgs {
     /// Use the ids of all objects in the OSM file FILE
     #[arg(short = 'I', long, value_name = "FILE")]
     id_osm_file: Vec<PathBuf>,
-    /// Kind of the ids without a letter
+    /// Kind of object that an id without a letter names
     #[arg(
         long,
         value_name = "KIND",

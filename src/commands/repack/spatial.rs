@@ -53,8 +53,8 @@ const PARTS_AT_GAPS: usize = 16;
 /// The distance between two neighbours on the curve, in steps, above which there is a gap between them. A step is a
 /// cell of 600 by 300 m at the equator. The cells of `GAP` steps together have the area of a square of 27 by 27 km.
 const GAP: u64 = 1 << 12;
-/// A shorter distance is also a gap if it exceeds this number of steps, and if it exceeds the distance from the first
-/// to the last object, divided by [`GAPS_IN_A_BLOB`].
+/// A distance of [`GAP`] or less is also a gap if it exceeds both this number of steps, and the distance from the first
+/// to the last object divided by [`GAPS_IN_A_BLOB`].
 const MIN_GAP: u64 = 16;
 const GAPS_IN_A_BLOB: u64 = 4;
 

@@ -121,7 +121,7 @@ pub(crate) struct OutputSelection {
     pub output: u32,
     /// The number of objects that the output keeps.
     pub kept: usize,
-    /// Whether the output keeps any object without its tags.
+    /// Whether the output removes the tags of at least one object that it keeps.
     pub strips_tags: bool,
     /// The decision about the objects of each group.
     groups: Vec<Selected>,
