@@ -8,7 +8,9 @@ use crate::common::questions::{
     file_of, file_of_payloads, many_blocks, name_of, pipe, referenced, taken, tangled_relations,
     tangled_ways, written,
 };
-use crate::common::{Arg, Kind, Object, decode, is_long, known, mixed_objects, node, relation};
+use crate::common::{
+    Arg, Kind, Object, decode, in_turn, is_long, known, mixed_objects, node, relation,
+};
 use crate::common::{run_fail, run_ok, way, with_metadata};
 use std::path::Path;
 
@@ -50,14 +52,17 @@ fn every_expression_gives_what_osmium_gives() {
     let tiny = ["loc_on_ways.osm.pbf", "deleted_nodes.osh.pbf"];
     let inputs = tiny.map(real_file).into_iter().chain([extract]);
     for (first, input) in inputs.enumerate() {
-        compare_in_turn(&input, first);
+        let is_tiny = first < tiny.len();
+        compare_in_turn(&input, first, if is_tiny { 2 } else { 1 });
     }
 }
 
-/// Compares each expression with all options; in short runs with one of them, in turn from `first` on.
-fn compare_in_turn(input: &Path, first: usize) {
+/// Compares each expression with all options; in short runs one of `of` expressions with one option, in turn from `first`
+/// on.
+fn compare_in_turn(input: &Path, first: usize, of: usize) {
     let at_once = if is_long() { OPTIONS.len() } else { 1 };
-    for (turn, expressions) in expressions().iter().enumerate() {
+    let expressions = expressions();
+    for (turn, expressions) in in_turn(first, of, expressions.iter().enumerate()) {
         for more in 0..at_once {
             let options = OPTIONS[(first + turn + more) % OPTIONS.len()];
             compare_with_osmium(input, std::slice::from_ref(expressions), &[options]);
@@ -68,7 +73,12 @@ fn compare_in_turn(input: &Path, first: usize) {
 #[test]
 fn every_expression_gives_what_osmium_gives_where_relations_stand_first() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(input) = renumbered("helsinki.osm.pbf", dir.path()) else {
+    let name = if is_long() {
+        "helsinki.osm.pbf"
+    } else {
+        "monaco.osm.pbf"
+    };
+    let Some(input) = renumbered(name, dir.path()) else {
         return;
     };
     let parts = ["relation", "way", "node"].map(|kind| {
@@ -78,16 +88,22 @@ fn every_expression_gives_what_osmium_gives_where_relations_stand_first() {
     });
     let input = dir.path().join("in.osm.pbf");
     run_ok(&[&"cat", &parts[0], &parts[1], &parts[2], &"-o", &input]);
-    compare_in_turn(&input, 3);
+    compare_in_turn(&input, 3, 2);
 }
 
 #[test]
 fn some_expressions_give_what_osmium_gives_on_every_real_file() {
     if osmium() {
-        for input in real_files() {
-            compare_with_osmium(&input, &[vec!["r/*"]], &[&["-t"]]);
-            let others = vec!["a/building", "highway!=residential"];
-            compare_with_osmium(&input, &[others], &[&["-R"], &["-i", "-R"]]);
+        let others = ["a/building", "highway!=residential"];
+        let questions: [(&[&str], &[&str]); 3] = [
+            (&["r/*"], &["-t"]),
+            (&others, &["-R"]),
+            (&others, &["-i", "-R"]),
+        ];
+        for (turn, input) in real_files().iter().enumerate() {
+            for (expressions, options) in in_turn(turn, 3, questions) {
+                compare_with_osmium(input, &[expressions.to_vec()], &[options]);
+            }
         }
     }
 }
@@ -202,10 +218,17 @@ fn filtered(objects: &[Object], test: Test, options: &[&str]) -> Vec<Object> {
     taken(objects, &matched, &added, options.contains(&"-t"))
 }
 
+/// Compares the answers to questions with all options; in short runs with two or more of them in turn, so that each is
+/// given.
 fn compare_with_plain_search(input: &Path, objects: &[Object], questions: &[(&[&str], Test)]) {
     let input = Inputs::of(input);
-    for (expressions, test) in questions {
-        for options in OPTIONS {
+    let at_once = if is_long() {
+        OPTIONS.len()
+    } else {
+        OPTIONS.len().div_ceil(questions.len()).max(2)
+    };
+    for (turn, (expressions, test)) in questions.iter().enumerate() {
+        for &options in OPTIONS.iter().cycle().skip(turn * at_once).take(at_once) {
             let args = [&["tags-filter"], options, expressions].concat();
             // The bytes for these options have a test of their own.
             let answer = match options {
@@ -230,10 +253,10 @@ fn every_awkward_block_gives_the_objects_that_match() {
 fn each_awkward_block_alone_gives_the_objects_that_match() {
     let dir = tempfile::tempdir().unwrap();
     let [input, output] = ["in.osm.pbf", "out.osm.pbf"].map(|name| dir.path().join(name));
-    for crafted in common::awkward::awkward_blocks() {
+    for (turn, crafted) in common::awkward::awkward_blocks().into_iter().enumerate() {
         std::fs::write(&input, crafted.file()).unwrap();
-        for (expressions, test) in &QUESTIONS[3..5] {
-            for options in OPTIONS {
+        for (more, (expressions, test)) in QUESTIONS[3..5].iter().enumerate() {
+            for options in in_turn(turn + more, OPTIONS.len(), OPTIONS) {
                 let args = [&["tags-filter"], options, expressions].concat();
                 let answer = ask_once(&args, &input, "1", &output);
                 let expected = filtered(&crafted.objects, *test, options);
@@ -418,7 +441,7 @@ fn the_same_bytes_come_out_of_an_inverted_filter_on_any_number_of_cores() {
     let mut others = blocks.concat();
     others.retain(|object| has(object, "other"));
     // The distribution of blocks to workers is random.
-    for _ in 0..10 {
+    for _ in 0..if is_long() { 10 } else { 6 } {
         input.expect(&["tags-filter", "-i", "-R", "plain"], &others);
     }
 }

@@ -37,6 +37,17 @@ pub fn is_long() -> bool {
     std::env::var("PBFHOGG_LONG").is_ok_and(|value| value == "1")
 }
 
+/// The elements of `all` in a long run. In a short run each `of`-th, from number `turn` on: where turns count up, every
+/// element has its turn.
+pub fn in_turn<T>(
+    turn: usize,
+    of: usize,
+    all: impl IntoIterator<Item = T>,
+) -> impl Iterator<Item = T> {
+    let of = if is_long() { 1 } else { of };
+    all.into_iter().skip(turn % of).step_by(of)
+}
+
 // Running the tool.
 
 /// An argument. The type lets strings and paths be elements of one list.
