@@ -33,7 +33,7 @@ fn degrees(place: Degrees) -> Location {
 
 /// The number of random places for each file.
 fn places() -> usize {
-    if is_long() { 100_000 } else { 400 }
+    if is_long() { 100_000 } else { 200 }
 }
 
 /// The objects of a file that answers are made of.
@@ -303,7 +303,7 @@ fn each_house_of_a_synthetic_world_is_found_from_its_own_location() {
     let directory = tempfile::tempdir().unwrap();
     let input = world(
         directory.path(),
-        if is_long() { "1000000" } else { "60000" },
+        if is_long() { "1000000" } else { "30000" },
     );
     let index = GeocodeIndex::open(&built(&input, directory.path())).unwrap();
     let all = things(&input);

@@ -242,7 +242,8 @@ fn bad_requests_and_bad_clients_get_an_error_and_harm_nobody() {
     let directory = tempfile::tempdir().unwrap();
     let index = directory.path().join("index");
     build(&input, &index);
-    let service = Service::start(&index);
+    let timeout: &[&str] = if is_long() { &[] } else { &["--timeout", "3"] };
+    let service = Service::start_with(&index, timeout);
     for (path, cause) in [
         ("/reverse", "'lon' is missing"),
         ("/reverse?lon=1", "'lat' is missing"),
@@ -329,7 +330,7 @@ fn fifty_connections_at_once_get_their_answers_while_the_index_is_rebuilt() {
     let index = directory.path().join("index");
     build(&input, &index);
     let (service, second) = (Service::start(&index), Service::start(&index));
-    let takes = Duration::from_secs(if is_long() { 60 } else { 4 });
+    let takes = Duration::from_secs(if is_long() { 60 } else { 2 });
     let expected = second.json("/geocode?lat=47.141&lon=9.5215");
     let answered: usize = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..50)

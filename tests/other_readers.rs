@@ -66,6 +66,11 @@ pub fn check_all(path: &Path) {
     if osmosis() {
         let xml = stdout(
             Command::new("osmosis")
+                // The runs are too short for the second compiler of Java to be worth its time.
+                .env(
+                    "JAVACMD_OPTIONS",
+                    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                )
                 .args(["-q", "--read-pbf"])
                 .arg(path)
                 .args(["--write-xml", "-"]),

@@ -91,7 +91,7 @@ fn a_file_has_the_data_of_a_state_whatever_happens() {
     let (file, cache) = (place.join("file.osm.pbf"), year.path("cache"));
     let (mut ends, mut kills, mut between) = ([0; 3], 0, 0);
     let mut before = None;
-    for run in 0..if is_long() { 500 } else { 50 } {
+    for run in 0..if is_long() { 500 } else { 25 } {
         // A new file from time to time, and at the end of the year.
         let start = before.filter(|minute| *minute < DAYS * DAY / MINUTE && random.below(12) > 0);
         let start = start.unwrap_or_else(|| {
@@ -192,7 +192,7 @@ fn an_extract_with_clip_is_that_of_the_whole() {
     };
     extract(0, &file);
     let mut missing = BTreeSet::new();
-    let last = if is_long() { 60 } else { 15 };
+    let last = if is_long() { 60 } else { 8 };
     for day in 1..=last {
         year.publish(day * DAY);
         let mut update = update(&web, &file, &["day"]);

@@ -1,13 +1,48 @@
 //! A publisher of changes: a directory as a replication server has it, and the data of each day.
 
-use super::{pbfhogg, run_ok};
+use super::kills::content;
+use super::{Arg, pbfhogg, run_ok};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// The number of days of changes.
 pub const DAYS: usize = 12;
+
+/// The names and the contents of the files of a server and of the data, which are made once for all tests.
+fn made() -> &'static [(String, Vec<u8>)] {
+    static MADE: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
+    MADE.get_or_init(make)
+}
+
+fn make() -> Vec<(String, Vec<u8>)> {
+    const FOLDER: &str = "server/000/000";
+    let directory = tempfile::tempdir().unwrap();
+    let changes = directory.path().join(FOLDER);
+    fs::create_dir_all(&changes).unwrap();
+    let synth = |options: &[Arg], day: usize| {
+        let data = directory.path().join(format!("day{day}.osm.pbf"));
+        let args: [Arg; 6] = [&"synth", &"-q", &"--objects", &"4000", &"-o", &data];
+        run_ok(&[&args, options].concat());
+    };
+    let days = DAYS.to_string();
+    synth(&[&"--changes", &days, &"--changes-dir", &changes], 0);
+    for day in 1..=DAYS {
+        synth(&[&"--day", &day.to_string()], day);
+    }
+    // The state before the first change file. The newest object is older than the first day.
+    let state = "sequenceNumber=0\ntimestamp=2025-12-01T00\\:00\\:00Z\n";
+    fs::write(changes.join("000.state.txt"), state).unwrap();
+    let data = content(directory.path()).expect("the directory was made");
+    let name = |path: &Path| {
+        let name = path.strip_prefix(directory.path()).unwrap();
+        name.to_str().unwrap().to_owned()
+    };
+    let named = data.into_iter().map(|(path, bytes)| (name(&path), bytes));
+    named.collect()
+}
 
 /// A server in a directory with the changes of some days, and the data of each day.
 pub struct Publisher {
@@ -19,38 +54,11 @@ impl Publisher {
         let publisher = Self {
             directory: tempfile::tempdir().unwrap(),
         };
-        let files = publisher.path("server/000/000");
-        fs::create_dir_all(&files).unwrap();
-        let days = DAYS.to_string();
-        run_ok(&[
-            &"synth",
-            &"-q",
-            &"--objects",
-            &"4000",
-            &"--changes",
-            &days,
-            &"--changes-dir",
-            &files,
-            &"-o",
-            &publisher.data(0),
-        ]);
-        for day in 1..=DAYS {
-            let text = day.to_string();
-            run_ok(&[
-                &"synth",
-                &"-q",
-                &"--objects",
-                &"4000",
-                &"--day",
-                &text,
-                &"-o",
-                &publisher.data(day),
-            ]);
+        fs::create_dir_all(publisher.path("server/000/000")).unwrap();
+        for (name, bytes) in made() {
+            fs::write(publisher.path(name), bytes).unwrap();
         }
         publisher.publish(DAYS);
-        // The state before the first change file. The newest object is older than the first day.
-        let state = "sequenceNumber=0\ntimestamp=2025-12-01T00\\:00\\:00Z\n";
-        fs::write(publisher.path("server/000/000/000.state.txt"), state).unwrap();
         publisher
     }
 
