@@ -5,7 +5,9 @@ use crate::common::answers::{ask, ask_osmium, file_in_shape, file_of, history_of
 use crate::common::craft::Shape;
 use crate::common::extracts::random_world;
 use crate::common::oracle::{assert_same_opl, opl, osmium, real_files};
-use crate::common::{Arg, Kind, Object, decode, node, relation, run_fail, run_ok, way};
+use crate::common::{
+    Arg, Kind, Object, decode, in_turn, is_long, node, relation, run_fail, run_ok, way,
+};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -113,7 +115,7 @@ fn every_index_type_gives_the_same_and_what_is_right() {
     let dir = tempfile::tempdir().unwrap();
     for seed in 0..4 {
         let objects = world(seed);
-        for size in [7, 60, 10_000] {
+        for size in in_turn(seed as usize, 3, [7, 60, 10_000]) {
             let blobs: Vec<&[Object]> = objects
                 .chunk_by(|one, next| one.kind == next.kind)
                 .flat_map(|kind| kind.chunks(size))
@@ -130,7 +132,7 @@ fn every_index_type_gives_the_same_and_what_is_right() {
 #[test]
 fn blobs_of_several_kinds_and_nodes_behind_their_ways_do_no_harm() {
     let dir = tempfile::tempdir().unwrap();
-    for seed in 0..3 {
+    for seed in 0..if is_long() { 3 } else { 1 } {
         let mut objects = world(seed);
         let blobs: Vec<&[Object]> = objects.chunks(41).collect();
         let input = file_of(dir.path(), "mixed.osm.pbf", &blobs);
@@ -232,14 +234,14 @@ fn every_real_file_becomes_what_osmium_makes_of_it() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    for file in real_files() {
+    for (turn, file) in real_files().into_iter().enumerate() {
         if file.to_string_lossy().ends_with(".osh.pbf") {
             continue;
         }
         // osmium requires sorted nodes.
         let sorted = dir.path().join("sorted.osm.pbf");
         run_ok(&[&"sort", &"-O", &file, &"-o", &sorted]);
-        for n in ["--keep-member-nodes", "-n"] {
+        for n in in_turn(turn, 2, ["--keep-member-nodes", "-n"]) {
             let theirs = dir.path().join("theirs.osm.pbf");
             let args: [Arg; 7] = [
                 &"add-locations-to-ways",

@@ -5,7 +5,7 @@ use crate::common::bad_files::bad_files;
 use crate::common::craft::{self, Message, Shape};
 use crate::common::every::{COPIERS, READERS, Ran, run_with};
 use crate::common::random::Random;
-use crate::common::{decode, is_long, node, run_fail, run_ok};
+use crate::common::{decode, in_turn, is_long, node, run_fail, run_ok};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -169,11 +169,12 @@ fn every_rule_of_the_format_that_is_broken_is_told_by_every_command() {
     let trial = Trial::new();
     let mut wrong = Vec::new();
     for (turn, bad) in bad_files().into_iter().enumerate() {
-        // In short runs, a file that every command has to refuse is tested with a third of them, in turn.
-        let turns = if is_long() || bad.may_pass { 1 } else { 3 };
+        // In short runs, a file that every command has to refuse is tested with a sixth of them, in turn, any other with
+        // half of them.
+        let turns = if bad.may_pass { 2 } else { 6 };
         std::fs::write(&trial.input, &bad.bytes).unwrap();
         let mut refused = 0;
-        for command in commands().skip(turn % turns).step_by(turns) {
+        for command in in_turn(turn, turns, commands()) {
             let (outcome, ran) = trial.run(command);
             let may_pass = bad.may_pass || looks_at_little(command);
             if outcome == Outcome::Refused {
@@ -235,8 +236,8 @@ fn a_file_cut_at_any_byte_is_refused_or_ends_between_two_blobs() {
             .iter()
             .map(|frame| frame.offset as usize)
             .collect();
-        // In short runs every second byte.
-        for cut in (0..file.len()).step_by(if is_long() { 1 } else { 2 }) {
+        // In short runs every third byte.
+        for cut in in_turn(0, 3, 0..file.len()) {
             std::fs::write(&trial.input, &file[..cut]).unwrap();
             for command in commands.by_ref().take(at_once) {
                 let (outcome, ran) = trial.run(command);

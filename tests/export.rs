@@ -2,7 +2,7 @@
 
 use crate::common::craft::{Shape, block, file, header_payload, plain_file};
 use crate::common::oracle::{osmium, real_file, real_files};
-use crate::common::{Arg, Kind, is_long, node, relation, run_fail, run_ok, way, world};
+use crate::common::{Arg, Kind, in_turn, node, relation, run_fail, run_ok, way, world};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -210,17 +210,17 @@ fn features_have_the_bytes_that_osmium_writes() {
     inputs.retain(|path| !path.to_string_lossy().ends_with(".osh.pbf"));
     inputs.push(fixture("export.opl"));
     let sorted = dir.path().join("sorted.osm.pbf");
-    for input in inputs {
+    for (turn, input) in inputs.into_iter().enumerate() {
         run_ok(&[&"sort", &"-O", &input, &"-o", &sorted]);
-        for format in ["geojsonseq", "geojson", "text", "pg"] {
-            // Formats and options do not depend on one another: short runs take few pairs.
-            let is_all = is_long() || input.ends_with("export.opl");
-            let count = match format {
-                _ if is_all => 4,
-                "geojsonseq" => 2,
-                _ => 1,
-            };
-            for options in option_lists.iter().rev().take(count) {
+        // Formats and options do not depend on one another: short runs take few pairs.
+        let [half, all] = if input.ends_with("export.opl") {
+            [1, 1]
+        } else {
+            [2, option_lists.len()]
+        };
+        let formats = ["geojsonseq", "geojson", "text", "pg"];
+        for (more, format) in in_turn(turn, half, formats.into_iter().enumerate()) {
+            for options in in_turn(turn / 2 + more, all, &option_lists) {
                 let name = format!("{} {format} {options:?}", input.display());
                 let mut args: Vec<Arg> = vec![&sorted, &"-f", &format];
                 args.extend(options.iter().map(|option| option as Arg));
