@@ -56,7 +56,8 @@ fn changes_of_real_files_make_the_new_file_of_the_old_one() {
     if is_long() {
         round_trip(&a, &c, dir.path(), "ac.osc.bz2");
     }
-    let none = round_trip(&l, &l, dir.path(), "none.osc");
+    let same = if is_long() { &l } else { &a };
+    let none = round_trip(same, same, dir.path(), "none.osc");
     if osmium() {
         assert_eq!(opl(&none), [""; 0]);
     }

@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::answers::{ask, ask_osmium};
 use crate::common::oracle::{osmium, real_file};
-use crate::common::{decode, run_fail, run_ok, world};
+use crate::common::{decode, in_turn, is_long, run_fail, run_ok, world};
 use std::path::{Path, PathBuf};
 
 fn osc(dir: &Path, name: &str, text: &str) -> PathBuf {
@@ -94,8 +94,8 @@ fn changes_applied_together_give_what_they_give_one_by_one() {
         run_ok(&[&"apply-changes", &steps, day, &"-o", &next]);
         steps = next;
     }
-    for args in [&["-s"][..], &[]] {
-        for ending in ["osc", "osc.gz", "osc.bz2", "osc.zst"] {
+    for (turn, args) in [&["-s"][..], &[]].into_iter().enumerate() {
+        for ending in in_turn(turn, 2, ["osc", "osc.gz", "osc.bz2", "osc.zst"]) {
             let merged = dir.path().join(format!("merged.{ending}"));
             merge(args, &inputs, &merged);
             let at_once = dir.path().join("at-once.osm.pbf");
@@ -248,7 +248,7 @@ fn a_large_change_file_passes_through_in_little_memory() {
     ];
     args.extend(std::iter::repeat_n(
         &large as &dyn AsRef<std::ffi::OsStr>,
-        6,
+        if is_long() { 6 } else { 4 },
     ));
     run_ok(&args);
     let stats: serde_json::Value =

@@ -218,13 +218,15 @@ fn io_uring_that_is_refused_is_done_without_and_said() {
 /// The number of runs to interrupt; set `PBFHOGG_KILLS=200` for a long test.
 fn rounds() -> u64 {
     let asked = std::env::var("PBFHOGG_KILLS").ok();
-    asked.and_then(|asked| asked.parse().ok()).unwrap_or(24)
+    let asked = asked.and_then(|asked| asked.parse().ok());
+    asked.unwrap_or(if is_long() { 24 } else { 15 })
 }
 
 #[test]
 fn a_run_that_a_signal_ends_leaves_the_old_output_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
-    let input = world(dir.path(), "400000");
+    let elements = if is_long() { "400000" } else { "200000" };
+    let input = world(dir.path(), elements);
     let changes = dir.path().join("001.osc.gz");
     let out = dir.path().join("out");
     std::fs::create_dir(&out).unwrap();
