@@ -63,6 +63,7 @@ mod error;
 #[cfg(test)]
 mod for_tests {
     pub(crate) mod random;
+    pub(crate) mod rounds;
 }
 mod file;
 mod formats;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::for_tests::random::Random;
+use crate::for_tests::rounds::rounds;
 use crate::geometry::Point;
 use std::collections::BTreeSet;
 
@@ -270,7 +271,7 @@ fn doubled_area(ring: &[Point]) -> i64 {
 #[test]
 fn cells_in_a_square_become_the_polygons_of_connected_cells() {
     let mut random = Random(24);
-    for round in 0..20_000 {
+    for round in 0..rounds(20_000) {
         let density = 1 + random.below(9);
         let mut cells = Cells::new();
         for x in 0..SIDE {
@@ -385,7 +386,7 @@ fn lines_of_ring(ring: &[Point]) -> Vec<Line> {
 fn random_ways_are_valid_if_no_pair_of_segments_crosses_and_no_end_is_single() {
     let mut random = Random(7);
     let mut valid = 0;
-    for round in 0..60_000 {
+    for round in 0..rounds(60_000) {
         let size = 3 + random.below(6) as i64;
         let mut ways = Vec::new();
         for id in 0..1 + random.below(4) as i64 {
@@ -439,14 +440,14 @@ fn random_ways_are_valid_if_no_pair_of_segments_crosses_and_no_end_is_single() {
             }
         }
     }
-    assert!(valid > 5_000, "{valid}");
+    assert!(valid > rounds(5_000), "{valid}");
 }
 
 #[test]
 fn a_simple_ring_is_the_polygon_that_its_segments_make() {
     let mut random = Random(11);
     let (mut simple, mut polygon) = (0, AreaPolygon::default());
-    for _ in 0..200_000 {
+    for _ in 0..rounds(200_000) {
         let size = 2 + random.below(9) as i64;
         let mut corner = || {
             node_at(
@@ -471,5 +472,5 @@ fn a_simple_ring_is_the_polygon_that_its_segments_make() {
             assert!(!is_all || !assembly.problems.is_empty(), "{points:?}");
         }
     }
-    assert!(simple > 10_000, "{simple}");
+    assert!(simple > rounds(10_000), "{simple}");
 }

@@ -2,6 +2,7 @@
 
 use super::super::location_store::{NodeBatch, StoreForm};
 use super::*;
+use crate::for_tests::rounds::rounds;
 
 #[test]
 fn space_is_given_back_up_to_the_first_list_that_was_not_read() {
@@ -20,7 +21,8 @@ fn every_list_finds_its_places_however_many_ranges_there_are() {
     let known: Vec<i64> = (-50..200_000)
         .chain([1 << 40, i64::MIN, i64::MAX])
         .collect();
-    let mut lists: Vec<Vec<i64>> = (0..300)
+    let count = rounds(300) as i64;
+    let mut lists: Vec<Vec<i64>> = (0..count)
         .map(|list: i64| {
             (0..list * 5)
                 .map(|at| (list * 7919 + at * at) % 210_000)

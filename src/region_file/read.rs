@@ -119,6 +119,7 @@ pub(super) fn read_text(path: &Path) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::for_tests::random::Random;
+    use crate::for_tests::rounds::rounds;
 
     #[test]
     fn the_suffix_tells_the_kind() {
@@ -189,7 +190,7 @@ mod tests {
             br#"{"extracts":[{"output":"a","bbox":[1,2,3,4]},{"output":"b","polygon":[[[0,0],[4,0],[4,4],[0,0]]]}]}"#,
         ];
         let mut random = Random(1);
-        for round in 0..4000 {
+        for round in 0..rounds(4000) {
             let mut bytes = files[round % files.len()].to_vec();
             for _ in 0..=random.below(3) {
                 let place = random.below(bytes.len());

@@ -6,6 +6,7 @@ use super::faults::{Fault, Faults};
 use crate::commands::{apply_changes, cat, diff, extract, renumber, sort, synth, tags_filter};
 use crate::engine::{Format, OutputOptions};
 use crate::error::Result;
+use crate::for_tests::rounds::is_long;
 use crate::formats::{TextCompression, TextFormat, TextOptions};
 use crate::geometry::parse_bbox;
 use crate::osm::ObjectExpression;
@@ -64,7 +65,8 @@ impl Bench {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let base = directory.path().join("base.osm.pbf");
-        let world = synth::Options::new(60_000, OutputOptions::file(base).overwrite())
+        let objects = if is_long() { 60_000 } else { 24_000 };
+        let world = synth::Options::new(objects, OutputOptions::file(base).overwrite())
             .changes(Some((1, directory.path().to_owned())));
         synth::run(&world, &context(IoMode::Buffered)).unwrap();
         let changes = directory.path().join("001.osc.gz");
@@ -166,13 +168,14 @@ fn modes(job: Job) -> &'static [IoMode] {
 
 /// Returns the positions in the sequence of calls at which a call is made to fail. Every position below `all` is
 /// tested, and one in `step` from there on. Fewer positions are tested for jobs that decode every object, because these
-/// jobs are slow and make the same calls as other jobs.
+/// jobs are slow and make the same calls as other jobs. Short runs take a third of the later positions.
 fn places(job: Job) -> impl Iterator<Item = u64> {
     let (all, step) = match job {
         Job::TagsFilter | Job::Extract | Job::Diff => (4, 41),
         Job::CatText | Job::Renumber => (3, 127),
         _ => (10, 7),
     };
+    let step = if is_long() { step } else { 3 * step };
     (1..all).chain((all..).step_by(step))
 }
 

@@ -35,7 +35,7 @@ fn assert_sound(shapes: &[Shape], index: &AreaIndex, bbox: &Bbox) -> Cover {
 #[test]
 fn a_cover_claims_no_more_and_no_less_than_the_points_of_the_box() {
     let random = &mut Random(11);
-    for round in 0..400 {
+    for round in 0..rounds(400) {
         let scale = [1, 2, 3, 5][round % 4];
         let shapes: Vec<Shape> = (0..random.between(1, 4))
             .map(|_| scribble(random, 6, scale))
@@ -60,7 +60,7 @@ fn a_box_that_meets_no_edge_is_inside_or_apart() {
     let hole = star(random, center, (20, 60), 50);
     let shapes = [shape(vec![polygon(&outer, &[&hole])])];
     let index = AreaIndex::new(&shapes);
-    for _ in 0..3000 {
+    for _ in 0..rounds(3000) {
         let (x, y) = random_point(random, 400);
         let (width, height) = random_point(random, 30);
         let bbox = bbox((x, y), (x + width, y + height));

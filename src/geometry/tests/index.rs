@@ -77,7 +77,7 @@ fn no_regions_hold_nothing() {
 #[test]
 fn any_scribble_on_a_small_grid_is_held_by_its_winding_numbers() {
     let random = &mut Random(1);
-    for round in 0..1500 {
+    for round in 0..rounds(1500) {
         let scale = [1, 2, 3, 5][round % 4];
         let shapes: Vec<Shape> = (0..random.between(1, 4))
             .map(|_| scribble(random, 7, scale))
@@ -104,7 +104,7 @@ fn sound_scribbles_are_held_by_the_even_odd_rule() {
 #[test]
 fn scribbles_over_all_the_world_are_held_exactly() {
     let random = &mut Random(3);
-    for _ in 0..200 {
+    for _ in 0..rounds(200) {
         let mut shapes: Vec<Shape> = (0..3).map(|_| scribble(random, 19, 100_000_000)).collect();
         for polygon in shapes.iter_mut().flat_map(|shape| &mut shape.polygons) {
             let holes = polygon.holes.iter_mut();
@@ -140,7 +140,7 @@ fn rings_up_to_the_ends_of_the_numbers_are_held_exactly() {
 #[test]
 fn stars_with_holes_are_held_exactly() {
     let random = &mut Random(5);
-    for round in 0..60 {
+    for round in 0..rounds(60) {
         let shapes: Vec<Shape> = (0..1 + round % 5)
             .map(|_| {
                 let center = (random.below(100_000), random.below(100_000));

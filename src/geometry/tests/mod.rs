@@ -5,6 +5,7 @@ mod cover;
 mod index;
 
 use crate::for_tests::random::Random;
+use crate::for_tests::rounds::rounds;
 
 use super::shape::{Point, Polygon, Ring, Shape};
 

@@ -19,6 +19,7 @@ mod phase;
 
 use super::{Scratch, failure};
 use crate::error::{Error, Result};
+use crate::for_tests::rounds::is_long;
 use phase::parallel_classify_phase;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread::yield_now;
@@ -131,11 +132,7 @@ fn results_come_in_order_and_the_first_error_wins_whatever_the_order_of_threads(
         let (jobs, budget) = (dice.gen_range(1..5), dice.gen_range(1..6));
         run(items, jobs, budget, &wrong);
     };
-    let rounds = if std::env::var("PBFHOGG_LONG").is_ok_and(|value| value == "1") {
-        200_000
-    } else {
-        3_000
-    };
+    let rounds = if is_long() { 200_000 } else { 3_000 };
     shuttle::check_random_with_seed(draw, 1, rounds);
     shuttle::check_pct(draw, rounds / 3, 3);
 }
