@@ -145,7 +145,7 @@ pub mod write {
     //!     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     //! });
     //! for frames in blocks {
-    //!     frames?.iter().try_for_each(|frame| writer.frame(frame))?;
+    //!     frames?.into_iter().try_for_each(|frame| writer.frame(frame))?;
     //! }
     //! assert_eq!(writer.finish()?.objects, Some(4000));
     //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -209,7 +209,8 @@ fn places_are_the_same_in_whatever_units_a_block_measures() {
     let mixed = [node(2, 10, 20, &[]), way(1, &[1, 2], &[])];
     let coarse = file_in_shape(dir.path(), "coarse.osm.pbf", &[&mixed], &shape);
     let both = dir.path().join("both.osm.pbf");
-    run_ok(&[&"cat", &fine, &coarse, &"-o", &both]);
+    let behind = file_of(dir.path(), "behind.osm.pbf", &[&[way(2, &[1], &[])]]);
+    run_ok(&[&"cat", &fine, &coarse, &behind, &"-o", &both]);
     let out = dir.path().join("out.osm.pbf");
     let message = run_fail(&[&"add-locations-to-ways", &"-q", &both, &"-o", &out]);
     assert!(message.contains("units of 1000"), "{message}");

@@ -90,7 +90,8 @@ fn the_compression_of_a_format_is_that_of_copied_blobs_too() {
         let summary: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
         let (copied, rewritten) = (&summary["blobs_copied"], &summary["blobs_rewritten"]);
         assert_eq!(copied == 0, !is_copy, "{summary}");
-        assert_eq!(rewritten == 0, is_copy, "{summary}");
+        // The last blob is always encoded anew, because it also has the table of contents.
+        assert_eq!(rewritten == 1, is_copy, "{summary}");
         if !options.contains("metadata") {
             assert!(
                 decode::objects(&output) == decode::objects(&world),

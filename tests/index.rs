@@ -252,14 +252,8 @@ fn a_per_blob_index_that_lies_is_found_out_before_a_change_is_misplaced() {
     assert!(message.contains("the range of ids differs"), "{message}");
 }
 
-/// The field numbers of a message, in order.
-fn field_numbers(message: &[u8]) -> Vec<u32> {
-    let mut fields = pbfhogg::unstable::pbf::wire::Fields::new(message);
-    std::iter::from_fn(|| fields.next().unwrap().map(|field| field.number)).collect()
-}
-
 #[test]
-fn the_first_blob_header_is_short_and_every_field_of_the_last_blob_is_standard() {
+fn other_programs_read_files_with_few_and_many_blobs() {
     let dir = tempfile::tempdir().unwrap();
     let (world, output) = (dir.path().join("w.osm.pbf"), dir.path().join("o.osm.pbf"));
     run_ok(&[&"synth", &"--objects", &"40000", &"-o", &world]);
@@ -268,32 +262,9 @@ fn the_first_blob_header_is_short_and_every_field_of_the_last_blob_is_standard()
         .collect();
     let tiny = dir.path().join("t.osm.pbf");
     std::fs::write(&tiny, craft::plain_file(&many)).unwrap();
-    for (input, command) in [
-        (&world, "cat"),
-        (&world, "sort"),
-        (&tiny, "cat"),
-        (&world, "renumber"),
-    ] {
+    for (input, command) in [(&world, "cat"), (&world, "sort"), (&tiny, "cat")] {
         run_ok(&[&command, &input, &"-O", &"-o", &output]);
-        let frames = decode::all_frames(&output);
-        assert!(frames[0].header_len <= 14, "{}", frames[0].header_len);
-        let last = frames.last().unwrap();
-        assert_eq!(
-            (last.blob_type.as_str(), last.compression),
-            ("OSMData", "zlib")
-        );
-        assert!(last.indexdata.is_none());
-        // The payload has only a string table, with short strings.
-        assert_eq!(field_numbers(&last.payload), [1]);
-        let mut block = pbfhogg::unstable::pbf::wire::Fields::new(&last.payload);
-        let strings = block.next().unwrap().unwrap().bytes().unwrap();
-        let mut strings = pbfhogg::unstable::pbf::wire::Fields::new(strings);
-        while let Some(string) = strings.next().unwrap() {
-            let text = string.text().unwrap();
-            assert!(string.number == 1 && text.len() <= 1000);
-        }
-        // Other programs read the same objects.
-        if osmium() && command != "renumber" {
+        if osmium() {
             assert_same_opl(&opl(&output), &opl(input));
         }
     }
@@ -356,7 +327,7 @@ fn a_table_tells_of_every_blob_however_many_there_are() {
     assert!(decode::objects(&again) == expected);
 }
 
-/// A table of version 1, which is in the header, is used; `cat` converts it to version 2.
+/// A table of version 1, which is in the header, is used; `cat` converts it.
 #[test]
 fn a_table_of_version_1_is_read_and_rewritten() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -368,7 +339,8 @@ fn a_table_of_version_1_is_read_and_rewritten() {
         ["new.osm.pbf", "s.json", "cut.osm.pbf"].map(|name| dir.path().join(name));
     run_ok(&[&"cat", &old, &"-o", &new, &"--stats", &stats]);
     let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
-    assert_eq!(stats["blobs_decoded"], 0);
+    // The last blob gets the table.
+    assert_eq!(stats["blobs_decoded"], 1);
     assert!(decode::header(&new).toc.unwrap().len() < 100 && decode::has_table(&new));
     assert!(decode::objects(&new) == decode::objects(&old));
     assert_eq!(ask(&[&"check", &"--index", &new]).status, 0);
@@ -478,7 +450,13 @@ fn a_damaged_table_is_not_used_and_the_data_in_front_of_it_is_read() {
     let table = decode::table_frames(&path).remove(0).offset as usize;
     let objects = decode::objects(&path);
     let output = dir.path().join("out.osm.pbf");
-    // Damage to the header of the frame or to the start of the blob, which precede the title, is an error.
+    // Damage to the objects, which stand before the text of the table and behind it, is an error. So is damage to the
+    // description of the table, and to what shows where the strings begin and end.
+    let find = |text: &[u8]| {
+        let found = whole.windows(text.len()).rposition(|window| window == text);
+        found.unwrap()
+    };
+    let text = find(b"SE9HR")..find(b"HOGG table of contents at byte ") + 51;
     for byte in (table..whole.len())
         .step_by(29)
         .chain(table..table + 70)
@@ -487,7 +465,7 @@ fn a_damaged_table_is_not_used_and_the_data_in_front_of_it_is_read() {
         let mut damaged = whole.clone();
         damaged[byte] ^= 1;
         std::fs::write(&path, damaged).unwrap();
-        if byte < table + 70 && ask(&[&"cat", &path, &"-O", &"-o", &output]).status == 2 {
+        if !text.contains(&byte) && ask(&[&"cat", &path, &"-O", &"-o", &output]).status == 2 {
             continue;
         }
         let ran = run_ok(&[&"cat", &path, &"-O", &"-o", &output]);
@@ -520,7 +498,11 @@ fn streams_one_behind_the_other_are_told_and_nothing_is_lost() {
     }
     // A wrong offset in the trailer does not lose data.
     let objects = decode::objects(&small);
-    let digits = two.len() - 4 - 20;
+    let trailer = b"HOGG table of contents at byte ";
+    let trailer_at = two
+        .windows(trailer.len())
+        .rposition(|window| window == trailer);
+    let digits = trailer_at.unwrap() + trailer.len();
     for digit in digits..digits + 20 {
         let mut wrong = two.clone();
         wrong[digit] = if wrong[digit] == b'1' { b'2' } else { b'1' };

@@ -491,12 +491,14 @@ fn the_compression_of_blobs_is_found_and_its_level_guessed() {
         common::run_ok(&[&args[..], &[&"-o", &output, &input]].concat());
         let found = &report(&[], &output)["compression"];
         let expected = levels.map(|(min, max)| json!({"min": min, "max": max}));
-        assert_eq!(found["kinds"][0]["kind"], kind, "{compression}");
-        assert_eq!(found["kinds"][0]["level"], json!(expected), "{compression}");
-        assert_eq!(
-            found["kinds"][0]["blobs"], found["sampled_blobs"],
-            "{compression}"
-        );
+        let mut blobs = 0;
+        // Copied blobs, and the blob that has lost its last object, may have other flags.
+        for found in found["kinds"].as_array().unwrap() {
+            assert_eq!(found["kind"], kind, "{compression}");
+            assert_eq!(found["level"], json!(expected), "{compression}");
+            blobs += found["blobs"].as_u64().unwrap();
+        }
+        assert_eq!(found["sampled_blobs"], blobs, "{compression}");
     }
     // By a program that does not compress with libdeflate.
     let found = &report(&[], &input)["compression"]["kinds"][0];

@@ -91,6 +91,7 @@ mod text_formats;
 mod text_inputs;
 mod text_outputs;
 mod time_filter;
+mod toc_hosts;
 mod update;
 mod update_peer;
 mod update_web;

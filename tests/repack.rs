@@ -48,7 +48,16 @@ fn blocks_are_full_and_objects_stay_in_their_order() {
                 let (found, blocks) = repacked(&input, elements);
                 assert!(found == objects, "{seed} {size} {elements}");
                 let sizes: Vec<usize> = blocks.iter().map(|block| block.1).collect();
-                assert_eq!(sizes, full(&objects, elements), "{seed} {size} {elements}");
+                let expected = full(&objects, elements);
+                // The last objects have blobs of their own, for the table of contents.
+                let before = sizes.len().saturating_sub(3);
+                assert_eq!(
+                    sizes[..before],
+                    expected[..before],
+                    "{seed} {size} {elements}"
+                );
+                assert!(sizes[before..].iter().all(|size| *size <= elements));
+                assert_eq!(sizes.iter().sum::<usize>(), expected.iter().sum::<usize>());
             }
         }
     }
@@ -87,7 +96,8 @@ fn real_files_survive_and_what_is_full_is_copied() {
     ]);
     let stats: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
-    assert_eq!(stats["blobs_decoded"], 0);
+    // The last blobs are not full, because their objects have the table of contents.
+    assert!(stats["blobs_decoded"].as_u64().unwrap() <= 3, "{stats}");
     assert!(decode::objects(&twice) == decode::objects(&input));
     for elements in ["0", "-1", "x", "1000001"] {
         let answer = ask(&[

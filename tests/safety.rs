@@ -23,7 +23,8 @@ fn a_failed_run_leaves_the_old_output_and_nothing_else() {
     let input = world(dir.path(), "20000");
     let mut bytes = std::fs::read(&input).unwrap();
     let frames = decode::frames(&input);
-    let last = frames.last().unwrap();
+    // The last blob but one: damage in the last one would also be damage in the table of contents.
+    let last = &frames[frames.len() - 2];
     bytes[last.offset as usize + last.frame_len - 200] ^= 0xff;
     std::fs::write(&input, bytes).unwrap();
     let output = dir.path().join("out.osm.pbf");

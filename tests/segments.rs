@@ -55,10 +55,11 @@ fn segments(file: &[u8], frame: &Frame) -> Vec<Vec<u8>> {
     segments
 }
 
-/// The segments of each blob of a file.
+/// The segments of each blob of a file, but for those with the table of contents, which are stored.
 fn all_segments(path: &Path) -> Vec<(Frame, Vec<Vec<u8>>)> {
     let file = fs::read(path).unwrap();
     let frames = decode::frames(path).into_iter().skip(1);
+    let frames = frames.filter(|frame| !decode::has_part(frame));
     frames
         .map(|frame| {
             let segments = segments(&file, &frame);

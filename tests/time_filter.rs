@@ -319,7 +319,8 @@ fn a_file_without_history_is_cut_by_the_times_of_its_objects() {
         ("2020-09-13T12:26:39Z", 0, 0),
         ("2020-09-13T12:26:40Z", 1, 8999),
         ("2020-09-13T12:28:20Z", 1, 17_999),
-        ("2020-09-13T12:30:00Z", 0, objects.len()),
+        // The last object gets the table of contents.
+        ("2020-09-13T12:30:00Z", 1, objects.len()),
     ] {
         run_ok(&[
             &"time-filter",

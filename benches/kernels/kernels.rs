@@ -79,7 +79,7 @@ fn building(criterion: &mut Criterion) {
                 for word in &words {
                     black_box(interner.add(word));
                 }
-                interner.finish(&mut Vec::new())
+                interner.finish(&[], &mut Vec::new())
             },
             BatchSize::SmallInput,
         );

@@ -5,6 +5,9 @@
 const BLOCK_LEN: usize = 65_535;
 /// The size in bytes of the checksum at the end of zlib data.
 pub(crate) const CHECKSUM_LEN: usize = 4;
+/// The size in bytes of the header of a stored block: a byte with its kind, its length, and the complement of the
+/// length.
+const STORED_HEADER_LEN: usize = 5;
 
 /// Returns zlib data (RFC 1950) that stores `payload` uncompressed. The last `last_len` bytes of the payload, at most
 /// 65,535, are in one stored block. So these bytes are contiguous, and directly before the checksum.
@@ -35,6 +38,26 @@ pub(crate) fn zlib_stored_len(payload_len: usize) -> usize {
     2 + payload_len.div_ceil(BLOCK_LEN).max(1) * 5 + payload_len + CHECKSUM_LEN
 }
 
+/// Returns the content of zlib data that consists of stored blocks alone, without comparing its checksum. Returns `None`
+/// for other data.
+pub(crate) fn stored_content(zlib: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = zlib.get(2..zlib.len().checked_sub(CHECKSUM_LEN)?)?;
+    let mut content = Vec::with_capacity(rest.len());
+    loop {
+        let ([kind, len @ ..], behind) = rest.split_first_chunk::<STORED_HEADER_LEN>()?;
+        let [len, complement] = [[len[0], len[1]], [len[2], len[3]]].map(u16::from_le_bytes);
+        if *kind > 1 || len != !complement {
+            return None;
+        }
+        let (block, behind) = behind.split_at_checked(usize::from(len))?;
+        content.extend_from_slice(block);
+        rest = behind;
+        if *kind == 1 {
+            return rest.is_empty().then_some(content);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +71,8 @@ mod tests {
                 let mut out = vec![0; len];
                 let found = libdeflater::Decompressor::new().zlib_decompress(&zlib, &mut out);
                 assert_eq!((found.unwrap(), &out), (len, &payload));
+                assert_eq!(stored_content(&zlib).as_ref(), Some(&payload));
+                assert_eq!(stored_content(&zlib[..zlib.len() - 1]), None);
                 let last = &zlib[..zlib.len() - CHECKSUM_LEN];
                 assert!(last.ends_with(&payload[len - last_len..]));
                 if last_len == 0 {

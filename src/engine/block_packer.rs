@@ -6,8 +6,8 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobLocations, PbfWriter, WriteOptions};
 use crate::io::Input;
 use crate::pbf::{
-    BlobEntry, Block, EncodedBlock, EncodedFrame, FrameEncoder, SourceStrings, TARGET_ELEMENTS,
-    TARGET_PAYLOAD, clean_block,
+    BlobEntry, EncodedBlock, EncodedFrame, FrameEncoder, TARGET_ELEMENTS, TARGET_PAYLOAD,
+    clean_block,
 };
 use crate::runtime::{Context, JobQueue};
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -195,7 +195,9 @@ impl BlockPacker {
                 frames
             }
         };
-        frames.iter().try_for_each(|frame| self.writer.frame(frame))
+        frames
+            .into_iter()
+            .try_for_each(|frame| self.writer.frame(frame))
     }
 
     /// Writes all chunks and returns the writer, so that the caller can complete the file.
@@ -302,7 +304,7 @@ impl EncodeWorker {
                 clean_block(payload, without, &mut self.cleaned)?;
                 &self.cleaned
             };
-            add_objects(encoder, payload, range)
+            encoder.add_objects(payload, range)
         };
         match source {
             JobSource::Slices(slices) => match slices.as_slice() {
@@ -331,25 +333,4 @@ impl EncodeWorker {
         }
         self.encoder.finish().map_err(internal)
     }
-}
-
-/// Adds to an encoder the objects of a block whose indices are in `range`.
-fn add_objects(
-    encoder: &mut FrameEncoder,
-    payload: &[u8],
-    range: Range<usize>,
-) -> Result<(), FormatError> {
-    let block = Block::parse(payload)?;
-    let mut strings = SourceStrings::new(&block.strings);
-    let mut objects = block.cursor();
-    let mut index = 0;
-    while index < range.end
-        && let Some(object) = objects.next()?
-    {
-        if index >= range.start {
-            encoder.add_raw(&object, &block.units, &mut strings)?;
-        }
-        index += 1;
-    }
-    Ok(())
 }

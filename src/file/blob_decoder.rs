@@ -5,7 +5,8 @@ use crate::io::Input;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, BlobSegments, Decompressor, Encoding,
-    FRAME_PREFIX_LEN, Segmented, StringTable, scan_payload, stale_index, verify_entry,
+    FRAME_PREFIX_LEN, Segmented, StringTable, put_host_objects, scan_payload, stale_index,
+    verify_entry,
 };
 use crate::runtime::{Context, Stats};
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub struct BlobDecoder {
     stats: Arc<Stats>,
     frame: Vec<u8>,
     decompressor: Decompressor,
+    /// The payload without its part of the table of contents, of a blob that has one.
+    without_table: Vec<u8>,
     prefilters: PrefilterRecord,
 }
 
@@ -58,6 +61,7 @@ impl BlobDecoder {
             stats: ctx.stats.clone(),
             frame: Vec::new(),
             decompressor,
+            without_table: Vec::new(),
             prefilters: PrefilterRecord::default(),
         }
     }
@@ -111,13 +115,22 @@ impl BlobDecoder {
         let input = &self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
         let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
-        let payload = self.decompressor.payload(&blob).map_err(bad)?;
+        let payload = if entry.flags.has(BlobFlags::HAS_TABLE) {
+            self.without_table.clear();
+            put_host_objects(&blob, &mut self.without_table).map_err(bad)?;
+            &self.without_table
+        } else {
+            self.decompressor.payload(&blob).map_err(bad)?
+        };
         check(payload, entry, &self.stats).map_err(bad)?;
         Ok(payload)
     }
 
     /// Does the same as [`decompress`](Self::decompress), and also returns the segments of the blob.
     fn decompress_in_segments(&mut self, entry: &BlobEntry) -> Result<(&[u8], BlobSegments<'_>)> {
+        if entry.flags.has(BlobFlags::HAS_TABLE) {
+            return Ok((self.decompress(entry)?, BlobSegments::None));
+        }
         let input = &self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
         let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;

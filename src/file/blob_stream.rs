@@ -3,8 +3,8 @@
 use super::blob_decoder::check_entry;
 use crate::error::{Error, FormatError, Result};
 use crate::pbf::{
-    Blob, BlobEntry, BlobHeader, BlobKind, Block, Decompressor, FRAME_PREFIX_LEN, HeaderBlock,
-    Object, is_table_blob, may_be_table_blob,
+    Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Block, Decompressor, FRAME_PREFIX_LEN,
+    HeaderBlock, Object, TableBlob, put_host_objects,
 };
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, Read};
@@ -139,8 +139,12 @@ impl<R: Read> BlobStream<R> {
             match self.read_frame()? {
                 None => return Ok(None),
                 Some((BlobKind::Data, body)) => {
-                    if !(may_be_table_blob(&body) && is_table_blob(&body)) {
-                        let entry = None;
+                    let table = TableBlob::of(&body);
+                    if !table.has_no_objects() {
+                        let mut entry = BlobEntry::default();
+                        entry
+                            .flags
+                            .set(BlobFlags::HAS_TABLE, table == TableBlob::Host);
                         return Ok(Some(DataBlob { body, place, entry }));
                     }
                 }
@@ -173,8 +177,9 @@ pub struct DataBlob {
     /// The Blob message.
     body: Vec<u8>,
     place: Place,
-    /// The entry of the blob, if it was read from a file. [`decode`](Self::decode) compares the contents with it.
-    entry: Option<BlobEntry>,
+    /// The entry of the blob, without facts if the blob was not read from a file. [`decode`](Self::decode) compares the
+    /// contents with it.
+    entry: BlobEntry,
 }
 
 impl DataBlob {
@@ -185,11 +190,7 @@ impl DataBlob {
             number: u64::from(entry.number),
             offset: entry.offset,
         };
-        Self {
-            body,
-            place,
-            entry: Some(entry),
-        }
+        Self { body, place, entry }
     }
 
     /// Decompresses the blob.
@@ -198,12 +199,18 @@ impl DataBlob {
     ///
     /// The blob is damaged.
     pub fn decode(&self) -> Result<DataBlock> {
-        let payload = decoded(&self.body, |payload| {
-            if let Some(entry) = &self.entry {
-                check_entry(payload, entry)?;
-            }
-            Ok(payload.to_vec())
-        });
+        let payload = if self.entry.flags.has(BlobFlags::HAS_TABLE) {
+            let mut payload = Vec::new();
+            Blob::parse(&self.body)
+                .and_then(|blob| put_host_objects(&blob, &mut payload))
+                .and_then(|()| check_entry(&payload, &self.entry))
+                .map(|()| payload)
+        } else {
+            decoded(&self.body, |payload| {
+                check_entry(payload, &self.entry)?;
+                Ok(payload.to_vec())
+            })
+        };
         Ok(DataBlock {
             payload: payload.map_err(|error| self.place.error(error))?,
             place: self.place.clone(),

@@ -2,18 +2,24 @@
 
 use super::pbf_file::PbfFile;
 use crate::error::{Error, ErrorKind, FormatError, Result};
-use crate::io::FIRST_READ;
 use crate::osm::ObjectKind;
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlobHeader, BlobKind, FRAME_PREFIX_LEN, MAX_BLOB_HEADER_LEN,
-    MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TOC_TAIL_LEN, Toc, TocReader, feature, find_toc, is_table_blob,
-    may_be_table_blob,
+    BlobEntry, BlobFlags, BlobHeader, BlobKind, FRAME_PREFIX_LEN, FRAME_PROBE_LEN,
+    MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TOC_TAIL_LEN, Toc, TocReader, feature,
+    find_toc, is_lone_part, is_table_blob, may_be_table_blob,
 };
 use crate::runtime::{Context, human_bytes};
 
 /// The maximum number of bytes of a table of contents that are read at a time. It exceeds the length of any frame, so
 /// each read has at least one complete frame.
 const MAX_READ_LEN: u64 = 48 << 20;
+
+/// A table of contents that was read from the last blobs of a file.
+struct FoundToc {
+    toc: Toc,
+    /// The entries of those of the last blobs that have objects. The table does not describe them.
+    hosts: Vec<BlobEntry>,
+}
 
 impl PbfFile {
     /// Uses a table of contents of version 1, which is stored in the header itself.
@@ -22,7 +28,8 @@ impl PbfFile {
             Err(problem) => self.reject_toc(&problem),
             Ok(toc) => {
                 if self.has_length(toc.data_end)? {
-                    self.take_toc(toc, self.input.len());
+                    let hosts = Vec::new();
+                    self.take_toc(FoundToc { toc, hosts }, self.input.len());
                     self.drop_copied_tocs()?;
                 }
             }
@@ -61,10 +68,12 @@ impl PbfFile {
             return Ok(());
         }
         match self.read_toc(start, ctx)? {
-            Ok(toc) => self.take_toc(toc, start),
+            Ok(found) => self.take_toc(found, start),
             Err(problem) => {
                 self.reject_toc(&problem);
-                self.exclude_damaged_toc(start)?;
+                if !self.exclude_damaged_toc(start)? {
+                    self.check_frame_at(start)?;
+                }
             }
         }
         Ok(())
@@ -73,23 +82,23 @@ impl PbfFile {
     /// Whether the file has `file_len` bytes, and its last bytes contain `start` as the offset of the table of
     /// contents.
     pub(super) fn ends_with_toc_from(&self, start: u64, file_len: u64) -> Result<bool> {
-        let mut tail = [0; TOC_TAIL_LEN];
         let offset = file_len.saturating_sub(TOC_TAIL_LEN as u64);
-        if self.input.len() != file_len || offset < self.data_start {
+        let offset = offset.max(self.data_start);
+        if self.input.len() != file_len || offset >= file_len {
             return Ok(false);
         }
+        let mut tail = vec![0; (file_len - offset) as usize];
         self.input.read_all_at(&mut tail, offset)?;
         Ok(find_toc(&tail) == Some(start))
     }
 
     /// Reads the table of contents from offset `start` to the end of the file. The inner result is an error if the
-    /// table is damaged. The outer result is an error if the file cannot be read.
-    fn read_toc(&self, start: u64, ctx: &Context) -> Result<Result<Toc, FormatError>> {
-        let mut reader = TocReader::default();
+    /// table is damaged, the outer one if the file cannot be read.
+    fn read_toc(&self, start: u64, ctx: &Context) -> Result<Result<FoundToc, FormatError>> {
+        let mut reader = TocReader::new(start);
         let (mut frames, mut at) = (Vec::new(), start);
         while at < self.input.len() {
-            // A table of contents is stored uncompressed, so reading it needs no more memory than its length in the
-            // file.
+            // A table of contents is stored uncompressed: reading it takes no more memory than its length in the file.
             let len = (self.input.len() - at).min(MAX_READ_LEN);
             frames.resize(len as usize, 0);
             self.input.read_all_at(&mut frames, at)?;
@@ -99,14 +108,20 @@ impl PbfFile {
                 Err(problem) => return Ok(Err(problem)),
             }
         }
-        let table = reader.finish(start);
-        Ok(table.and_then(|table| Toc::parse(&table, self.data_start, self.input.len())))
+        Ok(self.parse_toc(reader))
+    }
+
+    /// Parses a table of contents that was read to its end.
+    fn parse_toc(&self, reader: TocReader) -> Result<FoundToc, FormatError> {
+        let (table, hosts) = reader.finish()?;
+        let toc = Toc::parse(&table, self.data_start, self.input.len())?;
+        Ok(FoundToc { toc, hosts })
     }
 
     /// Uses the table of contents at the end of a file that was written as a stream.
     pub(super) fn use_toc_of_stream(&mut self, ctx: &Context) -> Result<()> {
         let file_len = self.input.len();
-        let tail_len = (FIRST_READ as u64).min(file_len);
+        let tail_len = (TOC_TAIL_LEN as u64).min(file_len);
         let mut tail = vec![0; tail_len as usize];
         self.input.read_all_at(&mut tail, file_len - tail_len)?;
         ctx.stats.bytes_read.add(tail_len);
@@ -114,45 +129,34 @@ impl PbfFile {
         let Some(start) = start else {
             return self.handle_missing_toc();
         };
-        let toc = match tail_len.checked_sub(file_len - start) {
+        let found = match tail_len.checked_sub(file_len - start) {
             Some(skipped) => {
                 let frames = &tail[skipped as usize..];
-                let mut reader = TocReader::default();
-                let table = match reader.add(frames) {
-                    Ok(used) if used == frames.len() => reader.finish(start),
+                let mut reader = TocReader::new(start);
+                match reader.add(frames) {
+                    Ok(used) if used == frames.len() => self.parse_toc(reader),
                     Ok(_) => Err(FormatError::new("it is damaged")),
                     Err(problem) => Err(problem),
-                };
-                table.and_then(|table| Toc::parse(&table, self.data_start, file_len))
+                }
             }
             None => self.read_toc(start, ctx)?,
         };
-        match toc {
-            Ok(toc) => self.take_toc(toc, start),
-            Err(problem) if self.is_toc_from(start)? => {
-                self.reject_toc(&problem);
-                self.data_end = start;
-            }
+        match found {
+            Ok(found) => self.take_toc(found, start),
+            Err(problem) if self.exclude_damaged_toc(start)? => self.reject_toc(&problem),
             // The table at the end belongs to another file, and so does the offset in it.
             Err(_) => return self.handle_missing_toc(),
         }
         Ok(())
     }
 
-    /// Ends the data at offset `start`, if all frames from there on look like a damaged table of contents.
-    fn exclude_damaged_toc(&mut self, start: u64) -> Result<()> {
-        if self.is_toc_from(start)? {
-            self.data_end = start;
-        }
-        Ok(())
-    }
-
     /// Whether the frames from offset `start` to the end of the file look like a table of contents, which may be
-    /// damaged. This is the case if the first bytes of each frame contain the title of a table of contents.
-    fn is_toc_from(&self, start: u64) -> Result<bool> {
-        let mut at = start;
+    /// damaged. This is the case if the first bytes of each frame contain the title of a table. If so, and if no frame
+    /// can have objects, ends the data at `start`.
+    fn exclude_damaged_toc(&mut self, start: u64) -> Result<bool> {
+        let (mut at, mut are_alone) = (start, true);
         while at < self.input.len() {
-            let mut probe = [0; 96];
+            let mut probe = [0; FRAME_PROBE_LEN];
             let found = self.input.read_at(&mut probe, at)?;
             let Ok((header, blob)) = BlobHeader::split(&probe[..found]) else {
                 return Ok(false);
@@ -163,8 +167,29 @@ impl PbfFile {
                 }
                 _ => return Ok(false),
             }
+            are_alone &= is_lone_part(blob);
         }
-        Ok(at == self.input.len())
+        let is_toc = at == self.input.len();
+        if is_toc && are_alone {
+            self.data_end = start;
+        }
+        Ok(is_toc)
+    }
+
+    /// Fails if the frame at offset `start`, where the objects beside the table of contents are, has an unknown type. The
+    /// walk over the frames would skip it.
+    fn check_frame_at(&self, start: u64) -> Result<()> {
+        let mut probe = [0; FRAME_PROBE_LEN];
+        let found = self.input.read_at(&mut probe, start)?;
+        let header = BlobHeader::split(&probe[..found]);
+        let header = header.and_then(|(header, _)| BlobHeader::parse(header));
+        // The walk over the frames finds other damage.
+        if header.is_ok_and(|header| header.kind != BlobKind::Data) {
+            let cause =
+                format!("the frame at byte {start} has the last objects, but not the type OSMData");
+            return Err(Error::file_of(self.input.path(), ErrorKind::Damaged, cause));
+        }
+        Ok(())
     }
 
     /// Handles a file that was written as a stream and does not end with its table of contents. If there are tables
@@ -182,9 +207,8 @@ impl PbfFile {
         }
         match last {
             // The last frame is a table without a valid trailer. The trailer would give the offset of the table.
-            Some(start) if self.is_toc_from(start)? => {
+            Some(start) if self.exclude_damaged_toc(start)? => {
                 self.reject_toc(&FormatError::new("it is damaged"));
-                self.data_end = start;
                 Ok(())
             }
             _ => Err(Error::file_of(
@@ -236,14 +260,25 @@ impl PbfFile {
 
     /// Uses `toc` if all its entries are possible, and the data that it describes ends where the tables begin. They
     /// begin at `start`, or before it if there is a table of ids. Otherwise sets [`toc_problem`](PbfFile::toc_problem).
-    fn take_toc(&mut self, toc: Toc, start: u64) {
+    fn take_toc(&mut self, found: FoundToc, start: u64) {
+        let FoundToc { mut toc, mut hosts } = found;
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
         let fits = if toc.flags.id_table {
             end < start
         } else {
             end == start
         };
-        if !fits || toc.data_end != end || !toc.entries.iter().all(is_possible) {
+        let first_number = toc
+            .entries
+            .last()
+            .map_or(1, |entry| entry.number.saturating_add(1));
+        for (number, host) in (first_number..).zip(&mut hosts) {
+            host.number = number;
+        }
+        let data_end = hosts.last().map_or(end, BlobEntry::end);
+        let stated_end = toc.data_end;
+        toc.entries.append(&mut hosts);
+        if !fits || stated_end != end || !toc.entries.iter().all(is_possible) {
             self.toc_problem = Some("the table of contents does not fit the file".into());
         } else if toc.flags.spatial && !self.may_be_spatial(&toc) {
             self.toc_problem = Some(
@@ -251,10 +286,10 @@ impl PbfFile {
                  have"
                     .into(),
             );
-            self.data_end = end;
+            self.data_end = data_end;
         } else {
             self.id_table = toc.flags.id_table.then_some(end..start);
-            self.data_end = end;
+            self.data_end = data_end;
             self.toc = Some(toc);
         }
     }
@@ -315,7 +350,9 @@ mod tests {
             let mut encoder = FrameEncoder::new(Compression::default(), false);
             encoder.add(way).unwrap();
             let frames = encoder.finish().unwrap();
-            frames.iter().for_each(|frame| writer.frame(frame).unwrap());
+            frames
+                .into_iter()
+                .for_each(|frame| writer.frame(frame).unwrap());
         }
         writer.finish().unwrap();
         PbfFile::open(&path, &ctx).unwrap().toc_problem

@@ -3,14 +3,10 @@
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::pbf::{
-    BlobEntry, BlobHeader, BlobKind, FRAME_PREFIX_LEN, is_table_blob, is_toc_blob,
+    BlobEntry, BlobFlags, BlobHeader, BlobKind, FRAME_PREFIX_LEN, FRAME_PROBE_LEN, TableBlob,
     may_be_table_blob,
 };
 use std::ops::Range;
-
-/// The number of bytes that are read per frame. They suffice for a BlobHeader with an index, and for the first bytes of
-/// the blob, which show whether it may be a table about the file.
-const PROBE: usize = 96;
 
 /// The header of a data frame.
 #[derive(Debug, Clone)]
@@ -53,7 +49,7 @@ impl<'f> HeaderWalker<'f> {
     }
 
     fn read_head(&mut self) -> Result<(BlobKind, FrameHead)> {
-        let mut probe = [0; PROBE];
+        let mut probe = [0; FRAME_PROBE_LEN];
         let found = self.input.read_at(&mut probe, self.offset)?;
         let probe = &probe[..found];
         let prefix = probe.first_chunk::<FRAME_PREFIX_LEN>().ok_or_else(|| {
@@ -83,21 +79,23 @@ impl<'f> HeaderWalker<'f> {
         }
         // If the header is long, the probe has no bytes of the blob. Tables have short headers.
         let blob_start = probe.get(header_len..).unwrap_or_default();
-        let kind = match header.kind {
-            BlobKind::Data
-                if may_be_table_blob(blob_start) && self.is_table(header_len, &header)? =>
-            {
-                BlobKind::Unknown
-            }
-            kind => kind,
-        };
-        let entry = BlobEntry {
+        let mut entry = BlobEntry {
             offset: self.offset,
             frame_len,
             header_len: header_len as u32,
             number: self.number,
             ..BlobEntry::default()
         };
+        let mut kind = header.kind;
+        if kind == BlobKind::Data && may_be_table_blob(blob_start) {
+            let table = self.table(header_len, &header)?;
+            entry
+                .flags
+                .set(BlobFlags::HAS_TABLE, table == TableBlob::Host);
+            if table.has_no_objects() {
+                kind = BlobKind::Unknown;
+            }
+        }
         let indexdata = header.indexdata.map(<[u8]>::to_vec);
         Ok((kind, FrameHead { entry, indexdata }))
     }
@@ -120,14 +118,17 @@ impl<'f> HeaderWalker<'f> {
 }
 
 impl HeaderWalker<'_> {
-    /// Whether the blob of the current frame belongs to a table about the file. Counts those that belong to a table of
-    /// contents.
-    fn is_table(&mut self, header_len: usize, header: &BlobHeader<'_>) -> Result<bool> {
+    /// Returns the table in the blob of the current frame. Counts the blobs with a part of a table of contents.
+    fn table(&mut self, header_len: usize, header: &BlobHeader<'_>) -> Result<TableBlob> {
         let mut body = vec![0; header.blob_len as usize];
-        let found = (self.input).read_at(&mut body, self.offset + header_len as u64)?;
-        let is_table = found == body.len() && is_table_blob(&body);
-        self.tables += u32::from(is_table && is_toc_blob(&body));
-        Ok(is_table)
+        self.input
+            .read_all_at(&mut body, self.offset + header_len as u64)?;
+        let table = TableBlob::of(&body);
+        self.tables += u32::from(matches!(
+            table,
+            TableBlob::TableOfContents | TableBlob::Host
+        ));
+        Ok(table)
     }
 }
 

@@ -14,6 +14,7 @@ mod header_prefetch;
 mod header_walker;
 mod id_table;
 mod kind_search;
+mod last_blobs;
 mod pbf_file;
 mod pbf_writer;
 mod write_options;

@@ -32,8 +32,8 @@ pub struct PbfFile {
     pub(crate) changesets: Option<Box<TextChangesets>>,
     /// The offset in bytes of the first data frame.
     pub data_start: u64,
-    /// The offset in bytes of the end of the last data frame. If only the summary was needed to open the file, it is
-    /// the offset of the table of contents. If there is no table, it is the size of the file.
+    /// The offset in bytes of the end of the last data frame. If there is no table, or only its summary was needed to
+    /// open the file, it is the size of the file.
     pub data_end: u64,
     /// The range of bytes of the file that contains its table of ids; `None` if there is no such table, or if the table
     /// of contents was not read.
@@ -131,9 +131,7 @@ impl PbfFile {
                     .is_some_and(|summary| !summary.is_spatial || file.may_declare_spatial())
                     && needs == TocNeeds::Summary
                     && file.ends_with_toc_from(start, file_len)?;
-                if is_enough {
-                    file.data_end = start;
-                } else {
+                if !is_enough {
                     file.use_toc_at(start, file_len, ctx)?;
                 }
                 let is_used = is_enough || file.toc.is_some();

@@ -2,6 +2,7 @@
 
 use super::blob_decoder::BlobDecoder;
 use super::blob_plan::BlobPlan;
+use super::last_blobs::{LastBlobs, OutputBlob};
 use super::write_options::{BlobHistory, BlobLocations, WriteOptions};
 use crate::error::{Error, FormatError, Result};
 use crate::io::{
@@ -9,9 +10,10 @@ use crate::io::{
 };
 use crate::osm::{Bbox, ObjectKind, TypeThenId};
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlobKind, EncodedFrame, HeaderBlock, Toc, TocFlags, TocPointer,
-    TocSummary, encode_blob_header, encode_blob_index, encode_toc, encode_toc_frames, feature,
-    header_frame, id_fingerprint, plain_header_len, reserved_header_len, stream_header_frame,
+    BlobEntry, BlobFlags, BlobKind, EncodedFrame, FrameEncoder, HeaderBlock, TableHost, Toc,
+    TocFlags, TocPointer, TocReader, TocSummary, encode_blob_header, encode_blob_index, encode_toc,
+    encode_toc_frames, feature, header_frame, id_fingerprint, plain_header_len,
+    reserved_header_len, stream_header_frame,
 };
 use crate::runtime::{Context, Pass};
 use serde::Serialize;
@@ -68,6 +70,8 @@ pub struct PbfWriter {
     /// The copied blobs that still have to be verified.
     unverified: Vec<(Input, BlobEntry)>,
     has_id_table: bool,
+    /// The blobs that are not written yet. Without a table of contents, or with a table of ids, there are none.
+    last: LastBlobs,
     ctx: Context,
 }
 
@@ -176,6 +180,7 @@ impl PbfWriter {
             pending: None,
             unverified: Vec::new(),
             has_id_table: false,
+            last: LastBlobs::default(),
             ctx: ctx.clone(),
         };
         writer.begin(&size_hint)?;
@@ -223,7 +228,59 @@ impl PbfWriter {
     }
 
     /// Appends a newly encoded frame.
-    pub fn frame(&mut self, frame: &EncodedFrame) -> Result<()> {
+    pub fn frame(&mut self, frame: EncodedFrame) -> Result<()> {
+        self.append(OutputBlob::Frame(frame))
+    }
+
+    /// Appends a blob of an input unchanged, but re-encodes its BlobHeader if the output needs one with an index, or if
+    /// the BlobHeader has more than the required fields.
+    pub fn copy(&mut self, input: &Input, entry: &BlobEntry) -> Result<()> {
+        self.append(OutputBlob::Copy(input.clone(), *entry))
+    }
+
+    /// Appends a blob. Writes the blobs that do not have to be held back.
+    fn append(&mut self, blob: OutputBlob) -> Result<()> {
+        let hosts = self.hosts() as u64;
+        if hosts == 0 {
+            return self.write(&blob);
+        }
+        self.last.push(blob);
+        while let Some(blob) = self.last.next_before(hosts) {
+            self.write(&blob)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of objects whose blobs get a part of the table of contents.
+    fn hosts(&self) -> usize {
+        // The table of so many blobs has several kilobytes, which are not in the last blob.
+        const FEW: usize = 100;
+        // The entries that are in a part of the table if each takes 150 bytes.
+        const ENTRIES: usize = 60_000;
+        match self.entries.len() {
+            _ if !self.options.toc || self.wants_id_table() => 0,
+            0..FEW => 1,
+            entries => 2 + entries / ENTRIES,
+        }
+    }
+
+    fn write(&mut self, blob: &OutputBlob) -> Result<()> {
+        match blob {
+            OutputBlob::Frame(frame) => self.write_frame(frame),
+            OutputBlob::Copy(_, entry) if entry.flags.has(BlobFlags::HAS_TABLE) => {
+                let payload = blob.payload(&self.ctx)?;
+                let mut encoder =
+                    FrameEncoder::new(self.options.compression, self.options.blob_index);
+                let encoded = encoder.add_payload(&payload);
+                encoded.map_err(|error| self.failed(&error))?;
+                let frames = encoder.take_frames();
+                frames.iter().try_for_each(|frame| self.write_frame(frame))
+            }
+            OutputBlob::Copy(input, entry) => self.write_copy(input, entry),
+        }
+    }
+
+    fn write_frame(&mut self, frame: &EncodedFrame) -> Result<()> {
         self.flush_copies()?;
         self.backend.write(&frame.bytes)?;
         self.ctx.stats.blobs_rewritten.add(1);
@@ -231,9 +288,7 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Appends a blob of an input unchanged, but re-encodes its BlobHeader if the output needs one with an index, or if
-    /// the BlobHeader has more than the required fields.
-    pub fn copy(&mut self, input: &Input, entry: &BlobEntry) -> Result<()> {
+    fn write_copy(&mut self, input: &Input, entry: &BlobEntry) -> Result<()> {
         self.ctx.stats.blobs_copied.add(1);
         self.written.blobs_copied += 1;
         // A blob that was decoded earlier in this run has already been compared with its entry.
@@ -295,6 +350,10 @@ impl PbfWriter {
         entry.header_len = header_len;
         entry.frame_len = frame_len;
         self.position += u64::from(frame_len);
+        self.add_entry(entry);
+    }
+
+    fn add_entry(&mut self, entry: BlobEntry) {
         self.order.add(&entry);
         self.written.blobs += 1;
         let count = entry.is_indexed().then_some(u64::from(entry.count));
@@ -344,12 +403,13 @@ impl PbfWriter {
     /// Completes the file. Verifies copied blobs if the options demand it, appends the table of contents, overwrites
     /// the header, flushes everything to disk, and gives the file its name.
     pub fn finish(mut self) -> Result<Written> {
+        let hosts = self.write_last_blobs()?;
         self.flush_copies()?;
         self.verify_copies()?;
         self.declare_features();
         self.written.sorted = self.order.verdict() == Some(true);
         let (toc, summary) = if self.options.toc {
-            self.write_toc()?
+            self.write_toc(&hosts)?
         } else {
             (None, None)
         };
@@ -374,6 +434,22 @@ impl PbfWriter {
         }
         self.output.commit()?;
         Ok(self.written)
+    }
+
+    /// Writes all blobs that were held back, but for the objects whose blobs get the table of contents, which are
+    /// returned.
+    fn write_last_blobs(&mut self) -> Result<Vec<TableHost>> {
+        let hosts = self
+            .last
+            .take_hosts(self.hosts(), &self.options, &self.ctx)?;
+        while let Some(blob) = self.last.pop_front() {
+            self.write(&blob)?;
+        }
+        for host in &hosts {
+            self.ctx.stats.blobs_rewritten.add(1);
+            self.add_entry(host.entry);
+        }
+        Ok(hosts)
     }
 
     /// Decompresses the copied blobs on all cores and compares them with their entries. Returns the error of the first
@@ -446,11 +522,13 @@ impl PbfWriter {
     }
 
     /// Appends the table of contents. Returns the pointer to it, and its summary.
-    fn write_toc(&mut self) -> Result<(Option<TocPointer>, Option<TocSummary>)> {
+    fn write_toc(
+        &mut self,
+        hosts: &[TableHost],
+    ) -> Result<(Option<TocPointer>, Option<TocSummary>)> {
         let start = self.position;
-        let plan = BlobPlan {
-            entries: std::mem::take(&mut self.entries),
-        };
+        // The table describes the blobs before it.
+        self.entries.truncate(self.entries.len() - hosts.len());
         let flags = TocFlags {
             sorted: self.written.sorted,
             history: self.header.has(feature::HISTORY),
@@ -458,17 +536,21 @@ impl PbfWriter {
             spatial: self.options.has_spatial_layout,
             id_table: self.has_id_table,
         };
-        let summary = plan.summary(flags);
+        let end = self.entries.last().map(BlobEntry::end);
         let toc = Toc {
-            data_end: plan
-                .entries
-                .last()
-                .map_or(self.header_len as u64, BlobEntry::end),
+            data_end: end.unwrap_or(self.header_len as u64),
             flags,
-            entries: plan.entries,
+            entries: std::mem::take(&mut self.entries),
         };
         let table = encode_toc(&toc, self.header_len as u64);
-        let frames = encode_toc_frames(&table, start).map_err(|error| self.failed(&error))?;
+        let frames = encode_toc_frames(&table, start, hosts, self.options.blob_index);
+        let frames = frames.map_err(|error| self.failed(&error))?;
+        let mut plan = BlobPlan {
+            entries: toc.entries,
+        };
+        let of_hosts = entries_of_hosts(&frames, start).map_err(|error| self.failed(&error))?;
+        plan.entries.extend(of_hosts);
+        let summary = plan.summary(flags);
         self.backend.write(&frames)?;
         self.position += frames.len() as u64;
         let pointer = TocPointer::At {
@@ -477,4 +559,11 @@ impl PbfWriter {
         };
         Ok((Some(pointer), summary))
     }
+}
+
+/// Returns the entries of the blobs with objects among the frames of a table of contents, as they are read.
+fn entries_of_hosts(frames: &[u8], start: u64) -> Result<Vec<BlobEntry>, FormatError> {
+    let mut reader = TocReader::new(start);
+    reader.add(frames)?;
+    reader.finish().map(|(_, entries)| entries)
 }

@@ -59,10 +59,12 @@ pub(crate) use table::scan::scan_counts;
 pub use table::scan::scan_payload;
 pub(crate) use table::statistics::ObjectCounts;
 pub use table::statistics::ObjectStatistics;
-pub use table::strings_blob::{is_table_blob, may_be_table_blob};
+pub use table::strings_blob::{FRAME_PROBE_LEN, is_table_blob, may_be_table_blob};
 pub use table::toc::{Toc, TocFlags, encode_toc};
+pub(crate) use table::toc_blob::put_host_objects;
 pub use table::toc_blob::{
-    TOC_TAIL_LEN, TocPointer, TocReader, encode_toc_frames, find_toc, is_toc_blob,
+    MAX_HOST_LEN, TOC_TAIL_LEN, TableBlob, TableHost, TocPointer, TocReader, encode_toc_frames,
+    find_toc, is_lone_part, toc_parts,
 };
 pub use table::toc_summary::TocSummary;
 pub(crate) use table::toc_summary::{KindTotals, SAMPLE_BLOBS, sample_indices};

@@ -57,32 +57,40 @@ pub struct Header {
     pub unknown_fields: Vec<u32>,
 }
 
-/// The frames of a file in file order, without those of its table of contents.
+/// The frames of a file in file order, without those that have a part of its table of contents and no objects.
 pub fn frames(path: &Path) -> Vec<Frame> {
     let mut frames = all_frames(path);
-    frames.retain(|frame| !is_table(frame));
+    frames.retain(|frame| !has_part(frame) || has_group(frame));
     frames
 }
 
-/// The frames of a file's table of contents.
+/// The frames that have a part of a file's table of contents.
 pub fn table_frames(path: &Path) -> Vec<Frame> {
     let mut frames = all_frames(path);
-    frames.retain(is_table);
+    frames.retain(has_part);
     frames
 }
 
 /// Whether a file has a table of contents at its end.
 pub fn has_table(path: &Path) -> bool {
-    all_frames(path).last().is_some_and(is_table)
+    all_frames(path).last().is_some_and(has_part)
 }
 
-fn is_table(frame: &Frame) -> bool {
+/// Whether a frame has a part of a table of contents in its strings.
+pub fn has_part(frame: &Frame) -> bool {
     frame.blob_type == "OSMData"
         && Fields::parse(&frame.payload, "PrimitiveBlock")
             .message(1, "StringTable")
             .is_some_and(|strings| {
                 strings.all_bytes(1).get(1).map(Vec::as_slice) == Some(b"HOGG table of contents")
             })
+}
+
+/// Whether a frame has a group of objects.
+pub fn has_group(frame: &Frame) -> bool {
+    !Fields::parse(&frame.payload, "PrimitiveBlock")
+        .all_bytes(2)
+        .is_empty()
 }
 
 /// All frames of a file, in file order.
@@ -230,7 +238,7 @@ pub fn header_block(payload: &[u8]) -> Header {
 /// The compression of each data blob.
 pub fn compressions(path: &Path) -> Vec<&'static str> {
     let frames = frames(path);
-    let blobs = frames.iter().skip(1);
+    let blobs = frames.iter().skip(1).filter(|frame| !has_part(frame));
     blobs.map(|frame| frame.compression).collect()
 }
 

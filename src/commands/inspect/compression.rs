@@ -4,7 +4,7 @@
 use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, HeaderWalker, PbfFile};
 use crate::pbf::{
-    Blob, BlobEntry, Compression, Compressor, Encoding, SAMPLE_BLOBS, ends_as_segments,
+    Blob, BlobEntry, BlobFlags, Compression, Compressor, Encoding, SAMPLE_BLOBS, ends_as_segments,
     sample_indices,
 };
 use crate::runtime::Context;
@@ -79,9 +79,14 @@ pub(super) fn entries_at(file: &PbfFile, offsets: &[u64]) -> Result<Vec<BlobEntr
 /// Examines the compression of a sample of blobs.
 pub(super) fn look_at(
     file: &PbfFile,
-    sample: Vec<BlobEntry>,
+    mut sample: Vec<BlobEntry>,
     ctx: &Context,
 ) -> Result<SampledCompression> {
+    // Blobs that also have the table of contents are stored uncompressed, whatever the compression of the others is.
+    let is_ordinary = |entry: &BlobEntry| !entry.flags.has(BlobFlags::HAS_TABLE);
+    if sample.iter().any(is_ordinary) {
+        sample.retain(is_ordinary);
+    }
     let mut reader = BlobDecoder::new(&file.input, ctx);
     let (mut sampled_blobs, mut kinds) = (0, Vec::<(Encoding, u8, CompressionSummary)>::new());
     for entry in &sample {

@@ -27,6 +27,11 @@ pub(in crate::pbf) enum RawForm<'a> {
 }
 
 impl<'a> RawElement<'a> {
+    /// Whether the object is a node with a message of its own.
+    pub(crate) fn is_plain_node(&self) -> bool {
+        self.key.0 == ObjectKind::Node && matches!(self.form, RawForm::Message(_))
+    }
+
     /// Converts a dense node from `units`, the units of its block, to the default units, if these can express it
     /// exactly. Does not change other objects. Returns the object, and the units of its coordinates and times. These
     /// are also the default units for a way without coordinates, if the unit of time in `units` is the default one.

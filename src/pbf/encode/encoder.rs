@@ -351,8 +351,14 @@ impl BlockEncoder {
 
     /// Appends the payload of the block to `out` and begins a new block.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
+        self.finish_behind(&[], out);
+    }
+
+    /// Appends the payload as [`finish`](Self::finish) does, with the strings in `title` before all others but the empty
+    /// string. No object uses them.
+    pub(in crate::pbf) fn finish_behind(&mut self, title: &[&str], out: &mut Vec<u8>) {
         let mut table = Vec::with_capacity(self.interner.text_len() * 2);
-        let final_ids = self.interner.finish(&mut table);
+        let final_ids = self.interner.finish(title, &mut table);
         let to_final = |id: &mut u32| *id = final_ids[*id as usize];
         self.tags.iter_mut().for_each(to_final);
         self.roles.iter_mut().for_each(to_final);

@@ -44,17 +44,21 @@ impl Interner {
         self.pool.text_len()
     }
 
-    /// Appends the StringTable message, ordered by use, and begins a new table. Returns the final string id for each
+    /// Appends the StringTable message and begins a new table. The empty string comes first, then the strings in
+    /// `title`, which no object uses, then the other strings, ordered by use. Returns the final string id for each
     /// provisional id.
-    pub fn finish(&mut self, out: &mut Vec<u8>) -> Vec<u32> {
+    pub fn finish(&mut self, title: &[&str], out: &mut Vec<u8>) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.pool.len() as u32).collect();
         // The sort is stable, so strings with the same number of uses stay in the order of first appearance.
         order.sort_by_key(|id| std::cmp::Reverse(self.uses[*id as usize]));
         let mut final_ids = vec![0; self.pool.len() + 1];
         put_bytes_field(out, string_table::S, b"");
-        for (index, &id) in order.iter().enumerate() {
+        for text in title {
+            put_bytes_field(out, string_table::S, text.as_bytes());
+        }
+        for (final_id, &id) in (title.len() as u32 + 1..).zip(&order) {
             put_bytes_field(out, string_table::S, self.pool.get(id).as_bytes());
-            final_ids[id as usize + 1] = index as u32 + 1;
+            final_ids[id as usize + 1] = final_id;
         }
         self.pool.clear();
         self.uses.clear();
@@ -120,7 +124,7 @@ mod tests {
         assert_eq!(interner.add("often"), often);
         assert_eq!(interner.add_or_empty(""), 0);
         let mut table = Vec::new();
-        let ids = interner.finish(&mut table);
+        let ids = interner.finish(&[], &mut table);
         assert_eq!((ids[often as usize], ids[rare as usize]), (1, 2));
         let table = StringTable::parse(&table).unwrap();
         assert_eq!(table.iter().collect::<Vec<_>>(), ["", "often", "rare"]);
@@ -138,7 +142,7 @@ mod tests {
         assert_eq!(source.id(2, &mut interner), Ok(1));
         assert_eq!(source.id(1, &mut interner), Ok(2));
         assert_eq!(source.id(2, &mut interner), Ok(1));
-        interner.finish(&mut Vec::new());
+        interner.finish(&[], &mut Vec::new());
         assert_eq!(source.id(1, &mut interner), Ok(1));
         assert!(source.id(3, &mut interner).is_err());
     }

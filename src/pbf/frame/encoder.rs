@@ -5,6 +5,7 @@ use super::codec::{Compression, Compressor, Decompressor};
 use crate::error::{FormatError, Result};
 use crate::pbf::block::object::Object;
 use crate::pbf::block::outline::BlockUnits;
+use crate::pbf::block::parsed::Block;
 use crate::pbf::block::raw_element::RawElement;
 use crate::pbf::encode::builder::BlockBuilder;
 use crate::pbf::encode::intern::SourceStrings;
@@ -12,6 +13,7 @@ use crate::pbf::segments::Segmented;
 use crate::pbf::table::blob_index::encode_blob_index;
 use crate::pbf::table::entry::{BlobEntry, BlobFlags};
 use crate::pbf::table::scan::scan_payload;
+use std::ops::Range;
 use twox_hash::XxHash3_64;
 
 /// A compressed frame and its entry for the table of contents.
@@ -88,6 +90,27 @@ impl FrameEncoder {
         self.compress()
     }
 
+    /// Adds the objects of the block in `payload` whose indices are in `range`.
+    pub(crate) fn add_objects(
+        &mut self,
+        payload: &[u8],
+        range: Range<usize>,
+    ) -> Result<(), FormatError> {
+        let block = Block::parse(payload)?;
+        let mut strings = SourceStrings::new(&block.strings);
+        let mut objects = block.cursor();
+        let mut index = 0;
+        while index < range.end
+            && let Some(object) = objects.next()?
+        {
+            if index >= range.start {
+                self.add_raw(&object, &block.units, &mut strings)?;
+            }
+            index += 1;
+        }
+        Ok(())
+    }
+
     /// Ends the current block if it has objects.
     pub fn end_block(&mut self) -> Result<(), FormatError> {
         self.builder.end_block();
@@ -159,6 +182,7 @@ impl FrameEncoder {
         old: Option<Segmented<'_>>,
         mut entry: BlobEntry,
     ) -> Result<(), FormatError> {
+        entry.flags.set(BlobFlags::HAS_TABLE, false);
         let index = if self.blob_index {
             encode_blob_index(&entry)
         } else {

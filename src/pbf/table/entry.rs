@@ -6,7 +6,7 @@ use crate::pbf::rewrite::InfoFields;
 
 /// Facts about the contents of a blob, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BlobFlags(u8);
+pub struct BlobFlags(u16);
 
 impl BlobFlags {
     /// Objects are in canonical order, and the versions of each object do not descend.
@@ -28,15 +28,20 @@ impl BlobFlags {
     /// The whole entry was computed from the decoded blob in this run of the program, not read from an index. Not
     /// stored in files.
     pub const VERIFIED: Self = Self(128);
+    /// The string table of the blob also has a part of the table of contents, which is removed when the blob is
+    /// decoded. Not stored in files.
+    pub const HAS_TABLE: Self = Self(256);
+    /// The flags that are stored in files.
+    const STORED: u16 = 127;
 
-    /// Returns the flags with the given stored bits, except for [`VERIFIED`](Self::VERIFIED).
+    /// Returns the flags with the given stored bits. Ignores the bits of flags that are not stored.
     pub const fn from_bits(bits: u8) -> Self {
-        Self(bits & !Self::VERIFIED.0)
+        Self(bits as u16 & Self::STORED)
     }
 
-    /// Returns the bits as they are stored, without [`VERIFIED`](Self::VERIFIED).
+    /// Returns the bits of the flags that are stored.
     pub const fn bits(self) -> u8 {
-        self.0 & !Self::VERIFIED.0
+        (self.0 & Self::STORED) as u8
     }
 
     /// Whether all of `flags` are set.

@@ -155,7 +155,9 @@ impl Scan {
     /// Stores the facts in `entry` and marks the entry as verified. Returns the counts for nodes, ways and relations,
     /// and the number of objects that directly follow another version of the same object.
     fn finish(mut self, entry: &mut BlobEntry) -> ([ObjectCounts; 3], u64) {
+        let has_table = entry.flags.has(BlobFlags::HAS_TABLE);
         entry.flags = self.flags;
+        entry.flags.set(BlobFlags::HAS_TABLE, has_table);
         entry.flags.set(BlobFlags::SCANNED, true);
         entry.flags.set(BlobFlags::VERIFIED, true);
         self.ids.fill(entry);

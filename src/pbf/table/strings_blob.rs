@@ -24,14 +24,24 @@ pub(super) fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(
         put_bytes_field(&mut payload, string_table::S, text.as_bytes());
     }
     let last_len = strings.last().map_or(0, |text| text.len());
+    put_stored_frame(&payload, last_len, None, out)
+}
+
+/// Appends a frame whose payload is stored uncompressed. The last `last_len` bytes of the payload, at most 65,535, are
+/// not split between two stored blocks of zlib data, so that a string in them can be found in the bytes of the file.
+/// `index` is the `indexdata` of the BlobHeader.
+pub(super) fn put_stored_frame(
+    payload: &[u8],
+    last_len: usize,
+    index: Option<&[u8]>,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
     let blob = Blob {
         encoding: Encoding::Zlib,
-        // The last string must not be split between two stored blocks of zlib data, so that a reader finds it at a
-        // known distance from the end of the frame.
-        data: &zlib_stored(&payload, last_len),
+        data: &zlib_stored(payload, last_len),
         payload_len: payload.len() as u32,
     };
-    encode_frame(out, BlobKind::Data, None, &blob)
+    encode_frame(out, BlobKind::Data, index, &blob)
 }
 
 /// Cuts base64 text into strings of [`STRING_LEN`] bytes. The last string may be shorter.
@@ -58,14 +68,22 @@ pub(super) fn read_strings<T>(
     body: &[u8],
     read: impl FnOnce(&StringTable<'_>) -> T,
 ) -> Result<Option<T>, FormatError> {
+    let read = |payload: &[u8]| Ok(sole_string_table(payload)?.map(|strings| read(&strings)));
+    Ok(read_stored(body, read)?.flatten())
+}
+
+/// Calls `read` with the payload of a Blob message. Returns `None` unless the blob is stored uncompressed.
+pub(super) fn read_stored<T>(
+    body: &[u8],
+    read: impl FnOnce(&[u8]) -> Result<T, FormatError>,
+) -> Result<Option<T>, FormatError> {
     let blob = Blob::parse(body)?;
     // A table is stored uncompressed. Rejecting compressed data limits the memory to the size of the blob.
     if blob.encoding != Encoding::Zlib || blob.payload_len as usize > body.len() {
         return Ok(None);
     }
     let mut decompressor = Decompressor::default();
-    let payload = decompressor.payload(&blob)?;
-    Ok(sole_string_table(payload)?.map(|strings| read(&strings)))
+    read(decompressor.payload(&blob)?).map(Some)
 }
 
 /// Returns the Blob message of the first frame, and the bytes after the frame. Returns `None` if the frame is
@@ -80,7 +98,7 @@ pub(super) fn data_blob(frames: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Returns the string table of a block without other fields. Returns `None` for other blocks.
-fn sole_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatError> {
+pub(super) fn sole_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatError> {
     let mut fields = Fields::new(payload);
     let Some(table) = fields
         .next()?
@@ -94,14 +112,22 @@ fn sole_string_table(payload: &[u8]) -> Result<Option<StringTable<'_>>, FormatEr
     StringTable::parse(table.bytes()?).map(Some)
 }
 
-/// Whether a Blob message that begins with `start` may be a part of a table about the file. `start` must have at least
-/// the first 64 bytes of the message. [`is_table_blob`] checks a whole message.
+/// The number of bytes at the start of a Blob message that [`may_be_table_blob`] needs.
+pub(super) const START_LEN: usize = 64;
+
+/// The number of bytes at the start of a frame that show whether the frame may have a part of a table: enough for a
+/// BlobHeader with an index, and for the first bytes of the Blob message.
+pub const FRAME_PROBE_LEN: usize = 192;
+
+/// Whether a Blob message that begins with `start` may have a part of a table about the file. `start` must have at least
+/// the first 64 bytes of the message. [`is_table_blob`] and [`TableBlob::of`](crate::pbf::TableBlob::of) check a whole
+/// message.
 pub fn may_be_table_blob(start: &[u8]) -> bool {
     let title = TITLE_OF_TABLES.as_bytes();
     start.windows(title.len()).any(|window| window == title)
 }
 
-/// Whether a whole Blob message is a part of a table about the file.
+/// Whether a whole Blob message is a part of a table about the file and has no objects.
 pub fn is_table_blob(body: &[u8]) -> bool {
     let is_table = |strings: &StringTable<'_>| {
         let title = strings.get(1);

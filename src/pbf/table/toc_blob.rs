@@ -1,17 +1,26 @@
-//! Stores the table of contents in the last blobs of a file. Other programs read these blobs as blocks without objects.
+//! Stores the table of contents in the last blobs of a file.
 //!
-//! Each blob is a PrimitiveBlock with a string table only. The strings are the table of contents as base64 text. The
-//! last string in the file has the offset of the first frame of the table. The zlib data is stored uncompressed, so
-//! that the last string is at a known distance from the end of the file. `reference/format.md` has the layout.
+//! The table is stored as base64 text in strings, behind the strings of the last objects (`table_host`). Only a file
+//! without objects, or whose last object is very long, has blobs with a string table alone. Other programs ignore
+//! strings that no object uses. The last string in the file has the offset of the first frame of the table. The zlib
+//! data is stored uncompressed, so the last string can be found in the last bytes of the file. `reference/format.md` has
+//! the layout.
 
+use super::blob_index::encode_blob_index;
+use super::entry::{BlobEntry, BlobFlags};
+use super::scan::scan_payload;
 use super::strings_blob::{
-    STRING_LEN, data_blob, put_strings_frame, read_strings, strings_of, trailer_number,
+    START_LEN, STRING_LEN, data_blob, is_table_blob, may_be_table_blob, put_stored_frame,
+    put_strings_frame, read_stored, sole_string_table, strings_of,
 };
+use super::table_host::{Host, host_payload};
 use super::toc::{MAGIC, VERSION};
-use crate::deflate::stored::CHECKSUM_LEN;
+use crate::deflate::stored::stored_content;
 use crate::error::FormatError;
+use crate::pbf::frame::blob::{Blob, Encoding};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use memchr::memmem;
 
 /// The string that marks a block as a part of a table of contents.
 const TITLE: &str = "HOGG table of contents";
@@ -19,15 +28,22 @@ const TITLE: &str = "HOGG table of contents";
 const TRAILER_TITLE: &str = "HOGG table of contents at byte ";
 /// The number of decimal digits of the offset in the last string.
 const POSITION_DIGITS: usize = 20;
-/// The length in bytes of the last string. Only the checksum of its blob follows it in the file.
-const TRAILER_LEN: usize = TRAILER_TITLE.len() + POSITION_DIGITS;
+/// The version of pointers. The encoded table has [`VERSION`].
+const POINTER_VERSION: u8 = 3;
+/// What the description of a part says of its version, in a blob of its own and in a blob with objects. Damage to a few
+/// bytes must not turn one into the other, because blobs of their own are left out of the data.
+const ALONE: &str = "version 2";
+const BESIDE_OBJECTS: &str = "version 3 beside objects";
 /// The number of bytes at the end of a file that [`find_toc`] needs.
-pub const TOC_TAIL_LEN: usize = TRAILER_LEN + CHECKSUM_LEN;
+pub const TOC_TAIL_LEN: usize = 1 << 16;
+/// The maximum size in bytes of the payload of the last objects that can have a part of the table. The objects follow
+/// the last string, and both must be in the last [`TOC_TAIL_LEN`] bytes of the file.
+pub const MAX_HOST_LEN: usize = 60_000;
 
 /// The maximum number of bytes of base64 text in a blob. The format recommends blobs below 16 MiB.
 const PART_LEN: usize = 12_000 * STRING_LEN;
 
-/// A pointer to the table of contents, in the header of a file (HeaderBlock field 1001, version 2).
+/// A pointer to the table of contents, in the header of a file (HeaderBlock field 1001, versions 2 and 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TocPointer {
     /// The table is at a known offset of a file of known length.
@@ -53,7 +69,7 @@ impl TocPointer {
         };
         let mut out = Vec::with_capacity(Self::LEN);
         out.extend_from_slice(MAGIC);
-        out.push(VERSION);
+        out.push(POINTER_VERSION);
         out.extend_from_slice(&start.to_le_bytes());
         out.extend_from_slice(&file_len.to_le_bytes());
         out.extend_from_slice(&crc32c::crc32c(&out).to_le_bytes());
@@ -63,7 +79,10 @@ impl TocPointer {
     /// Decodes a pointer. Returns `None` if the bytes are damaged or something else, for example a table of version 1.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let (body, crc) = bytes.split_last_chunk::<4>()?;
-        let rest = body.strip_prefix(MAGIC)?.strip_prefix(&[VERSION])?;
+        let (version, rest) = body.strip_prefix(MAGIC)?.split_first()?;
+        if ![VERSION, POINTER_VERSION].contains(version) {
+            return None;
+        }
         let (start, rest) = rest.split_first_chunk::<8>()?;
         let file_len: [u8; 8] = rest.try_into().ok()?;
         if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
@@ -78,58 +97,142 @@ impl TocPointer {
     }
 }
 
+/// The last objects of a file, whose blob also gets a part of the table of contents.
+#[derive(Debug, Clone)]
+pub struct TableHost {
+    /// The payload of a block with the objects, which all have the same kind.
+    pub payload: Vec<u8>,
+    /// The facts about the objects. The offset and the sizes in the file are not known yet.
+    pub entry: BlobEntry,
+}
+
 /// Returns the frames that store the encoded table of contents `table`. The frames must be the last ones in the file,
-/// from offset `start` on.
-pub fn encode_toc_frames(table: &[u8], start: u64) -> Result<Vec<u8>, FormatError> {
+/// from offset `start` on. Each of `hosts` gets a part of the table, unless the table has more parts: the first parts
+/// are then in blobs of their own. With `blob_index`, the BlobHeaders of the hosts have an index.
+///
+/// If there are several hosts, the last part has no text, so that the last blob is short. A reader that begins at any
+/// byte of the file and looks for the next blob, as workers of a cluster do, nearly always finds one.
+pub fn encode_toc_frames(
+    table: &[u8],
+    start: u64,
+    hosts: &[TableHost],
+    blob_index: bool,
+) -> Result<Vec<u8>, FormatError> {
     let text = STANDARD.encode(table);
-    let parts = text.len().div_ceil(PART_LEN).max(1);
+    let without_text = usize::from(hosts.len() > 1);
+    let parts = (toc_parts(table.len()) + without_text).max(hosts.len());
+    let part_len = text
+        .len()
+        .div_ceil(parts - without_text)
+        .next_multiple_of(STRING_LEN);
+    let alone = parts - hosts.len();
+    let trailer = format!("{TRAILER_TITLE}{start:0POSITION_DIGITS$}");
     let mut frames = Vec::with_capacity(text.len() + text.len() / 100 + 512);
     for part in 0..parts {
-        let end = text.len().min((part + 1) * PART_LEN);
-        let numbers = format!("version {VERSION}, part {} of {parts}", part + 1);
-        let mut strings = vec!["", TITLE, &numbers];
-        strings.extend(strings_of(&text[part * PART_LEN..end]));
-        let trailer = format!("{TRAILER_TITLE}{start:0POSITION_DIGITS$}");
+        let [from, to] = [part, part + 1].map(|part| text.len().min(part * part_len));
+        let mut strings: Vec<&str> = strings_of(&text[from..to]).collect();
         if part + 1 == parts {
             strings.push(&trailer);
         }
-        put_strings_frame(&strings, &mut frames)?;
+        let numbers = |version| format!("{version}, part {} of {parts}", part + 1);
+        if part < alone {
+            let numbers = numbers(ALONE);
+            let title = ["", TITLE, &numbers];
+            put_strings_frame(&[&title[..], &strings].concat(), &mut frames)?;
+        } else {
+            let (host, numbers) = (&hosts[part - alone], numbers(BESIDE_OBJECTS));
+            let encoded = host_payload(&host.payload, TITLE, &numbers, &strings)?;
+            let index = encode_blob_index(&host.entry).filter(|_| blob_index);
+            let index = index.as_ref().map(<[u8; _]>::as_slice);
+            let last_len = trailer.len() + encoded.behind_strings;
+            put_stored_frame(&encoded.payload, last_len, index, &mut frames)?;
+        }
     }
     Ok(frames)
+}
+
+/// Returns the number of parts in which a table of `len` bytes is stored.
+pub fn toc_parts(len: usize) -> usize {
+    (len.div_ceil(3) * 4).div_ceil(PART_LEN).max(1)
 }
 
 /// Returns the offset of the table of contents, read from the last [`TOC_TAIL_LEN`] bytes of a file. Returns `None` if
 /// the file does not end with a table.
 pub fn find_toc(tail: &[u8]) -> Option<u64> {
-    trailer_number(tail, TRAILER_TITLE, POSITION_DIGITS)
+    let start = memmem::rfind(tail, TRAILER_TITLE.as_bytes())? + TRAILER_TITLE.len();
+    let number = tail.get(start..start + POSITION_DIGITS)?;
+    if !number.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(number).ok()?.parse().ok()
 }
 
 /// Reads the table of contents from the frames at the end of a file.
 #[derive(Debug, Default)]
 pub struct TocReader {
+    /// The offset of the first frame.
+    start: u64,
+    /// The number of bytes read so far.
+    len: u64,
     text: Vec<u8>,
+    /// The entries of the blobs with objects.
+    hosts: Vec<BlobEntry>,
     /// The number of parts read so far.
     parts: u64,
     /// The number of parts of the table, as stated in the first part.
     expected: u64,
     /// The offset of the table, as stated in the last part.
-    start: Option<u64>,
+    stated_start: Option<u64>,
 }
 
 impl TocReader {
+    /// Begins to read a table whose first frame is at offset `start`.
+    pub fn new(start: u64) -> Self {
+        Self {
+            start,
+            ..Self::default()
+        }
+    }
+
     /// Reads the complete frames at the beginning of `frames` and returns their total length in bytes. Fails if a frame
     /// is not the next part of the table, or if no frame is complete.
     pub fn add(&mut self, frames: &[u8]) -> Result<usize, FormatError> {
         let mut rest = frames;
         while let Some((body, behind)) = data_blob(rest) {
             let part = TocPart::parse(body)?.ok_or_else(damaged)?;
+            // Compares the checksum of the blob.
+            read_stored(body, |_| Ok(()))?.ok_or_else(damaged)?;
+            let frame_len = rest.len() - behind.len();
+            if let Some(objects) = &part.objects {
+                self.add_host(objects, frame_len, frame_len - body.len())?;
+            }
             self.add_part(&part)?;
+            self.len += frame_len as u64;
             rest = behind;
         }
         match frames.len() - rest.len() {
             0 => Err(damaged()),
             used => Ok(used),
         }
+    }
+
+    /// Adds the entry of a blob with objects, whose payload without the table is `objects`.
+    fn add_host(
+        &mut self,
+        objects: &[u8],
+        frame_len: usize,
+        header_len: usize,
+    ) -> Result<(), FormatError> {
+        let mut entry = BlobEntry {
+            offset: self.start + self.len,
+            frame_len: frame_len as u32,
+            header_len: header_len as u32,
+            ..BlobEntry::default()
+        };
+        entry.flags.set(BlobFlags::HAS_TABLE, true);
+        scan_payload(objects, &mut entry)?;
+        self.hosts.push(entry);
+        Ok(())
     }
 
     fn add_part(&mut self, part: &TocPart) -> Result<(), FormatError> {
@@ -141,18 +244,19 @@ impl TocReader {
         if !is_next || part.start.is_some() != (self.parts == self.expected) {
             return Err(damaged());
         }
-        self.start = part.start;
+        self.stated_start = part.start;
         self.text.extend_from_slice(&part.text);
         Ok(())
     }
 
-    /// Returns the encoded table, for [`Toc::parse`](crate::pbf::Toc::parse). Fails if parts are missing or the table
-    /// states another offset than `start`.
-    pub fn finish(self, start: u64) -> Result<Vec<u8>, FormatError> {
-        if self.start != Some(start) {
+    /// Returns the encoded table, for [`Toc::parse`](crate::pbf::Toc::parse), and the entries of the blobs with objects
+    /// in which it is stored, without their numbers. Fails if parts are missing or the table states another offset.
+    pub fn finish(self) -> Result<(Vec<u8>, Vec<BlobEntry>), FormatError> {
+        if self.stated_start != Some(self.start) {
             return Err(damaged());
         }
-        STANDARD.decode(self.text).map_err(|_| damaged())
+        let table = STANDARD.decode(self.text).map_err(|_| damaged())?;
+        Ok((table, self.hosts))
     }
 }
 
@@ -165,71 +269,170 @@ struct TocPart {
     text: Vec<u8>,
     /// The offset of the table. Only the last part has it.
     start: Option<u64>,
+    /// The payload of the blob without the table, if the blob has objects.
+    objects: Option<Vec<u8>>,
 }
 
 impl TocPart {
-    /// Decodes a Blob message. Returns `None` if it is not a part of a table of contents.
+    /// Decodes a Blob message. Returns `None` if it has no part of a table of contents. The text may be damaged.
     fn parse(body: &[u8]) -> Result<Option<Self>, FormatError> {
-        let part = read_strings(body, |strings| {
-            let numbers = strings.get(2).ok().and_then(part_numbers);
-            let (Some(TITLE), Some((number, of))) = (strings.get(1).ok(), numbers) else {
-                return None;
-            };
-            let mut part = Self {
-                number,
-                of,
-                text: Vec::with_capacity(body.len()),
-                start: None,
-            };
-            for string in strings.iter().skip(3) {
-                match string.strip_prefix(TRAILER_TITLE) {
-                    Some(start) => part.start = start.parse().ok(),
-                    None => part.text.extend_from_slice(string.as_bytes()),
-                }
+        let blob = Blob::parse(body)?;
+        if blob.encoding != Encoding::Zlib {
+            return Ok(None);
+        }
+        // The checksum of the blob does not tell whether the table or the objects are damaged.
+        let payload = stored_content(blob.data);
+        Ok(payload.as_deref().and_then(Self::of_payload))
+    }
+
+    fn of_payload(payload: &[u8]) -> Option<Self> {
+        if let Some(host) = Host::parse(payload, TITLE) {
+            let (version, number, of) = part_numbers(host.numbers)?;
+            let mut objects = Vec::new();
+            host.put_objects(&mut objects);
+            // The objects are sound even if the text is not.
+            let strings = host.text().unwrap_or_default();
+            let part = Self::of_strings(strings.iter(), (number, of), Some(objects));
+            return (version == BESIDE_OBJECTS).then_some(part);
+        }
+        let strings = sole_string_table(payload).ok()??;
+        let (version, number, of) = part_numbers(strings.get(2).ok()?)?;
+        let is_part = version == ALONE && strings.get(1).ok()? == TITLE;
+        let part = Self::of_strings(strings.iter().skip(3), (number, of), None);
+        is_part.then_some(part)
+    }
+
+    fn of_strings<'a>(
+        strings: impl Iterator<Item = &'a str>,
+        (number, of): (u64, u64),
+        objects: Option<Vec<u8>>,
+    ) -> Self {
+        let mut part = Self {
+            number,
+            of,
+            text: Vec::new(),
+            start: None,
+            objects,
+        };
+        for string in strings {
+            match string.strip_prefix(TRAILER_TITLE) {
+                Some(start) => part.start = start.parse().ok(),
+                None => part.text.extend_from_slice(string.as_bytes()),
             }
-            Some(part)
-        })?;
-        Ok(part.flatten())
+        }
+        part
     }
 }
 
-/// Parses a string like `version 2, part 1 of 3` into the number of the part and the number of parts. Returns `None`
-/// for other versions.
-fn part_numbers(text: &str) -> Option<(u64, u64)> {
-    let rest = text.strip_prefix("version ")?;
-    let (version, rest) = rest.split_once(", part ")?;
+/// Parses a string like `version 2, part 1 of 3` into the version, the number of the part and the number of parts.
+/// Returns `None` for another string.
+fn part_numbers(text: &str) -> Option<(&str, u64, u64)> {
+    let (version, rest) = text.split_once(", part ")?;
     let (number, of) = rest.split_once(" of ")?;
-    (version == VERSION.to_string()).then_some(())?;
-    Some((number.parse().ok()?, of.parse().ok()?))
+    Some((version, number.parse().ok()?, of.parse().ok()?))
 }
 
 fn damaged() -> FormatError {
     FormatError::new("it is damaged")
 }
 
-/// Whether a whole Blob message is a part of a table of contents.
-pub fn is_toc_blob(body: &[u8]) -> bool {
-    TocPart::parse(body).is_ok_and(|part| part.is_some())
+/// The table in a blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableBlob {
+    /// The blob has no part of a table.
+    None,
+    /// The blob has a part of the table of contents and no objects.
+    TableOfContents,
+    /// The blob has a part of another table and no objects.
+    Other,
+    /// The blob has objects and a part of the table of contents.
+    Host,
+}
+
+impl TableBlob {
+    /// Examines a whole Blob message.
+    pub fn of(body: &[u8]) -> Self {
+        if !may_be_table_blob(&body[..body.len().min(START_LEN)]) {
+            return Self::None;
+        }
+        match TocPart::parse(body) {
+            Ok(Some(part)) if part.objects.is_some() => Self::Host,
+            Ok(Some(_)) => Self::TableOfContents,
+            _ if is_table_blob(body) => Self::Other,
+            _ => Self::None,
+        }
+    }
+
+    /// Whether the blob has no objects.
+    pub const fn has_no_objects(self) -> bool {
+        matches!(self, Self::TableOfContents | Self::Other)
+    }
+}
+
+/// Whether a Blob message that begins with `start` is a part of a table of contents in a blob of its own. The rest of
+/// the message may be damaged. `start` must have at least the first 100 bytes of the message.
+pub fn is_lone_part(start: &[u8]) -> bool {
+    let description = format!("{ALONE}, part ");
+    let has = |text: &str| memmem::find(start, text.as_bytes()).is_some();
+    has(TITLE) && has(&description)
+}
+
+/// Appends the payload of a blob that has [`BlobFlags::HAS_TABLE`] to `out`, without the strings of the table. The table
+/// may be damaged. Fails if the objects are.
+pub(crate) fn put_host_objects(blob: &Blob<'_>, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    let payload = stored_content(blob.data);
+    match payload
+        .as_deref()
+        .and_then(|payload| Host::parse(payload, TITLE))
+    {
+        Some(host) => host.put_objects(out),
+        None => {
+            return Err(FormatError::new(
+                "the objects beside the table of contents are damaged",
+            ));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pbf::is_table_blob;
-    use crate::pbf::may_be_table_blob;
+    use crate::osm::Location;
+    use crate::pbf::block::object::Object;
+    use crate::pbf::table::strings_blob::read_strings;
 
-    fn decode(frames: &[u8], start: u64) -> Result<Vec<u8>, FormatError> {
-        let mut reader = TocReader::default();
+    fn decode(frames: &[u8], start: u64) -> Result<(Vec<u8>, Vec<BlobEntry>), FormatError> {
+        let mut reader = TocReader::new(start);
         if reader.add(frames)? == frames.len() {
-            reader.finish(start)
+            reader.finish()
         } else {
             Err(damaged())
         }
     }
 
+    /// Returns hosts of the nodes 1 to `count`, which have tags that look like parts of a table.
+    fn hosts(count: i64) -> Vec<TableHost> {
+        let host = |id| {
+            let tags = [
+                (TITLE, "version 3 beside objects, part 1 of 1"),
+                (TRAILER_TITLE, ""),
+            ];
+            let mut encoder = crate::pbf::BlockEncoder::default();
+            encoder
+                .add(&Object::node(id, Location::new(1, 2), &tags))
+                .unwrap();
+            let (mut payload, mut entry) = (Vec::new(), BlobEntry::default());
+            encoder.finish(&mut payload);
+            scan_payload(&payload, &mut entry).unwrap();
+            TableHost { payload, entry }
+        };
+        (1..=count).map(host).collect()
+    }
+
     #[test]
     fn a_table_of_any_length_reads_back_and_is_found_from_the_end() {
-        for len in [
+        let lens = [
             0,
             1,
             2,
@@ -241,21 +444,55 @@ mod tests {
             49_150,
             PART_LEN,
             PART_LEN * 2,
-        ] {
+        ];
+        for (len, count) in lens
+            .into_iter()
+            .flat_map(|len| [0, 1, 2, 5].map(|count| (len, count)))
+        {
             let table: Vec<u8> = (0..len).map(|at| (at * 7 / 3) as u8).collect();
-            let frames = encode_toc_frames(&table, 12_345).unwrap();
-            assert_eq!(find_toc(&frames), Some(12_345), "{len}");
-            assert_eq!(decode(&frames, 12_345).unwrap(), table, "{len}");
+            let hosts = hosts(count);
+            let frames = encode_toc_frames(&table, 12_345, &hosts, count > 1).unwrap();
+            let tail = &frames[frames.len().saturating_sub(TOC_TAIL_LEN)..];
+            assert_eq!(find_toc(tail), Some(12_345), "{len}");
+            let (found, entries) = decode(&frames, 12_345).unwrap();
+            assert_eq!(found, table, "{len}");
+            let ids = entries.iter().map(|entry| (entry.min_id, entry.count));
+            assert!(ids.eq((1..=count).map(|id| (id, 1))), "{entries:?}");
+            assert!(
+                entries
+                    .iter()
+                    .all(|entry| entry.flags.has(BlobFlags::HAS_TABLE))
+            );
             assert!(decode(&frames, 12_346).is_err());
         }
     }
 
     #[test]
-    fn every_string_is_short_and_every_part_is_a_table_alone() {
-        let frames = encode_toc_frames(&vec![9; PART_LEN], 1 << 40).unwrap();
+    fn hosts_lose_the_table_and_nothing_else() {
+        let (hosts, start) = (hosts(1), 77);
+        let frames = encode_toc_frames(&[7; 5000], start, &hosts, false).unwrap();
+        let (body, behind) = data_blob(&frames).unwrap();
+        assert!(behind.is_empty() && !is_lone_part(&body[..128]));
+        assert_eq!(TableBlob::of(body), TableBlob::Host);
+        let part = TocPart::parse(body).unwrap().unwrap();
+        let objects = |payload: &[u8]| {
+            let block = crate::pbf::Block::parse(payload).unwrap();
+            format!("{:?}", block.objects().unwrap())
+        };
+        assert_eq!(objects(&part.objects.unwrap()), objects(&hosts[0].payload));
+        let mut plain = Vec::new();
+        put_host_objects(&Blob::parse(body).unwrap(), &mut plain).unwrap();
+        assert_eq!(objects(&plain), objects(&hosts[0].payload));
+        assert!(plain.len() < hosts[0].payload.len() + 20);
+    }
+
+    #[test]
+    fn a_table_without_hosts_is_in_blobs_without_objects() {
+        let frames = encode_toc_frames(&vec![9; PART_LEN], 1 << 40, &[], false).unwrap();
         let (mut rest, mut parts) = (&frames[..], 0);
         while let Some((body, behind)) = data_blob(rest) {
-            assert!(may_be_table_blob(&body[..64]) && is_toc_blob(body) && is_table_blob(body));
+            assert!(is_lone_part(&body[..128]) && is_table_blob(body));
+            assert_eq!(TableBlob::of(body), TableBlob::TableOfContents);
             let are_short = read_strings(body, |strings| {
                 strings.iter().all(|string| string.len() <= STRING_LEN)
             });
@@ -267,9 +504,11 @@ mod tests {
 
     #[test]
     fn damage_is_an_error() {
-        let frames = encode_toc_frames(b"some table", 99).unwrap();
-        for index in 0..frames.len() {
-            assert!(decode(&frames[..index], 99).is_err(), "cut at {index}");
+        for hosts in [hosts(0), hosts(1), hosts(2)] {
+            let frames = encode_toc_frames(b"some table", 99, &hosts, false).unwrap();
+            for index in 0..frames.len() {
+                assert!(decode(&frames[..index], 99).is_err(), "cut at {index}");
+            }
         }
     }
 

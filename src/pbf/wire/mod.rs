@@ -176,6 +176,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Returns the bytes after the last field that was read.
+    pub(in crate::pbf) fn rest(&self) -> &'a [u8] {
+        &self.data[self.pos..]
+    }
+
     /// Returns the next field, or `None` at the end of the message.
     #[allow(
         clippy::should_implement_trait,

@@ -1,0 +1,260 @@
+//! Holds back the last blobs of an output, because its last objects get the table of contents into their blobs.
+
+use super::blob_decoder::BlobDecoder;
+use super::write_options::WriteOptions;
+use crate::error::{Error, FormatError, Result};
+use crate::io::Input;
+use crate::pbf::{
+    BlobEntry, BlobFlags, Block, BlockEncoder, Decompressor, EncodedFrame, FrameEncoder,
+    MAX_HOST_LEN, SourceStrings, TableHost, scan_payload,
+};
+use crate::runtime::Context;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// The maximum size in bytes of a payload that gets the table of contents as a whole. The payload is not compressed
+/// then, so this is what a file can become longer by.
+const MAX_WHOLE_LEN: usize = 8 << 10;
+
+/// A blob of an output.
+#[derive(Debug)]
+pub(super) enum OutputBlob {
+    /// A newly encoded frame.
+    Frame(EncodedFrame),
+    /// A blob of an input.
+    Copy(Input, BlobEntry),
+}
+
+impl OutputBlob {
+    /// Returns the entry of the blob. Offset and sizes are not those in the output.
+    pub const fn entry(&self) -> &BlobEntry {
+        match self {
+            Self::Frame(frame) => &frame.entry,
+            Self::Copy(_, entry) => entry,
+        }
+    }
+
+    /// Returns the uncompressed payload.
+    pub fn payload(&self, ctx: &Context) -> Result<Vec<u8>> {
+        match self {
+            Self::Frame(frame) => {
+                let mut decompressor = Decompressor::default();
+                let payload = frame.payload(&mut decompressor);
+                payload.map(<[u8]>::to_vec).map_err(internal)
+            }
+            Self::Copy(input, entry) => BlobDecoder::new(input, ctx)
+                .payload(entry)
+                .map(<[u8]>::to_vec),
+        }
+    }
+}
+
+/// Returns the error for damage in a block that this program has made or read before.
+fn internal(error: FormatError) -> Error {
+    Error::Internal(error.to_string())
+}
+
+/// The last blobs of an output, in order.
+#[derive(Debug, Default)]
+pub(super) struct LastBlobs {
+    blobs: VecDeque<OutputBlob>,
+    /// The number of objects in the blobs. A blob with an unknown number counts as one.
+    objects: u64,
+    /// The largest number of objects in a blob so far.
+    most: u32,
+}
+
+/// Returns the number of objects in a blob, or 1 if it is unknown.
+fn count(blob: &OutputBlob) -> u64 {
+    let entry = blob.entry();
+    if entry.is_indexed() {
+        u64::from(entry.count)
+    } else {
+        1
+    }
+}
+
+impl LastBlobs {
+    /// Adds a blob at the end.
+    pub fn push(&mut self, blob: OutputBlob) {
+        self.objects += count(&blob);
+        self.most = self.most.max(blob.entry().count);
+        self.blobs.push_back(blob);
+    }
+
+    /// Removes and returns the first blob, if two blobs with at least `hosts` objects stay.
+    pub fn next_before(&mut self, hosts: u64) -> Option<OutputBlob> {
+        let first = self.blobs.front()?;
+        let stays = self.objects - count(first);
+        if self.blobs.len() > 2 && stays >= hosts {
+            self.pop_front()
+        } else {
+            None
+        }
+    }
+
+    /// Removes and returns the first blob.
+    pub fn pop_front(&mut self) -> Option<OutputBlob> {
+        let first = self.blobs.pop_front()?;
+        self.objects -= count(&first);
+        Some(first)
+    }
+
+    fn pop_back(&mut self) -> Option<OutputBlob> {
+        let last = self.blobs.pop_back()?;
+        self.objects -= count(&last);
+        Some(last)
+    }
+
+    /// Removes up to `wanted` objects from the end, each with all its versions, and returns them in order. The blob that
+    /// has lost objects is encoded anew. Removes nothing if the last object is too long for a part of the table, or if
+    /// a blob cannot be decoded: the output then gets it as it is.
+    pub fn take_hosts(
+        &mut self,
+        wanted: usize,
+        options: &WriteOptions,
+        ctx: &Context,
+    ) -> Result<Vec<TableHost>> {
+        let mut hosts = VecDeque::new();
+        while hosts.len() < wanted
+            && let Some(blob) = self.blobs.back()
+            && let Some(split) = Split::of(blob, wanted - hosts.len(), hosts.is_empty(), ctx)?
+        {
+            self.pop_back();
+            for host in split.hosts.into_iter().rev() {
+                hosts.push_front(host);
+            }
+            if split.rest > 0 {
+                self.push_rest(&split.payload, split.rest, options, ctx)?;
+                break;
+            }
+        }
+        Ok(hosts.into())
+    }
+
+    /// Adds the first `count` objects of the block in `payload`. If there are few, joins them with the blob before them,
+    /// so that an output that is changed daily does not collect small blobs.
+    fn push_rest(
+        &mut self,
+        payload: &[u8],
+        count: usize,
+        options: &WriteOptions,
+        ctx: &Context,
+    ) -> Result<()> {
+        let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
+        encoder.set_max_objects(self.most as usize);
+        if !options.dense_nodes {
+            encoder.write_plain_nodes();
+        }
+        if self.is_joined_with(payload, count)?
+            && let Some(blob) = self.pop_back()
+        {
+            encoder
+                .add_objects(&blob.payload(ctx)?, 0..usize::MAX)
+                .map_err(internal)?;
+        }
+        encoder.add_objects(payload, 0..count).map_err(internal)?;
+        for frame in encoder.finish().map_err(internal)? {
+            self.push(OutputBlob::Frame(frame));
+        }
+        Ok(())
+    }
+
+    /// Whether the first `count` objects of the block in `payload` are few, and fit into the last blob.
+    fn is_joined_with(&self, payload: &[u8], count: usize) -> Result<bool> {
+        const FEW: usize = 1000;
+        let Some(entry) = self.blobs.back().map(OutputBlob::entry) else {
+            return Ok(false);
+        };
+        let block = Block::parse(payload).map_err(internal)?;
+        let first = block.cursor().next().map_err(internal)?;
+        let is_of_kind = first.is_some_and(|object| entry.kinds.single() == Some(object.key.0));
+        let fits = entry.count as usize + count <= self.most as usize;
+        Ok(is_of_kind && fits && count <= FEW && entry.flags.has(BlobFlags::SORTED))
+    }
+}
+
+/// A block, divided into its last objects and the others.
+struct Split {
+    payload: Vec<u8>,
+    /// The number of objects that are left.
+    rest: usize,
+    hosts: Vec<TableHost>,
+}
+
+impl Split {
+    /// Divides the last `wanted` objects from a blob, each with all its versions, or all objects of a small blob. Returns
+    /// `None` if the blob has no objects, if it cannot be decoded, or if an object is too long. `is_last` is whether the
+    /// blob is the last one.
+    fn of(blob: &OutputBlob, wanted: usize, is_last: bool, ctx: &Context) -> Result<Option<Self>> {
+        let Ok(payload) = blob.payload(ctx) else {
+            return Ok(None);
+        };
+        let Ok(block) = Block::parse(&payload) else {
+            return Ok(None);
+        };
+        let (mut objects, mut keys) = (block.cursor(), Vec::new());
+        while let Ok(Some(object)) = objects.next() {
+            keys.push(object.key);
+        }
+        let is_small = payload.len() <= MAX_WHOLE_LEN && blob.entry().kinds.single().is_some();
+        if wanted == 1
+            && is_small
+            && let Ok(host) = host_of(&block, 0..keys.len())
+        {
+            let (rest, hosts) = (0, vec![host]);
+            return Ok(Some(Self {
+                payload,
+                rest,
+                hosts,
+            }));
+        }
+        let mut starts = vec![keys.len()];
+        while starts.len() <= wanted
+            && let Some(end) = starts.last().filter(|end| **end > 0)
+        {
+            let before = keys[..*end].iter().rposition(|key| *key != keys[end - 1]);
+            starts.push(before.map_or(0, |index| index + 1));
+        }
+        starts.reverse();
+        let mut hosts = Vec::with_capacity(wanted);
+        for range in starts.windows(2) {
+            let Ok(host) = host_of(&block, range[0]..range[1]) else {
+                return Ok(None);
+            };
+            hosts.push(host);
+        }
+        let is_short = |host: &TableHost| host.payload.len() <= MAX_HOST_LEN;
+        if hosts.is_empty() || (is_last && !hosts.last().is_some_and(is_short)) {
+            return Ok(None);
+        }
+        let rest = starts[0];
+        Ok(Some(Self {
+            payload,
+            rest,
+            hosts,
+        }))
+    }
+}
+
+/// Returns the objects of a block with the indices in `range`, which must have the same kind.
+fn host_of(block: &Block<'_>, range: Range<usize>) -> Result<TableHost, FormatError> {
+    let (mut encoder, mut strings) = (BlockEncoder::default(), SourceStrings::new(&block.strings));
+    encoder.set_units(&block.units);
+    let (mut objects, mut index) = (block.cursor(), 0);
+    while index < range.end
+        && let Some(object) = objects.next()?
+    {
+        if index >= range.start {
+            if object.is_plain_node() {
+                encoder.write_plain_nodes();
+            }
+            encoder.add_raw(&object, &mut strings)?;
+        }
+        index += 1;
+    }
+    let (mut payload, mut entry) = (Vec::new(), BlobEntry::default());
+    encoder.finish(&mut payload);
+    scan_payload(&payload, &mut entry)?;
+    Ok(TableHost { payload, entry })
+}

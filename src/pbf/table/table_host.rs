@@ -1,0 +1,153 @@
+//! Blobs with objects whose string table also has a part of the table of contents.
+//!
+//! Some readers ask each blob for its first object, so a table cannot be in a blob of its own. The string table of a
+//! host begins with the title and the description of the part. The strings of the objects follow, and then the text of
+//! the part. The description has a checksum of the objects, so that they can be read even if the table is damaged.
+
+use crate::error::FormatError;
+use crate::pbf::block::outline::StringTable;
+use crate::pbf::block::parsed::Block;
+use crate::pbf::encode::encoder::BlockEncoder;
+use crate::pbf::encode::intern::SourceStrings;
+use crate::pbf::wire::schema::{primitive_block, string_table};
+use crate::pbf::wire::{Fields, put_bytes_field, put_bytes_head};
+
+/// The payload of a host.
+pub(super) struct HostPayload {
+    /// The PrimitiveBlock message.
+    pub payload: Vec<u8>,
+    /// The number of bytes after the string table.
+    pub behind_strings: usize,
+}
+
+/// Returns the payload of a block with the objects of the block `objects` and the strings of a part of a table. All
+/// objects must have the same kind. The description begins with `numbers`.
+pub(super) fn host_payload(
+    objects: &[u8],
+    title: &str,
+    numbers: &str,
+    text: &[&str],
+) -> Result<HostPayload, FormatError> {
+    let objects = encoded_behind(objects, &[title, numbers])?;
+    let (message, others) = split_strings(&objects)?;
+    let (mut fields, mut count) = (Fields::new(message), 0u32);
+    for _ in 0..3 {
+        fields.next()?;
+    }
+    let strings = fields.rest();
+    while fields.next()?.is_some() {
+        count += 1;
+    }
+    let checksum = checksum_of(strings, others);
+    let description = format!("{numbers}, strings {count}, checksum {checksum:08x}");
+    let mut table = Vec::with_capacity(message.len() + text.len() * 1004 + 64);
+    for string in ["", title, &description] {
+        put_bytes_field(&mut table, string_table::S, string.as_bytes());
+    }
+    table.extend_from_slice(strings);
+    for string in text {
+        put_bytes_field(&mut table, string_table::S, string.as_bytes());
+    }
+    let mut payload = Vec::with_capacity(table.len() + others.len() + 8);
+    put_bytes_head(&mut payload, primitive_block::STRINGTABLE, table.len());
+    payload.extend_from_slice(&table);
+    payload.extend_from_slice(others);
+    let behind_strings = others.len();
+    Ok(HostPayload {
+        payload,
+        behind_strings,
+    })
+}
+
+/// Returns the checksum of the encoded strings of objects and the bytes after the string table.
+fn checksum_of(strings: &[u8], others: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(strings), others)
+}
+
+/// Encodes the objects of a block anew, with the strings `title` before their strings.
+fn encoded_behind(objects: &[u8], title: &[&str]) -> Result<Vec<u8>, FormatError> {
+    let block = Block::parse(objects)?;
+    let mut strings = SourceStrings::new(&block.strings);
+    let (mut encoder, mut cursor) = (BlockEncoder::default(), block.cursor());
+    encoder.set_units(&block.units);
+    while let Some(object) = cursor.next()? {
+        if object.is_plain_node() {
+            encoder.write_plain_nodes();
+        }
+        encoder.add_raw(&object, &mut strings)?;
+    }
+    let mut payload = Vec::new();
+    encoder.finish_behind(title, &mut payload);
+    Ok(payload)
+}
+
+/// Splits a payload that begins with its string table into the StringTable message and the bytes after it.
+pub(super) fn split_strings(payload: &[u8]) -> Result<(&[u8], &[u8]), FormatError> {
+    let mut fields = Fields::new(payload);
+    match fields.next()? {
+        Some(field) if field.number == primitive_block::STRINGTABLE => {
+            Ok((field.bytes()?, fields.rest()))
+        }
+        _ => Err(FormatError::new(
+            "the block does not begin with its string table",
+        )),
+    }
+}
+
+/// The parts of the payload of a host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Host<'a> {
+    /// The numbers of the part, with which the description begins.
+    pub numbers: &'a str,
+    /// The encoded strings of the objects.
+    strings: &'a [u8],
+    /// The encoded strings of the table.
+    text: &'a [u8],
+    /// The bytes after the string table.
+    others: &'a [u8],
+}
+
+impl<'a> Host<'a> {
+    /// Divides a payload. Returns `None` if it is not that of a host, or if its objects are damaged.
+    pub fn parse(payload: &'a [u8], title: &str) -> Option<Self> {
+        let (message, others) = split_strings(payload).ok()?;
+        let mut fields = Fields::new(message);
+        let mut next = || fields.next().ok().flatten()?.bytes().ok();
+        let (_, found, description) = (next()?, next()?, next()?);
+        if found != title.as_bytes() {
+            return None;
+        }
+        let description = std::str::from_utf8(description).ok()?;
+        let (numbers, rest) = description.split_once(", strings ")?;
+        let (count, checksum) = rest.split_once(", checksum ")?;
+        let from = fields.rest();
+        for _ in 0..count.parse::<u32>().ok()? {
+            fields.next().ok().flatten()?;
+        }
+        let text = fields.rest();
+        let strings = &from[..from.len() - text.len()];
+        let is_sound = checksum_of(strings, others) == u32::from_str_radix(checksum, 16).ok()?;
+        is_sound.then_some(Self {
+            numbers,
+            strings,
+            text,
+            others,
+        })
+    }
+
+    /// Returns the strings of the table.
+    pub fn text(&self) -> Result<StringTable<'a>, FormatError> {
+        StringTable::parse(self.text)
+    }
+
+    /// Appends the payload without the strings of the table to `out`. The indices of the other strings stay the same.
+    pub fn put_objects(&self, out: &mut Vec<u8>) {
+        let mut table = Vec::with_capacity(self.strings.len() + 6);
+        for _ in 0..3 {
+            put_bytes_field(&mut table, string_table::S, b"");
+        }
+        table.extend_from_slice(self.strings);
+        put_bytes_field(out, primitive_block::STRINGTABLE, &table);
+        out.extend_from_slice(self.others);
+    }
+}

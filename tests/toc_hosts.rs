@@ -1,0 +1,239 @@
+//! The table of contents is in the blobs of the last objects, so that every blob has an object.
+
+use crate::common::answers::{ask, file_of, history_of};
+use crate::common::decode::{self, Frame};
+use crate::common::{Arg, Kind, Object, node, relation, run_ok, small_world, way};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The numbers of the fields of a PrimitiveBlock.
+fn fields(payload: &[u8]) -> BTreeSet<u32> {
+    let mut fields = pbfhogg::unstable::pbf::wire::Fields::new(payload);
+    std::iter::from_fn(|| fields.next().unwrap().map(|field| field.number)).collect()
+}
+
+/// The data frames of a file. Each has an object and the fields that every reader knows, the first BlobHeader is as
+/// short as GraphHopper wants it, and the table describes the file.
+fn sound_frames(path: &Path) -> Vec<Frame> {
+    let mut frames = decode::all_frames(path);
+    assert!(frames.remove(0).header_len <= 14);
+    for frame in &frames {
+        assert!(
+            !decode::block(&frame.payload).is_empty(),
+            "{} at {}",
+            path.display(),
+            frame.offset
+        );
+        let fields = fields(&frame.payload);
+        assert!(fields.is_superset(&[1, 2].into()), "{fields:?}");
+        assert!(
+            fields.is_subset(&[1, 2, 17, 18, 19, 20].into()),
+            "{fields:?}"
+        );
+    }
+    assert!(decode::has_table(path));
+    run_ok(&[&"inspect", &"--indexed", &path]);
+    run_ok(&[&"check", &"--index", &path]);
+    frames
+}
+
+#[test]
+fn every_blob_of_every_output_has_an_object() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let file = |name: &str| dir.path().join(name);
+    let (changes, output) = (file("a.osc"), file("o.osm.pbf"));
+    let newer = file("newer.osm.pbf");
+    run_ok(&[&"degrade", &"--drop-ids", &"300:7", &world, &"-o", &newer]);
+    run_ok(&[
+        &"diff", &"-q", &"-f", &"osc", &newer, &world, &"-o", &changes,
+    ]);
+    let jobs: &[&[Arg]] = &[
+        &[&"cat", &world],
+        &[&"cat", &"--blob-index", &world],
+        &[&"cat", &"--clean", &"user", &world],
+        &[&"cat", &world, &world],
+        &[&"sort", &world],
+        &[&"renumber", &world],
+        &[&"add-locations-to-ways", &world],
+        &[&"apply-changes", &newer, &changes],
+        &[&"extract", &"-b", &"-180,-90,180,90", &world],
+        &[&"tags-filter", &world, &"highway"],
+        &[&"getid", &world, &"n1", &"w1"],
+        &[&"repack", &"--elements-per-blob", &"10", &world],
+        &[&"repack", &"--compression", &"none", &world],
+        &[&"repack", &"--compression", &"zstd", &world],
+    ];
+    for job in jobs {
+        run_ok(&[*job, &[&"-O", &"-o", &output]].concat());
+        let objects = decode::objects(&output);
+        sound_frames(&output);
+        // The same as a stream.
+        let stream = file("stream.osm.pbf");
+        std::fs::write(&stream, run_ok(&[*job, &[&"-o", &"-"]].concat()).stdout).unwrap();
+        sound_frames(&stream);
+        assert!(decode::objects(&stream) == objects);
+    }
+}
+
+#[test]
+fn a_long_table_is_not_in_the_last_blob() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let output = dir.path().join("o.osm.pbf");
+    run_ok(&[
+        &"repack",
+        &"--elements-per-blob",
+        &"10",
+        &world,
+        &"-o",
+        &output,
+    ]);
+    let frames = sound_frames(&output);
+    let [.., long, last] = &frames[..] else {
+        panic!("{} blobs", frames.len());
+    };
+    assert!(long.frame_len > 10_000 && last.frame_len < 2_000);
+    assert_eq!(decode::block(&last.payload).len(), 1);
+    assert!(decode::objects(&output) == decode::objects(&world));
+}
+
+#[test]
+fn a_file_is_the_same_after_cat_and_nothing_else_is_decoded() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let [once, twice, stats] =
+        ["1.osm.pbf", "2.osm.pbf", "s.json"].map(|name| dir.path().join(name));
+    run_ok(&[&"cat", &world, &"-o", &once]);
+    run_ok(&[&"cat", &once, &"-o", &twice, &"--stats", &stats]);
+    assert!(std::fs::read(&once).unwrap() == std::fs::read(&twice).unwrap());
+    let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    assert!(stats["blobs_decoded"].as_u64() <= Some(1), "{stats}");
+}
+
+#[test]
+fn versions_of_an_object_stay_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let version = |id: i64, version: i64| Object {
+        version: Some(version),
+        timestamp: Some(version),
+        ..node(id, 1, 2, &[("note", &format!("{id} {}", "x".repeat(900)))])
+    };
+    let mut objects: Vec<Object> = (1..30).map(|id| version(id, 1)).collect();
+    objects.extend((1..8).map(|number| version(30, number)));
+    let input = history_of(dir.path(), "h.osh.pbf", &[&objects]);
+    let output = dir.path().join("o.osh.pbf");
+    run_ok(&[&"cat", &input, &"-o", &output]);
+    let frames = sound_frames(&output);
+    let counts = frames
+        .iter()
+        .map(|frame| decode::block(&frame.payload).len());
+    assert_eq!(counts.collect::<Vec<_>>(), [29, 7]);
+    let report = run_ok(&[&"inspect", &"--json", &output]).stdout;
+    let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["sorted"], true);
+    assert!(decode::objects(&output) == objects);
+}
+
+#[test]
+fn a_very_long_last_object_leaves_the_table_to_a_blob_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let members: Vec<_> = (1..40_000)
+        .map(|id| (Kind::Node, id * 1_000_003, "role"))
+        .collect();
+    let long = [relation(1, &members, &[])];
+    let input = file_of(dir.path(), "in.osm.pbf", &[&[node(1, 2, 3, &[])], &long]);
+    let [output, again] = ["o.osm.pbf", "a.osm.pbf"].map(|name| dir.path().join(name));
+    run_ok(&[&"cat", &input, &"-o", &output]);
+    let frames = decode::all_frames(&output);
+    assert!(!decode::has_group(frames.last().unwrap()) && decode::has_table(&output));
+    run_ok(&[&"inspect", &"--indexed", &output]);
+    assert!(decode::objects(&output) == decode::objects(&input));
+    // A shorter object behind it gets the table.
+    let short = file_of(dir.path(), "short.osm.pbf", &[&[relation(2, &[], &[])]]);
+    run_ok(&[&"cat", &output, &short, &"-o", &again]);
+    sound_frames(&again);
+    // A file without objects has no other place for the table.
+    let empty = file_of(dir.path(), "empty.osm.pbf", &[]);
+    run_ok(&[&"cat", &empty, &"-O", &"-o", &again]);
+    run_ok(&[&"inspect", &"--indexed", &again]);
+    assert!(decode::objects(&again).is_empty() && decode::has_table(&again));
+}
+
+#[test]
+fn daily_additions_leave_no_small_blobs_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes: Vec<Object> = (1..9000).map(|id| node(id, 1, 2, &[])).collect();
+    let ways: Vec<Object> = (1..3000)
+        .map(|id| way(id, &[1, 2], &[("highway", "x")]))
+        .collect();
+    let input = file_of(dir.path(), "in.osm.pbf", &[&nodes, &ways]);
+    let base = dir.path().join("base.osm.pbf");
+    run_ok(&[&"cat", &input, &"-o", &base]);
+    for day in 0..40 {
+        let changes = dir.path().join("day.osc");
+        let way =
+            |id| format!("<way id='{id}' version='1'><nd ref='1'/><tag k='note' v='{id}'/></way>");
+        let new: String = (0..25).map(|index| way(3000 + day * 25 + index)).collect();
+        std::fs::write(
+            &changes,
+            format!("<osmChange version='0.6'><create>{new}</create></osmChange>"),
+        )
+        .unwrap();
+        run_ok(&[&"apply-changes", &"-O", &base, &changes, &"-o", &base]);
+    }
+    let frames = sound_frames(&base);
+    assert!(frames.len() <= 5, "{} blobs", frames.len());
+    assert_eq!(decode::objects(&base).len(), 8999 + 2999 + 1000);
+}
+
+#[test]
+fn damage_to_the_table_harms_no_object_and_damage_to_an_object_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = file_of(
+        dir.path(),
+        "in.osm.pbf",
+        &[&[node(1, 2, 3, &[("name", "Rathaus")])]],
+    );
+    let [path, output] = ["d.osm.pbf", "o.osm.pbf"].map(|name| dir.path().join(name));
+    run_ok(&[&"cat", &input, &"-o", &path]);
+    let whole = std::fs::read(&path).unwrap();
+    let at = |text: &[u8]| {
+        whole
+            .windows(text.len())
+            .position(|window| window == text)
+            .unwrap()
+    };
+    for (byte, is_object) in [(at(b"Rathaus"), true), (at(b"Rathaus") + 60, false)] {
+        let mut damaged = whole.clone();
+        damaged[byte] ^= 1;
+        std::fs::write(&path, damaged).unwrap();
+        let answer = ask(&[&"cat", &path, &"-O", &"-o", &output]);
+        let message = &answer.stderr;
+        assert!(
+            message.contains("the table of contents cannot be read"),
+            "{message}"
+        );
+        assert_eq!(answer.status, if is_object { 2 } else { 0 }, "{message}");
+        if !is_object {
+            assert!(decode::objects(&output) == decode::objects(&input));
+        }
+    }
+}
+
+/// A table of version 2, which is in a blob of its own, is used; `cat` gives it a place beside an object.
+#[test]
+fn a_table_of_version_2_is_read_and_rewritten() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let old = root.join("tests/fixtures/table-version-2.osm.pbf");
+    assert!(!decode::has_group(decode::all_frames(&old).last().unwrap()));
+    run_ok(&[&"inspect", &"--indexed", &old]);
+    let dir = tempfile::tempdir().unwrap();
+    let [new, stream] = ["new.osm.pbf", "stream.osm.pbf"].map(|name| dir.path().join(name));
+    run_ok(&[&"cat", &old, &"-o", &new]);
+    sound_frames(&new);
+    assert!(decode::objects(&new) == decode::objects(&old));
+    std::fs::write(&stream, run_ok(&[&"cat", &old, &"-o", &"-"]).stdout).unwrap();
+    sound_frames(&stream);
+    assert!(decode::objects(&stream) == decode::objects(&old));
+}
