@@ -129,8 +129,8 @@ pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
         && one.kinds.single().is_some()
 }
 
-/// Which of several equal blobs is kept. The choice matters if another blob has objects with the same keys, because the
-/// order of the inputs then decides which objects are kept.
+/// The blob that is kept of several equal ones. The choice matters if another blob has objects with the same keys,
+/// because the order of the inputs then decides which objects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EqualBlobs {
     KeepFirst,

@@ -53,7 +53,7 @@ pub enum Dedupe {
     LastChange(LastChange),
 }
 
-/// Which object is kept if several have the same kind, id and version.
+/// The object that is kept if several have the same kind, id and version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum EqualVersions {

@@ -30,9 +30,10 @@ const TRAILER_TITLE: &str = "HOGG table of contents at byte ";
 const POSITION_DIGITS: usize = 20;
 /// The version of pointers. The encoded table has [`VERSION`].
 const POINTER_VERSION: u8 = 3;
-/// What the description of a part says of its version, in a blob of its own and in a blob with objects. Damage to a few
-/// bytes must not turn one into the other, because blobs of their own are left out of the data.
+/// The version in the description of a part that is in a blob of its own. Damage to a few bytes must not turn it into
+/// [`BESIDE_OBJECTS`] or back, because blobs of their own are left out of the data.
 const ALONE: &str = "version 2";
+/// The version in the description of a part that is in a blob with objects.
 const BESIDE_OBJECTS: &str = "version 3 beside objects";
 /// The number of bytes at the end of a file that [`find_toc`] needs.
 pub const TOC_TAIL_LEN: usize = 1 << 16;
