@@ -194,8 +194,13 @@ impl Split {
             return Ok(None);
         };
         let (mut objects, mut keys) = (block.cursor(), Vec::new());
-        while let Ok(Some(object)) = objects.next() {
-            keys.push(object.key);
+        loop {
+            match objects.next() {
+                Ok(Some(object)) => keys.push(object.key),
+                Ok(None) => break,
+                // The objects behind a damaged one would be lost.
+                Err(_) => return Ok(None),
+            }
         }
         let is_small = payload.len() <= MAX_WHOLE_LEN && blob.entry().kinds.single().is_some();
         if wanted == 1
