@@ -107,8 +107,10 @@ impl Config {
         self.peers.values().filter_map(Peer::version).collect()
     }
 
-    /// The files of a data set. The input is made if it is missing, and its content hash is checked.
-    pub fn inputs(&self, name: &str) -> Result<Inputs, String> {
+    /// The files of a data set. The input is made if it is missing, and its content hash is checked. Files that are
+    /// derived from it are made by the build `other`, if it is given, because an older build may not know all that a
+    /// newer one writes.
+    pub fn inputs(&self, name: &str, other: Option<&Path>) -> Result<Inputs, String> {
         let dataset = self
             .datasets
             .get(name)
@@ -136,14 +138,18 @@ impl Config {
             .values()
             .next()
             .map(|file| directory.join(file));
-        let indexed = directory.join(format!("indexed-{}", dataset.file));
-        // An index that is older than the input belongs to an earlier input of that name.
-        if is_older(&indexed, &input) {
+        let prefix = if other.is_some() { "other-" } else { "" };
+        let indexed = directory.join(format!("{prefix}indexed-{}", dataset.file));
+        // An index that is older than the input, or than the other build, belongs to an earlier one of that name.
+        if is_older(&indexed, &input) || other.is_some_and(|other| is_older(&indexed, other)) {
             let _ = std::fs::remove_file(&indexed);
         }
         Ok(Inputs {
             input,
             indexed,
+            program: other
+                .unwrap_or(Path::new(env!("CARGO_BIN_EXE_pbfhogg")))
+                .to_owned(),
             changes,
             directory,
             bytes,
@@ -231,6 +237,8 @@ impl Dataset {
 pub struct Inputs {
     pub input: PathBuf,
     indexed: PathBuf,
+    /// The program that makes the derived files.
+    program: PathBuf,
     changes: Option<PathBuf>,
     directory: PathBuf,
     pub bytes: u64,
@@ -268,7 +276,8 @@ impl Inputs {
 
     /// The data set with a table of contents. It is made once.
     fn indexed(&self) -> Result<PathBuf, String> {
-        make_once(&self.indexed, &["cat".as_ref(), self.input.as_os_str()])
+        let arguments = ["cat".as_ref(), self.input.as_os_str()];
+        make_once(&self.program, &self.indexed, &arguments)
     }
 
     /// The data set with its changes applied. It is made once.
@@ -290,13 +299,13 @@ impl Inputs {
         let indexed = self.indexed()?;
         let name = indexed.file_name().unwrap_or_default().to_string_lossy();
         let path = self.directory.join(format!("{what}-{name}"));
-        if is_older(&path, &self.input) {
+        if is_older(&path, &indexed) {
             let _ = std::fs::remove_file(&path);
         }
         let mut arguments: Vec<&OsStr> = command.iter().map(OsStr::new).collect();
         arguments.push(indexed.as_os_str());
         arguments.extend(more.iter().map(|path| path.as_os_str()));
-        make_once(&path, &arguments)
+        make_once(&self.program, &path, &arguments)
     }
 
     /// Removes the outputs of both programs.
@@ -310,11 +319,10 @@ impl Inputs {
     }
 }
 
-/// Runs a command that makes a file, unless the file exists. Returns the path of the file.
-fn make_once(path: &Path, arguments: &[&OsStr]) -> Result<PathBuf, String> {
+/// Runs a command of `program` that makes a file, unless the file exists. Returns the path of the file.
+fn make_once(program: &Path, path: &Path, arguments: &[&OsStr]) -> Result<PathBuf, String> {
     if !path.is_file() {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pbfhogg"));
-        let status = command
+        let status = Command::new(program)
             .args(arguments)
             .arg("-q")
             .arg("-o")

@@ -131,7 +131,7 @@ fn measure_job(
     options: &Options,
     store: &Store,
 ) -> Result<Row, String> {
-    let inputs = config.inputs(dataset)?;
+    let inputs = config.inputs(dataset, options.against.as_deref())?;
     let ours = inputs.fill(&job.run, "ours")?;
     let program = PathBuf::from(env!("CARGO_BIN_EXE_pbfhogg"));
     let peer = match &options.against {
