@@ -107,8 +107,8 @@ impl LastBlobs {
     }
 
     /// Removes up to `wanted` objects from the end, each with all its versions, and returns them in order. The blob that
-    /// has lost objects is encoded anew. Removes nothing if the last object is too long for a part of the table, or if
-    /// a blob cannot be decoded: the output then gets it as it is.
+    /// has lost objects is encoded anew. If the last object is too long for a part of the table, or a blob is damaged,
+    /// the blob stays as it is.
     pub fn take_hosts(
         &mut self,
         wanted: usize,
@@ -120,58 +120,83 @@ impl LastBlobs {
             && let Some(blob) = self.blobs.back()
             && let Some(split) = Split::of(blob, wanted - hosts.len(), hosts.is_empty(), ctx)?
         {
+            let rest = match split.rest {
+                0 => Rest::default(),
+                _ => match self.encode_rest(&split.payload, split.rest, options, ctx) {
+                    Some(rest) => rest,
+                    None => break,
+                },
+            };
             self.pop_back();
+            if rest.has_blob_before {
+                self.pop_back();
+            }
             for host in split.hosts.into_iter().rev() {
                 hosts.push_front(host);
             }
+            for frame in rest.frames {
+                self.push(OutputBlob::Frame(frame));
+            }
             if split.rest > 0 {
-                self.push_rest(&split.payload, split.rest, options, ctx)?;
                 break;
             }
         }
         Ok(hosts.into())
     }
 
-    /// Adds the first `count` objects of the block in `payload`. If there are few, joins them with the blob before them,
-    /// so that an output that is changed daily does not collect small blobs.
-    fn push_rest(
-        &mut self,
+    /// Encodes the first `count` objects of the block in `payload`, which is that of the last blob. If there are few,
+    /// joins them with the blob before it, so that an output that is changed daily does not collect small blobs.
+    /// Returns `None` if an object is damaged.
+    fn encode_rest(
+        &self,
         payload: &[u8],
         count: usize,
         options: &WriteOptions,
         ctx: &Context,
-    ) -> Result<()> {
-        let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
-        encoder.set_max_objects(self.most as usize);
-        if !options.dense_nodes {
-            encoder.write_plain_nodes();
-        }
-        if self.is_joined_with(payload, count)?
-            && let Some(blob) = self.pop_back()
-        {
-            encoder
-                .add_objects(&blob.payload(ctx)?, 0..usize::MAX)
-                .map_err(internal)?;
-        }
-        encoder.add_objects(payload, 0..count).map_err(internal)?;
-        for frame in encoder.finish().map_err(internal)? {
-            self.push(OutputBlob::Frame(frame));
-        }
-        Ok(())
+    ) -> Option<Rest> {
+        let before = self.blobs.iter().rev().nth(1);
+        let before = before.filter(|blob| self.takes_objects(blob, payload, count));
+        let before = before.and_then(|blob| blob.payload(ctx).ok());
+        let frames = || {
+            let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
+            encoder.set_max_objects(self.most as usize);
+            if !options.dense_nodes {
+                encoder.write_plain_nodes();
+            }
+            if let Some(before) = &before {
+                encoder.add_objects(before, 0..usize::MAX)?;
+            }
+            encoder.add_objects(payload, 0..count)?;
+            encoder.finish()
+        };
+        let frames: Result<Vec<EncodedFrame>, FormatError> = frames();
+        Some(Rest {
+            frames: frames.ok()?,
+            has_blob_before: before.is_some(),
+        })
     }
 
-    /// Whether the first `count` objects of the block in `payload` are few, and fit into the last blob.
-    fn is_joined_with(&self, payload: &[u8], count: usize) -> Result<bool> {
+    /// Whether the first `count` objects of the block in `payload` are few, and fit into `blob`, which is before it.
+    fn takes_objects(&self, blob: &OutputBlob, payload: &[u8], count: usize) -> bool {
         const FEW: usize = 1000;
-        let Some(entry) = self.blobs.back().map(OutputBlob::entry) else {
-            return Ok(false);
+        let entry = blob.entry();
+        let kind = || {
+            let block = Block::parse(payload).ok()?;
+            let first = block.cursor().next().ok()?;
+            first.map(|object| object.key.0)
         };
-        let block = Block::parse(payload).map_err(internal)?;
-        let first = block.cursor().next().map_err(internal)?;
-        let is_of_kind = first.is_some_and(|object| entry.kinds.single() == Some(object.key.0));
+        let is_of_kind = kind().is_some_and(|kind| entry.kinds.single() == Some(kind));
         let fits = entry.count as usize + count <= self.most as usize;
-        Ok(is_of_kind && fits && count <= FEW && entry.flags.has(BlobFlags::SORTED))
+        is_of_kind && fits && count <= FEW && entry.flags.has(BlobFlags::SORTED)
     }
+}
+
+/// The objects of a divided blob that are no hosts, encoded anew.
+#[derive(Default)]
+struct Rest {
+    frames: Vec<EncodedFrame>,
+    /// Whether the objects of the blob before are among them.
+    has_blob_before: bool,
 }
 
 /// A block, divided into its last objects and the others.
@@ -183,9 +208,9 @@ struct Split {
 }
 
 impl Split {
-    /// Divides the last `wanted` objects from a blob, each with all its versions, or all objects of a small blob. Returns
-    /// `None` if the blob has no objects, if it cannot be decoded, or if an object is too long. `is_last` is whether the
-    /// blob is the last one.
+    /// Divides the last `wanted` objects from a blob, each with all its versions, or all objects of a small blob.
+    /// Returns `None` if the blob has no objects, if it cannot be decoded, or if an object is too long. `is_last` is
+    /// whether the blob is the last one.
     fn of(blob: &OutputBlob, wanted: usize, is_last: bool, ctx: &Context) -> Result<Option<Self>> {
         let Ok(payload) = blob.payload(ctx) else {
             return Ok(None);
