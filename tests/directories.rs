@@ -153,6 +153,7 @@ fn a_table_is_replaced_if_all_of_it_was_written_by_the_program() {
     for job in TABLES {
         let [old, new] = places.expected(job);
         let more = [job, &["-O"]].concat();
+        let without_q: Vec<&str> = more.iter().copied().filter(|word| *word != "-q").collect();
         let args = |job: &[&str], input: &Path| {
             let output = command(job, input, &target).output().unwrap();
             String::from_utf8(output.stderr).unwrap()
@@ -170,7 +171,7 @@ fn a_table_is_replaced_if_all_of_it_was_written_by_the_program() {
             .unwrap()
             .unwrap()
             .path();
-        // Files of others, in the directory and below it, and a part that is no more what was written.
+        // Files of others, in the directory and below it, stay there, and are named.
         for (path, bytes) in [
             (target.join("notes.txt"), &b"mine"[..]),
             (target.join("_SUCCESS"), b""),
@@ -180,16 +181,29 @@ fn a_table_is_replaced_if_all_of_it_was_written_by_the_program() {
             ),
         ] {
             fs::write(&path, bytes).unwrap();
-            let before = content(&target);
-            let message = args(&more, &places.inputs[1]);
+            let warning = command(&without_q, &places.inputs[1], &target)
+                .output()
+                .unwrap();
+            let warning = String::from_utf8(warning.stderr).unwrap();
             let name = path.strip_prefix(&target).unwrap().display().to_string();
             assert!(
-                message.contains(&name) && message.lines().count() == 1,
-                "{message}"
+                warning.contains(&name) && warning.contains("was not written by pbfhogg"),
+                "{warning}"
             );
-            assert!(content(&target) == before);
+            assert_eq!(fs::read(&path).unwrap(), bytes);
             fs::remove_file(path).unwrap();
+            assert!(content(&target) == new);
         }
+        // A part that is no more what was written is not replaced.
+        let part = directory.join("part-0000.parquet");
+        fs::write(&part, "PAR1 of another program PAR1").unwrap();
+        let before = content(&target);
+        let message = args(&more, &places.inputs[1]);
+        assert!(
+            message.contains("part-0000.parquet") && message.lines().count() == 1,
+            "{message}"
+        );
+        assert!(content(&target) == before);
         // Symbolic links are not followed.
         let elsewhere = places.dir.path().join("elsewhere");
         fs::rename(&directory, &elsewhere).unwrap();
@@ -216,7 +230,7 @@ fn a_file_of_a_user_that_comes_while_a_table_is_written_is_kept() {
             .unwrap()
             .success()
     );
-    let mut run = command(&[job, &["-O"]].concat(), Path::new("-"), &target);
+    let mut run = command(&["export", "--raw", "-O"], Path::new("-"), &target);
     let mut child = run
         .stdin(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -229,7 +243,7 @@ fn a_file_of_a_user_that_comes_while_a_table_is_written_is_kept() {
     let output = child.wait_with_output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(
-        output.status.code() == Some(2) && message.contains("late"),
+        output.status.success() && message.contains("late was not written by pbfhogg"),
         "{message}"
     );
     assert_eq!(fs::read(target.join("late")).unwrap(), b"mine");

@@ -15,6 +15,8 @@
 //!
 //! No step backtracks. Where rings touch, they are cut so that the inside of each polygon is connected.
 
+#[cfg(feature = "parquet")]
+mod interior;
 mod members;
 mod rings;
 mod segments;
@@ -26,11 +28,13 @@ mod way_store;
 
 use crate::geometry::Point;
 use crate::osm::format_e7;
+#[cfg(feature = "parquet")]
+pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
 use segments::Segments;
 pub(crate) use simple::simple_polygon;
 use std::fmt;
-pub(crate) use way_store::{WayBatch, WayStore};
+pub(crate) use way_store::{StoredWay, WayBatch, WayStore};
 
 /// A node of a way, with its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

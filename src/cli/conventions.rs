@@ -58,6 +58,10 @@ pub struct Conventions {
     pub exports_twice: bool,
     /// Whether `export` writes areas after all points and lines.
     pub exports_areas_last: bool,
+    /// Whether `export` makes lines of routes.
+    pub exports_routes: bool,
+    /// Whether `export` cuts lines and areas at the antimeridian.
+    pub cuts_features: bool,
     /// The index types that `add-locations-to-ways` prints, one a line.
     pub index_types: &'static str,
     /// Whether `check-refs` prints its report to standard error, worded like that of osmium.
@@ -107,6 +111,8 @@ const PBFHOGG: Conventions = Conventions {
     needs_all_nodes: false,
     exports_twice: false,
     exports_areas_last: false,
+    exports_routes: true,
+    cuts_features: true,
     index_types: "auto\ndense\nexternal\nsparse\n",
     reports_like_osmium: false,
     redacts_history: false,
@@ -141,6 +147,8 @@ const OSMIUM: Conventions = Conventions {
     needs_all_nodes: true,
     exports_twice: true,
     exports_areas_last: true,
+    exports_routes: false,
+    cuts_features: false,
     index_types: "dense_file_array\ndense_mem_array\ndense_mmap_array\nflex_mem\nsparse_file_array\n\
                   sparse_mem_array\nsparse_mem_map\nsparse_mmap_array\n",
     reports_like_osmium: true,

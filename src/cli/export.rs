@@ -2,14 +2,15 @@ use super::add_locations_to_ways::parse_index_type;
 use super::args::{RunArgs, parse_size, text_target};
 use super::conventions::Conventions;
 use super::export_format::{FormatArgs, statements};
+use super::export_selection::SelectionArgs;
 use super::{Answer, complain, print, show};
 use crate::commands::export::{
-    self, AREA_TAGS, Config, ExportFormat, FeatureRules, GeometryTypes, Incomplete, Options,
-    Problem, Severity, Summary,
+    self, AREA_TAGS, Config, ExportFormat, FeatureRules, Incomplete, Options, Problem, Severity,
+    Summary, Theme,
 };
 use crate::engine::IndexType;
 use crate::formats::FeatureFormat;
-use crate::osm::ObjectExpression;
+use crate::runtime::Context;
 use anyhow::{Result, anyhow};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ Format options (-x):
   tags_type=hstore               pg with tags as hstore; the default is jsonb")]
 pub struct Args {
     /// Input file; - is standard input
-    #[arg(value_name = "FILE", required_unless_present_any = ["print_default_config", "show_index_types"])]
+    #[arg(value_name = "FILE", required_unless_present_any = ["print_default_config", "print_themes", "show_index_types"])]
     input: Option<PathBuf>,
     /// Configuration file, as for osmium export: attributes, tags of lines and areas, tags to write
     #[arg(short, long, value_name = "FILE")]
@@ -57,15 +58,8 @@ pub struct Args {
     /// Print the default configuration, and exit
     #[arg(short = 'C', long)]
     print_default_config: bool,
-    /// Export only objects that match EXPRESSION, as in tags-filter; repeatable
-    #[arg(long, value_name = "EXPRESSION", value_parser = ObjectExpression::parse)]
-    filter: Vec<ObjectExpression>,
-    /// Geometry types to write, comma-separated: point, linestring, polygon
-    #[arg(long, value_name = "TYPES", value_parser = parse_types)]
-    geometry_types: Option<GeometryTypes>,
-    /// Also write features without tags
-    #[arg(short = 'n', long)]
-    keep_untagged: bool,
+    #[command(flatten)]
+    selection: SelectionArgs,
     /// List the objects that are left out because they have errors or are incomplete
     #[arg(short = 'e', long)]
     show_errors: bool,
@@ -112,6 +106,10 @@ pub fn run(args: &Args) -> Result<Answer> {
         ))?;
         return Ok(Answer::Yes);
     }
+    if args.format.print_themes {
+        print(Theme::built_in_text())?;
+        return Ok(Answer::Yes);
+    }
     if args.show_index_types {
         print(conventions.index_types)?;
         print("none\n")?;
@@ -130,7 +128,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         }
         None => Config::new(default_rules()),
     };
-    let options = options(args, config)?;
+    let options = options(args, config, &ctx)?;
     if let (true, ExportFormat::Text(features)) = (args.run.verbose, &options.format)
         && let FeatureFormat::Postgres { tags } = features.format
     {
@@ -164,15 +162,13 @@ fn default_rules() -> FeatureRules {
     }
 }
 
-fn options(args: &Args, config: Config) -> Result<Options> {
+fn options(args: &Args, config: Config, ctx: &Context) -> Result<Options> {
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
     let target = text_target(path, args.overwrite);
     let input = args.input.clone().unwrap_or_default();
     let mut options = Options::new(input, target, args.format.format(path, &config)?);
     options.rules = config.rules;
-    options.geometry_types = args.geometry_types.unwrap_or_default();
-    options.keep_untagged = args.keep_untagged;
-    options.filter = args.filter.clone();
+    args.selection.apply_to(&mut options, ctx)?;
     options.incomplete = args.incomplete;
     options.locations_in_ways = args.index_type == LocationSource::Ways;
     options.index_type = match args.index_type {
@@ -243,23 +239,6 @@ fn parse_index(text: &str) -> Result<LocationSource, String> {
             .map(LocationSource::Nodes)
             .map_err(|error| format!("{error}, or none")),
     }
-}
-
-fn parse_types(text: &str) -> Result<GeometryTypes, String> {
-    let mut types = GeometryTypes {
-        points: false,
-        lines: false,
-        areas: false,
-    };
-    for name in text.split(',') {
-        match name {
-            "point" => types.points = true,
-            "linestring" => types.lines = true,
-            "polygon" => types.areas = true,
-            _ => return Err("expected point, linestring or polygon".into()),
-        }
-    }
-    Ok(types)
 }
 
 fn parse_incomplete(text: &str) -> Result<Incomplete, String> {

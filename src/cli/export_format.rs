@@ -1,17 +1,26 @@
 //! The arguments of `export` that determine the format of its output.
 
+use super::args::parse_size;
 use super::conventions::Conventions;
 use crate::commands::export::{Config, ExportFormat};
 use crate::formats::{
-    Attribute, FeatureFormat, FeatureOptions, GeoParquetOptions, GeoParquetVersion,
-    PageCompression, TagColumn, TextCompression, UniqueId,
+    Attribute, DerivedColumns, FeatureFormat, FeatureOptions, GeoParquetOptions, GeoParquetVersion,
+    MAX_FILE_LEN, ObjectTableOptions, PageCompression, PartitionKey, TagColumn, TextCompression,
+    Theme, UniqueId,
 };
 use anyhow::{Result, anyhow, bail};
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::path::Path;
 
-/// The partition key for the geometry type.
-const PARTITION_KEY: &str = "geometry_type";
+/// The attributes of `--metadata`.
+const ALL_ATTRIBUTES: [Attribute; 7] = [
+    Attribute::Type,
+    Attribute::Id,
+    Attribute::Version,
+    Attribute::Changeset,
+    Attribute::Uid,
+    Attribute::User,
+    Attribute::Timestamp,
+];
 
 /// The format of the output and the fields of the features.
 #[derive(Debug, clap::Args)]
@@ -19,6 +28,9 @@ pub struct FormatArgs {
     /// Attributes to write, comma-separated: type, id, version, changeset, uid, user, timestamp, way_nodes
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_attribute)]
     attributes: Vec<Attribute>,
+    /// Write all attributes: -a type,id,version,changeset,uid,user,timestamp
+    #[arg(long)]
+    metadata: bool,
     /// Give each feature an id: counter, or type_id such as n17, w4, a8
     ///
     /// With type_id, the number of an area is twice the id of its way, or twice the id of its relation plus 1.
@@ -37,11 +49,43 @@ pub struct FormatArgs {
         help_heading = "Common options"
     )]
     output_format: Option<String>,
-    /// GeoParquet: write a directory with a partition for each geometry type, in files of at most 500 MB
-    #[arg(long, value_name = "BY", value_parser = partition_keys(), help_heading = "GeoParquet")]
-    partition: Option<String>,
+    /// GeoParquet: write only these themes, each with columns of its own: names, comma-separated, or a TOML file
+    ///
+    /// Built in are roads, buildings, pois, addresses, landuse, water, boundaries, places and transit; --print-themes
+    /// prints them. Several themes become partitions. A feature of several themes is written to each of them.
+    #[arg(
+        long,
+        value_name = "THEMES",
+        value_delimiter = ',',
+        conflicts_with = "properties",
+        help_heading = "GeoParquet"
+    )]
+    theme: Vec<String>,
+    /// Print the built-in themes as TOML, and exit
+    #[arg(long, help_heading = "GeoParquet")]
+    pub print_themes: bool,
+    /// GeoParquet: write a directory with partitions by these keys, comma-separated: geometry_type, theme,
+    /// quadkey:ZOOM, h3:RESOLUTION
+    ///
+    /// A directory of a partition is named after its value: geometry_type=point, quadkey=0231. A feature is in the
+    /// quadkey (1 to 12) or the cell of H3 (0 to 6) of the centre of its box. theme alone writes all built-in themes.
+    #[arg(
+        long,
+        value_name = "KEYS",
+        value_delimiter = ',',
+        help_heading = "GeoParquet"
+    )]
+    partition: Vec<PartitionKey>,
+    /// Parquet: write a directory with files of at most this size, such as 128M [default: 512 MB with --partition or
+    /// --raw; otherwise a single file]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "GeoParquet")]
+    max_file_size: Option<u64>,
     /// Parquet: write a directory with tables of the nodes, ways and relations, without geometries
-    #[arg(long, conflicts_with = "partition", help_heading = "GeoParquet")]
+    #[arg(
+        long,
+        conflicts_with_all = ["partition", "bbox", "polygon", "geometry_types", "properties", "clip"],
+        help_heading = "GeoParquet"
+    )]
     raw: bool,
     /// GeoParquet: add a column for each of these tag keys; comma-separated
     #[arg(
@@ -51,6 +95,18 @@ pub struct FormatArgs {
         help_heading = "GeoParquet"
     )]
     columns: Vec<String>,
+    /// GeoParquet: add computed columns, comma-separated: area, length, centroid, country, names
+    ///
+    /// area_m2 and length_m are measured on the ellipsoid of WGS 84. centroid_lon and centroid_lat are in degrees.
+    /// country is a code such as DE, by the boundaries of countries that are complete in the input. names is a map from
+    /// languages to the values of tags such as name:de.
+    #[arg(
+        long = "with",
+        value_name = "COLUMNS",
+        value_delimiter = ',',
+        help_heading = "GeoParquet"
+    )]
+    derived: Vec<Derived>,
     /// GeoParquet: leave out version, timestamp, changeset, uid and user
     #[arg(long, help_heading = "GeoParquet")]
     no_metadata: bool,
@@ -75,17 +131,27 @@ impl FormatArgs {
     /// Whether the format is GeoParquet, because of its name, the file name of the output, or --partition.
     fn is_geoparquet(&self, path: &Path) -> bool {
         let ending = path.extension().and_then(|ending| ending.to_str());
-        match (&self.output_format, &self.partition) {
-            (Some(format), _) => is_geoparquet(format),
-            (None, Some(_)) => true,
-            (None, None) => ending.is_some_and(is_geoparquet),
+        match &self.output_format {
+            Some(format) => is_geoparquet(format),
+            None if self.is_directory() || !self.theme.is_empty() => true,
+            None => ending.is_some_and(is_geoparquet),
         }
+    }
+
+    /// Whether an option says that the output is a directory.
+    fn is_directory(&self) -> bool {
+        self.raw
+            || !self.partition.is_empty()
+            || self.theme.len() > 1
+            || self.max_file_size.is_some()
     }
 
     fn tables(&self, path: &Path) -> Result<ExportFormat> {
         let is_stream = path.as_os_str() == "-";
-        if is_stream && (self.raw || self.partition.is_some()) {
-            bail!("--partition and --raw write a directory: name it with -o");
+        if is_stream && self.is_directory() {
+            bail!(
+                "--partition, --max-file-size, several themes and --raw write a directory: name it with -o"
+            );
         }
         for (is_given, option) in [
             (!self.attributes.is_empty(), "--attributes"),
@@ -97,13 +163,19 @@ impl FormatArgs {
             }
         }
         if self.raw {
-            return Ok(ExportFormat::Objects(self.compression.unwrap_or_default()));
+            return Ok(ExportFormat::Objects(ObjectTableOptions {
+                compression: self.compression.unwrap_or_default(),
+                max_file_len: self.max_file_size.unwrap_or(MAX_FILE_LEN),
+            }));
         }
         let mut options = GeoParquetOptions {
             version: self.geoparquet_version.unwrap_or_default(),
             compression: self.compression.unwrap_or_default(),
             has_metadata: !self.no_metadata,
-            is_partitioned: self.partition.is_some(),
+            partition: self.partition.clone(),
+            max_file_len: self.max_file_size,
+            derived: derived_columns(&self.derived),
+            themes: self.themes()?,
             ..GeoParquetOptions::default()
         };
         for key in &self.columns {
@@ -119,9 +191,13 @@ impl FormatArgs {
                 "bbox",
                 "geometry",
             ];
-            // Readers also treat the partition key as a column.
-            let is_partition = options.is_partitioned && key == PARTITION_KEY;
-            if own.contains(&key.as_str()) || options.tag_columns.contains(key) || is_partition {
+            // Readers also treat partition keys as columns.
+            let is_derived = options.derived.names().contains(&key.as_str());
+            let mut of_themes = options.themes.iter().flat_map(|theme| &theme.columns);
+            let is_of_theme = of_themes.any(|column| column.name == *key);
+            let is_partition = options.partition.iter().any(|part| part.name() == key);
+            let is_known = own.contains(&key.as_str()) || options.tag_columns.contains(key);
+            if is_known || is_partition || is_derived || is_of_theme {
                 bail!("--column {key}: the table has a column of that name already");
             }
             options.tag_columns.push(key.clone());
@@ -129,10 +205,38 @@ impl FormatArgs {
         Ok(ExportFormat::GeoParquet(options))
     }
 
+    /// Returns the themes that the words of --theme name.
+    fn themes(&self) -> Result<Vec<Theme>> {
+        let mut built_in = Theme::built_in();
+        if self.theme.is_empty() {
+            let is_partition = self.partition.contains(&PartitionKey::Theme);
+            return Ok(if is_partition { built_in } else { Vec::new() });
+        }
+        let mut themes = Vec::new();
+        for word in &self.theme {
+            let known = built_in.iter().position(|theme| theme.name == *word);
+            match known {
+                Some(at) => themes.push(built_in.remove(at)),
+                None if word.contains(['.', '/']) => themes.extend(Theme::read(Path::new(word))?),
+                None => {
+                    let names: Vec<_> = built_in.into_iter().map(|theme| theme.name).collect();
+                    bail!(
+                        "--theme {word}: expected {}, or a file such as themes.toml",
+                        names.join(", ")
+                    );
+                }
+            }
+        }
+        Ok(themes)
+    }
+
     fn text(&self, path: &Path, config: &Config) -> Result<ExportFormat> {
         for (is_given, option) in [
-            (self.partition.is_some(), "--partition"),
+            (!self.partition.is_empty(), "--partition"),
+            (self.max_file_size.is_some(), "--max-file-size"),
             (!self.columns.is_empty(), "--column"),
+            (!self.derived.is_empty(), "--with"),
+            (!self.theme.is_empty(), "--theme"),
             (self.no_metadata, "--no-metadata"),
             (self.compression.is_some(), "--compression"),
             (self.geoparquet_version.is_some(), "--geoparquet-version"),
@@ -152,7 +256,8 @@ impl FormatArgs {
             set_format_option(&mut features.format, &name, &value)?;
         }
         features.attributes = config.attributes.clone();
-        for attribute in &self.attributes {
+        let all = ALL_ATTRIBUTES.iter().filter(|_| self.metadata);
+        for attribute in all.chain(&self.attributes) {
             let name = format!("@{}", attribute.name());
             features.attributes.set(*attribute, name);
         }
@@ -161,13 +266,32 @@ impl FormatArgs {
     }
 }
 
-fn is_geoparquet(name: &str) -> bool {
-    matches!(name.to_ascii_lowercase().as_str(), "geoparquet" | "parquet")
+/// A word of `--with`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Derived {
+    Area,
+    Length,
+    Centroid,
+    Country,
+    Names,
 }
 
-/// Returns the keys by which a table can be partitioned. The first version of the program used `geometry`.
-fn partition_keys() -> PossibleValuesParser {
-    [PossibleValue::new(PARTITION_KEY).alias("geometry")].into()
+fn derived_columns(words: &[Derived]) -> DerivedColumns {
+    let mut columns = DerivedColumns::default();
+    for word in words {
+        match word {
+            Derived::Area => columns.area = true,
+            Derived::Length => columns.length = true,
+            Derived::Centroid => columns.centroid = true,
+            Derived::Country => columns.country = true,
+            Derived::Names => columns.names = true,
+        }
+    }
+    columns
+}
+
+fn is_geoparquet(name: &str) -> bool {
+    matches!(name.to_ascii_lowercase().as_str(), "geoparquet" | "parquet")
 }
 
 fn parse_version(text: &str) -> Result<GeoParquetVersion, String> {

@@ -1,12 +1,12 @@
-use super::args::{Attribute, FormatSpec, OutputArgs, RunArgs, Stdout, parse_size};
+use super::args::{Attribute, FormatSpec, OutputArgs, RunArgs, Stdout, parse_size, region};
 use super::conventions::Conventions;
 use super::{Answer, show};
 use crate::commands::HeaderOption;
 use crate::commands::extract::{self, Extract, Extracted, RelationTypes, Strategy, Summary};
-use crate::geometry::{Shape, parse_box};
+use crate::geometry::Shape;
 use crate::io::OutputTarget;
 use crate::osm::ObjectExpression;
-use crate::region_file::{read_config, read_shape};
+use crate::region_file::read_config;
 use crate::{Context, Disorder, OutputOptions};
 use anyhow::{Result, bail};
 use std::fmt::Write;
@@ -172,21 +172,12 @@ impl StrategyArgs {
 
 impl Args {
     fn extracts(&self, ctx: &Context) -> Result<Vec<Extract>> {
-        let region = &self.region;
-        match (&region.bbox, &region.polygon, &region.config) {
-            (Some(bbox), _, _) => {
-                let region = parse_box(bbox, Conventions::current().corners);
-                let region = region.map_err(anyhow::Error::msg)?;
-                region.warning.iter().for_each(|warning| ctx.warn(warning));
-                self.single(region.shape)
-            }
-            (None, Some(polygon), _) => {
-                // An error in the polygon file counts as an error in the command line, with exit status 2.
-                let shape = read_shape(polygon, None);
-                self.single(shape.map_err(|error| anyhow::anyhow!(error.to_string()))?)
-            }
-            (None, None, Some(config)) => self.configured(config, ctx),
-            (None, None, None) => bail!("no region was given: use -b, -p or -c"),
+        let given = &self.region;
+        let shape = region(given.bbox.as_deref(), given.polygon.as_deref(), ctx)?;
+        match (shape, &given.config) {
+            (Some(shape), _) => self.single(shape),
+            (None, Some(config)) => self.configured(config, ctx),
+            (None, None) => bail!("no region was given: use -b, -p or -c"),
         }
     }
 

@@ -15,6 +15,7 @@ mod demo;
 mod diff;
 mod export;
 mod export_format;
+mod export_selection;
 mod extract;
 mod fileinfo;
 mod geocode;

@@ -1,11 +1,16 @@
 //! `export`: writes the objects of a file as features, with geometries.
 //!
-//! Nodes become points, ways become lines or areas, and multipolygon and boundary relations become areas.
+//! Nodes become points, ways become lines or areas, multipolygon and boundary relations become areas, and routes become
+//! lines.
 
+#[cfg(feature = "parquet")]
+mod boundaries;
 mod builder;
 mod config;
+mod cuts;
 mod feature_buffer;
 mod late_areas;
+mod line_relations;
 mod problem;
 #[cfg(feature = "parquet")]
 mod raw;
@@ -14,6 +19,7 @@ mod selection;
 mod sink;
 #[cfg(feature = "parquet")]
 mod tables;
+mod tally;
 
 use crate::engine::IndexType;
 use crate::engine::geometry_pass::{GeometryPass, Visits};
@@ -23,23 +29,30 @@ use crate::error::Result;
 #[cfg(feature = "parquet")]
 use crate::file::{BlobPlan, PlanNeeds};
 pub use crate::formats::{
-    Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId,
+    Attribute, Attributes, FeatureFormat, FeatureOptions, GeometryTypes, TagColumn, UniqueId,
 };
 #[cfg(feature = "parquet")]
-pub use crate::formats::{GeoParquetOptions, GeoParquetVersion, PageCompression};
+pub use crate::formats::{
+    ColumnType, DerivedColumns, GeoParquetOptions, GeoParquetVersion, MAX_FILE_LEN,
+    ObjectTableOptions, PageCompression, PartitionKey, Theme, ThemeColumn,
+};
+use crate::geometry::Shape;
 use crate::io::OutputTarget;
-use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind};
+use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectKind};
 use crate::runtime::Context;
-use builder::{Builder, ExportPart, Shared, Totals};
+use builder::{Builder, ExportPart, Shared};
 pub use config::{Config, default_config, read_config};
+use feature_buffer::FeatureForm;
+pub use line_relations::LINE_RELATIONS;
 pub use problem::{Problem, ProblemCause, Severity};
-pub use rules::{AREA_TAGS, FeatureRules, GeometryTypes, TagRule, WrittenTags};
-use selection::{may_select, selected_areas};
+pub use rules::{AREA_TAGS, FeatureRules, TagRule, WrittenTags};
+use selection::may_select;
 use serde::Serialize;
 use sink::FeatureSink;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tally::Totals;
 
 /// The options of `export`.
 #[derive(Debug, Clone)]
@@ -55,10 +68,25 @@ pub struct Options {
     pub rules: FeatureRules,
     /// The types of geometries that are written.
     pub geometry_types: GeometryTypes,
+    /// The values of the tag `type` of relations that become lines: by default [`LINE_RELATIONS`] for tables, and none
+    /// for text. The member ways are joined in their order; platforms and stops are left out. The lines of an incomplete
+    /// relation have the ways that are there.
+    pub line_relations: Vec<String>,
     /// Whether features without tags are written.
     pub keep_untagged: bool,
+    /// The kinds of objects from which features are made.
+    pub kinds: KindSet,
     /// The expressions that select objects; all objects are selected if there are none.
     pub filter: Vec<ObjectExpression>,
+    /// The region with which a geometry must share a point, so that its feature is written; `None` for the whole earth.
+    pub region: Option<Shape>,
+    /// The region at whose edges geometries are cut; `None` for no cuts.
+    pub clip: Option<Shape>,
+    /// How to treat lines and areas that cross the antimeridian.
+    pub antimeridian: Antimeridian,
+    /// The keys of the tags that are written; `None` for all tags that the rules allow. An object whose other tags are
+    /// left out still becomes a feature.
+    pub tag_keys: Option<Vec<String>>,
     /// How to treat relations with a member way, or a node of a member way, that is not in the file.
     pub incomplete: Incomplete,
     /// Whether the locations in ways are used even if the header does not declare them.
@@ -79,14 +107,25 @@ impl Options {
     /// Creates options with the given input, output and format, and defaults otherwise. All objects with tags are
     /// written, closed ways are areas or lines depending on their tags, and incomplete relations are left out.
     pub fn new(input: impl Into<PathBuf>, target: OutputTarget, format: ExportFormat) -> Self {
+        let line_relations = match format {
+            ExportFormat::Text(_) => Vec::new(),
+            #[cfg(feature = "parquet")]
+            _ => LINE_RELATIONS.map(str::to_owned).into(),
+        };
         Self {
             input: input.into(),
             target,
             format,
             rules: FeatureRules::default(),
             geometry_types: GeometryTypes::default(),
+            line_relations,
             keep_untagged: false,
+            kinds: KindSet::ALL,
             filter: Vec::new(),
+            region: None,
+            clip: None,
+            antimeridian: Antimeridian::default(),
+            tag_keys: None,
             incomplete: Incomplete::default(),
             locations_in_ways: false,
             index_type: IndexType::default(),
@@ -100,8 +139,14 @@ impl Options {
 setters!(Options {
     rules: FeatureRules,
     geometry_types: GeometryTypes,
+    line_relations: Vec<String>,
     keep_untagged: bool,
+    kinds: KindSet,
     filter: Vec<ObjectExpression>,
+    region: Option<Shape>,
+    clip: Option<Shape>,
+    antimeridian: Antimeridian,
+    tag_keys: Option<Vec<String>>,
     incomplete: Incomplete,
     locations_in_ways: bool,
     index_type: IndexType,
@@ -122,7 +167,19 @@ pub enum ExportFormat {
     /// Objects without geometries, as Parquet tables of nodes, of ways and of relations. Of the other options, only the
     /// input, the target and the filter have an effect.
     #[cfg(feature = "parquet")]
-    Objects(PageCompression),
+    Objects(ObjectTableOptions),
+}
+
+/// How to treat lines and areas that cross the antimeridian. Two consecutive points that are more than 180 degrees apart
+/// are taken for a crossing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Antimeridian {
+    /// They are cut at 180 degrees, as in RFC 7946. Areas around a pole are kept.
+    #[default]
+    Cut,
+    /// They are kept, and seem to lie across the whole map.
+    Keep,
 }
 
 /// How to treat incomplete relations, which are relations with a member way, or a node of a member way, that is not in
@@ -149,6 +206,9 @@ pub struct Summary {
     pub lines: u64,
     /// The number of areas.
     pub areas: u64,
+    /// The number of features of each theme. A feature of several themes counts once for each of them, here and in the
+    /// numbers of features, points, lines and areas.
+    pub themes: BTreeMap<String, u64>,
     /// The size in bytes of the output.
     pub bytes: u64,
     /// The bounding box of all features in degrees, as left, bottom, right and top; `None` if there are no features.
@@ -198,21 +258,13 @@ pub fn run<'r>(
 ) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     #[cfg(feature = "parquet")]
-    if let ExportFormat::Objects(compression) = options.format {
+    if let ExportFormat::Objects(tables) = options.format {
         let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-        return raw::write(&file, &plan, options, compression, ctx);
+        return raw::write(&file, &plan, options, tables, ctx);
     }
     let (mut sink, form) = FeatureSink::open(options, ctx)?;
-    let filter = ObjectFilter::new(options.filter.iter().cloned());
-    let types = options.geometry_types;
-    let visits = Visits {
-        nodes: types.points && may_select(&filter, ObjectKind::Node),
-        untagged_nodes: options.keep_untagged,
-        node_info: form.needs_info(),
-        ways: (types.lines || types.areas) && may_select(&filter, ObjectKind::Way),
-        areas: types.areas && may_select(&filter, ObjectKind::Relation),
-        member_node_ids: report.is_some(),
-    };
+    let filter = filter(options, &form);
+    let (visits, relations) = visits(options, &form, &filter, report.is_some());
     let directory = options.temp_dir.clone();
     let locate = LocateOptions {
         index_type: options.index_type,
@@ -222,10 +274,15 @@ pub fn run<'r>(
     };
     let pass = GeometryPass::open(&file, visits, options.locations_in_ways, locate, ctx)?;
     let mut report = report;
-    let shared = Arc::new(Shared::new(options, form, filter.clone(), report.is_some()));
+    let names = form.theme_names();
+    let shared = Shared::new(options, form, filter, relations, report.is_some());
+    let shared = Arc::new(shared);
     let mut totals = Totals::default();
     let index_type = pass.run(
-        |block| selected_areas(&filter, block),
+        {
+            let shared = shared.clone();
+            move |block| shared.selected_areas(block)
+        },
         move || Builder::new(&shared),
         |found| match found {
             ExportPart::Features(chunk) => sink.add_text(chunk),
@@ -244,6 +301,38 @@ pub fn run<'r>(
     Ok(Summary {
         bytes,
         index_type,
-        ..totals.into_summary()
+        ..totals.into_summary(names.iter().map(String::as_str))
     })
+}
+
+/// Returns the filter of the objects that become features.
+fn filter(options: &Options, form: &FeatureForm) -> ObjectFilter {
+    let expressions = match form.expressions() {
+        // Objects of no theme are not written.
+        Some(of_themes) if options.filter.is_empty() => of_themes,
+        _ => options.filter.clone(),
+    };
+    ObjectFilter::new(expressions)
+}
+
+/// Returns the objects that are visited, and whether relations become features.
+fn visits(
+    options: &Options,
+    form: &FeatureForm,
+    filter: &ObjectFilter,
+    reports: bool,
+) -> (Visits, bool) {
+    let types = options.geometry_types;
+    let selects = |kind| options.kinds.contains(kind) && may_select(filter, kind);
+    let has_lines = types.lines && !options.line_relations.is_empty();
+    let relations = (types.areas || has_lines) && selects(ObjectKind::Relation);
+    let visits = Visits {
+        nodes: types.points && selects(ObjectKind::Node),
+        untagged_nodes: options.keep_untagged,
+        node_info: form.needs_info(),
+        ways: (types.lines || types.areas) && selects(ObjectKind::Way),
+        areas: relations || form.needs_boundaries(),
+        member_node_ids: reports,
+    };
+    (visits, relations)
 }

@@ -40,13 +40,18 @@ pub use changesets::{Changeset, Comment, read_changesets};
 pub(crate) use changesets::{changeset_header, holds_changesets};
 pub(crate) use checksum::{add_changeset, add_object};
 pub use document_header::{DocumentHeader, Replication};
-pub use features::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
+pub use features::{
+    Attribute, Attributes, FeatureFormat, FeatureOptions, GeometryTypes, TagColumn, UniqueId,
+};
 pub use format::TextFormat;
 pub(crate) use format::names_text_history;
 pub(crate) use header_facts::{declares_history, header_options};
 pub(crate) use object_text::{ObjectChunk, ObjectText};
 #[cfg(feature = "parquet")]
-pub use parquet::{GeoParquetOptions, GeoParquetVersion, PageCompression};
+pub use parquet::{
+    ColumnType, DerivedColumns, GeoParquetOptions, GeoParquetVersion, MAX_FILE_LEN,
+    ObjectTableOptions, PageCompression, PartitionKey, Theme, ThemeColumn,
+};
 pub(crate) use read::read_start;
 pub use read::read_texts;
 pub use text_compression::TextCompression;

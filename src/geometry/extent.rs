@@ -98,28 +98,49 @@ impl Extent {
         ])
     }
 
-    /// Returns the position of the centre of the box on a Hilbert curve over the whole earth, as a number of `bits`
-    /// bits. `bits` must be even and at most 64. Longitudes beyond 180 degrees wrap around.
-    pub fn curve_position(&self, bits: u32) -> u64 {
+    /// Converts the box to a [`Bbox`], which has the same edges.
+    pub(crate) const fn to_bbox(self) -> Bbox {
+        Bbox {
+            min_lat_e7: self.low.lat_e7,
+            max_lat_e7: self.high.lat_e7,
+            min_lon_e7: self.low.lon_e7,
+            max_lon_e7: self.high.lon_e7,
+        }
+    }
+
+    /// Returns the centre of the box. Longitudes beyond 180 degrees wrap around.
+    pub fn centre(&self) -> Point {
         let Edges {
             west,
             south,
             east,
             north,
         } = self.edges().map(i64::from);
-        let scaled = |low: i64, high: i64, max: i64| {
+        let middle = |low: i64, high: i64, max: i64| {
             let middle = (low + high).div_euclid(2);
-            let middle = match middle {
+            match middle {
                 _ if middle > max => middle - 2 * max,
                 _ if middle < -max => middle + 2 * max,
                 _ => middle,
-            };
-            let from_zero = (middle + max).clamp(0, 2 * max - 1) as u128;
+            }
+        };
+        Point {
+            lon_e7: middle(west, east, MAX_LON_E7) as i32,
+            lat_e7: middle(south, north, MAX_LON_E7 / 2) as i32,
+        }
+    }
+
+    /// Returns the position of the centre of the box on a Hilbert curve over the whole earth, as a number of `bits`
+    /// bits. `bits` must be even and at most 64. Longitudes beyond 180 degrees wrap around.
+    pub fn curve_position(&self, bits: u32) -> u64 {
+        let scaled = |middle: i32, max: i64| {
+            let from_zero = (i64::from(middle) + max).clamp(0, 2 * max - 1) as u128;
             ((from_zero << (bits / 2)) / (2 * max) as u128) as u32
         };
+        let centre = self.centre();
         let (lon, lat) = (
-            scaled(west, east, MAX_LON_E7),
-            scaled(south, north, MAX_LON_E7 / 2),
+            scaled(centre.lon_e7, MAX_LON_E7),
+            scaled(centre.lat_e7, MAX_LON_E7 / 2),
         );
         fast_hilbert::xy2h(lon, lat, (bits / 2) as u8)
     }

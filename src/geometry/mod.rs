@@ -3,19 +3,24 @@
 
 mod area_index;
 mod check;
+mod clip;
 mod degrees;
 mod density;
 mod edge;
 mod extent;
+#[cfg(feature = "parquet")]
+mod geodesic;
 mod nesting;
 mod point_list;
 mod quadtree;
 mod quadtree_build;
+mod region;
 mod shape;
 #[cfg(test)]
 mod tests;
 
 pub use area_index::{AreaIndex, Cover, Locator};
+pub(crate) use clip::{Clip, Rings, line_at_antimeridian, polygon_at_antimeridian};
 pub use degrees::{BoxRegion, CornerOrder, bbox_of_degrees, parse_bbox, parse_box, parse_corners};
 pub(crate) use degrees::{
     at_vertex, for_message, point_of_degrees, point_of_e7, point_of_text, ring,
@@ -24,6 +29,9 @@ pub use density::CellCounts;
 pub(crate) use density::{Density, FINEST_LEVEL};
 pub(crate) use edge::{Edge, EdgeRelation, HalfUnitPoint, doubled_area};
 pub use extent::Extent;
+#[cfg(feature = "parquet")]
+pub(crate) use geodesic::{length_m, ring_area_m2};
 pub(crate) use nesting::with_holes;
 pub(crate) use point_list::{ORIGIN, put_points, read_points};
+pub(crate) use region::Region;
 pub use shape::{Point, Polygon, Ring, Shape, ShapeError};

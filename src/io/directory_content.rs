@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub(crate) type IsOwn = fn(&Path, &File) -> bool;
 
 /// The maximum depth of directories that are searched. This program writes no deeper ones.
-const DEPTH: u32 = 2;
+const DEPTH: u32 = 5;
 
 /// The content of a directory.
 #[derive(Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@ mod access_list;
 mod backends;
 mod decompress;
 mod direct;
-#[cfg(feature = "parquet")]
 mod directory_content;
 mod file_identity;
 mod file_lock;
@@ -16,7 +15,6 @@ mod kept_file;
 mod listed_directory;
 mod mapped_file;
 mod output;
-#[cfg(feature = "parquet")]
 mod output_directory;
 mod output_target;
 mod replaced;
@@ -36,7 +34,6 @@ pub(crate) use kept_file::{keep, open_kept, remove_temporary};
 pub(crate) use listed_directory::{ListedDirectory, remove_unlisted};
 pub(crate) use mapped_file::MappedFile;
 pub use output::{OpenOutput, Output};
-#[cfg(feature = "parquet")]
 pub(crate) use output_directory::OutputDirectory;
 pub use output_target::{OutputTarget, ScratchFile};
 pub use scratch_directory::ScratchDirectory;

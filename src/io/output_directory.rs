@@ -4,8 +4,9 @@ use super::directory_content::{Content, IsOwn, remove_own};
 use super::output::Directory;
 use super::output_target::real_path;
 use super::staging::{self, MOVING, REPLACED, Staging, is_denied};
-use super::{OpenOutput, StreamOutput, unfinished};
+use super::{OpenOutput, unfinished};
 use crate::error::{Error, Result};
+use crate::runtime::Context;
 use crate::system::{self, Call};
 use std::fs::{self, File};
 use std::io;
@@ -16,8 +17,9 @@ use std::path::{Path, PathBuf};
 ///
 /// The files are written to a hidden directory beside the target (`staging`), which gets the name of the target when
 /// all files are complete and on disk. The hidden directory replaces an older directory in one step where the system
-/// can do that, and otherwise in two. In a mount point, in the working directory and in a directory that cannot be
-/// renamed, files are replaced one after another. The next run removes the files that a killed run has left.
+/// can do that, and otherwise in two. In a mount point, in the working directory, in a directory that cannot be renamed
+/// and in one that has files of others, files are replaced one after another. The next run removes the files that a
+/// killed run has left.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
     /// The path of the directory as the user wrote it.
@@ -30,12 +32,13 @@ pub(crate) struct OutputDirectory {
 }
 
 impl OutputDirectory {
-    /// Begins the output directory `root`. Fails if the directory exists and is not empty, unless `overwrite` is set
-    /// and `is_own` recognises all files in it as written by an earlier run.
+    /// Begins the output directory `root`. Fails if the directory exists and is not empty, unless `overwrite` is set.
+    /// In that case, [`complete`](Self::complete) replaces the files that `is_own` recognises as written by an earlier
+    /// run.
     pub(crate) fn create(root: &Path, overwrite: bool, is_own: IsOwn) -> Result<Self> {
         let real = real_path(root);
         staging::clear(&real, |directory| remove_own(directory, is_own));
-        check_content(root, &real, None, overwrite, is_own)?;
+        check_empty(root, &Content::of(&real, None, is_own), overwrite)?;
         Ok(Self {
             staging: Staging::begin(root, &real)?,
             root: root.to_owned(),
@@ -45,27 +48,46 @@ impl OutputDirectory {
         })
     }
 
-    /// Opens a new file in the subdirectory `directory`, which is created with its first file.
-    pub(crate) fn open_below(&mut self, directory: &str, name: &str) -> Result<OpenOutput> {
-        let shown = self.root.join(directory);
-        if !self.staging.path().join(directory).is_dir() {
-            let made = self.staging.make(directory);
-            made.map_err(|error| Error::io(&shown, "cannot create the directory", error))?;
+    /// Opens a new file at `path`, which is relative to this directory. The directories of the path are created with
+    /// their first file.
+    pub(crate) fn open(&mut self, path: &Path) -> Result<OpenOutput> {
+        let mut below = PathBuf::new();
+        for name in path.parent().into_iter().flatten() {
+            below.push(name);
+            if !self.staging.path().join(&below).is_dir() {
+                let made = self.staging.make(&below);
+                made.map_err(|error| {
+                    Error::io(
+                        &self.root.join(&below),
+                        "cannot create the directory",
+                        error,
+                    )
+                })?;
+            }
         }
-        let place = self.staging.path().join(directory).join(name);
-        let output = OpenOutput::hidden(place.clone(), shown.join(name))?;
+        let place = self.staging.path().join(path);
+        let output = OpenOutput::hidden(place.clone(), self.root.join(path))?;
         self.staging.add(place);
         Ok(output)
     }
 
-    /// Flushes the files to disk and gives all of them their names. Returns their total size in bytes.
-    pub(crate) fn complete(self, files: Vec<StreamOutput>) -> Result<u64> {
-        let mut bytes = 0;
-        for file in files {
-            bytes += file.commit()?;
-        }
+    /// Gives all files their names. The files must have been committed. Files of other programs stay in the directory,
+    /// and a warning names the first of them.
+    pub(crate) fn complete(self, ctx: &Context) -> Result<()> {
         let (real, staged) = (&self.real, self.staging.path());
-        check_content(&self.root, real, Some(staged), self.overwrite, self.is_own)?;
+        let content = Content::of(real, Some(staged), self.is_own);
+        check_empty(&self.root, &content, self.overwrite)?;
+        if let Content::Foreign(path) = &content {
+            ctx.warn(format!(
+                "{}: {} was not written by pbfhogg: it stays, and programs that read the whole directory find it there",
+                self.root.display(),
+                path.display()
+            ));
+        }
+        if let Some(path) = self.staging.foreign_in_place(real, self.is_own) {
+            let cause = "pbfhogg did not write this, and needs its name for a part of the table: move it away";
+            return Err(Error::file(&self.root.join(path), cause));
+        }
         let placed = flush_entries(staged).and_then(|()| {
             unfinished::end(None, &self.staging.created, || {
                 system::admit(Call::Rename, 0)?;
@@ -78,30 +100,16 @@ impl OutputDirectory {
                 "cannot give the finished output its name",
                 error,
             )
-        })?;
-        Ok(bytes)
+        })
     }
 }
 
-/// Fails if the directory `real`, which the user calls `root`, has files that may not be replaced. The content of
-/// `staged` does not count.
-fn check_content(
-    root: &Path,
-    real: &Path,
-    staged: Option<&Path>,
-    overwrite: bool,
-    is_own: IsOwn,
-) -> Result<()> {
-    let cause = match Content::of(real, staged, is_own) {
-        Content::Nothing => return Ok(()),
-        Content::Own if overwrite => return Ok(()),
-        Content::Foreign(path) if overwrite => format!(
-            "the directory has something that pbfhogg did not write, and is not replaced: {}; move it away, or choose \
-             another directory",
-            path.display()
-        ),
-        _ => "the directory is not empty: remove it, or choose another".to_owned(),
-    };
+/// Fails if the directory `root` has files, unless it may be written over.
+fn check_empty(root: &Path, content: &Content, overwrite: bool) -> Result<()> {
+    if overwrite || *content == Content::Nothing {
+        return Ok(());
+    }
+    let cause = "the directory is not empty: remove it, or choose another";
     Err(Error::file(root, cause))
 }
 
@@ -112,7 +120,7 @@ impl Staging {
     }
 
     /// Creates a directory in the staging directory.
-    pub(super) fn make(&mut self, name: &str) -> io::Result<()> {
+    pub(super) fn make(&mut self, name: &Path) -> io::Result<()> {
         let path = self.path().join(name);
         self.add(path.clone());
         fs::create_dir(path)
@@ -130,17 +138,28 @@ impl Staging {
         self.path().with_file_name(format!("{name}{REPLACED}"))
     }
 
-    /// Moves the entries of the staging directory to `root`, one after another. The [mark](Self::mark) stays.
+    /// Moves the content of the staging directory to `root`, one entry after another. The [mark](Self::mark) stays.
     pub(super) fn move_to(&self, root: &Path) -> io::Result<()> {
-        let names: io::Result<Vec<_>> = fs::read_dir(self.path())?
-            .map(|entry| Ok(entry?.file_name()))
-            .collect();
-        let mut names = names?;
-        names.sort_unstable();
-        for name in names.iter().filter(|name| *name != MOVING) {
-            fs::rename(self.path().join(name), root.join(name))?;
-        }
-        Ok(())
+        move_entries(self.path(), root)
+    }
+
+    /// Returns the first path within `root` that a staged file or directory needs, and that has something which
+    /// `is_own` does not recognise. Does not follow symbolic links.
+    fn foreign_in_place(&self, root: &Path, is_own: IsOwn) -> Option<PathBuf> {
+        let in_the_way = |staged: &&Path| {
+            let place = root.join(staged);
+            place.symlink_metadata().is_ok_and(|found| {
+                if self.path().join(staged).is_dir() {
+                    !found.is_dir()
+                } else {
+                    let is_own = |file| is_own(staged, &file);
+                    !found.is_file() || !File::open(place).is_ok_and(is_own)
+                }
+            })
+        };
+        let below = self.created.iter().skip(1);
+        let mut below = below.filter_map(|path| path.strip_prefix(self.path()).ok());
+        below.find(in_the_way).map(Path::to_owned)
     }
 
     /// Creates the mark in the staging directory. The mark tells later runs that the files are being moved one by one,
@@ -156,6 +175,27 @@ impl Staging {
     }
 }
 
+/// Moves the entries of a directory to another one, one after another, except the mark of a staging directory. Where
+/// both have a directory of the same name, moves the entries of that directory.
+fn move_entries(from: &Path, to: &Path) -> io::Result<()> {
+    let names: io::Result<Vec<_>> = fs::read_dir(from)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect();
+    let mut names = names?;
+    names.sort_unstable();
+    for name in names.iter().filter(|name| *name != MOVING) {
+        let (old, new) = (from.join(name), to.join(name));
+        if old.is_dir() && new.is_dir() {
+            move_entries(&old, &new)?;
+            flush_entries(&new)?;
+            fs::remove_dir(old)?;
+        } else {
+            fs::rename(old, new)?;
+        }
+    }
+    Ok(())
+}
+
 /// Flushes the entries of a directory to disk.
 fn flush_entries(directory: &Path) -> io::Result<()> {
     Directory::of(&directory.join("entry")).sync()
@@ -163,7 +203,8 @@ fn flush_entries(directory: &Path) -> io::Result<()> {
 
 /// Gives the files in a staging directory their names in the directory `real`.
 fn put_in_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
-    if staging.is_within(real) {
+    let has_foreign = matches!(Content::of(real, None, is_own), Content::Foreign(_));
+    if staging.is_within(real) || has_foreign {
         return move_files(staging, real, is_own);
     }
     match rename(staging, real, is_own) {

@@ -1,6 +1,6 @@
 //! Tests of the replacement of directories, on systems that can exchange names and on those that cannot.
 
-use super::super::ListedDirectory;
+use super::super::{ListedDirectory, StreamOutput};
 use super::*;
 use crate::runtime::Context;
 use crate::system::faults::{Fault, Faults};
@@ -26,15 +26,14 @@ impl Place {
     }
 
     /// Writes a table of two parts.
-    fn write(&self, text: &str, overwrite: bool) -> Result<u64> {
+    fn write(&self, text: &str, overwrite: bool) -> Result<()> {
         let mut directory = OutputDirectory::create(&self.root(), overwrite, is_own)?;
-        let mut files = Vec::new();
-        for name in ["a", "b"] {
-            let mut file = StreamOutput::new(directory.open_below(name, "part")?);
+        for name in ["a/part", "b/part"] {
+            let mut file = StreamOutput::new(directory.open(Path::new(name))?);
             file.write(text.as_bytes())?;
-            files.push(file);
+            file.commit()?;
         }
-        directory.complete(files)
+        directory.complete(&Context::default())
     }
 
     /// The contents of the two parts; `None` for a missing part.
@@ -63,13 +62,28 @@ fn a_directory_of_own_files_is_replaced_if_it_may_be() {
     assert!(place.has("own 1"));
     place.write("own 3", true).unwrap();
     assert!(place.has("own 3"));
-    fs::write(place.root().join("a/notes"), "mine").unwrap();
+    drop(faults);
+}
+
+#[test]
+fn files_of_others_stay_in_a_directory_that_is_replaced() {
+    let (faults, place) = (Faults::none(), Place::new());
+    place.write("own 1", false).unwrap();
+    let notes = place.root().join("a/notes");
+    fs::write(&notes, "mine").unwrap();
+    assert!(place.write("own 2", false).is_err());
+    place.write("own 3", true).unwrap();
+    assert!(place.has("own 3") && place.beside().is_empty());
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "mine");
+    // A file that has the name of a part is not replaced.
+    fs::write(place.root().join("b/part"), "mine").unwrap();
     let error = place.write("own 4", true).unwrap_err().to_string();
     assert!(
-        error.contains("did not write") && error.contains("a/notes"),
+        error.contains("did not write") && error.contains("b/part"),
         "{error}"
     );
-    assert!(place.has("own 3") && place.beside().is_empty());
+    let parts = [Some("own 3".to_owned()), Some("mine".to_owned())];
+    assert!(place.parts() == parts && place.beside().is_empty());
     drop(faults);
 }
 
@@ -157,7 +171,7 @@ fn staging_directories_of_running_processes_stay() {
     place.write("own 1", false).unwrap();
     assert!(!dead.exists() && other.staging.path().exists());
     // The output that is completed second finds the directory of the first.
-    assert!(other.complete(Vec::new()).is_err());
+    assert!(other.complete(&Context::default()).is_err());
     assert!(place.has("own 1") && place.beside().is_empty());
     drop(faults);
 }

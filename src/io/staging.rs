@@ -10,7 +10,6 @@ use super::output::check_directory;
 use super::temporary::directory_of;
 use super::{temporary, unfinished};
 use crate::error::{Error, Result};
-#[cfg(feature = "parquet")]
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -154,7 +153,6 @@ pub(super) fn clear(root: &Path, remove: impl Fn(&Path)) {
 }
 
 /// Whether a name is that of a temporary file of this program, or of the mark of a staging directory.
-#[cfg(feature = "parquet")]
 pub(super) fn is_temporary(name: &OsStr) -> bool {
     name == MOVING || temporary::is_name(name)
 }

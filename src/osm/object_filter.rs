@@ -169,12 +169,18 @@ impl ObjectFilter {
 
     /// The expressions whose key pattern matches `key`.
     pub fn with_key<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a ObjectExpression> {
-        let listed = self.all(self.by_key.get(key).map_or(&[], Vec::as_slice));
-        let patterns = self.all(&self.by_pattern).filter(move |expression| {
-            let tag = expression.tag.as_ref();
+        self.indices_with_key(key)
+            .map(|index| &self.expressions[index])
+    }
+
+    /// The indices of the expressions whose key pattern matches `key`.
+    pub fn indices_with_key<'a>(&'a self, key: &'a str) -> impl Iterator<Item = usize> {
+        let listed = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
+        let patterns = self.by_pattern.iter().filter(move |index| {
+            let tag = self.expressions[**index].tag.as_ref();
             tag.is_some_and(|tag| tag.key.matches(key))
         });
-        listed.chain(patterns)
+        listed.iter().chain(patterns).copied()
     }
 
     /// The expressions without a tag.

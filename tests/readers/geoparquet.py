@@ -1,7 +1,7 @@
-"""Reads a GeoParquet file, or a partitioned directory by its root, with pyarrow, DuckDB and GeoPandas, and compares the
-table with the summary of the export.
+"""Opens a table of features, a file or a directory by its root, with pyarrow, pandas, GeoPandas, polars and DuckDB, and
+compares it with the summary of the export.
 
-geoparquet.py TABLE SUMMARY.json [FEATURES.geojson]
+geoparquet.py TABLE SUMMARY.json [FEATURES.geojsonl]
 
 Prints a line for each reader: the number of features by type, the box, the sum of areas. With a file of osmium's GeoJSON
 features, compares them, too. Exits with 1 if any of them disagree.
@@ -13,7 +13,9 @@ import sys
 
 import duckdb
 import geopandas
-import pyarrow.compute
+import pandas
+import polars
+import pyarrow.dataset
 import pyarrow.parquet
 import shapely
 
@@ -21,62 +23,75 @@ path, summary_path = sys.argv[1:3]
 with open(summary_path) as file:
     summary = json.load(file)
 expected = (
-    {"Point": summary["points"], "LineString": summary["lines"], "MultiPolygon": summary["areas"]},
+    {"Point": summary["points"], "Line": summary["lines"], "MultiPolygon": summary["areas"]},
     summary["bbox"],
     summary["square_degrees"],
 )
 failures = []
+NAMES = {"POINT": "Point", "LINESTRING": "Line", "MULTILINESTRING": "Line", "MULTIPOLYGON": "MultiPolygon"}
 
 
-def compare(reader, counts, bbox, area):
-    """Prints what a reader found, and notes a difference."""
-    counts = {name: int(counts.get(name, 0)) for name in expected[0]}
-    print(f"{reader}: {counts} {[round(edge, 7) for edge in bbox]} {area:.9f}")
-    is_equal = counts == expected[0] and abs(area - expected[2]) < 1e-9
-    is_in = all(abs(found - exact) < 3e-5 for found, exact in zip(bbox, expected[1]))
-    if not (is_equal and is_in):
+def compare(reader, geometries, bbox=None):
+    """Prints what a reader found, and notes a difference. `bbox` is the box of the column bbox, if the reader has it."""
+    kinds, counts = shapely.get_type_id(geometries), dict.fromkeys(expected[0], 0)
+    for kind in set(kinds.tolist()):
+        counts[NAMES[shapely.GeometryType(kind).name]] += int((kinds == kind).sum())
+    area = float(shapely.area(geometries).sum())
+    exact = shapely.total_bounds(geometries).tolist()
+    print(f"{reader}: {counts} {[round(edge, 7) for edge in exact]} {area:.9f}")
+    is_in = not any(abs(found - edge) > 1e-9 for found, edge in zip(exact, expected[1] or []))
+    is_in &= not any(abs(found - edge) > 3e-5 for found, edge in zip(bbox or [], expected[1] or []))
+    if not (counts == expected[0] and abs(area - expected[2]) < 1e-9 and is_in):
         failures.append(reader)
 
 
-def of_geometries(geometries):
-    """Counts, box and area of geometries of shapely."""
-    names = {"LINESTRING": "LineString", "MULTIPOLYGON": "MultiPolygon", "POINT": "Point"}
-    kinds, counts = shapely.get_type_id(geometries), {}
-    for kind in set(kinds.tolist()):
-        counts[names[shapely.GeometryType(kind).name]] = (kinds == kind).sum()
-    return counts, shapely.total_bounds(geometries).tolist(), float(shapely.area(geometries).sum())
+def edges_of(boxes):
+    """The box around boxes that are dictionaries."""
+    if not len(boxes):
+        return None
+    low, high = ("xmin", "ymin"), ("xmax", "ymax")
+    return [min(box[edge] for box in boxes) for edge in low] + [max(box[edge] for box in boxes) for edge in high]
 
 
-# pyarrow: the columns alone.
-table = pyarrow.parquet.read_table(path)
+# pyarrow: the columns alone, and what its statistics say.
+dataset = pyarrow.dataset.dataset(path, partitioning="hive")
+table = dataset.to_table()
 geometries = shapely.from_wkb(table["geometry"].to_numpy(zero_copy_only=False))
-counts, _, area = of_geometries(geometries)
-edges = [pyarrow.compute.struct_field(table["bbox"], edge) for edge in ("xmin", "ymin", "xmax", "ymax")]
-bbox = [
-    pyarrow.compute.min(edges[0]).as_py(),
-    pyarrow.compute.min(edges[1]).as_py(),
-    pyarrow.compute.max(edges[2]).as_py(),
-    pyarrow.compute.max(edges[3]).as_py(),
-]
-compare("pyarrow", counts, bbox, area)
+compare("pyarrow", geometries, edges_of(table["bbox"].to_pylist()))
 if not shapely.is_valid(geometries).all():
-    failures.append("shapely: an area is not valid")
+    failures.append("shapely: a geometry is not valid")
+bounds = shapely.bounds(geometries)
+if len(bounds) and (bounds[:, 2] - bounds[:, 0] > 180).any():
+    failures.append("shapely: a geometry is wider than half of the earth")
+for fragment in dataset.get_fragments():
+    metadata = pyarrow.parquet.ParquetFile(fragment.path).metadata
+    for group in range(metadata.num_row_groups):
+        for number in range(metadata.num_columns):
+            column = metadata.row_group(group).column(number)
+            if column.path_in_schema.startswith("bbox."):
+                statistics = column.statistics
+                if statistics is None or not statistics.has_min_max:
+                    failures.append(f"pyarrow: no minimum and maximum of {column.path_in_schema}")
+
+frame = pandas.read_parquet(path)
+compare("pandas", shapely.from_wkb(frame["geometry"].to_numpy()), edges_of(frame["bbox"].tolist()))
+
+frame = polars.scan_parquet(path, hive_partitioning=os.path.isdir(path)).collect()
+compare("polars", shapely.from_wkb(frame["geometry"].to_numpy()), edges_of(frame["bbox"].to_list()))
 
 # DuckDB: SQL, and no extension. A key of the directory with the name of a column would hide it.
 files = f"read_parquet('{path}/**/*.parquet', hive_partitioning = true)" if os.path.isdir(path) else f"'{path}'"
-rows = duckdb.sql(
-    f"SELECT osm_type, count(*), min(bbox.xmin), min(bbox.ymin), max(bbox.xmax), max(bbox.ymax), "
-    f"count(tags['name'][1]), any_value(typeof(geometry)) FROM {files} GROUP BY 1"
-).fetchall()
-bbox = [min(row[2] for row in rows), min(row[3] for row in rows), max(row[4] for row in rows), max(row[5] for row in rows)]
-total = sum(row[1] for row in rows)
-print(f"DuckDB: {total} features {[round(edge, 7) for edge in bbox]}")
-if total != summary["features"] or any(row[7] == "VARCHAR" for row in rows):
-    failures.append("DuckDB")
+connection = duckdb.connect()
+types = connection.sql(f"SELECT DISTINCT typeof(geometry) FROM {files}").fetchall()
+column = "geometry" if all(name == "BLOB" for (name,) in types) else "ST_AsWKB(geometry)"
+rows = connection.sql(f"SELECT {column}, bbox, count(tags['name'][1]) OVER () FROM {files}").fetchall()
+compare("DuckDB", shapely.from_wkb([bytes(row[0]) for row in rows]), edges_of([row[1] for row in rows]))
+if any(name == "VARCHAR" for (name,) in types):
+    failures.append("DuckDB: the column geometry is hidden by a key of a directory")
 
 # GeoPandas reads the metadata, and uses the boxes for a part.
 frame = geopandas.read_parquet(path)
-compare("GeoPandas", *of_geometries(frame.geometry.values))
+compare("GeoPandas", frame.geometry.values)
 if str(frame.crs) not in ("OGC:CRS84", "EPSG:4326"):
     failures.append(f"GeoPandas: {frame.crs}")
 if len(frame):
@@ -92,9 +107,7 @@ if len(frame):
 if len(sys.argv) > 3:
     with open(sys.argv[3]) as file:
         features = [json.loads(line)["geometry"] for line in file if line.strip()]
-    theirs = shapely.from_geojson([json.dumps(geometry) for geometry in features])
-    counts, bbox, area = of_geometries(theirs)
-    compare("osmium", counts, bbox, area)
+    compare("osmium", shapely.from_geojson([json.dumps(geometry) for geometry in features]))
 
 if failures:
     sys.exit("different: " + ", ".join(failures))

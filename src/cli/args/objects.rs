@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 impl ValueEnum for ObjectKind {
     fn value_variants<'a>() -> &'a [Self] {
@@ -135,16 +135,24 @@ impl ExpressionArgs {
         };
         let mut expressions = Vec::new();
         for path in &self.expression_files {
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| anyhow!("{}: cannot read: {error}", path.display()))?;
-            let lines = ObjectExpression::parse_lines(&text, parse);
-            expressions.extend(lines.map_err(|cause| crate::Error::file(path, cause))?);
+            expressions.extend(read_expressions(path, parse)?);
         }
         for text in &self.expressions {
             expressions.push(parse(text).map_err(anyhow::Error::msg)?);
         }
         Ok(expressions)
     }
+}
+
+/// Reads expressions from a file, one per line. An error names the file and the line.
+pub fn read_expressions(
+    path: &Path,
+    parse: impl Fn(&str) -> Result<ObjectExpression, String>,
+) -> Result<Vec<ObjectExpression>> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| anyhow!("{}: cannot read: {error}", path.display()))?;
+    let lines = ObjectExpression::parse_lines(&text, parse);
+    Ok(lines.map_err(|cause| crate::Error::file(path, cause))?)
 }
 
 /// The ids of the objects that a command processes.

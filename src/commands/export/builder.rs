@@ -1,10 +1,15 @@
 //! Builds features from objects.
 
+#[cfg(feature = "parquet")]
+use super::boundaries::Boundaries;
+use super::cuts::Cuts;
 use super::feature_buffer::{FeatureBuffer, FeatureForm};
 use super::late_areas::Completion;
+use super::line_relations::RelationLines;
 use super::problem::{Problem, ProblemCause, Severity};
-use super::selection::select;
-use super::{FeatureRules, GeometryTypes, Incomplete, Options, Summary};
+use super::selection::{select, selects_relation};
+use super::tally::Tally;
+use super::{FeatureRules, GeometryTypes, Incomplete, Options};
 use crate::area::{
     AreaNode, AreaPolygon, AreaWay, MemberWays, MissingMember, OpenRings, Role, WayStore, assemble,
     simple_polygon,
@@ -13,11 +18,10 @@ use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
 use crate::formats::features::FeatureChunk;
 use crate::formats::features::{Feature, Geometry};
-use crate::geometry::{Extent, Point, doubled_area};
+use crate::geometry::{Point, Region};
 use crate::osm::ObjectFilter;
-use crate::osm::{DECIMICRO_PER_DEGREE, Location, ObjectKind};
-use crate::pbf::{Block, Info, Relation, Way};
-use std::collections::BTreeMap;
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::{Block, Element, Info, Relation, Way};
 use std::sync::Arc;
 
 /// The size in bytes at which a chunk of text ends.
@@ -28,100 +32,6 @@ const PROBLEMS: usize = 1 << 10;
 /// The tags of an object.
 type TagList<'a> = Vec<(&'a str, &'a str)>;
 
-/// Counts of the features and problems of a blob.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    points: u64,
-    lines: u64,
-    areas: u64,
-    /// The box around all features.
-    extent: Option<Extent>,
-    /// Twice the area of all polygons, in square units of 1e-7 degree.
-    doubled_area: i128,
-    errors: BTreeMap<&'static str, u64>,
-    incomplete: u64,
-    warnings: BTreeMap<&'static str, u64>,
-}
-
-impl Tally {
-    fn add_points(&mut self, points: &[Point]) {
-        if let Some(extent) = Extent::of(points) {
-            self.add_extent(extent);
-        }
-    }
-
-    fn add_extent(&mut self, extent: Extent) {
-        self.extent = Some(self.extent.map_or(extent, |all| all.and(&extent)));
-    }
-
-    fn add_geometry(&mut self, geometry: &Geometry<'_>) {
-        match geometry {
-            Geometry::Point(point) => {
-                self.points += 1;
-                self.add_points(&[*point]);
-            }
-            Geometry::LineString(points) => {
-                self.lines += 1;
-                self.add_points(points);
-            }
-            Geometry::MultiPolygon(polygons) => {
-                self.areas += 1;
-                for polygon in *polygons {
-                    self.add_points(&polygon.outer);
-                    let rings = polygon.holes.iter().chain([&polygon.outer]);
-                    self.doubled_area += rings.map(|ring| doubled_area(ring)).sum::<i128>();
-                }
-            }
-        }
-    }
-
-    /// Adds the counts to the totals of all blobs.
-    pub(super) fn add_to(&self, all: &mut Totals) {
-        let summary = &mut all.summary;
-        summary.points += self.points;
-        summary.lines += self.lines;
-        summary.areas += self.areas;
-        summary.features += self.points + self.lines + self.areas;
-        summary.incomplete += self.incomplete;
-        for (counts, more) in [
-            (&mut summary.errors, &self.errors),
-            (&mut summary.warnings, &self.warnings),
-        ] {
-            for (name, count) in more {
-                *counts.entry(*name).or_default() += count;
-            }
-        }
-        all.geometry.doubled_area += self.doubled_area;
-        if let Some(extent) = self.extent {
-            all.geometry.add_extent(extent);
-        }
-    }
-}
-
-/// The counts of all blobs.
-#[derive(Debug, Default)]
-pub(super) struct Totals {
-    summary: Summary,
-    /// The box and the area of all features.
-    geometry: Tally,
-}
-
-impl Totals {
-    /// Returns the summary of a run.
-    pub(super) fn into_summary(self) -> Summary {
-        const ONE: f64 = DECIMICRO_PER_DEGREE as f64;
-        let degrees = |value_e7: i32| f64::from(value_e7) / ONE;
-        let extent = self.geometry.extent;
-        Summary {
-            bbox: extent.map(|Extent { low, high }| {
-                [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7].map(degrees)
-            }),
-            square_degrees: self.geometry.doubled_area as f64 / 2.0 / ONE / ONE,
-            ..self.summary
-        }
-    }
-}
-
 /// The options that visitors need.
 pub(super) struct Shared {
     form: FeatureForm,
@@ -129,6 +39,15 @@ pub(super) struct Shared {
     types: GeometryTypes,
     keep_untagged: bool,
     filter: ObjectFilter,
+    region: Option<Region>,
+    cuts: Cuts,
+    /// Whether relations become features.
+    relations: bool,
+    /// The types of relations that become lines.
+    line_relations: Vec<String>,
+    #[cfg(feature = "parquet")]
+    boundaries: Option<Arc<Boundaries>>,
+    tag_keys: Option<Vec<String>>,
     incomplete: Incomplete,
     /// Whether problems are reported one by one.
     reports: bool,
@@ -139,17 +58,63 @@ impl Shared {
         options: &Options,
         form: FeatureForm,
         filter: ObjectFilter,
+        relations: bool,
         reports: bool,
     ) -> Self {
         Self {
+            #[cfg(feature = "parquet")]
+            boundaries: form.boundaries(),
             form,
+            relations,
             rules: options.rules.clone(),
             types: options.geometry_types,
             keep_untagged: options.keep_untagged,
             filter,
+            region: options.region.as_ref().map(Region::new),
+            cuts: Cuts::new(options),
+            tag_keys: options.tag_keys.clone(),
+            line_relations: options.line_relations.clone(),
             incomplete: options.incomplete,
             reports,
         }
+    }
+}
+
+impl Shared {
+    /// Returns whether each object of a block is visited, in file order; `None` if all objects are visited.
+    fn visited(&self, block: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
+        let mut selected = select(&self.filter, block)?;
+        #[cfg(feature = "parquet")]
+        if let (Some(selected), Some(boundaries)) = (&mut selected, &self.boundaries) {
+            boundaries.select(block, selected)?;
+        }
+        Ok(selected)
+    }
+
+    /// Whether a relation becomes lines.
+    fn is_line_relation(&self, relation: &Relation<'_>) -> bool {
+        let type_of = relation.tags().find(|(key, _)| *key == "type");
+        let mut types = self.line_relations.iter();
+        self.types.lines && types.any(|one| type_of.is_some_and(|(_, value)| value == one))
+    }
+
+    /// Returns, for each object of a block in file order, whether it is a relation of whose member ways a feature is
+    /// made.
+    pub(super) fn selected_areas(&self, block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
+        let visited = self.visited(block)?;
+        let mut areas = Vec::new();
+        block.try_for_each(|element| {
+            let is_visited = visited.as_ref().is_none_or(|visited| visited[areas.len()]);
+            areas.push(match element {
+                Element::Relation(relation) => {
+                    let is_feature = is_area(relation.tags()) || self.is_line_relation(&relation);
+                    is_visited && is_feature
+                }
+                _ => false,
+            });
+            Ok::<(), FormatError>(())
+        })?;
+        Ok(areas)
     }
 }
 
@@ -168,6 +133,18 @@ struct AreaObject<'a> {
     id: i64,
     info: Info<'a>,
     completion: Completion,
+}
+
+/// Whether a region shares a point with a geometry.
+fn meets(region: &Region, geometry: &Geometry<'_>) -> bool {
+    match geometry {
+        Geometry::Point(point) => region.has(*point),
+        Geometry::LineString(points) => region.meets_line(points),
+        Geometry::MultiLineString(lines) => lines.iter().any(|line| region.meets_line(line)),
+        Geometry::MultiPolygon(polygons) => polygons
+            .iter()
+            .any(|polygon| region.meets_polygon(&polygon.outer, &polygon.holes)),
+    }
 }
 
 /// Builds features from objects.
@@ -195,7 +172,7 @@ impl Visitor for Builder {
     type Found = ExportPart;
 
     fn select(&self, block: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
-        select(&self.shared.filter, block)
+        self.shared.visited(block)
     }
 
     fn node<'t>(
@@ -221,7 +198,22 @@ impl Visitor for Builder {
     }
 
     fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError> {
-        if !is_area(relation.tags()) {
+        #[cfg(feature = "parquet")]
+        if let Some(boundaries) = &self.shared.boundaries {
+            boundaries.add(relation, ways, &mut self.nodes);
+        }
+        let shared = self.shared.clone();
+        if !shared.relations || !selects_relation(&shared.filter, relation) {
+            return Ok(());
+        }
+        if shared.is_line_relation(relation) {
+            self.with_tags(relation.tags(), |builder, tags| {
+                if builder.retain(tags) {
+                    builder.relation_line(relation, ways, tags);
+                }
+            });
+        }
+        if !(shared.types.areas && is_area(relation.tags())) {
             return Ok(());
         }
         let tags = relation.tags().filter(|(key, _)| *key != "type");
@@ -290,12 +282,33 @@ impl Builder {
         }
     }
 
-    /// Adds a feature. An area has a `completion`.
+    /// Adds a feature with the part of its geometry that is not cut off, if the geometry meets the region. An area has a
+    /// `completion`.
     fn put(&mut self, feature: &Feature<'_>, completion: Option<Completion>) {
-        self.tally
-            .get_or_insert_default()
-            .add_geometry(&feature.geometry);
-        self.features.put(feature, completion);
+        if let Some(region) = &self.shared.region
+            && !meets(region, &feature.geometry)
+        {
+            return;
+        }
+        let cut = self.shared.cuts.apply(&feature.geometry);
+        let Some(geometry) = cut.of(feature.geometry) else {
+            return;
+        };
+        let feature = Feature {
+            geometry,
+            ..*feature
+        };
+        let tally = self.tally.get_or_insert_default();
+        match self.features.themes_of(&feature) {
+            Some(themes) => {
+                tally.add_themed(&feature.geometry, themes);
+                self.features.put_themed(&feature, themes);
+            }
+            None => {
+                tally.add_geometry(&feature.geometry);
+                self.features.put(&feature, completion);
+            }
+        }
     }
 
     /// Collects the tags in a list, and calls `make` with the list.
@@ -314,7 +327,11 @@ impl Builder {
     /// features without tags are written, too.
     fn retain(&self, tags: &mut TagList<'_>) -> bool {
         self.shared.rules.retain(tags);
-        self.shared.keep_untagged || !tags.is_empty()
+        let is_feature = self.shared.keep_untagged || !tags.is_empty();
+        if let Some(keys) = &self.shared.tag_keys {
+            tags.retain(|(key, _)| keys.iter().any(|wanted| wanted == key));
+        }
+        is_feature
     }
 
     /// Adds the point of a node.
@@ -460,6 +477,26 @@ impl Builder {
             };
             self.put(&feature, Some(object.completion));
         }
+    }
+
+    /// Adds the lines of a relation.
+    fn relation_line(&mut self, relation: &Relation<'_>, ways: &WayStore, tags: &TagList<'_>) {
+        let found = RelationLines::of(relation, ways, &mut self.nodes);
+        if found.is_incomplete {
+            self.tally.get_or_insert_default().incomplete += 1;
+        }
+        if found.lines.is_empty() {
+            return;
+        }
+        let feature = Feature {
+            kind: ObjectKind::Relation,
+            id: relation.id(),
+            info: relation.info(),
+            tags,
+            way_nodes: None,
+            geometry: Geometry::MultiLineString(&found.lines),
+        };
+        self.put(&feature, None);
     }
 
     /// Assembles the area of a relation.

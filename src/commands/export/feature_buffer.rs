@@ -1,16 +1,18 @@
 //! The features of a worker that have not been sent yet.
 
+#[cfg(feature = "parquet")]
+use super::boundaries::Boundaries;
 use super::late_areas::{AreaBuffer, Completion, LateAreas};
 #[cfg(feature = "parquet")]
 use super::tables::TableRows;
 use crate::error::{FormatError, Result};
 use crate::formats::features::{Feature, FeatureChunk, FeatureText};
 #[cfg(feature = "parquet")]
-use crate::formats::parquet::{put_row, sort_key};
+use crate::formats::parquet::put_row;
 use crate::formats::{Attribute, FeatureOptions};
 #[cfg(feature = "parquet")]
 use crate::index::RowBatch;
-use crate::pbf::InfoFields;
+use crate::osm::ObjectExpression;
 use std::sync::Arc;
 
 /// The form of features that an output format needs.
@@ -24,6 +26,48 @@ pub(super) enum FeatureForm {
 }
 
 impl FeatureForm {
+    /// The boundaries that have to be collected.
+    #[cfg(feature = "parquet")]
+    pub(super) fn boundaries(&self) -> Option<Arc<Boundaries>> {
+        match self {
+            Self::Text(..) => None,
+            Self::Rows(target) => target.boundaries.clone(),
+        }
+    }
+
+    /// Whether boundaries have to be collected.
+    pub(super) fn needs_boundaries(&self) -> bool {
+        match self {
+            Self::Text(..) => false,
+            #[cfg(feature = "parquet")]
+            Self::Rows(target) => target.boundaries.is_some(),
+        }
+    }
+
+    /// The expressions of all themes; `None` if the output has no themes.
+    pub(super) fn expressions(&self) -> Option<Vec<ObjectExpression>> {
+        match self {
+            Self::Text(..) => None,
+            #[cfg(feature = "parquet")]
+            Self::Rows(target) => {
+                let themes = target.partitioning.themes();
+                (!themes.is_empty()).then(|| themes.expressions().to_vec())
+            }
+        }
+    }
+
+    /// The names of the themes.
+    pub(super) fn theme_names(&self) -> Vec<String> {
+        match self {
+            Self::Text(..) => Vec::new(),
+            #[cfg(feature = "parquet")]
+            Self::Rows(target) => {
+                let names = target.partitioning.themes().names();
+                names.map(str::to_owned).collect()
+            }
+        }
+    }
+
     /// Whether features are written with metadata.
     pub(super) fn needs_info(&self) -> bool {
         match self {
@@ -63,7 +107,6 @@ pub(super) struct TextFeatures {
 #[cfg(feature = "parquet")]
 pub(super) struct RowBuffer {
     rows: RowBatch,
-    info: InfoFields,
     target: Arc<TableRows>,
 }
 
@@ -78,7 +121,6 @@ impl FeatureBuffer {
             #[cfg(feature = "parquet")]
             FeatureForm::Rows(target) => Self::Rows(RowBuffer {
                 rows: RowBatch::default(),
-                info: InfoFields::default(),
                 target: target.clone(),
             }),
         }
@@ -93,6 +135,34 @@ impl FeatureBuffer {
         }
     }
 
+    /// Returns the themes of a feature as a set of bits; `None` if the output has no themes.
+    pub(super) fn themes_of(&self, feature: &Feature<'_>) -> Option<u64> {
+        match self {
+            #[cfg(feature = "parquet")]
+            Self::Rows(buffer) if !buffer.target.partitioning.themes().is_empty() => {
+                Some(buffer.target.partitioning.themes().of(feature))
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds a row for each of some themes of a feature.
+    pub(super) fn put_themed(&mut self, feature: &Feature<'_>, themes: u64) {
+        match self {
+            #[cfg(feature = "parquet")]
+            Self::Rows(buffer) => {
+                for theme in (0..64).filter(|theme| themes >> theme & 1 == 1) {
+                    let key = buffer
+                        .target
+                        .partitioning
+                        .sort_key(&feature.geometry, theme);
+                    buffer.rows.push(key, |out| put_row(out, feature));
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Adds a feature. An area has a `completion`.
     pub(super) fn put(&mut self, feature: &Feature<'_>, completion: Option<Completion>) {
         match self {
@@ -102,12 +172,8 @@ impl FeatureBuffer {
             },
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) => {
-                let is_partitioned = buffer.target.options.is_partitioned;
-                let key = sort_key(&feature.geometry, is_partitioned);
-                let info = &mut buffer.info;
-                buffer
-                    .rows
-                    .push(key, |out| *info = info.and(put_row(out, feature)));
+                let key = buffer.target.partitioning.sort_key(&feature.geometry, 0);
+                buffer.rows.push(key, |out| put_row(out, feature));
             }
         }
     }
@@ -150,7 +216,7 @@ impl FeatureBuffer {
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) if buffer.rows.count() > 0 => {
                 let rows = std::mem::take(&mut buffer.rows);
-                buffer.target.add(rows, buffer.info);
+                buffer.target.add(rows);
             }
             #[cfg(feature = "parquet")]
             Self::Rows(_) => {}

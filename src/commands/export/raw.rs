@@ -1,15 +1,15 @@
 //! Writes objects as Parquet tables, one for nodes, one for ways and one for relations.
 
-use super::tables::PART_LEN;
 use super::{Options, Summary};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile};
-use crate::formats::PageCompression;
+use crate::formats::ObjectTableOptions;
 use crate::formats::parquet::{EncodedGroup, ObjectRows, ObjectTable, ParquetFile, is_part};
 use crate::io::{OutputDirectory, StreamOutput};
 use crate::osm::{ObjectFilter, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 use crate::runtime::{ChunkQueue, ChunkSender, Context};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The approximate number of rows of a row group.
@@ -41,21 +41,23 @@ pub(super) fn write(
     file: &PbfFile,
     plan: &BlobPlan,
     options: &Options,
-    compression: PageCompression,
+    tables: ObjectTableOptions,
     ctx: &Context,
 ) -> Result<Summary> {
     let target = &options.target;
     let mut directory = OutputDirectory::create(target.path(), target.may_overwrite(), is_part)?;
-    let table = Arc::new(ObjectTable::new(compression)?);
+    let table = Arc::new(ObjectTable::new(tables.compression)?);
     let filter = ObjectFilter::new(options.filter.iter().cloned());
     let filter = Arc::new(filter);
-    let (mut written, mut summary) = (Vec::new(), Summary::default());
+    let mut summary = Summary::default();
     ctx.expect_phases(3);
-    for (kind, name) in [
+    let kinds = [
         (ObjectKind::Node, "nodes"),
         (ObjectKind::Way, "ways"),
         (ObjectKind::Relation, "relations"),
-    ] {
+    ];
+    let kinds = kinds.into_iter();
+    for (kind, name) in kinds.filter(|(kind, _)| options.kinds.contains(*kind)) {
         let mut current: Option<ParquetFile> = None;
         let mut parts = 0;
         let items = items(plan, kind);
@@ -68,9 +70,9 @@ pub(super) fn write(
                     return Ok(());
                 }
             };
-            let is_full = |file: &ParquetFile| file.len() + group.len() > PART_LEN;
+            let is_full = |file: &ParquetFile| file.len() + group.len() > tables.max_file_len;
             if let Some(full) = current.take_if(|file| is_full(file)) {
-                written.push(full.finish(None)?);
+                summary.bytes += full.finish(None)?.commit()?;
             }
             let file = match &mut current {
                 Some(file) => file,
@@ -88,10 +90,10 @@ pub(super) fn write(
         }
         queue.drain(&mut add)?;
         if let Some(file) = current {
-            written.push(file.finish(None)?);
+            summary.bytes += file.finish(None)?.commit()?;
         }
     }
-    summary.bytes = directory.complete(written)?;
+    directory.complete(ctx)?;
     ctx.stats.bytes_written.add(summary.bytes);
     Ok(summary)
 }
@@ -123,8 +125,8 @@ fn open_part(
     number: u32,
     table: &ObjectTable,
 ) -> Result<ParquetFile> {
-    let part = format!("part-{number:04}.parquet");
-    let output = directory.open_below(&format!("type={}", kind.name()), &part)?;
+    let part = format!("type={}/part-{number:04}.parquet", kind.name());
+    let output = directory.open(Path::new(&part))?;
     let (schema, properties) = (table.form.schema.clone(), table.form.properties.clone());
     ParquetFile::create(StreamOutput::new(output), schema, properties)
 }

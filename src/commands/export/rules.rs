@@ -129,27 +129,6 @@ impl FeatureRules {
     }
 }
 
-/// The types of geometries that are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GeometryTypes {
-    /// Whether points are written.
-    pub points: bool,
-    /// Whether lines are written.
-    pub lines: bool,
-    /// Whether areas are written.
-    pub areas: bool,
-}
-
-impl Default for GeometryTypes {
-    fn default() -> Self {
-        Self {
-            points: true,
-            lines: true,
-            areas: true,
-        }
-    }
-}
-
 /// The tags that make a closed way an area, in the notation of a configuration.
 ///
 /// The list is "polygon features" (<https://github.com/tyrasd/osm-polygon-features>, 2017, CC0). Tagging has changed

@@ -1,10 +1,10 @@
 //! Selects objects by the filter of an export.
 
 use crate::engine::block_matcher::BlockMatcher;
-use crate::engine::geometry_pass::is_area;
+use crate::engine::block_matcher::holds;
 use crate::error::FormatError;
-use crate::osm::{ObjectFilter, ObjectKind};
-use crate::pbf::{Block, Element};
+use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind, TagPattern};
+use crate::pbf::{Block, Relation};
 
 /// Whether the filter may select objects of a kind.
 pub(super) fn may_select(filter: &ObjectFilter, kind: ObjectKind) -> bool {
@@ -27,22 +27,17 @@ pub(super) fn select(
     Ok(Some(selected))
 }
 
-/// Returns, for each object of a block in file order, whether it is a selected relation that becomes an area.
-pub(super) fn selected_areas(
-    filter: &ObjectFilter,
-    block: &Block<'_>,
-) -> Result<Vec<bool>, FormatError> {
-    let selected = select(filter, block)?;
-    let mut areas = Vec::new();
-    block.try_for_each(|element| {
-        let is_selected = selected
-            .as_ref()
-            .is_none_or(|selected| selected[areas.len()]);
-        areas.push(match element {
-            Element::Relation(relation) => is_selected && is_area(relation.tags()),
-            _ => false,
-        });
-        Ok::<(), FormatError>(())
-    })?;
-    Ok(areas)
+/// Whether the filter selects a relation that is an area.
+pub(super) fn selects_relation(filter: &ObjectFilter, relation: &Relation<'_>) -> bool {
+    let info = relation.info();
+    let accepts = |one: &ObjectExpression| {
+        let has = |tag: &TagPattern| relation.tags().any(|(key, value)| tag.matches(key, value));
+        one.applies_to(ObjectKind::Relation) && one.more_tags.iter().all(has) && holds(one, &info)
+    };
+    filter.expressions().is_empty()
+        || filter.without_tag().any(accepts)
+        || relation.tags().any(|(key, value)| {
+            let mut expressions = filter.with_key(key);
+            expressions.any(|one| one.matches_value(value) && accepts(one))
+        })
 }

@@ -1,19 +1,25 @@
-//! Writes tables of features in the order of a Hilbert curve, to one file or to partitions by geometry type.
+//! Writes tables of features in the order of a Hilbert curve, to one file or to the files of a directory, which may have
+//! partitions.
 
 use super::Options;
+use super::boundaries::Boundaries;
 use crate::error::{Error, Result};
-use crate::formats::GeoParquetOptions;
 use crate::formats::parquet::{
-    FeatureGroup, FeatureTable, ParquetFile, TableFacts, is_part, partition_name,
+    COUNTRY_LEVEL, FeatureGroup, FeatureTable, LOWEST_LEVEL, ParquetFile, Partitioning, TableFacts,
+    ThemeSet, is_part,
 };
+use crate::formats::{GeoParquetOptions, MAX_FILE_LEN};
 use crate::index::{KeyBits, KeyRange, RowBatch, RowLimits, RowSorter, SortedRows};
 use crate::io::{OpenOutput, OutputDirectory, StreamOutput};
-use crate::pbf::InfoFields;
-use crate::runtime::{ChunkQueue, ChunkSender, Context, lock, unlocked};
-use std::sync::{Arc, Mutex};
+use crate::runtime::{ChunkQueue, ChunkSender, Context};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-/// The approximate number of rows of a row group.
-const GROUP_ROWS: usize = 100_000;
+/// The smallest and the largest number of rows at which a row group ends. In between, a table has about [`GROUPS`]
+/// groups, so that a question about a place skips most of a small table, too.
+const GROUP_ROWS: RangeInclusive<u64> = 4_096..=100_000;
+const GROUPS: u64 = 16;
 /// The maximum memory of the rows that are read at once, in bytes. It also limits the memory of a row group.
 const READ_MEMORY: usize = 24 << 20;
 /// The memory limits for sorting rows.
@@ -21,13 +27,11 @@ const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
     memory: 48 << 20,
 };
-/// The size in bytes at which a partition continues in another file.
-pub(super) const PART_LEN: u64 = 500_000_000;
-
-/// The keys of rows, which are the number of a partition and a position on the Hilbert curve.
+/// The keys of rows, which are the number of a partition and a position on the Hilbert curve. A range may have rows of
+/// several partitions, because partitions can be small.
 const KEY: KeyBits = KeyBits {
     uncounted: 8,
-    below_group: 32,
+    below_group: 63,
 };
 
 /// Collects rows, and writes them as tables when all rows have been added.
@@ -39,18 +43,15 @@ pub(super) struct TableSink {
 /// Collects the rows of tables from all workers.
 pub(super) struct TableRows {
     pub options: GeoParquetOptions,
+    pub partitioning: Partitioning,
+    /// The boundaries for columns that need them.
+    pub boundaries: Option<Arc<Boundaries>>,
     sorter: RowSorter,
-    /// The metadata fields that some objects have.
-    info: Mutex<InfoFields>,
 }
 
 impl TableRows {
-    /// Adds rows, and the metadata fields that some of their objects have. May block while rows are sorted.
-    pub(super) fn add(&self, rows: RowBatch, info: InfoFields) {
-        {
-            let mut all = lock(&self.info);
-            *all = all.and(info);
-        }
+    /// Adds rows. May block while rows are sorted.
+    pub(super) fn add(&self, rows: RowBatch) {
         self.sorter.add(rows);
     }
 
@@ -74,8 +75,16 @@ impl TableSink {
         let target = &options.target;
         let directory = options.temp_dir.clone();
         let directory = directory.unwrap_or_else(|| target.scratch_directory());
+        let partitioning = ThemeSet::new(&tables.themes)
+            .and_then(|themes| Partitioning::new(&tables.partition, themes))
+            .map_err(Error::Usage)?;
+        let lowest = if partitioning.themes().needs_parents() {
+            Some(LOWEST_LEVEL)
+        } else {
+            tables.derived.country.then_some(COUNTRY_LEVEL)
+        };
         Ok(Self {
-            output: if tables.is_partitioned {
+            output: if tables.is_directory() {
                 TableOutput::Directory(OutputDirectory::create(
                     target.path(),
                     target.may_overwrite(),
@@ -86,8 +95,9 @@ impl TableSink {
             },
             rows: Arc::new(TableRows {
                 options: tables.clone(),
+                partitioning,
+                boundaries: lowest.map(|lowest| Arc::new(Boundaries::new(lowest))),
                 sorter: RowSorter::new(LIMITS, KEY, &directory),
-                info: Mutex::default(),
             }),
         })
     }
@@ -98,18 +108,22 @@ impl TableSink {
         let rows = rows.ok_or_else(|| Error::Internal("a thread still adds rows".into()))?;
         let TableRows {
             options,
+            partitioning,
+            boundaries,
             sorter,
-            info,
         } = rows;
         let sorted = Arc::new(sorter.finish()?);
         ctx.debug(format!(
             "rows are sorted: {} in temporary files",
             crate::runtime::human_bytes(sorted.scratch_len())
         ));
-        let table = Arc::new(FeatureTable::new(&options, unlocked(info))?);
-        let mut writer = TableWriter::begin(self.output, &table)?;
-        let ranges = sorted.ranges(GROUP_ROWS as u64);
-        let phase = ctx.phase("tables", ranges.iter().map(|range| range.rows).sum());
+        let areas = boundaries.map(|boundaries| boundaries.take_areas());
+        let table = Arc::new(FeatureTable::new(&options, partitioning.themes(), areas)?);
+        let mut writer = TableWriter::begin(self.output, &table, partitioning.clone(), &options)?;
+        let count = sorted.count();
+        let group_rows = (count / GROUPS).clamp(*GROUP_ROWS.start(), *GROUP_ROWS.end());
+        let ranges = sorted.ranges(group_rows);
+        let phase = ctx.phase("tables", count);
         ctx.observer.counts_rows();
         let mut add = |encoded| match encoded {
             Encoded::Group(partition, group) => writer.add(partition, group),
@@ -120,13 +134,21 @@ impl TableSink {
         };
         let mut queue = ChunkQueue::start("tables", ctx.jobs, || (), {
             let table = table.clone();
-            move |(), range, chunks: &_| row_groups(&table, &sorted, range, chunks)
+            let partitioning = partitioning.clone();
+            move |(), range, chunks: &_| {
+                let rows = TableRange {
+                    sorted: &sorted,
+                    range,
+                    group_rows: group_rows as usize,
+                };
+                row_groups(&table, &partitioning, rows, chunks)
+            }
         })?;
         for range in ranges {
             queue.push(range, &mut add)?;
         }
         queue.drain(&mut add)?;
-        writer.finish()
+        writer.finish(ctx)
     }
 }
 
@@ -138,48 +160,82 @@ enum Encoded {
     Done(u64),
 }
 
-/// Encodes the rows of a range as row groups with about equal numbers of rows, and sends them.
+/// Sorted rows with keys in a range.
+struct TableRange<'s> {
+    sorted: &'s SortedRows,
+    range: KeyRange,
+    /// The approximate number of rows of a row group.
+    group_rows: usize,
+}
+
+/// Encodes the rows of a range as row groups of a partition each, and sends them. The rows of a partition are divided
+/// into row groups with about equal numbers of rows.
 fn row_groups(
     table: &FeatureTable,
-    sorted: &SortedRows,
-    range: KeyRange,
+    partitioning: &Partitioning,
+    rows: TableRange<'_>,
     chunks: &ChunkSender<Encoded>,
 ) -> Result<()> {
-    let (count, partition) = (range.rows, range.keys.start >> 32);
+    let TableRange {
+        sorted,
+        range,
+        group_rows,
+    } = rows;
+    let count = range.rows;
     let mut portions = sorted.portions(range);
     while portions.left() > 0 {
         let rows = portions.next(READ_MEMORY)?;
-        let groups = ((rows.count() + GROUP_ROWS / 2) / GROUP_ROWS).max(1);
-        let start = |group: usize| rows.count() * group / groups;
-        for group in 0..groups {
-            let numbers = start(group)..start(group + 1);
-            let encoded = table.encode(&rows.bytes, rows.rows(numbers))?;
-            chunks.send(Encoded::Group(partition, encoded))?;
+        let keys = rows.keys_and_lens().map(|(key, _)| key);
+        let partitions: Vec<u64> = keys.map(Partitioning::partition_of).collect();
+        let mut end = 0;
+        for equal in partitions.chunk_by(u64::eq) {
+            let (start, count) = (end, equal.len());
+            end += count;
+            let theme = partitioning.theme(partitions[start]);
+            let groups = ((count + group_rows / 2) / group_rows).max(1);
+            let start_of = |group: usize| start + count * group / groups;
+            for group in 0..groups {
+                let numbers = start_of(group)..start_of(group + 1);
+                let encoded = table.encode(&rows.bytes, rows.rows(numbers), theme)?;
+                chunks.send(Encoded::Group(partitions[start], encoded))?;
+            }
         }
     }
     chunks.send(Encoded::Done(count))
 }
 
-/// Writes row groups to one file or to several.
+/// Writes row groups to one file or to the files of a directory.
 struct TableWriter<'t> {
     table: &'t FeatureTable,
+    partitioning: Partitioning,
+    /// The directory; `None` if there is one file.
     directory: Option<OutputDirectory>,
+    max_file_len: u64,
     /// The file that is being written, and facts about its rows.
     current: Option<(ParquetFile, TableFacts)>,
-    /// The partition of the current file, and the index of the file in the partition.
-    place: (u64, u32),
-    /// The complete files, which do not have their final names yet.
-    written: Vec<StreamOutput>,
+    /// The partition of the current file, and the number of the next file in this partition.
+    partition: u64,
+    next_number: u32,
+    /// The total size in bytes of the complete files.
+    written: u64,
 }
 
 impl<'t> TableWriter<'t> {
-    fn begin(output: TableOutput, table: &'t FeatureTable) -> Result<Self> {
+    fn begin(
+        output: TableOutput,
+        table: &'t FeatureTable,
+        partitioning: Partitioning,
+        options: &GeoParquetOptions,
+    ) -> Result<Self> {
         let mut writer = Self {
             table,
+            partitioning,
             directory: None,
+            max_file_len: options.max_file_len.unwrap_or(MAX_FILE_LEN),
             current: None,
-            place: (0, 0),
-            written: Vec::new(),
+            partition: 0,
+            next_number: 0,
+            written: 0,
         };
         match output {
             TableOutput::File(output) => writer.start(output)?,
@@ -197,25 +253,13 @@ impl<'t> TableWriter<'t> {
     }
 
     fn add(&mut self, partition: u64, group: FeatureGroup) -> Result<()> {
-        let is_full = |file: &ParquetFile| file.len() + group.group.len() > PART_LEN;
+        let is_full = |file: &ParquetFile| file.len() + group.group.len() > self.max_file_len;
         let is_next = match &self.current {
             None => true,
-            Some((file, _)) => self.place.0 != partition || is_full(file),
+            Some((file, _)) => self.partition != partition || is_full(file),
         };
         if self.directory.is_some() && is_next {
-            self.end_file()?;
-            self.place = match self.place {
-                (last, number) if last == partition && !self.written.is_empty() => {
-                    (last, number + 1)
-                }
-                _ => (partition, 0),
-            };
-            let directory = format!("geometry_type={}", partition_name(partition));
-            let name = format!("part-{:04}.parquet", self.place.1);
-            if let Some(directories) = &mut self.directory {
-                let output = directories.open_below(&directory, &name)?;
-                self.start(output)?;
-            }
+            self.start_part(partition)?;
         }
         if let Some((file, facts)) = &mut self.current {
             facts.add(&group.facts);
@@ -224,22 +268,43 @@ impl<'t> TableWriter<'t> {
         Ok(())
     }
 
-    /// Writes the end of the current file.
+    /// Ends the current file, and starts the next file of a partition.
+    fn start_part(&mut self, partition: u64) -> Result<()> {
+        self.end_file()?;
+        if self.partition != partition {
+            (self.partition, self.next_number) = (partition, 0);
+        }
+        let directory = PathBuf::from(self.partitioning.directory(partition));
+        let path = directory.join(format!("part-{:04}.parquet", self.next_number));
+        self.next_number += 1;
+        match &mut self.directory {
+            Some(directory) => {
+                let output = directory.open(&path)?;
+                self.start(output)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Completes the current file. A file in a directory gets its name with the others.
     fn end_file(&mut self) -> Result<()> {
         if let Some((file, facts)) = self.current.take() {
             let metadata = self.table.metadata(&facts);
-            self.written.push(file.finish(Some(("geo", metadata)))?);
+            self.written += file.finish(Some(("geo", metadata)))?.commit()?;
         }
         Ok(())
     }
 
-    /// Gives all files their final names. Returns their total size in bytes.
-    fn finish(mut self) -> Result<u64> {
+    /// Completes the table. Returns the total size of its files in bytes.
+    fn finish(mut self, ctx: &Context) -> Result<u64> {
+        if self.current.is_none() && self.written == 0 && self.partitioning.is_empty() {
+            // An empty table has its columns, too.
+            self.start_part(0)?;
+        }
         self.end_file()?;
         if let Some(directory) = self.directory {
-            return directory.complete(self.written);
+            directory.complete(ctx)?;
         }
-        let files = self.written.into_iter();
-        files.map(StreamOutput::commit).sum()
+        Ok(self.written)
     }
 }

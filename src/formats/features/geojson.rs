@@ -31,6 +31,12 @@ pub(super) fn put(
             text.push_str("LineString\",\"coordinates\":");
             put_points(text, points.iter().copied());
         }
+        Geometry::MultiLineString(lines) => {
+            text.push_str("MultiLineString\",\"coordinates\":");
+            put_array(text, lines.iter(), |text, line| {
+                put_points(text, line.iter().copied())
+            });
+        }
         Geometry::MultiPolygon(polygons) => {
             text.push_str("MultiPolygon\",\"coordinates\":");
             put_array(text, polygons, |text, polygon| {

@@ -4,6 +4,7 @@
 mod document;
 mod feature_id;
 mod geojson;
+mod geometry_types;
 mod options;
 mod postgres;
 mod text;
@@ -16,6 +17,7 @@ use crate::osm::ObjectKind;
 use crate::pbf::Info;
 
 pub(crate) use document::FeatureDocument;
+pub use geometry_types::GeometryTypes;
 pub use options::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
 pub(crate) use text::{FeatureChunk, FeatureText};
 #[cfg(feature = "parquet")]
@@ -45,6 +47,8 @@ pub(crate) enum Geometry<'a> {
     Point(Point),
     /// A line with two points or more. No two consecutive points are equal.
     LineString(&'a [Point]),
+    /// Lines, each with two points or more.
+    MultiLineString(&'a [Vec<Point>]),
     /// Polygons.
     MultiPolygon(&'a [AreaPolygon]),
 }
@@ -63,12 +67,19 @@ impl Feature<'_> {
     }
 
     /// The letter and the number of an id that is unique among all features. Points have `n` and the id of the node,
-    /// lines `w` and the id of the way. Areas have `a` and twice the id of the object; if the object is a relation, one
+    /// lines `w` and the id of the way, or `r` and the id of the relation. Areas have `a` and twice the id of the object; if the object is a relation, one
     /// is added (subtracted for negative ids).
     fn unique_id(&self) -> (char, i128) {
         match self.geometry {
             Geometry::Point(_) => ('n', self.id.into()),
-            Geometry::LineString(_) => ('w', self.id.into()),
+            Geometry::LineString(_) | Geometry::MultiLineString(_) => {
+                let letter = if self.kind == ObjectKind::Relation {
+                    'r'
+                } else {
+                    'w'
+                };
+                (letter, self.id.into())
+            }
             Geometry::MultiPolygon(_) => {
                 let of_relation = i128::from(self.kind == ObjectKind::Relation);
                 let id = i128::from(self.id);

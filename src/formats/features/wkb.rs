@@ -10,6 +10,7 @@ const LITTLE_ENDIAN: u8 = 1;
 const POINT: u32 = 1;
 const LINE_STRING: u32 = 2;
 const POLYGON: u32 = 3;
+const MULTI_LINE_STRING: u32 = 5;
 const MULTI_POLYGON: u32 = 6;
 /// The flag for a geometry with a reference system in EWKB, the dialect of PostGIS.
 const HAS_SRID: u32 = 0x2000_0000;
@@ -22,10 +23,11 @@ pub(crate) fn put_wkb(out: &mut Vec<u8>, geometry: &Geometry<'_>, srid: Option<u
             put_head(out, POINT, srid);
             put_point(out, *point);
         }
-        Geometry::LineString(points) => {
-            put_head(out, LINE_STRING, srid);
-            put_count(out, points.len());
-            points.iter().for_each(|point| put_point(out, *point));
+        Geometry::LineString(points) => put_line(out, points, srid),
+        Geometry::MultiLineString(lines) => {
+            put_head(out, MULTI_LINE_STRING, srid);
+            put_count(out, lines.len());
+            lines.iter().for_each(|line| put_line(out, line, srid));
         }
         Geometry::MultiPolygon(polygons) => {
             put_head(out, MULTI_POLYGON, srid);
@@ -40,6 +42,12 @@ pub(crate) fn put_wkb(out: &mut Vec<u8>, geometry: &Geometry<'_>, srid: Option<u
             }
         }
     }
+}
+
+fn put_line(out: &mut Vec<u8>, points: &[Point], srid: Option<u32>) {
+    put_head(out, LINE_STRING, srid);
+    put_count(out, points.len());
+    points.iter().for_each(|point| put_point(out, *point));
 }
 
 fn put_head(out: &mut Vec<u8>, geometry_type: u32, srid: Option<u32>) {

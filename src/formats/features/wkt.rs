@@ -73,6 +73,14 @@ fn put_geometry(text: &mut TextBuffer, geometry: &Geometry<'_>) {
             text.push_str("LINESTRING");
             put_points(text, points.iter().copied());
         }
+        Geometry::MultiLineString(lines) => {
+            text.push_str("MULTILINESTRING");
+            for (index, line) in lines.iter().enumerate() {
+                text.push(if index == 0 { '(' } else { ',' });
+                put_points(text, line.iter().copied());
+            }
+            text.push(')');
+        }
         Geometry::MultiPolygon(polygons) => {
             text.push_str("MULTIPOLYGON");
             for (index, polygon) in polygons.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Facts about the rows of a file, for its GeoParquet metadata.
 
-use super::row::GeometryType;
+use super::geometry_type::GeometryType;
 use crate::geometry::Extent;
 use std::collections::BTreeSet;
 

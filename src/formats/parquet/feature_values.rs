@@ -1,10 +1,14 @@
 //! The values of the columns of features.
 
 use super::columns::Values;
+use super::derived::DerivedValues;
 use super::facts::TableFacts;
-use super::row::{FeatureRow, GeometryBuffer, extent_of};
+use super::row::{FeatureRow, GeometryBuffer, StoredTags, extent_of};
+use super::theme::ThemeValues;
+use super::{AdminAreas, GeoParquetOptions, ThemeSet};
+use crate::area::interior_point;
 use crate::error::FormatError;
-use crate::formats::features::put_wkb;
+use crate::formats::features::{Geometry, put_wkb};
 use crate::geometry::Extent;
 use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind};
 use bytes::Bytes;
@@ -19,7 +23,6 @@ const BATCH_ROWS: usize = 4096;
 const MANY_TAGS: usize = 64 << 10;
 
 /// The values of all columns for some rows, and facts about the rows.
-#[derive(Default)]
 pub(super) struct FeatureValues<'k> {
     pub kinds: Values<ByteArray>,
     pub ids: Values<i64>,
@@ -37,23 +40,46 @@ pub(super) struct FeatureValues<'k> {
     /// The boxes around the geometries: left, bottom, right, top.
     pub edges: [Values<f32>; 4],
     pub geometries: Values<ByteArray>,
+    pub of_theme: ThemeValues<'k>,
+    pub derived: DerivedValues,
     pub facts: TableFacts,
     /// The keys of the tags that have a column of their own.
     wanted: &'k [String],
+    theme: usize,
+    areas: Option<&'k AdminAreas>,
     buffer: GeometryBuffer,
 }
 
 impl<'k> FeatureValues<'k> {
-    /// Creates an empty batch. `wanted` has the keys of the tags that have a column of their own.
-    pub(super) fn new(wanted: &'k [String]) -> Self {
-        let mut values = Self {
+    /// Creates an empty batch for rows of a theme.
+    pub(super) fn new(
+        options: &'k GeoParquetOptions,
+        themes: &'k ThemeSet,
+        areas: Option<&'k AdminAreas>,
+        theme: usize,
+    ) -> Self {
+        let wanted = options.tag_columns.as_slice();
+        Self {
+            kinds: Values::default(),
+            ids: Values::default(),
+            versions: Values::default(),
+            timestamps: Values::default(),
+            changesets: Values::default(),
+            uids: Values::default(),
+            users: Values::default(),
+            keys: Values::default(),
+            tags: Values::default(),
+            tag_columns: wanted.iter().map(|_| Values::default()).collect(),
+            of_theme: ThemeValues::new(themes),
+            derived: DerivedValues::new(options.derived),
+            edges: Default::default(),
+            geometries: Values::default(),
+            facts: TableFacts::default(),
             wanted,
-            ..Self::default()
-        };
-        values
-            .tag_columns
-            .resize_with(wanted.len(), Values::default);
-        values
+            theme,
+            areas,
+            buffer: GeometryBuffer::default(),
+        }
     }
 
     fn clear(&mut self) {
@@ -70,8 +96,12 @@ impl<'k> FeatureValues<'k> {
             tag_columns,
             edges,
             geometries,
+            of_theme,
+            derived,
             facts,
             wanted: _,
+            theme: _,
+            areas: _,
             buffer: _,
         } = self;
         let texts = [kinds, users, keys, tags, geometries];
@@ -81,6 +111,8 @@ impl<'k> FeatureValues<'k> {
             .for_each(Values::clear);
         [versions, uids].into_iter().for_each(Values::clear);
         edges.iter_mut().for_each(Values::clear);
+        of_theme.clear();
+        derived.clear();
         *facts = TableFacts::default();
     }
 
@@ -133,6 +165,9 @@ impl<'k> FeatureValues<'k> {
         self.facts.types.insert(row.geometry_type);
         let (geometry, tags) = row.geometry(&mut self.buffer)?;
         put_wkb(wkb, &geometry, None);
+        self.derived.add(&geometry, tags, text, self.areas)?;
+        let parents = || parents(self.areas, &geometry, row.kind, row.id, tags);
+        self.of_theme.add(self.theme, tags, text, parents)?;
         let extent = extent_of(&geometry);
         for (column, wanted) in self.tag_columns.iter_mut().zip(self.wanted) {
             // Errors are reported by the loop below.
@@ -171,6 +206,25 @@ impl<'k> FeatureValues<'k> {
         let all = self.facts.extent;
         self.facts.extent = Some(all.map_or(extent, |all| all.and(&extent)));
     }
+}
+
+/// Returns the ids of the administrative areas around an area, from the largest to the smallest. Around an area that has
+/// a level itself, areas of the same and of smaller levels do not count.
+fn parents(
+    areas: Option<&AdminAreas>,
+    geometry: &Geometry<'_>,
+    kind: ObjectKind,
+    id: i64,
+    tags: StoredTags<'_>,
+) -> Vec<i64> {
+    let (Some(areas), Geometry::MultiPolygon(polygons)) = (areas, geometry) else {
+        return Vec::new();
+    };
+    let level = tags.flatten().find(|(key, _)| *key == b"admin_level");
+    let level = level.and_then(|(_, value)| std::str::from_utf8(value).ok()?.parse().ok());
+    let relation = (kind == ObjectKind::Relation).then_some(id);
+    let place = interior_point(polygons);
+    place.map_or_else(Vec::new, |place| areas.parents_at(place, relation, level))
 }
 
 /// Converts a coordinate to degrees.

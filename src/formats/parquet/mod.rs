@@ -1,21 +1,33 @@
 //! Tables in Apache Parquet: features with geometries (GeoParquet) in the order of a Hilbert curve, and objects.
 
+mod admin_areas;
 mod columns;
+mod derived;
 mod facts;
 mod feature_values;
 mod file;
+mod geometry_type;
 mod geoparquet;
+mod partition;
 mod parts;
 mod raw;
 mod row;
+mod schema;
+mod theme;
 
+pub(crate) use admin_areas::{AdminArea, AdminAreas, COUNTRY_LEVEL, LOWEST_LEVEL};
 pub(crate) use columns::EncodedGroup;
+pub use derived::DerivedColumns;
 pub(crate) use facts::TableFacts;
 pub(crate) use file::ParquetFile;
-pub(crate) use geoparquet::{FeatureGroup, FeatureTable, partition_name};
+pub(crate) use geoparquet::{FeatureGroup, FeatureTable};
+pub use partition::PartitionKey;
+pub(crate) use partition::Partitioning;
 pub(crate) use parts::is_part;
 pub(crate) use raw::{ObjectRows, ObjectTable};
-pub(crate) use row::{put_row, sort_key};
+pub(crate) use row::put_row;
+pub(crate) use theme::ThemeSet;
+pub use theme::{ColumnType, Theme, ThemeColumn};
 
 use crate::error::Error;
 use std::fmt;
@@ -82,13 +94,50 @@ pub struct GeoParquetOptions {
     pub version: GeoParquetVersion,
     /// The compression of pages.
     pub compression: PageCompression,
-    /// Whether there are columns for the metadata of objects. A metadata column without any value is always left out.
+    /// Whether there are columns for the metadata of objects: version, timestamp, changeset, uid and user.
     pub has_metadata: bool,
     /// The keys of tags that get a column of their own, in addition to the column of all tags.
     pub tag_columns: Vec<String>,
-    /// Whether points, lines and areas are written to separate files, in directories that are named after the geometry
-    /// types.
-    pub is_partitioned: bool,
+    /// The columns that are computed from geometries and tags.
+    pub derived: DerivedColumns,
+    /// The themes that are written, with a row for each theme of a feature; all features if there are none.
+    pub themes: Vec<Theme>,
+    /// The keys of partitions, from the outermost directory to the innermost. Several themes are partitions, also
+    /// without [`PartitionKey::Theme`].
+    pub partition: Vec<PartitionKey>,
+    /// The size in bytes at which a file ends and another one begins. The output is then a directory, even without
+    /// partitions. `None` is [`MAX_FILE_LEN`] in a directory, and otherwise means a single file of any size.
+    pub max_file_len: Option<u64>,
+}
+
+/// The size in bytes at which a file in a directory ends, unless the options say otherwise.
+pub const MAX_FILE_LEN: u64 = 512_000_000;
+
+impl GeoParquetOptions {
+    /// Whether the output is a directory of files.
+    pub fn is_directory(&self) -> bool {
+        !self.partition.is_empty() || self.themes.len() > 1 || self.max_file_len.is_some()
+    }
+}
+
+/// The form of tables of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ObjectTableOptions {
+    /// The compression of pages.
+    pub compression: PageCompression,
+    /// The size in bytes at which a file ends and another one begins.
+    pub max_file_len: u64,
+}
+
+impl Default for ObjectTableOptions {
+    /// zstd, and files of at most [`MAX_FILE_LEN`].
+    fn default() -> Self {
+        Self {
+            compression: PageCompression::default(),
+            max_file_len: MAX_FILE_LEN,
+        }
+    }
 }
 
 impl Default for GeoParquetOptions {
@@ -99,7 +148,10 @@ impl Default for GeoParquetOptions {
             compression: PageCompression::default(),
             has_metadata: true,
             tag_columns: Vec::new(),
-            is_partitioned: false,
+            derived: DerivedColumns::default(),
+            themes: Vec::new(),
+            partition: Vec::new(),
+            max_file_len: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Recognizing the files of partitioned tables that this program has written.
 
 use crate::system::{read_at, read_exact_at};
+use std::borrow::Cow;
 use std::fs::File;
 use std::path::Path;
 
@@ -19,19 +20,30 @@ pub(crate) fn is_part(path: &Path, file: &File) -> bool {
 }
 
 /// The partition keys of the directories that this program writes. `geometry` was the key of earlier versions.
-const KEYS: [&str; 3] = ["geometry_type=", "type=", "geometry="];
+const KEYS: [&str; 6] = [
+    "geometry_type",
+    "theme",
+    "quadkey",
+    "h3",
+    "type",
+    "geometry",
+];
 
 /// Whether a path is that of a part of a table, such as `geometry_type=point/part-0000.parquet`.
 fn is_name(path: &Path) -> bool {
     let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
-    let [directory, name] = names.as_slice() else {
+    let Some((name, directories)) = names.split_last() else {
         return false;
+    };
+    let has_key = |directory: &Cow<'_, str>| {
+        let key = directory.split_once('=').map(|(key, _)| key);
+        key.is_some_and(|key| KEYS.contains(&key))
     };
     let number = name
         .strip_prefix("part-")
         .and_then(|name| name.strip_suffix(".parquet"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    KEYS.iter().any(|key| directory.starts_with(key)) && number.is_some_and(is_number)
+    directories.iter().all(has_key) && number.is_some_and(is_number)
 }
 
 /// Whether a file is a Parquet file that this program has written.
@@ -63,8 +75,9 @@ mod tests {
         assert!(is("geometry_type=point/part-0000.parquet", good));
         assert!(is("geometry=point/part-0000.parquet", good));
         assert!(is("type=node/part-10000.parquet", good));
+        assert!(is("part-0000.parquet", good));
+        assert!(is("theme=roads/quadkey=0231/part-0000.parquet", good));
         for name in [
-            "part-0000.parquet",
             "geometry=point/part-.parquet",
             "geometry=point/part-0000.parquet.crc",
             "notes/part-0000.parquet",

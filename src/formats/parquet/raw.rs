@@ -2,7 +2,7 @@
 
 use super::PageCompression;
 use super::columns::{EncodedGroup, GroupEncoder, Values};
-use super::geoparquet::{TableForm, compression, group, primitive};
+use super::schema::{TableForm, compression, group, primitive};
 use crate::error::Result;
 use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind};
 use crate::pbf::{Element, Info};

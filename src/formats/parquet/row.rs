@@ -1,60 +1,20 @@
 //! Encoding features as rows, which are sorted before they become columns.
 
+use super::geometry_type::GeometryType;
 use crate::area::AreaPolygon;
 use crate::error::FormatError;
 use crate::formats::features::{Feature, Geometry};
 use crate::geometry::{Extent, Point, put_points, read_points};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_text, put_varint, take_text};
-use crate::pbf::{InfoFields, RowInfo, put_row_info};
-
-/// The number of bits of a position on the Hilbert curve.
-const CURVE_BITS: u32 = 32;
-
-/// The type of a geometry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum GeometryType {
-    Point,
-    LineString,
-    MultiPolygon,
-}
-
-impl GeometryType {
-    /// All types, in the order of their files.
-    pub(crate) const ALL: [Self; 3] = [Self::Point, Self::LineString, Self::MultiPolygon];
-
-    /// The name of the type in GeoParquet.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Point => "Point",
-            Self::LineString => "LineString",
-            Self::MultiPolygon => "MultiPolygon",
-        }
-    }
-
-    /// The name of the partition for the type, which is part of a directory name.
-    pub(crate) const fn partition(self) -> &'static str {
-        match self {
-            Self::Point => "point",
-            Self::LineString => "linestring",
-            Self::MultiPolygon => "polygon",
-        }
-    }
-
-    pub(crate) const fn of(geometry: &Geometry<'_>) -> Self {
-        match geometry {
-            Geometry::Point(_) => Self::Point,
-            Geometry::LineString(_) => Self::LineString,
-            Geometry::MultiPolygon(_) => Self::MultiPolygon,
-        }
-    }
-}
+use crate::pbf::{RowInfo, put_row_info};
 
 /// Returns the box around a geometry; `None` if it has no points.
 pub(super) fn extent_of(geometry: &Geometry<'_>) -> Option<Extent> {
     match geometry {
         Geometry::Point(point) => Extent::of([point]),
         Geometry::LineString(points) => Extent::of(*points),
+        Geometry::MultiLineString(lines) => Extent::of(lines.iter().flatten()),
         // Holes lie within outer rings.
         Geometry::MultiPolygon(polygons) => {
             Extent::of(polygons.iter().flat_map(|polygon| &polygon.outer))
@@ -62,28 +22,19 @@ pub(super) fn extent_of(geometry: &Geometry<'_>) -> Option<Extent> {
     }
 }
 
-/// Returns the sort key of a feature, which is its position on the Hilbert curve. If each geometry type has its own
-/// files, the type is in the bits above the position.
-pub(crate) fn sort_key(geometry: &Geometry<'_>, is_partitioned: bool) -> u64 {
-    let position = extent_of(geometry).map_or(0, |extent| extent.curve_position(CURVE_BITS));
-    let partition = if is_partitioned {
-        GeometryType::of(geometry) as u64
-    } else {
-        0
-    };
-    partition << CURVE_BITS | position
-}
-
-/// Appends a feature as a row. Rows begin with kind and id, so rows with equal sort keys are ordered by object. Returns
-/// the metadata attributes that the object has.
-pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoFields {
+/// Appends a feature as a row. Rows begin with kind and id, so rows with equal sort keys are ordered by object.
+pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) {
     out.push(feature.kind as u8);
     out.extend_from_slice(&(feature.id as u64 ^ 1 << 63).to_be_bytes());
     out.push(GeometryType::of(&feature.geometry) as u8);
-    let present = put_row_info(out, &feature.info);
+    put_row_info(out, &feature.info);
     match &feature.geometry {
         Geometry::Point(point) => put_points(out, &[*point]),
         Geometry::LineString(points) => put_points(out, points),
+        Geometry::MultiLineString(lines) => {
+            put_varint(out, lines.len() as u64);
+            lines.iter().for_each(|line| put_points(out, line));
+        }
         Geometry::MultiPolygon(polygons) => {
             put_varint(out, polygons.len() as u64);
             for polygon in *polygons {
@@ -97,7 +48,6 @@ pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) -> InfoFields {
         put_text(out, key);
         put_text(out, value);
     }
-    present
 }
 
 /// A feature that is stored as a row.
@@ -132,30 +82,40 @@ impl<'a> FeatureRow<'a> {
         buffer: &'b mut GeometryBuffer,
     ) -> Result<(Geometry<'b>, StoredTags<'a>), FormatError> {
         let mut values = Varints::new(self.rest);
-        if self.geometry_type != GeometryType::MultiPolygon {
-            read_points(&mut values, &mut buffer.points)?;
-            let geometry = match (self.geometry_type, buffer.points.as_slice()) {
-                (GeometryType::Point, [point]) => Geometry::Point(*point),
-                (_, points) => Geometry::LineString(points),
-            };
-            return Ok((geometry, StoredTags(values.rest())));
-        }
-        let count = values.read()? as usize;
-        buffer.polygons.truncate(count);
-        for at in 0..count {
-            if buffer.polygons.len() <= at {
-                buffer.polygons.push(AreaPolygon::default());
+        let GeometryBuffer {
+            points,
+            lines,
+            polygons,
+        } = buffer;
+        let geometry = match self.geometry_type {
+            GeometryType::Point | GeometryType::LineString => {
+                read_points(&mut values, points)?;
+                match (self.geometry_type, points.as_slice()) {
+                    (GeometryType::Point, [point]) => Geometry::Point(*point),
+                    (_, points) => Geometry::LineString(points),
+                }
             }
-            let rings = values.read()? as usize;
-            let polygon = &mut buffer.polygons[at];
-            read_points(&mut values, &mut polygon.outer)?;
-            polygon.holes.resize(rings.saturating_sub(1), Vec::new());
-            for hole in &mut polygon.holes {
-                read_points(&mut values, hole)?;
+            GeometryType::MultiLineString => {
+                lines.resize(values.read()? as usize, Vec::new());
+                for line in lines.iter_mut() {
+                    read_points(&mut values, line)?;
+                }
+                Geometry::MultiLineString(lines)
             }
-        }
-        let tags = StoredTags(values.rest());
-        Ok((Geometry::MultiPolygon(&buffer.polygons), tags))
+            GeometryType::MultiPolygon => {
+                polygons.resize(values.read()? as usize, AreaPolygon::default());
+                for polygon in polygons.iter_mut() {
+                    let rings = values.read()? as usize;
+                    read_points(&mut values, &mut polygon.outer)?;
+                    polygon.holes.resize(rings.saturating_sub(1), Vec::new());
+                    for hole in &mut polygon.holes {
+                        read_points(&mut values, hole)?;
+                    }
+                }
+                Geometry::MultiPolygon(polygons)
+            }
+        };
+        Ok((geometry, StoredTags(values.rest())))
     }
 }
 
@@ -191,5 +151,6 @@ impl<'a> Iterator for StoredTags<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct GeometryBuffer {
     points: Vec<Point>,
+    lines: Vec<Vec<Point>>,
     polygons: Vec<AreaPolygon>,
 }

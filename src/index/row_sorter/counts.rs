@@ -4,8 +4,9 @@ use crate::runtime::WorkItem;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The number of low bits of a counted key that are its index in a page of counts.
-const PAGE_BITS: u32 = 12;
+/// The number of low bits of a counted key that are its index in a page of counts. Pages are small, because keys of many
+/// partitions with few rows each would otherwise fill pages with zeros.
+const PAGE_BITS: u32 = 6;
 
 /// The meaning of the bits of a key.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +73,16 @@ impl KeyCounts {
                 }
             }
         }
+    }
+
+    /// Returns the number of keys.
+    pub(super) fn total(&self) -> u64 {
+        let pages = self.pages.values();
+        let within: u64 = pages
+            .flat_map(|counts| counts.iter())
+            .map(|count| u64::from(*count))
+            .sum();
+        within + self.beyond.values().sum::<u64>()
     }
 
     /// Cuts the keys into ranges of about `rows` rows, with at least one range for each group that occurs.

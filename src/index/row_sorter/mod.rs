@@ -184,6 +184,11 @@ impl SortedRows {
         self.levels.iter().flatten().map(Run::len).sum()
     }
 
+    /// Returns the number of rows.
+    pub(crate) fn count(&self) -> u64 {
+        self.counts.total()
+    }
+
     /// Cuts the keys into ranges of about `rows` rows, with at least one range for each group that occurs.
     pub(crate) fn ranges(&self, rows: u64) -> Vec<KeyRange> {
         self.counts.ranges(rows)

@@ -31,8 +31,8 @@ fn present(info: &Info<'_>) -> InfoFields {
     present.fold(InfoFields::NONE, |all, (_, field)| all.and(*field))
 }
 
-/// Appends the metadata of an object to a row. Returns the attributes that the object has.
-pub(crate) fn put_row_info(out: &mut Vec<u8>, info: &Info<'_>) -> InfoFields {
+/// Appends the metadata of an object to a row.
+pub(crate) fn put_row_info(out: &mut Vec<u8>, info: &Info<'_>) {
     let present = present(info);
     out.push(present.bits());
     let numbers = [
@@ -47,7 +47,6 @@ pub(crate) fn put_row_info(out: &mut Vec<u8>, info: &Info<'_>) -> InfoFields {
     if let Some(user) = info.user {
         put_text(out, user);
     }
-    present
 }
 
 impl<'a> RowInfo<'a> {

@@ -1,0 +1,37 @@
+//! A point within an area.
+
+use super::AreaPolygon;
+use crate::geometry::{Edge, Extent, HalfUnitPoint, Point};
+
+/// Returns a point within the first of some polygons, as far from its edges as is easily found: the middle of the
+/// longest part of a line through the polygon from west to east. Returns `None` without polygons.
+pub(crate) fn interior_point(polygons: &[AreaPolygon]) -> Option<Point> {
+    let polygon = polygons.first()?;
+    let extent = Extent::of(&polygon.outer)?;
+    let lat_e7 = extent.centre().lat_e7;
+    let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
+    let mut crossings: Vec<f64> = rings.flat_map(|ring| crossings(ring, lat_e7)).collect();
+    crossings.sort_unstable_by(f64::total_cmp);
+    let spans = crossings.chunks_exact(2).map(|span| (span[0], span[1]));
+    let longest = spans.max_by(|one, other| (one.1 - one.0).total_cmp(&(other.1 - other.0)));
+    let lon = longest.map(|(west, east)| (west + east) / 2.0);
+    Some(Point {
+        lat_e7,
+        lon_e7: lon.map_or(polygon.outer[0].lon_e7, |lon| lon.round() as i32),
+    })
+}
+
+/// Returns the longitudes, in 1e-7 degree, at which the edges of a ring cross a parallel.
+fn crossings(ring: &[Point], lat_e7: i32) -> impl Iterator<Item = f64> {
+    let next = ring.iter().cycle().skip(1);
+    let edges = ring.iter().zip(next).map(|(from, to)| Edge {
+        from: *from,
+        to: *to,
+    });
+    let y = HalfUnitPoint::of(Point { lat_e7, lon_e7: 0 }).y;
+    let crossing = edges.filter(move |edge| edge.is_crossed_at(y));
+    crossing.map(move |edge| {
+        let up = f64::from(lat_e7) - f64::from(edge.from.lat_e7);
+        f64::from(edge.from.lon_e7) + up * edge.width() as f64 / edge.height() as f64
+    })
+}

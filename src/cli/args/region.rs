@@ -1,0 +1,26 @@
+//! Regions on the command line.
+
+use crate::cli::conventions::Conventions;
+use crate::geometry::{Shape, parse_box};
+use crate::region_file::read_shape;
+use crate::runtime::Context;
+use anyhow::{Error, Result};
+use std::path::Path;
+
+/// Returns the region of the options -b and -p, of which one can be given; `None` if there is neither.
+pub fn region(bbox: Option<&str>, polygon: Option<&Path>, ctx: &Context) -> Result<Option<Shape>> {
+    match (bbox, polygon) {
+        (Some(bbox), _) => {
+            let region = parse_box(bbox, Conventions::current().corners).map_err(Error::msg)?;
+            region.warning.iter().for_each(|warning| ctx.warn(warning));
+            Ok(Some(region.shape))
+        }
+        (None, Some(polygon)) => {
+            // An error in the polygon file counts as an error in the command line, with exit status 2.
+            let shape = read_shape(polygon, None);
+            let shape = shape.map_err(|error| Error::msg(error.to_string()))?;
+            Ok(Some(shape))
+        }
+        (None, None) => Ok(None),
+    }
+}

@@ -1,0 +1,100 @@
+//! The arguments of `export` that select objects and features.
+
+use super::args::{KindArgs, read_expressions, region};
+use super::conventions::Conventions;
+use crate::commands::export::{Antimeridian, GeometryTypes, Options};
+use crate::osm::ObjectExpression;
+use crate::runtime::Context;
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+/// The objects and features to export.
+#[derive(Debug, clap::Args)]
+pub struct SelectionArgs {
+    #[command(flatten)]
+    kinds: KindArgs,
+    /// Export only features that share a point with this box: min_lon,min_lat,max_lon,max_lat
+    ///
+    /// The geometry decides. A line that crosses the box without a node in it is exported, and so is an area around it.
+    #[arg(
+        short,
+        long,
+        value_name = "BOX",
+        allow_hyphen_values = true,
+        conflicts_with = "polygon"
+    )]
+    bbox: Option<String>,
+    /// Export only features that share a point with a polygon of this file: GeoJSON, .poly, or OSM
+    #[arg(short, long, value_name = "FILE")]
+    polygon: Option<PathBuf>,
+    /// Export only objects that match EXPRESSION, as in tags-filter; repeatable
+    #[arg(long, value_name = "EXPRESSION", value_parser = ObjectExpression::parse)]
+    filter: Vec<ObjectExpression>,
+    /// Read expressions for --filter from FILE, one per line; # begins a comment
+    #[arg(long, value_name = "FILE")]
+    expressions: Vec<PathBuf>,
+    /// Cut geometries at the edges of a region: a box as for --bbox, or a file as for --polygon
+    #[arg(long, value_name = "REGION", allow_hyphen_values = true)]
+    clip: Option<String>,
+    /// Lines and areas across the antimeridian: cut them at 180 degrees, or keep them as they are
+    #[arg(long, value_name = "HOW", value_parser = parse_antimeridian)]
+    antimeridian: Option<Antimeridian>,
+    /// Geometry types to write, comma-separated: point, linestring, polygon
+    #[arg(long, value_name = "TYPES")]
+    geometry_types: Option<GeometryTypes>,
+    /// Types of relations that become lines, comma-separated, or none [default: route,waterway for tables, and none for
+    /// text]
+    ///
+    /// The member ways are joined in their order. Platforms and stops are left out.
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    line_relations: Option<Vec<String>>,
+    /// Also write features without tags
+    #[arg(short = 'n', long)]
+    keep_untagged: bool,
+    /// Write only the tags with these keys, comma-separated
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    properties: Option<Vec<String>>,
+}
+
+impl SelectionArgs {
+    /// Sets the options that select objects and features.
+    pub fn apply_to(&self, options: &mut Options, ctx: &Context) -> Result<()> {
+        options.kinds = self.kinds.set();
+        options.filter = self.filter.clone();
+        for path in &self.expressions {
+            let read = read_expressions(path, ObjectExpression::parse)?;
+            options.filter.extend(read);
+        }
+        options.region = region(self.bbox.as_deref(), self.polygon.as_deref(), ctx)?;
+        let clip = self.clip.as_deref();
+        let (bbox, polygon) = match clip {
+            Some(clip) if clip.matches(',').count() == 3 => (Some(clip), None),
+            clip => (None, clip.map(Path::new)),
+        };
+        options.clip = region(bbox, polygon, ctx)?;
+        let by_default = if Conventions::current().cuts_features {
+            Antimeridian::Cut
+        } else {
+            Antimeridian::Keep
+        };
+        options.antimeridian = self.antimeridian.unwrap_or(by_default);
+        options.geometry_types = self.geometry_types.unwrap_or_default();
+        let given = self.line_relations.clone();
+        options.line_relations = match given {
+            Some(types) => types.into_iter().filter(|one| one != "none").collect(),
+            None if !Conventions::current().exports_routes => Vec::new(),
+            None => options.line_relations.clone(),
+        };
+        options.keep_untagged = self.keep_untagged;
+        options.tag_keys = self.properties.clone();
+        Ok(())
+    }
+}
+
+fn parse_antimeridian(text: &str) -> Result<Antimeridian, String> {
+    match text {
+        "cut" => Ok(Antimeridian::Cut),
+        "keep" => Ok(Antimeridian::Keep),
+        _ => Err("expected cut or keep".into()),
+    }
+}

@@ -1,0 +1,89 @@
+//! Collects the administrative boundaries of a file, for columns such as `country`.
+
+use crate::area::{AreaNode, MemberWays, OpenRings, WayStore};
+use crate::engine::geometry_pass::is_area;
+use crate::error::FormatError;
+use crate::formats::parquet::{AdminArea, AdminAreas, COUNTRY_LEVEL};
+use crate::pbf::{Block, Element, Relation};
+use crate::runtime::lock;
+use std::sync::Mutex;
+
+/// The areas of administrative boundaries that all workers have found.
+pub(super) struct Boundaries {
+    /// The lowest level that is collected. Levels of larger areas have smaller numbers.
+    lowest: u8,
+    found: Mutex<Vec<AdminArea>>,
+}
+
+impl Boundaries {
+    pub(super) fn new(lowest: u8) -> Self {
+        Self {
+            lowest,
+            found: Mutex::default(),
+        }
+    }
+
+    /// Returns the level of a relation that is collected.
+    fn level_of(&self, relation: &Relation<'_>) -> Option<u8> {
+        let (mut is_administrative, mut level) = (false, None);
+        for (key, value) in relation.tags() {
+            match key {
+                "boundary" => is_administrative = value == "administrative",
+                "admin_level" => level = value.parse().ok(),
+                _ => {}
+            }
+        }
+        let level = level.filter(|level| (1..=self.lowest).contains(level));
+        level.filter(|_| is_administrative && is_area(relation.tags()))
+    }
+
+    /// Adds the relations that are collected to the selected objects of a block.
+    pub(super) fn select(
+        &self,
+        block: &Block<'_>,
+        selected: &mut [bool],
+    ) -> Result<(), FormatError> {
+        let mut selected = selected.iter_mut();
+        block.try_for_each(|element| {
+            let is_wanted = match element {
+                Element::Relation(relation) => self.level_of(&relation).is_some(),
+                _ => false,
+            };
+            if let Some(selected) = selected.next() {
+                *selected |= is_wanted;
+            }
+            Ok::<(), FormatError>(())
+        })
+    }
+
+    /// Adds a relation, if it is collected and all of its member ways are there. `nodes` is a buffer.
+    pub(super) fn add(&self, relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) {
+        let Some(level) = self.level_of(relation) else {
+            return;
+        };
+        let members = MemberWays::read(relation.members(), ways, nodes);
+        if members.missing.is_some() {
+            return;
+        }
+        let polygons = members.assemble(nodes, OpenRings::Refuse).polygons;
+        if polygons.is_empty() {
+            return;
+        }
+        let code = |wanted| relation.tags().find(|(key, _)| *key == wanted);
+        let code = ["ISO3166-1:alpha2", "ISO3166-1", "country_code"]
+            .into_iter()
+            .find_map(code);
+        let country = code.filter(|_| level == COUNTRY_LEVEL);
+        lock(&self.found).push(AdminArea {
+            id: relation.id(),
+            level,
+            country: country.map(|(_, code)| code.to_ascii_uppercase()),
+            polygons,
+        });
+    }
+
+    /// Returns the areas, which can then be searched.
+    pub(super) fn take_areas(&self) -> AdminAreas {
+        AdminAreas::new(std::mem::take(&mut lock(&self.found)))
+    }
+}

@@ -1,0 +1,127 @@
+//! Relations that are lines, such as routes.
+
+use crate::area::{AreaNode, StoredWay, WayStore};
+use crate::geometry::Point;
+use crate::osm::ObjectKind;
+use crate::pbf::Relation;
+
+/// The types of relations that become lines, unless the options say otherwise.
+pub const LINE_RELATIONS: [&str; 2] = ["route", "waterway"];
+
+/// The lines of a relation, and whether a member way or a node of one is not in the file.
+pub(super) struct RelationLines {
+    pub lines: Vec<Vec<Point>>,
+    pub is_incomplete: bool,
+}
+
+impl RelationLines {
+    /// Merges the member ways of a relation, in the order of the members. `nodes` is a buffer.
+    pub(super) fn of(relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) -> Self {
+        let (mut merger, mut is_incomplete) = (LineMerger::default(), false);
+        let members = relation.members();
+        for member in members.filter(|one| one.kind == ObjectKind::Way && !is_stop(one.role)) {
+            nodes.clear();
+            match ways.read(member.id, nodes) {
+                StoredWay::Located => merger.add(nodes.iter().map(|node| node.point).collect()),
+                StoredWay::Missing | StoredWay::Unlocated(_) => is_incomplete = true,
+            }
+        }
+        Self {
+            lines: merger.finish(),
+            is_incomplete,
+        }
+    }
+}
+
+/// Whether a role is that of a stop or a platform, which lies beside the line of a route.
+fn is_stop(role: &str) -> bool {
+    ["platform", "stop"]
+        .iter()
+        .any(|start| role.starts_with(start))
+}
+
+/// Joins lines that are added one after another, where one begins or ends at the end of the one before.
+#[derive(Default)]
+struct LineMerger {
+    lines: Vec<Vec<Point>>,
+    /// The number of lines that the last one of `lines` was made of.
+    joined: usize,
+}
+
+impl LineMerger {
+    /// Adds a line. It is reversed if only then it continues the line before. If the line before is a single one, that
+    /// may be reversed, too.
+    fn add(&mut self, mut points: Vec<Point>) {
+        points.dedup();
+        let (Some(first), Some(last), true) = (points.first(), points.last(), points.len() > 1)
+        else {
+            return;
+        };
+        if let Some(before) = self.lines.last_mut() {
+            let continues = |end: Option<&Point>| end == Some(first) || end == Some(last);
+            if self.joined == 1 && !continues(before.last()) && continues(before.first()) {
+                before.reverse();
+            }
+            if continues(before.last()) {
+                if before.last() != Some(first) {
+                    points.reverse();
+                }
+                before.extend_from_slice(&points[1..]);
+                self.joined += 1;
+                return;
+            }
+        }
+        self.lines.push(points);
+        self.joined = 1;
+    }
+
+    fn finish(self) -> Vec<Vec<Point>> {
+        self.lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(lines: &[&[i32]]) -> Vec<Vec<i32>> {
+        let mut merger = LineMerger::default();
+        for line in lines {
+            let points = line.iter().map(|at| Point {
+                lat_e7: 0,
+                lon_e7: *at,
+            });
+            merger.add(points.collect());
+        }
+        let lines = merger.finish().into_iter();
+        lines
+            .map(|line| line.iter().map(|point| point.lon_e7).collect())
+            .collect()
+    }
+
+    #[test]
+    fn lines_are_joined_end_to_end_in_their_order() {
+        assert_eq!(merged(&[&[1, 2, 3], &[3, 4]]), [vec![1, 2, 3, 4]]);
+        assert_eq!(merged(&[&[3, 2, 1], &[3, 4]]), [vec![1, 2, 3, 4]]);
+        assert_eq!(
+            merged(&[&[3, 2, 1], &[4, 3], &[5, 4]]),
+            [vec![1, 2, 3, 4, 5]]
+        );
+        assert_eq!(
+            merged(&[&[1, 2], &[5, 6], &[7, 6]]),
+            [vec![1, 2], vec![5, 6, 7]]
+        );
+        // A line that is joined already keeps its direction.
+        assert_eq!(
+            merged(&[&[1, 2], &[2, 3], &[1, 9]]),
+            [vec![1, 2, 3], vec![1, 9]]
+        );
+        // A roundabout, and a way that is there twice.
+        assert_eq!(
+            merged(&[&[1, 2], &[2, 7, 8, 2], &[2, 3]]),
+            [vec![1, 2, 7, 8, 2, 3]]
+        );
+        assert_eq!(merged(&[&[1, 2], &[1, 2]]), [vec![1, 2, 1]]);
+        assert!(merged(&[&[1, 1], &[]]).is_empty());
+    }
+}

@@ -1,0 +1,123 @@
+//! Counts of features and problems.
+
+use super::Summary;
+use crate::formats::features::Geometry;
+use crate::geometry::{Extent, Point, doubled_area};
+use crate::osm::DECIMICRO_PER_DEGREE;
+use std::collections::BTreeMap;
+
+/// Counts of the features and problems of a blob.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    points: u64,
+    lines: u64,
+    areas: u64,
+    /// The box around all features.
+    extent: Option<Extent>,
+    /// Twice the area of all polygons, in square units of 1e-7 degree.
+    doubled_area: i128,
+    pub errors: BTreeMap<&'static str, u64>,
+    pub incomplete: u64,
+    pub warnings: BTreeMap<&'static str, u64>,
+    /// The number of features of each theme.
+    themes: BTreeMap<usize, u64>,
+}
+
+impl Tally {
+    fn add_points(&mut self, points: &[Point]) {
+        if let Some(extent) = Extent::of(points) {
+            self.add_extent(extent);
+        }
+    }
+
+    fn add_extent(&mut self, extent: Extent) {
+        self.extent = Some(self.extent.map_or(extent, |all| all.and(&extent)));
+    }
+
+    /// Adds a feature that is written once for each theme of the bit set `themes`.
+    pub(super) fn add_themed(&mut self, geometry: &Geometry<'_>, themes: u64) {
+        for theme in (0..64).filter(|theme| themes >> theme & 1 == 1) {
+            *self.themes.entry(theme).or_default() += 1;
+            self.add_geometry(geometry);
+        }
+    }
+
+    /// Adds a feature.
+    pub(super) fn add_geometry(&mut self, geometry: &Geometry<'_>) {
+        match geometry {
+            Geometry::Point(point) => {
+                self.points += 1;
+                self.add_points(&[*point]);
+            }
+            Geometry::LineString(points) => {
+                self.lines += 1;
+                self.add_points(points);
+            }
+            Geometry::MultiLineString(lines) => {
+                self.lines += 1;
+                lines.iter().for_each(|line| self.add_points(line));
+            }
+            Geometry::MultiPolygon(polygons) => {
+                self.areas += 1;
+                for polygon in *polygons {
+                    self.add_points(&polygon.outer);
+                    let rings = polygon.holes.iter().chain([&polygon.outer]);
+                    self.doubled_area += rings.map(|ring| doubled_area(ring)).sum::<i128>();
+                }
+            }
+        }
+    }
+
+    /// Adds the counts to the totals of all blobs.
+    pub(super) fn add_to(&self, all: &mut Totals) {
+        let summary = &mut all.summary;
+        summary.points += self.points;
+        summary.lines += self.lines;
+        summary.areas += self.areas;
+        summary.features += self.points + self.lines + self.areas;
+        summary.incomplete += self.incomplete;
+        for (counts, more) in [
+            (&mut summary.errors, &self.errors),
+            (&mut summary.warnings, &self.warnings),
+        ] {
+            for (name, count) in more {
+                *counts.entry(*name).or_default() += count;
+            }
+        }
+        for (theme, count) in &self.themes {
+            *all.geometry.themes.entry(*theme).or_default() += count;
+        }
+        all.geometry.doubled_area += self.doubled_area;
+        if let Some(extent) = self.extent {
+            all.geometry.add_extent(extent);
+        }
+    }
+}
+
+/// The counts of all blobs.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    summary: Summary,
+    /// The box and the area of all features.
+    geometry: Tally,
+}
+
+impl Totals {
+    /// Returns the summary of a run that wrote the themes with the given names.
+    pub(super) fn into_summary<'n>(self, themes: impl Iterator<Item = &'n str>) -> Summary {
+        const ONE: f64 = DECIMICRO_PER_DEGREE as f64;
+        let degrees = |value_e7: i32| f64::from(value_e7) / ONE;
+        let extent = self.geometry.extent;
+        let count = |number| self.geometry.themes.get(&number).copied().unwrap_or(0);
+        let themes = (0..).zip(themes);
+        let themes = themes.map(|(number, name)| (name.to_owned(), count(number)));
+        Summary {
+            bbox: extent.map(|Extent { low, high }| {
+                [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7].map(degrees)
+            }),
+            themes: themes.collect(),
+            square_degrees: self.geometry.doubled_area as f64 / 2.0 / ONE / ONE,
+            ..self.summary
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The administrative boundaries of a file, to find the country of a feature and the boundaries around an area.
+
+use crate::area::AreaPolygon;
+use crate::geometry::{AreaIndex, Point, Polygon, Ring, Shape};
+
+/// The level of countries.
+pub(crate) const COUNTRY_LEVEL: u8 = 2;
+/// The lowest level of boundaries within countries.
+pub(crate) const LOWEST_LEVEL: u8 = 11;
+
+/// The area of an administrative boundary.
+#[derive(Debug)]
+pub(crate) struct AdminArea {
+    /// The id of the relation.
+    pub id: i64,
+    /// The value of `admin_level`.
+    pub level: u8,
+    /// The code of a country, as in ISO 3166-1 alpha-2.
+    pub country: Option<String>,
+    pub polygons: Vec<AreaPolygon>,
+}
+
+/// Administrative areas that can be found by a point in them.
+#[derive(Debug)]
+pub(crate) struct AdminAreas {
+    /// The areas without their polygons, from the largest level to the smallest.
+    areas: Vec<AdminArea>,
+    index: AreaIndex,
+}
+
+impl AdminAreas {
+    pub(crate) fn new(mut areas: Vec<AdminArea>) -> Self {
+        areas.sort_unstable_by_key(|area| (area.level, area.id));
+        let shapes: Vec<Shape> = areas.iter_mut().map(take_shape).collect();
+        Self {
+            index: AreaIndex::new(&shapes),
+            areas,
+        }
+    }
+
+    /// Returns the areas that contain a point, from the largest level to the smallest.
+    fn around(&self, point: Point) -> impl Iterator<Item = &AdminArea> {
+        let mut numbers = Vec::new();
+        let set = self
+            .index
+            .locator()
+            .at(point.lat_e7, point.lon_e7, &mut numbers);
+        let covering = self.index.sets().get(set as usize);
+        numbers.extend(covering.into_iter().flatten());
+        numbers.sort_unstable();
+        numbers
+            .into_iter()
+            .map(|number| &self.areas[number as usize])
+    }
+
+    /// Returns the code of the country that contains a point.
+    pub(super) fn country_at(&self, point: Point) -> Option<&str> {
+        let mut countries = self
+            .around(point)
+            .filter_map(|area| area.country.as_deref());
+        countries.next()
+    }
+
+    /// Returns the ids of the areas that contain a point, except that of the relation `id`, and those that are not
+    /// above `level`.
+    pub(super) fn parents_at(&self, point: Point, id: Option<i64>, level: Option<u8>) -> Vec<i64> {
+        let above =
+            |area: &&AdminArea| Some(area.id) != id && level.is_none_or(|level| area.level < level);
+        self.around(point)
+            .filter(above)
+            .map(|area| area.id)
+            .collect()
+    }
+}
+
+/// Takes the polygons of an area.
+fn take_shape(area: &mut AdminArea) -> Shape {
+    let ring = |points| Ring {
+        name: String::new(),
+        points,
+    };
+    let polygons = std::mem::take(&mut area.polygons).into_iter();
+    let polygons = polygons.map(|polygon| Polygon {
+        outer: ring(polygon.outer),
+        holes: polygon.holes.into_iter().map(ring).collect(),
+    });
+    Shape {
+        polygons: polygons.collect(),
+    }
+}

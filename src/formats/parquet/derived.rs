@@ -1,0 +1,347 @@
+//! Columns that are computed from the geometry or the tags of a feature.
+
+use super::AdminAreas;
+use super::columns::{GroupEncoder, Values};
+use super::row::StoredTags;
+use super::schema::{optional, text_map};
+use crate::area::AreaPolygon;
+use crate::error::{FormatError, Result};
+use crate::formats::features::Geometry;
+use crate::geometry::{Point, length_m, ring_area_m2};
+use crate::osm::DECIMICRO_PER_DEGREE;
+use parquet::basic::{LogicalType, Type as PhysicalType};
+use parquet::data_type::ByteArray;
+use parquet::schema::types::TypePtr;
+
+/// The columns that are computed from the geometry or the tags of a feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct DerivedColumns {
+    /// `area_m2`: the area of a polygon on the ellipsoid of WGS 84, in square metres. Null for points and lines.
+    pub area: bool,
+    /// `length_m`: the length of a line on the ellipsoid, in metres. Null for points and areas.
+    pub length: bool,
+    /// `centroid_lon` and `centroid_lat`: the centroid in the plane of longitude and latitude, in degrees.
+    pub centroid: bool,
+    /// `country`: the code of the country that contains the centroid of a feature or, for lines, their middle point. It
+    /// comes from the boundaries in the file, and is null where these are incomplete.
+    pub country: bool,
+    /// `names`: a map from the codes of languages to the values of tags such as `name:de`.
+    pub names: bool,
+}
+
+impl DerivedColumns {
+    /// Returns the columns of the schema.
+    pub(super) fn fields(self) -> Result<Vec<TypePtr>> {
+        let mut fields = Vec::new();
+        if self.names {
+            fields.push(text_map("names")?);
+        }
+        for (is_wanted, names) in [
+            (self.area, &["area_m2"][..]),
+            (self.length, &["length_m"]),
+            (self.centroid, &["centroid_lon", "centroid_lat"]),
+        ] {
+            for name in names.iter().filter(|_| is_wanted) {
+                fields.push(optional(name, PhysicalType::DOUBLE, None)?);
+            }
+        }
+        if self.country {
+            let text = Some(LogicalType::String);
+            fields.push(optional("country", PhysicalType::BYTE_ARRAY, text)?);
+        }
+        Ok(fields)
+    }
+
+    /// The names of the columns.
+    pub fn names(self) -> Vec<&'static str> {
+        let names = [
+            (self.names, &["names"][..]),
+            (self.area, &["area_m2"]),
+            (self.length, &["length_m"]),
+            (self.centroid, &["centroid_lon", "centroid_lat"]),
+            (self.country, &["country"]),
+        ];
+        let wanted = names.into_iter().filter(|(is_wanted, _)| *is_wanted);
+        wanted.flat_map(|(_, names)| names).copied().collect()
+    }
+}
+
+/// The values of derived columns for some rows.
+#[derive(Default)]
+pub(super) struct DerivedValues {
+    wanted: DerivedColumns,
+    languages: Values<ByteArray>,
+    names: Values<ByteArray>,
+    areas: Values<f64>,
+    lengths: Values<f64>,
+    /// Longitudes and latitudes.
+    centroids: [Values<f64>; 2],
+    countries: Values<ByteArray>,
+}
+
+impl DerivedValues {
+    pub(super) fn new(wanted: DerivedColumns) -> Self {
+        Self {
+            wanted,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.languages.clear();
+        self.names.clear();
+        self.countries.clear();
+        let [lon, lat] = &mut self.centroids;
+        for values in [&mut self.areas, &mut self.lengths, lon, lat] {
+            values.clear();
+        }
+    }
+
+    /// Adds the values of a row. `text` makes a value of a part of the row.
+    pub(super) fn add(
+        &mut self,
+        geometry: &Geometry<'_>,
+        tags: StoredTags<'_>,
+        text: impl Fn(&[u8]) -> ByteArray,
+        areas: Option<&AdminAreas>,
+    ) -> Result<(), FormatError> {
+        if self.wanted.names {
+            let start = self.names.values.len();
+            for tag in tags {
+                let (key, value) = tag?;
+                if let Some(language) = language(key) {
+                    self.languages.values.push(text(language));
+                    self.names.values.push(text(value));
+                }
+            }
+            let count = self.names.values.len() - start;
+            self.languages.end_list(count);
+            self.names.end_list(count);
+        }
+        if self.wanted.area {
+            self.areas.push_optional(area_m2(geometry));
+        }
+        if self.wanted.length {
+            self.lengths.push_optional(match geometry {
+                Geometry::LineString(points) => Some(length_m(points)),
+                Geometry::MultiLineString(lines) => {
+                    Some(lines.iter().map(|line| length_m(line)).sum())
+                }
+                Geometry::Point(_) | Geometry::MultiPolygon(_) => None,
+            });
+        }
+        if self.wanted.centroid {
+            let centroid = centroid(geometry);
+            for (values, edge) in self.centroids.iter_mut().zip(centroid) {
+                values.push_optional(Some(edge));
+            }
+        }
+        if self.wanted.country {
+            let country = areas.and_then(|areas| areas.country_at(place_in(geometry)));
+            self.countries.push_optional(country.map(ByteArray::from));
+        }
+        Ok(())
+    }
+
+    /// Encodes the values, in the order of [`DerivedColumns::fields`].
+    pub(super) fn put(&self, columns: &mut GroupEncoder<'_>) -> Result<()> {
+        if self.wanted.names {
+            columns.bytes(&self.languages)?;
+            columns.bytes(&self.names)?;
+        }
+        if self.wanted.area {
+            columns.double(&self.areas)?;
+        }
+        if self.wanted.length {
+            columns.double(&self.lengths)?;
+        }
+        if self.wanted.centroid {
+            self.centroids
+                .iter()
+                .try_for_each(|values| columns.double(values))?;
+        }
+        if self.wanted.country {
+            columns.bytes(&self.countries)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the code of the language in a key such as `name:de` or `name:zh-Hant`. Returns `None` for other keys, and
+/// for keys such as `name:left` and `name:etymology`.
+fn language(key: &[u8]) -> Option<&[u8]> {
+    let code = key.strip_prefix(b"name:")?;
+    let mut parts = code.split(|byte| matches!(byte, b'-' | b'_'));
+    let first = parts.next()?;
+    let is_language = matches!(first.len(), 2 | 3) && first.iter().all(u8::is_ascii_lowercase);
+    let is_subtag =
+        |part: &[u8]| (1..=8).contains(&part.len()) && part.iter().all(u8::is_ascii_alphanumeric);
+    (is_language && parts.all(is_subtag)).then_some(code)
+}
+
+/// Returns the area of polygons on the ellipsoid; `None` for other geometries.
+fn area_m2(geometry: &Geometry<'_>) -> Option<f64> {
+    let Geometry::MultiPolygon(polygons) = geometry else {
+        return None;
+    };
+    let area = |polygon: &AreaPolygon| {
+        let holes: f64 = polygon
+            .holes
+            .iter()
+            .map(|hole| ring_area_m2(hole).abs())
+            .sum();
+        ring_area_m2(&polygon.outer).abs() - holes
+    };
+    Some(polygons.iter().map(area).sum())
+}
+
+/// Sums of coordinates in 1e-7 degree, relative to a first point, with their weights.
+#[derive(Default)]
+struct Weighted {
+    weight: f64,
+    lon: f64,
+    lat: f64,
+}
+
+impl Weighted {
+    fn add(&mut self, weight: f64, lon: f64, lat: f64) {
+        self.weight += weight;
+        self.lon += weight * lon;
+        self.lat += weight * lat;
+    }
+}
+
+/// Returns the longitude and the latitude of the centroid in degrees. The centroid of a line is weighted by length, that
+/// of polygons by area.
+fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
+    let mut sums = Weighted::default();
+    let origin = match geometry {
+        Geometry::Point(point) => *point,
+        Geometry::LineString(points) => {
+            let origin = points[0];
+            add_line(&mut sums, points, origin);
+            origin
+        }
+        Geometry::MultiLineString(lines) => {
+            let origin = lines[0][0];
+            lines
+                .iter()
+                .for_each(|line| add_line(&mut sums, line, origin));
+            origin
+        }
+        Geometry::MultiPolygon(polygons) => {
+            let origin = polygons[0].outer[0];
+            for polygon in *polygons {
+                add_ring(&mut sums, &polygon.outer, origin);
+                let holes = polygon.holes.iter();
+                holes.for_each(|hole| add_ring(&mut sums, hole, origin));
+            }
+            origin
+        }
+    };
+    let (lon, lat) = if sums.weight == 0.0 {
+        (0.0, 0.0)
+    } else {
+        (sums.lon / sums.weight, sums.lat / sums.weight)
+    };
+    let degrees =
+        |origin_e7: i32, by: f64| (f64::from(origin_e7) + by) / DECIMICRO_PER_DEGREE as f64;
+    [degrees(origin.lon_e7, lon), degrees(origin.lat_e7, lat)]
+}
+
+/// Returns a point that tells where a geometry is: the centroid, or the middle point of a line.
+fn place_in(geometry: &Geometry<'_>) -> Point {
+    match geometry {
+        Geometry::LineString(points) => return points[points.len() / 2],
+        Geometry::MultiLineString(lines) => return lines[0][lines[0].len() / 2],
+        Geometry::Point(_) | Geometry::MultiPolygon(_) => {}
+    }
+    let [lon, lat] = centroid(geometry);
+    let e7 = |degrees: f64| (degrees * DECIMICRO_PER_DEGREE as f64).round() as i32;
+    Point {
+        lat_e7: e7(lat),
+        lon_e7: e7(lon),
+    }
+}
+
+/// Returns the longitude and the latitude of a point relative to another one.
+fn relative(point: Point, origin: Point) -> (f64, f64) {
+    (
+        f64::from(point.lon_e7) - f64::from(origin.lon_e7),
+        f64::from(point.lat_e7) - f64::from(origin.lat_e7),
+    )
+}
+
+/// Adds the middles of the edges of a line, weighted by length.
+fn add_line(sums: &mut Weighted, points: &[Point], origin: Point) {
+    for pair in points.windows(2) {
+        let ((x, y), (to_x, to_y)) = (relative(pair[0], origin), relative(pair[1], origin));
+        let length = (to_x - x).hypot(to_y - y);
+        sums.add(length, (x + to_x) / 2.0, (y + to_y) / 2.0);
+    }
+}
+
+/// Adds the centroids of the triangles between the edges of a ring and the origin, weighted by area. Rings of holes have
+/// the opposite direction, and so negative weights.
+fn add_ring(sums: &mut Weighted, ring: &[Point], origin: Point) {
+    let next = ring.iter().cycle().skip(1);
+    for (from, to) in ring.iter().zip(next) {
+        let ((x, y), (to_x, to_y)) = (relative(*from, origin), relative(*to, origin));
+        let doubled = x * to_y - to_x * y;
+        sums.add(doubled, (x + to_x) / 3.0, (y + to_y) / 3.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(places: &[(i32, i32)]) -> Vec<Point> {
+        let places = places.iter();
+        places
+            .map(|&(lon, lat)| Point {
+                lat_e7: lat * 1_000_000,
+                lon_e7: lon * 1_000_000,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn languages_are_codes_and_not_other_suffixes() {
+        for (key, expected) in [
+            ("name:de", Some("de")),
+            ("name:zh-Hant", Some("zh-Hant")),
+            ("name:be-tarask", Some("be-tarask")),
+            ("name:nan-Hant-TW", Some("nan-Hant-TW")),
+            ("name:sr_Latn", Some("sr_Latn")),
+            ("name", None),
+            ("name:", None),
+            ("name:left", None),
+            ("name:etymology:wikidata", None),
+            ("name:1990", None),
+            ("name:de:pronunciation", None),
+            ("alt_name:de", None),
+        ] {
+            let found = language(key.as_bytes()).map(|code| std::str::from_utf8(code).unwrap());
+            assert_eq!(found, expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn centroids_are_weighted_by_length_and_area() {
+        let line = points(&[(10, 10), (10, 30), (20, 30)]);
+        let [lon, lat] = centroid(&Geometry::LineString(&line));
+        assert!((lon - 35.0 / 30.0).abs() < 1e-9 && (lat - 70.0 / 30.0).abs() < 1e-9);
+        let polygon = AreaPolygon {
+            outer: points(&[(0, 0), (40, 0), (40, 40), (0, 40)]),
+            holes: vec![points(&[(20, 10), (20, 30), (40, 30), (40, 10)])],
+        };
+        let [lon, lat] = centroid(&Geometry::MultiPolygon(&[polygon]));
+        // 1600 around 20 without 400 around 30.
+        assert!(
+            (lon - 20.0 / 12.0).abs() < 1e-9 && (lat - 2.0).abs() < 1e-9,
+            "{lon} {lat}"
+        );
+    }
+}

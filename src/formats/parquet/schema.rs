@@ -1,0 +1,123 @@
+//! The schema of a table, and the types of its columns.
+
+use super::columns::{EncodedGroup, GroupEncoder};
+use super::{PageCompression, failed};
+use crate::error::Result;
+use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType, ZstdLevel};
+use parquet::file::properties::{WriterPropertiesBuilder, WriterPropertiesPtr};
+use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
+use std::sync::Arc;
+
+/// The schema and the encoding of a table.
+pub(crate) struct TableForm {
+    pub(crate) schema: TypePtr,
+    pub(crate) properties: WriterPropertiesPtr,
+    description: SchemaDescriptor,
+}
+
+impl TableForm {
+    pub(super) fn new(
+        name: &str,
+        columns: Vec<TypePtr>,
+        properties: WriterPropertiesBuilder,
+    ) -> Result<Self> {
+        let schema = Type::group_type_builder(name).with_fields(columns).build();
+        let schema = Arc::new(schema.map_err(failed)?);
+        let author = concat!("pbfhogg version ", env!("CARGO_PKG_VERSION"));
+        let properties = properties
+            .set_created_by(author.to_owned())
+            .set_max_row_group_row_count(None);
+        Ok(Self {
+            description: SchemaDescriptor::new(schema.clone()),
+            schema,
+            properties: Arc::new(properties.build()),
+        })
+    }
+
+    /// Encodes a row group. `put` writes its values.
+    pub(super) fn encode(
+        &self,
+        put: impl FnOnce(&mut GroupEncoder<'_>) -> Result<()>,
+    ) -> Result<EncodedGroup> {
+        GroupEncoder::encode(&self.description, &self.properties, put)
+    }
+}
+
+pub(super) fn primitive(
+    name: &str,
+    physical: PhysicalType,
+    repetition: Repetition,
+    logical: Option<LogicalType>,
+) -> Result<TypePtr> {
+    let column = Type::primitive_type_builder(name, physical)
+        .with_repetition(repetition)
+        .with_logical_type(logical)
+        .build();
+    column.map(Arc::new).map_err(failed)
+}
+
+pub(super) fn group(
+    name: &str,
+    repetition: Repetition,
+    logical: Option<LogicalType>,
+    fields: Vec<TypePtr>,
+) -> Result<TypePtr> {
+    let group = Type::group_type_builder(name)
+        .with_repetition(repetition)
+        .with_logical_type(logical)
+        .with_fields(fields)
+        .build();
+    group.map(Arc::new).map_err(failed)
+}
+
+/// A column of values that may be absent.
+pub(super) fn optional(
+    name: &str,
+    physical: PhysicalType,
+    logical: Option<LogicalType>,
+) -> Result<TypePtr> {
+    primitive(name, physical, Repetition::OPTIONAL, logical)
+}
+
+/// A column of lists of 64-bit numbers.
+pub(super) fn int_list(name: &str) -> Result<TypePtr> {
+    let required = Repetition::REQUIRED;
+    let element = primitive("element", PhysicalType::INT64, required, None)?;
+    let list = group("list", Repetition::REPEATED, None, vec![element])?;
+    group(name, required, Some(LogicalType::List), vec![list])
+}
+
+/// A column of maps from strings to strings.
+pub(super) fn text_map(name: &str) -> Result<TypePtr> {
+    let text = |name| {
+        let logical = Some(LogicalType::String);
+        primitive(
+            name,
+            PhysicalType::BYTE_ARRAY,
+            Repetition::REQUIRED,
+            logical,
+        )
+    };
+    let entry = group(
+        "key_value",
+        Repetition::REPEATED,
+        None,
+        vec![text("key")?, text("value")?],
+    )?;
+    group(
+        name,
+        Repetition::REQUIRED,
+        Some(LogicalType::Map),
+        vec![entry],
+    )
+}
+
+/// Converts the compression of pages to the type of the Parquet library.
+pub(super) fn compression(compression: PageCompression) -> Result<Compression> {
+    Ok(match compression {
+        PageCompression::None => Compression::UNCOMPRESSED,
+        PageCompression::Zstd(level) => {
+            Compression::ZSTD(ZstdLevel::try_new(level.into()).map_err(failed)?)
+        }
+    })
+}

@@ -1,0 +1,99 @@
+//! Conversions of the values of tags to numbers and truth values.
+
+/// Parses a whole number, such as `4`.
+pub(super) fn int(text: &str) -> Option<i64> {
+    text.trim().parse().ok()
+}
+
+/// Parses a finite decimal number, such as `2.5`.
+pub(super) fn float(text: &str) -> Option<f64> {
+    let number: f64 = text.trim().parse().ok()?;
+    number.is_finite().then_some(number)
+}
+
+/// Whether a value means yes. Any value but `no`, `false` and `0` does, such as `viaduct` for `bridge`.
+pub(super) fn bool(text: &str) -> bool {
+    !matches!(text.trim(), "no" | "false" | "0")
+}
+
+/// Divides a text into the number at its start and the unit behind it.
+fn with_unit(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|char: char| !matches!(char, '0'..='9' | '.' | '-' | '+'));
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    Some((float(number)?, unit.trim()))
+}
+
+/// Parses a speed, such as `50` or `30 mph`. Returns it in km/h.
+pub(super) fn speed(text: &str) -> Option<f64> {
+    let (number, unit) = with_unit(text)?;
+    let factor = match unit {
+        "" | "km/h" | "kmh" | "kph" => 1.0,
+        "mph" => 1.609_344,
+        "knots" | "kn" => 1.852,
+        _ => return None,
+    };
+    (number >= 0.0).then_some(number * factor)
+}
+
+/// Parses a length, such as `12`, `12.5 m`, `1.2 km`, `40 ft` or `6'4"`. Returns it in metres.
+pub(super) fn length(text: &str) -> Option<f64> {
+    const FOOT: f64 = 0.3048;
+    let (number, unit) = with_unit(text)?;
+    let factor = match unit {
+        "" | "m" | "metre" | "metres" | "meter" | "meters" => 1.0,
+        "cm" => 0.01,
+        "km" => 1000.0,
+        "mi" => 1609.344,
+        "nmi" => 1852.0,
+        "ft" | "feet" | "'" => FOOT,
+        "in" | "\"" => FOOT / 12.0,
+        _ => {
+            let inches = unit.strip_prefix('\'')?.trim();
+            let inches = float(inches.strip_suffix('"').unwrap_or(inches))?;
+            return Some(number * FOOT + inches * FOOT / 12.0);
+        }
+    };
+    Some(number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_become_numbers_in_one_unit() {
+        let near = |found: Option<f64>, expected: f64| {
+            found.is_some_and(|found| (found - expected).abs() < 1e-9)
+        };
+        for (text, expected) in [
+            ("12", 12.0),
+            (" 12.5 m ", 12.5),
+            ("1.2km", 1200.0),
+            ("10 ft", 3.048),
+            ("6'4\"", 1.9304),
+            ("6' 4", 1.9304),
+            ("7'", 2.1336),
+            ("-3", -3.0),
+        ] {
+            assert!(near(length(text), expected), "{text}: {:?}", length(text));
+        }
+        for (text, expected) in [
+            ("50", 50.0),
+            ("30 mph", 48.28032),
+            ("30mph", 48.28032),
+            ("5 knots", 9.26),
+        ] {
+            assert!(near(speed(text), expected), "{text}");
+        }
+        for text in ["", "none", "walk", "50;70", "-5", "50 m", "1e999"] {
+            assert_eq!(speed(text), None, "{text}");
+        }
+        for text in ["", "tall", "12 parsecs", "12;13", "6'x\""] {
+            assert_eq!(length(text), None, "{text}");
+        }
+        assert_eq!((int(" 4 "), int("4.5"), int("2;3")), (Some(4), None, None));
+        assert_eq!((float("2.5"), float("inf")), (Some(2.5), None));
+        assert!(bool("yes") && bool("viaduct") && bool("-1") && !bool("no") && !bool("0"));
+    }
+}

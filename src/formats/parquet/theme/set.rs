@@ -1,0 +1,153 @@
+//! The themes of a table: which of them a feature belongs to, and the columns of all of them together.
+
+use super::{ColumnType, Theme};
+use crate::formats::features::{Feature, Geometry};
+use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind};
+
+/// The maximum number of themes of a table.
+const MAX_THEMES: usize = 64;
+
+/// The themes of a table.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ThemeSet {
+    themes: Vec<Theme>,
+    /// The expressions of all themes.
+    filter: ObjectFilter,
+    /// The theme of each expression of `filter`.
+    owners: Vec<usize>,
+    columns: Vec<SharedColumn>,
+}
+
+/// A column of the table. Themes that have a column of the same name share it.
+#[derive(Debug, Clone)]
+pub(super) struct SharedColumn {
+    pub name: String,
+    pub column_type: ColumnType,
+    /// The keys that each theme reads; `None` for a theme without the column.
+    pub keys: Vec<Option<Vec<String>>>,
+}
+
+impl ThemeSet {
+    /// Fails if two themes have the same name, or a column of the same name with different types.
+    pub(crate) fn new(themes: &[Theme]) -> Result<Self, String> {
+        if themes.len() > MAX_THEMES {
+            return Err(format!("there are more than {MAX_THEMES} themes"));
+        }
+        let (mut expressions, mut owners) = (Vec::new(), Vec::new());
+        let mut columns: Vec<SharedColumn> = Vec::new();
+        for (number, theme) in themes.iter().enumerate() {
+            if themes[..number]
+                .iter()
+                .any(|other| other.name == theme.name)
+            {
+                return Err(format!("the theme '{}' is there twice", theme.name));
+            }
+            expressions.extend(theme.filter.iter().cloned());
+            owners.resize(expressions.len(), number);
+            for column in &theme.columns {
+                let known = columns.iter().position(|known| known.name == column.name);
+                let at = known.unwrap_or(columns.len());
+                if known.is_none() {
+                    columns.push(SharedColumn {
+                        name: column.name.clone(),
+                        column_type: column.column_type,
+                        keys: vec![None; themes.len()],
+                    });
+                }
+                let shared = &mut columns[at];
+                if shared.column_type != column.column_type {
+                    let name = &column.name;
+                    return Err(format!("themes have a column '{name}' of different types"));
+                }
+                if shared.keys[number].replace(column.keys.clone()).is_some() {
+                    return Err(format!(
+                        "the theme '{}' has the column '{}' twice",
+                        theme.name, column.name
+                    ));
+                }
+            }
+        }
+        Ok(Self {
+            themes: themes.to_vec(),
+            filter: ObjectFilter::new(expressions),
+            owners,
+            columns,
+        })
+    }
+
+    /// Whether there are no themes.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.themes.is_empty()
+    }
+
+    /// The number of themes.
+    pub(crate) const fn len(&self) -> usize {
+        self.themes.len()
+    }
+
+    /// The names of the themes.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.themes.iter().map(|theme| theme.name.as_str())
+    }
+
+    /// The name of a theme.
+    pub(in super::super) fn name(&self, number: usize) -> &str {
+        &self.themes[number].name
+    }
+
+    pub(super) fn columns(&self) -> &[SharedColumn] {
+        &self.columns
+    }
+
+    /// Whether a column has the boundaries around areas.
+    pub(crate) fn needs_parents(&self) -> bool {
+        let mut columns = self.columns.iter();
+        columns.any(|column| column.column_type == ColumnType::Parents)
+    }
+
+    /// The expressions of all themes.
+    pub(crate) fn expressions(&self) -> &[ObjectExpression] {
+        self.filter.expressions()
+    }
+
+    /// Returns the themes to which a feature belongs. Bit `n` is that of theme `n`.
+    pub(crate) fn of(&self, feature: &Feature<'_>) -> u64 {
+        let mut found = 0u64;
+        for (key, value) in feature.tags {
+            for index in self.filter.indices_with_key(key) {
+                let (expression, owner) = (&self.filter.expressions()[index], self.owners[index]);
+                if found >> owner & 1 == 0
+                    && expression.matches_value(value)
+                    && applies_to(expression, feature)
+                    && has_all(expression, feature)
+                    && self.themes[owner].geometry_types.has(&feature.geometry)
+                {
+                    found |= 1 << owner;
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether the expression applies to objects like that of a feature.
+fn applies_to(expression: &ObjectExpression, feature: &Feature<'_>) -> bool {
+    let is_area = || match (feature.kind, &feature.geometry) {
+        (ObjectKind::Way, Geometry::LineString(points)) => {
+            points.len() > 3 && points.first() == points.last()
+        }
+        (_, geometry) => matches!(geometry, Geometry::MultiPolygon(_)),
+    };
+    expression.kinds.contains(feature.kind) || expression.areas && is_area()
+}
+
+/// Whether a feature has the further tags of an expression.
+fn has_all(expression: &ObjectExpression, feature: &Feature<'_>) -> bool {
+    let mut wanted = expression.more_tags.iter();
+    wanted.all(|tag| {
+        feature
+            .tags
+            .iter()
+            .any(|(key, value)| tag.matches(key, value))
+    })
+}

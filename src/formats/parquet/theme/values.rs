@@ -1,0 +1,146 @@
+//! The values of the columns of themes.
+
+use super::super::columns::{GroupEncoder, Values};
+use super::super::row::StoredTags;
+use super::super::schema::{int_list, optional};
+use super::{ColumnType, ThemeSet, cast};
+use crate::error::{FormatError, Result};
+use parquet::basic::{LogicalType, Type as PhysicalType};
+use parquet::data_type::ByteArray;
+use parquet::schema::types::TypePtr;
+
+/// The values of the columns of themes, for some rows.
+pub(in super::super) struct ThemeValues<'t> {
+    themes: &'t ThemeSet,
+    columns: Vec<ColumnValues>,
+}
+
+enum ColumnValues {
+    Text(Values<ByteArray>),
+    Int(Values<i64>),
+    Double(Values<f64>),
+    Bool(Values<bool>),
+    List(Values<i64>),
+}
+
+impl ColumnValues {
+    fn new(column_type: ColumnType) -> Self {
+        match column_type {
+            ColumnType::Text | ColumnType::Key => Self::Text(Values::default()),
+            ColumnType::Int => Self::Int(Values::default()),
+            ColumnType::Float | ColumnType::Speed | ColumnType::Length => {
+                Self::Double(Values::default())
+            }
+            ColumnType::Bool => Self::Bool(Values::default()),
+            ColumnType::Parents => Self::List(Values::default()),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Self::Text(values) => values.clear(),
+            Self::Int(values) | Self::List(values) => values.clear(),
+            Self::Double(values) => values.clear(),
+            Self::Bool(values) => values.clear(),
+        }
+    }
+}
+
+impl ThemeSet {
+    /// Returns the columns of the schema.
+    pub(in super::super) fn fields(&self) -> Result<Vec<TypePtr>> {
+        let fields = self.columns().iter().map(|column| {
+            let name = &column.name;
+            match ColumnValues::new(column.column_type) {
+                ColumnValues::Text(_) => {
+                    optional(name, PhysicalType::BYTE_ARRAY, Some(LogicalType::String))
+                }
+                ColumnValues::Int(_) => optional(name, PhysicalType::INT64, None),
+                ColumnValues::Double(_) => optional(name, PhysicalType::DOUBLE, None),
+                ColumnValues::Bool(_) => optional(name, PhysicalType::BOOLEAN, None),
+                ColumnValues::List(_) => int_list(name),
+            }
+        });
+        fields.collect()
+    }
+}
+
+impl<'t> ThemeValues<'t> {
+    pub(in super::super) fn new(themes: &'t ThemeSet) -> Self {
+        let columns = themes.columns().iter();
+        let columns = columns.map(|column| ColumnValues::new(column.column_type));
+        Self {
+            themes,
+            columns: columns.collect(),
+        }
+    }
+
+    pub(in super::super) fn clear(&mut self) {
+        self.columns.iter_mut().for_each(ColumnValues::clear);
+    }
+
+    /// Adds the values of a row of a theme. `text` makes a value of a part of the row. `parents` returns the ids of the
+    /// boundaries around the row's area.
+    pub(in super::super) fn add(
+        &mut self,
+        theme: usize,
+        tags: StoredTags<'_>,
+        text: impl Fn(&[u8]) -> ByteArray,
+        parents: impl Fn() -> Vec<i64>,
+    ) -> Result<(), FormatError> {
+        for (column, values) in self.themes.columns().iter().zip(&mut self.columns) {
+            let keys = column.keys.get(theme).and_then(Option::as_ref);
+            if let ColumnValues::List(lists) = values {
+                let parents = keys.map_or_else(Vec::new, |_| parents());
+                lists.push_list(parents.into_iter());
+                continue;
+            }
+            let found = keys.map_or(Ok(None), |keys| find(keys, tags))?;
+            let is_key = column.column_type == ColumnType::Key;
+            let as_text = || found.and_then(|(_, value)| std::str::from_utf8(value).ok());
+            match values {
+                ColumnValues::Text(values) => values.push_optional(
+                    found.map(|(key, value)| text(if is_key { key } else { value })),
+                ),
+                ColumnValues::Int(values) => values.push_optional(as_text().and_then(cast::int)),
+                ColumnValues::Double(values) => {
+                    let parse = match column.column_type {
+                        ColumnType::Speed => cast::speed,
+                        ColumnType::Length => cast::length,
+                        _ => cast::float,
+                    };
+                    values.push_optional(as_text().and_then(parse));
+                }
+                ColumnValues::Bool(values) => values.push_optional(as_text().map(cast::bool)),
+                ColumnValues::List(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes the values, in the order of the columns.
+    pub(in super::super) fn put(&self, columns: &mut GroupEncoder<'_>) -> Result<()> {
+        self.columns.iter().try_for_each(|values| match values {
+            ColumnValues::Text(values) => columns.bytes(values),
+            ColumnValues::Int(values) | ColumnValues::List(values) => columns.int64(values),
+            ColumnValues::Double(values) => columns.double(values),
+            ColumnValues::Bool(values) => columns.bool(values),
+        })
+    }
+}
+
+/// A key and a value of a tag.
+type Tag<'t> = (&'t [u8], &'t [u8]);
+
+/// Returns the tag with the first of some keys that occurs.
+fn find<'t>(keys: &[String], tags: StoredTags<'t>) -> Result<Option<Tag<'t>>, FormatError> {
+    for wanted in keys {
+        for tag in tags {
+            let (key, value) = tag?;
+            if key == wanted.as_bytes() {
+                return Ok(Some((key, value)));
+            }
+        }
+    }
+    Ok(None)
+}

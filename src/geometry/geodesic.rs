@@ -1,0 +1,259 @@
+//! Lengths and areas on the ellipsoid of WGS 84, in metres and square metres.
+//!
+//! Most edges of OSM are short. For these, the curvature of the ellipsoid is that of the middle of the edge, and the
+//! relative error is at most 5e-8. Long edges are divided along their geodesics.
+
+use super::Point;
+use crate::osm::DECIMICRO_PER_DEGREE;
+use geographiclib_rs::{DirectGeodesic, Geodesic, InverseGeodesic};
+use std::f64::consts::PI;
+use std::sync::OnceLock;
+
+/// The equatorial radius in metres.
+const RADIUS: f64 = 6_378_137.0;
+const FLATTENING: f64 = 1.0 / 298.257_223_563;
+/// The square of the eccentricity.
+const E2: f64 = FLATTENING * (2.0 - FLATTENING);
+/// 1e-7 degree in radians.
+const UNIT: f64 = PI / 180.0 / DECIMICRO_PER_DEGREE as f64;
+/// The length in metres above which an edge is divided along its geodesic.
+const LONG: f64 = 5_000.0;
+/// The difference of latitudes, in radians, up to which a series around a latitude is used.
+const NEAR: f64 = 1e-3;
+
+/// The scale of the ellipsoid around a latitude.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// The latitude in radians.
+    lat: f64,
+    sin: f64,
+    cos: f64,
+}
+
+impl Scale {
+    fn at(lat: f64) -> Self {
+        let (sin, cos) = lat.sin_cos();
+        Self { lat, sin, cos }
+    }
+
+    /// Returns the sine and the cosine of a latitude near by.
+    fn sin_cos(&self, lat: f64) -> (f64, f64) {
+        let by = lat - self.lat;
+        let (half, sixth) = (by * by / 2.0, by * by * by / 6.0);
+        (
+            self.sin * (1.0 - half) + self.cos * (by - sixth),
+            self.cos * (1.0 - half) - self.sin * (by - sixth),
+        )
+    }
+
+    /// Moves to a latitude, unless it is near.
+    fn move_to(&mut self, lat: f64) {
+        if (lat - self.lat).abs() > NEAR {
+            *self = Self::at(lat);
+        }
+    }
+}
+
+/// An edge, in radians.
+#[derive(Clone, Copy)]
+struct RadianEdge {
+    from_lat: f64,
+    to_lat: f64,
+    /// The longitude of the end minus that of the start.
+    width: f64,
+}
+
+impl RadianEdge {
+    fn of(from: Point, to: Point) -> Self {
+        Self {
+            from_lat: f64::from(from.lat_e7) * UNIT,
+            to_lat: f64::from(to.lat_e7) * UNIT,
+            width: (f64::from(to.lon_e7) - f64::from(from.lon_e7)) * UNIT,
+        }
+    }
+
+    /// Returns the length of a short edge.
+    fn length(&self, scale: &mut Scale) -> f64 {
+        let middle = (self.from_lat + self.to_lat) / 2.0;
+        scale.move_to(middle);
+        let (sin, cos) = scale.sin_cos(middle);
+        // The radii of curvature along the meridian and across it.
+        let shrink = 1.0 - E2 * sin * sin;
+        let across = RADIUS / shrink.sqrt();
+        let along = across * (1.0 - E2) / shrink;
+        let north = along * (self.to_lat - self.from_lat);
+        let east = across * cos * self.width;
+        (north * north + east * east).sqrt()
+    }
+
+    /// Returns the area between a short edge and the equator. It is positive for an edge that leads eastwards in the
+    /// north.
+    fn area_below(&self, scale: &mut Scale) -> f64 {
+        let middle = (self.from_lat + self.to_lat) / 2.0;
+        scale.move_to(middle);
+        let height = self.to_lat - self.from_lat;
+        let (sin, cos) = scale.sin_cos(middle);
+        let shrink = 1.0 - E2 * sin * sin;
+        let squares = RADIUS * RADIUS * (1.0 - E2) / (shrink * shrink);
+        // The mean of the area below the parallels between the ends, by its second derivative.
+        let curved =
+            -squares * sin * (1.0 - 4.0 * E2 * cos * cos / shrink) * height * height / 24.0;
+        // A geodesic bends away from the equator, by its curvature in the plane of longitude and latitude.
+        let curvature = cos * cos * self.width * self.width + 2.0 * height * height;
+        let bent = squares * sin * curvature / 12.0;
+        self.width * (below_parallel(sin) + curved + bent)
+    }
+}
+
+/// Returns the area between the equator and a parallel, for each radian of longitude. `sin` is the sine of the latitude
+/// of the parallel.
+fn below_parallel(sin: f64) -> f64 {
+    let x = E2 * sin * sin;
+    // The integral of 1 / (1 - e² s²)² over s.
+    let series = 1.0
+        + x * (2.0 / 3.0
+            + x * (3.0 / 5.0
+                + x * (4.0 / 7.0 + x * (5.0 / 9.0 + x * (6.0 / 11.0 + x * 7.0 / 13.0)))));
+    RADIUS * RADIUS * (1.0 - E2) * sin * series
+}
+
+fn geodesic() -> &'static Geodesic {
+    static WGS84: OnceLock<Geodesic> = OnceLock::new();
+    WGS84.get_or_init(Geodesic::wgs84)
+}
+
+/// Calls `take` with the edge, or with the short parts of a long one.
+fn for_each_short(
+    from: Point,
+    to: Point,
+    scale: &mut Scale,
+    mut take: impl FnMut(RadianEdge, &mut Scale),
+) {
+    let edge = RadianEdge::of(from, to);
+    let rough = RADIUS * (edge.to_lat - edge.from_lat).abs().max(edge.width.abs());
+    if rough <= LONG {
+        return take(edge, scale);
+    }
+    let degrees = |value_e7: i32| f64::from(value_e7) / DECIMICRO_PER_DEGREE as f64;
+    let (lat, lon) = (degrees(from.lat_e7), degrees(from.lon_e7));
+    let (end_lat, end_lon) = (degrees(to.lat_e7), degrees(to.lon_e7));
+    let (length, azimuth, _, _): (f64, f64, f64, f64) =
+        geodesic().inverse(lat, lon, end_lat, end_lon);
+    let parts = (length / LONG).ceil().max(1.0);
+    let (mut before_lat, mut before_lon) = (lat, lon);
+    for part in 1..=parts as u64 {
+        let (next_lat, next_lon) = if part as f64 >= parts {
+            (end_lat, end_lon)
+        } else {
+            geodesic().direct(lat, lon, azimuth, length * part as f64 / parts)
+        };
+        let mut width = next_lon - before_lon;
+        // The shortest line may cross the antimeridian.
+        width -= 360.0 * (width / 360.0).round();
+        take(
+            RadianEdge {
+                from_lat: before_lat.to_radians(),
+                to_lat: next_lat.to_radians(),
+                width: width.to_radians(),
+            },
+            scale,
+        );
+        (before_lat, before_lon) = (next_lat, next_lon);
+    }
+}
+
+/// Returns the length of a line in metres.
+pub(crate) fn length_m(points: &[Point]) -> f64 {
+    let mut scale = Scale::at(0.0);
+    let mut sum = 0.0;
+    for pair in points.windows(2) {
+        for_each_short(pair[0], pair[1], &mut scale, |edge, scale| {
+            sum += edge.length(scale)
+        });
+    }
+    sum
+}
+
+/// Returns the area within a ring in square metres. It is positive if the ring is counter-clockwise. The ring does not
+/// repeat its first point.
+pub(crate) fn ring_area_m2(ring: &[Point]) -> f64 {
+    let mut scale = Scale::at(0.0);
+    let mut sum = 0.0;
+    let next = ring.iter().cycle().skip(1);
+    for (from, to) in ring.iter().zip(next) {
+        for_each_short(*from, *to, &mut scale, |edge, scale| {
+            sum -= edge.area_below(scale)
+        });
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::for_tests::random::Random;
+    use geographiclib_rs::{PolygonArea, Winding};
+
+    fn point(lat: f64, lon: f64) -> Point {
+        Point {
+            lat_e7: (lat * 1e7).round() as i32,
+            lon_e7: (lon * 1e7).round() as i32,
+        }
+    }
+
+    fn degrees(value_e7: i32) -> f64 {
+        f64::from(value_e7) / 1e7
+    }
+
+    /// A ring around a place, whose corners are about `radius` degrees away.
+    fn ring(random: &mut Random, lat: f64, lon: f64, radius: f64) -> Vec<Point> {
+        let count = 3 + random.below(9u64);
+        let corner = |number: u64, random: &mut Random| {
+            let angle = number as f64 / count as f64 * 2.0 * PI;
+            let distance = radius * (0.5 + random.below(500u64) as f64 / 1000.0);
+            point(
+                lat + distance * angle.sin(),
+                lon + distance * angle.cos() / lat.to_radians().cos(),
+            )
+        };
+        (0..count).map(|number| corner(number, random)).collect()
+    }
+
+    /// The library knows the area to about a square centimetre.
+    #[test]
+    fn lengths_and_areas_are_those_of_the_library_for_geodesics() {
+        let mut random = Random(7);
+        for round in 0..2000 {
+            let radius = [0.0001, 0.001, 0.03, 0.4, 7.0][round % 5];
+            let lat = random.below(150u64) as f64 - 75.0;
+            let lon = random.below(320u64) as f64 - 160.0;
+            let ring = ring(&mut random, lat, lon, radius);
+            let mut exact = PolygonArea::new(geodesic(), Winding::CounterClockwise);
+            let mut length = 0.0;
+            for point in &ring {
+                exact.add_point(degrees(point.lat_e7), degrees(point.lon_e7));
+            }
+            for pair in ring.windows(2) {
+                let [from, to] = [pair[0], pair[1]];
+                let part: f64 = geodesic().inverse(
+                    degrees(from.lat_e7),
+                    degrees(from.lon_e7),
+                    degrees(to.lat_e7),
+                    degrees(to.lon_e7),
+                );
+                length += part;
+            }
+            let (_, area, _) = exact.compute(true);
+            let found = ring_area_m2(&ring);
+            assert!(
+                (found - area).abs() <= 1e-3 + area.abs() * 5e-8,
+                "{radius} {lat}: {found} {area}"
+            );
+            let found = length_m(&ring);
+            assert!(
+                (found - length).abs() <= 1e-6 + length * 3e-8,
+                "{radius} {lat}: {found} {length}"
+            );
+        }
+    }
+}

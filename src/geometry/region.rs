@@ -1,0 +1,220 @@
+//! A region, and whether points, lines and polygons share a point with it.
+
+use super::edge::{Edge, EdgeRelation, add_ring};
+use super::{AreaIndex, Extent, Point, Shape};
+
+/// A region, prepared for exact tests. Points on an edge belong to it.
+#[derive(Debug)]
+pub(crate) struct Region {
+    index: AreaIndex,
+    edges: Vec<Edge>,
+}
+
+/// The extent to which a geometry lies in a region, as far as its box shows.
+enum Contact {
+    Inside,
+    Outside,
+    Unclear,
+}
+
+impl Region {
+    pub(crate) fn new(shape: &Shape) -> Self {
+        let mut edges = Vec::new();
+        for (ring, is_hole) in shape.rings() {
+            add_ring(ring, is_hole, &mut edges);
+        }
+        Self {
+            index: AreaIndex::new(std::slice::from_ref(shape)),
+            edges,
+        }
+    }
+
+    /// Whether the region contains a point.
+    pub(crate) fn has(&self, point: Point) -> bool {
+        let mut partial = Vec::new();
+        let set = self
+            .index
+            .locator()
+            .at(point.lat_e7, point.lon_e7, &mut partial);
+        let covering = self.index.sets().get(set as usize);
+        !partial.is_empty() || covering.is_some_and(|regions| !regions.is_empty())
+    }
+
+    /// Whether the region shares a point with a line.
+    pub(crate) fn meets_line(&self, points: &[Point]) -> bool {
+        match self.contact(points) {
+            Contact::Inside => true,
+            Contact::Outside => false,
+            Contact::Unclear => self.meets_path(points, false),
+        }
+    }
+
+    /// Whether the region shares a point with a polygon, given as its outer ring and its holes. Rings do not repeat
+    /// their first point.
+    pub(crate) fn meets_polygon(&self, outer: &[Point], holes: &[Vec<Point>]) -> bool {
+        match self.contact(outer) {
+            Contact::Inside => return true,
+            Contact::Outside => return false,
+            Contact::Unclear => {}
+        }
+        let mut rings = std::iter::once(outer).chain(holes.iter().map(Vec::as_slice));
+        if rings.any(|ring| self.meets_path(ring, true)) {
+            return true;
+        }
+        // No edges meet, so the rings of the region lie within the polygon as a whole, or not at all.
+        let is_within = |edge: &Edge| {
+            let rings = std::iter::once(outer).chain(holes.iter().map(Vec::as_slice));
+            let crossed = rings.flat_map(|ring| edges_of(ring, true));
+            let crossed = crossed.filter(|other| other.crosses_ray_east_of(edge.from));
+            crossed.count() % 2 == 1
+        };
+        self.edges.iter().any(is_within)
+    }
+
+    /// Whether the box around some points is known to lie within the region.
+    pub(crate) fn holds(&self, points: &[Point]) -> bool {
+        matches!(self.contact(points), Contact::Inside)
+    }
+
+    /// Returns the parts of an edge that lie within the region, from its start to its end.
+    pub(crate) fn parts_within(&self, from: Point, to: Point) -> Vec<(Point, Point)> {
+        match self.contact(&[from, to]) {
+            Contact::Inside => return vec![(from, to)],
+            Contact::Outside => return Vec::new(),
+            Contact::Unclear => {}
+        }
+        let edge = Edge { from, to };
+        let met = self
+            .edges
+            .iter()
+            .filter(|own| own.relation_to(&edge) != EdgeRelation::Apart);
+        let mut shares: Vec<f64> = met.flat_map(|own| shares_at(&edge, own)).collect();
+        shares.extend([0.0, 1.0]);
+        shares.sort_unstable_by(f64::total_cmp);
+        shares.dedup();
+        let at = |share: f64| Point {
+            lat_e7: along(from.lat_e7, to.lat_e7, share),
+            lon_e7: along(from.lon_e7, to.lon_e7, share),
+        };
+        let mut parts: Vec<(Point, Point)> = Vec::new();
+        for pair in shares.windows(2) {
+            let (start, end) = (at(pair[0]), at(pair[1]));
+            if start == end || !self.has(at((pair[0] + pair[1]) / 2.0)) {
+                continue;
+            }
+            match parts.last_mut() {
+                Some((_, last)) if *last == start => *last = end,
+                _ => parts.push((start, end)),
+            }
+        }
+        parts
+    }
+
+    fn contact(&self, points: &[Point]) -> Contact {
+        let Some(extent) = Extent::of(points) else {
+            return Contact::Outside;
+        };
+        let cover = self.index.cover(&extent.to_bbox());
+        if !cover.inside.is_empty() {
+            Contact::Inside
+        } else if cover.touched.is_empty() {
+            Contact::Outside
+        } else {
+            Contact::Unclear
+        }
+    }
+
+    /// Whether the region contains a point of a path, or an edge of the region meets an edge of the path.
+    fn meets_path(&self, points: &[Point], is_closed: bool) -> bool {
+        points.iter().any(|point| self.has(*point))
+            || edges_of(points, is_closed).any(|edge| {
+                let mut own = self.edges.iter();
+                own.any(|own| own.relation_to(&edge) != EdgeRelation::Apart)
+            })
+    }
+}
+
+/// Returns the coordinate at a share of the way between two coordinates.
+fn along(from: i32, to: i32, share: f64) -> i32 {
+    (f64::from(from) + (f64::from(to) - f64::from(from)) * share).round() as i32
+}
+
+/// Returns the shares of the length of an edge at which it meets another one: where the edges cross or, if they lie on
+/// one line, the ends of the other.
+fn shares_at(edge: &Edge, other: &Edge) -> Vec<f64> {
+    let (width, height) = (edge.width() as f64, edge.height() as f64);
+    let (other_width, other_height) = (other.width() as f64, other.height() as f64);
+    let cross = width * other_height - height * other_width;
+    let to = |point: Point| {
+        (
+            f64::from(point.lon_e7) - f64::from(edge.from.lon_e7),
+            f64::from(point.lat_e7) - f64::from(edge.from.lat_e7),
+        )
+    };
+    let (x, y) = to(other.from);
+    let shares = if cross == 0.0 {
+        let (end_x, end_y) = to(other.to);
+        let square = width * width + height * height;
+        vec![
+            (x * width + y * height) / square,
+            (end_x * width + end_y * height) / square,
+        ]
+    } else {
+        vec![(x * other_height - y * other_width) / cross]
+    };
+    let within = shares
+        .into_iter()
+        .filter(|share| (0.0..=1.0).contains(share));
+    within.collect()
+}
+
+/// The edges of a path. A closed path also has the edge from its last point to its first.
+fn edges_of(points: &[Point], is_closed: bool) -> impl Iterator<Item = Edge> {
+    let next = points.iter().cycle().skip(1);
+    let count = points.len() - usize::from(!is_closed && !points.is_empty());
+    let pairs = points.iter().zip(next).take(count);
+    pairs.map(|(from, to)| Edge {
+        from: *from,
+        to: *to,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::parse_bbox;
+
+    fn points(places: &[(i32, i32)]) -> Vec<Point> {
+        let places = places.iter();
+        places
+            .map(|(lon, lat)| Point {
+                lat_e7: lat * 10_000_000,
+                lon_e7: lon * 10_000_000,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn geometries_meet_a_box_also_without_a_vertex_in_it() {
+        let region = Region::new(&parse_bbox("2,2,4,4").unwrap());
+        assert!(region.has(points(&[(2, 3)])[0]) && !region.has(points(&[(5, 3)])[0]));
+        for (line, expected) in [
+            (&[(0, 3), (6, 3)][..], true),
+            (&[(0, 0), (3, 3)], true),
+            (&[(0, 4), (6, 4)], true),
+            (&[(0, 0), (1, 6), (6, 6)], false),
+            // The box of this line meets the region.
+            (&[(0, 3), (3, 6)], false),
+        ] {
+            assert_eq!(region.meets_line(&points(line)), expected, "{line:?}");
+        }
+        let around = points(&[(0, 0), (9, 0), (9, 9), (0, 9)]);
+        let hole = points(&[(1, 1), (1, 8), (8, 8), (8, 1)]);
+        let crossing = points(&[(1, 1), (1, 3), (3, 3), (3, 1)]);
+        assert!(region.meets_polygon(&around, &[]));
+        assert!(!region.meets_polygon(&around, &[hole]));
+        assert!(region.meets_polygon(&around, &[crossing]));
+        assert!(region.meets_polygon(&points(&[(3, 0), (9, 0), (3, 9)]), &[]));
+        assert!(!region.meets_polygon(&points(&[(5, 0), (9, 0), (9, 9)]), &[]));
+    }
+}
