@@ -3,6 +3,7 @@ use super::{Answer, show, sort};
 use crate::commands::{self, cat};
 use crate::engine::Format;
 use anyhow::Result;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Concatenate files and index the result, or convert them
@@ -39,6 +40,9 @@ pub struct Args {
         hide_possible_values = true
     )]
     clean: Vec<Attribute>,
+    /// Keep only the data blobs with these numbers, such as 1-64 or 7; `pbfhogg inspect --blobs` lists them
+    #[arg(long, value_name = "FROM-TO", value_parser = parse_blobs, conflicts_with = "dedupe")]
+    blobs: Option<RangeInclusive<u64>>,
     /// Decode every blob and make a new index, even if the input has one
     #[arg(long, conflicts_with = "dedupe")]
     force: bool,
@@ -68,6 +72,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         kinds: args.kinds.set(),
         changesets: args.kinds.has_changesets(),
         clean: Attribute::all_of(&args.clean),
+        blobs: args.blobs.clone(),
         rescan: args.force,
     };
     let summary = cat::run(&options, &ctx)?;
@@ -85,4 +90,13 @@ pub fn run(args: &Args) -> Result<Answer> {
             )
         })?;
     Ok(Answer::Yes)
+}
+
+/// Parses the number of a blob, or the numbers of the first and the last blob of a range.
+fn parse_blobs(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.trim().parse(), last.trim().parse()) {
+        (Ok(first @ 1..), Ok(last)) if first <= last => Ok(first..=last),
+        _ => Err("expected the numbers of blobs, counted from 1, such as 1-64 or 7".into()),
+    }
 }

@@ -34,6 +34,7 @@ mod show;
 mod show_object;
 mod signals;
 mod sort;
+mod split;
 mod synth;
 mod tags_count;
 mod tags_filter;
@@ -101,6 +102,7 @@ enum Command {
     AddLocationsToWays(add_locations_to_ways::Args),
     Renumber(renumber::Args),
     Repack(repack::Args),
+    Split(split::Args),
     Degrade(degrade::Args),
     TimeFilter(time_filter::Args),
     ChangesetFilter(changeset_filter::Args),
@@ -204,6 +206,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Geocode(args) => geocode::run(args),
         Command::Renumber(args) => renumber::run(args),
         Command::Repack(args) => repack::run(args),
+        Command::Split(args) => split::run(args),
         Command::Degrade(args) => degrade::run(args),
         Command::TimeFilter(args) => time_filter::run(args),
         Command::Synth(args) => synth::run(args),

@@ -53,6 +53,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 8] = [
             ("sort", ""),
             ("renumber", ""),
             ("repack", ""),
+            ("split", ""),
             (
                 "export",
                 "Turn objects into features: GeoJSON, GeoParquet, WKT, tables",

@@ -7,15 +7,17 @@ use crate::engine::headers::merged_header;
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::sink::{BlobOutcome, Sink, WriteSummary};
 use crate::engine::{Format, OutputOptions, copy_size_hint, input};
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PbfWriter, PlanNeeds};
 use crate::formats::Changeset;
 use crate::io::SizeHint;
 use crate::osm::KindSet;
 use crate::pbf::{
-    BlobEntry, BlobFlags, Block, FrameEncoder, InfoFields, SourceStrings, clean_block, feature,
+    BlobEntry, BlobFlags, Block, FrameEncoder, HeaderBlock, InfoFields, SourceStrings, clean_block,
+    feature,
 };
 use crate::runtime::Context;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// The options of `cat`.
@@ -32,6 +34,8 @@ pub struct Options {
     pub changesets: bool,
     /// The metadata fields to leave out.
     pub clean: InfoFields,
+    /// The numbers of the data blobs to keep, counted from 1; `None` for all blobs. Only for a single input.
+    pub blobs: Option<RangeInclusive<u64>>,
     /// Whether to ignore the indexes of the inputs and decode every blob to find out its content.
     pub rescan: bool,
 }
@@ -46,6 +50,7 @@ impl Options {
             kinds: KindSet::ALL,
             changesets: true,
             clean: InfoFields::NONE,
+            blobs: None,
             rescan: false,
         }
     }
@@ -55,8 +60,17 @@ setters!(Options {
     kinds: KindSet,
     changesets: bool,
     clean: InfoFields,
+    blobs: Option<RangeInclusive<u64>>,
     rescan: bool,
 });
+
+impl Options {
+    /// Whether the data blob with the given index, counted from 0, is kept.
+    fn keeps_blob(&self, index: usize) -> bool {
+        let mut range = self.blobs.iter();
+        range.all(|range| range.contains(&(index as u64 + 1)))
+    }
+}
 
 /// The result of `cat`. For text output, [`WriteSummary::blobs_rewritten`] is the number of blobs that were converted;
 /// for changesets, only the size and the number of objects are set.
@@ -76,9 +90,13 @@ pub type Summary = WriteSummary;
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
-/// - There is no input.
+/// - There is no input, or there are several and [`Options::blobs`] is set.
 /// - The inputs contain nothing but changesets, and the output is PBF.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    if options.blobs.is_some() && options.inputs.len() != 1 {
+        let cause = "blobs are chosen by their numbers in one file, and not in several";
+        return Err(Error::Usage(cause.into()));
+    }
     let inputs = options.inputs.iter();
     let inputs = inputs
         .map(|path| input::open_any(path, ctx))
@@ -96,21 +114,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let files = inputs.into_iter();
     let files = files.map(|(input, format)| input::to_pbf(input, format, compression, ctx));
     let files = files.collect::<Result<Vec<_>>>()?;
-    let mut header = merged_header(&files)?;
-    if options.output.target.is_stream() && options.output.format == Format::Pbf {
-        // The header of a stream is written first, so it can declare only what is known now.
-        let verified = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);
-        header.set_optional(
-            feature::SORTED,
-            files.len() == 1 && files.iter().all(verified),
-        );
-    }
+    let mut header = header(&files, options)?;
     options.output.header.apply(&mut header);
     let mut size_hint = SizeHint::default();
     for file in &files {
         size_hint = size_hint.and(copy_size_hint(file));
     }
-    if options.kinds != KindSet::ALL || !options.clean.is_empty() {
+    if options.kinds != KindSet::ALL || !options.clean.is_empty() || options.blobs.is_some() {
         // The size of the objects that are left out is not known in advance.
         size_hint.bytes = 0;
         size_hint.copied = 0;
@@ -135,6 +145,20 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         copy_id_table(file, writer, ctx)?;
     }
     closed.finish()
+}
+
+/// Returns the header of the output, without the fields that the options set.
+fn header(files: &[PbfFile], options: &Options) -> Result<HeaderBlock> {
+    let mut header = merged_header(files)?;
+    if options.output.target.is_stream() && options.output.format == Format::Pbf {
+        // The header of a stream is written first, so it can declare only what is known now.
+        let verified = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);
+        header.set_optional(
+            feature::SORTED,
+            files.len() == 1 && files.iter().all(verified),
+        );
+    }
+    Ok(header)
 }
 
 /// Writes the changesets of a text input, if [`Options::changesets`] is set.
@@ -168,7 +192,10 @@ fn copy_id_table(file: &PbfFile, writer: &mut PbfWriter, ctx: &Context) -> Resul
 
 /// Whether there is only one input, it has a spatial layout, and all its blobs are copied with their index entries.
 fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
-    let copies = options.kinds == KindSet::ALL && options.clean.is_empty() && !options.rescan;
+    let copies = options.kinds == KindSet::ALL
+        && options.clean.is_empty()
+        && options.blobs.is_none()
+        && !options.rescan;
     matches!(files, [file] if file.has_spatial_layout()) && copies
 }
 
@@ -186,7 +213,10 @@ fn copy(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context) -> Re
     };
     ctx.expect_phases(1);
     BlobPass::new("copy", &file.input, ctx).run_stream(
-        BlobPlan::items(file, needs),
+        BlobPlan::items(file, needs)
+            .enumerate()
+            .filter(|(index, _)| options.keeps_blob(*index))
+            .map(|(_, item)| item),
         || FrameEncoder::new(write.compression, write.blob_index),
         |reader, encoder, item| {
             let entry = item.resolve(reader)?;
@@ -223,7 +253,7 @@ fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context
     let rewrite = Rewrite {
         name: "clean",
         file,
-        entries: wanted_entries(file, options.kinds, ctx, |entry| skip(entry, sink, ctx))?,
+        entries: wanted_entries(file, options, ctx, |entry| skip(entry, sink, ctx))?,
         write: options.output.encoding(),
     };
     rewrite.run(
@@ -249,20 +279,23 @@ fn write_clean(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context
     )
 }
 
-/// Returns the entries of the blobs that may contain objects of the kinds in `kinds`, including all blobs without an
+/// Returns the entries of the chosen blobs that may contain objects of wanted kinds, including all blobs without an
 /// index. Calls `skip` with each of the other entries.
 fn wanted_entries(
     file: &PbfFile,
-    kinds: KindSet,
+    options: &Options,
     ctx: &Context,
     skip: impl FnMut(&BlobEntry),
 ) -> Result<Vec<BlobEntry>> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
-    let may_be_wanted =
-        |entry: &BlobEntry| !entry.is_indexed() || !entry.kinds.intersection(kinds).is_empty();
-    let (wanted, rest): (Vec<_>, Vec<_>) = plan.entries.into_iter().partition(may_be_wanted);
-    rest.iter().for_each(skip);
-    Ok(wanted)
+    let may_be_wanted = |(index, entry): &(usize, BlobEntry)| {
+        let has_kinds = !entry.kinds.intersection(options.kinds).is_empty();
+        (!entry.is_indexed() || has_kinds) && options.keeps_blob(*index)
+    };
+    let entries = plan.entries.into_iter().enumerate();
+    let (wanted, rest): (Vec<_>, Vec<_>) = entries.partition(may_be_wanted);
+    rest.iter().map(|(_, entry)| entry).for_each(skip);
+    Ok(wanted.into_iter().map(|(_, entry)| entry).collect())
 }
 
 /// Adds those objects of a block that have a kind in `kinds` to an encoder, and ends the encoder's block.

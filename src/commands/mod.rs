@@ -87,6 +87,7 @@ mod random;
 pub mod renumber;
 pub mod repack;
 pub mod sort;
+pub mod split;
 pub mod synth;
 pub mod tags_count;
 pub mod tags_filter;

@@ -1,0 +1,287 @@
+//! `split`: divides a file into parts of consecutive blobs.
+
+use crate::engine::block_packer::Encoders;
+use crate::engine::headers::merged_header;
+use crate::engine::sink::{BlobOutcome, Sink};
+use crate::engine::{Format, HeaderOptions, input};
+use crate::error::Result;
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions, Written};
+use crate::io::{Input, OpenOutput, OutputDirectory, SizeHint};
+use crate::pbf::{BlobEntry, HeaderBlock};
+use crate::runtime::{ChunkQueue, Context};
+use serde::Serialize;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The suffix of the names of parts.
+const SUFFIX: &str = ".osm.pbf";
+
+/// The options of `split`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The input file; `-` is standard input.
+    pub input: PathBuf,
+    /// The directory of the parts, which is created.
+    pub directory: PathBuf,
+    /// Whether the parts of an earlier run are replaced.
+    pub overwrite: bool,
+    /// The number or the size of the parts.
+    pub parts: Parts,
+    /// The options for the blobs of the parts.
+    pub write: WriteOptions,
+    /// The options for the headers of the parts.
+    pub header: HeaderOptions,
+}
+
+impl Options {
+    /// Creates options with the given input, output directory and parts, and defaults otherwise.
+    pub fn new(input: impl Into<PathBuf>, directory: impl Into<PathBuf>, parts: Parts) -> Self {
+        Self {
+            input: input.into(),
+            directory: directory.into(),
+            overwrite: false,
+            parts,
+            write: WriteOptions::default(),
+            header: HeaderOptions::default(),
+        }
+    }
+}
+
+setters!(Options {
+    overwrite: bool,
+    write: WriteOptions,
+    header: HeaderOptions,
+});
+
+/// The number or the size of the parts of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Parts {
+    /// This many parts of about the same size. There are fewer if the file has fewer blobs.
+    Count(u64),
+    /// Parts of at most this many bytes of blobs. A part has at least one blob, even if the blob is larger.
+    Size(u64),
+}
+
+/// The result of `split`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The parts, in the order of the file.
+    pub parts: Vec<Part>,
+    /// The number of objects of all parts.
+    pub objects: u64,
+    /// The total size of the parts in bytes.
+    pub bytes: u64,
+}
+
+/// A part of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Part {
+    /// The name of the file, within the output directory.
+    pub name: String,
+    /// The number of the first blob in the input, counted from 1.
+    pub first_blob: u64,
+    /// The number of blobs of the input.
+    pub blobs: u64,
+    /// The size, blobs and objects of the part.
+    pub written: Written,
+}
+
+/// Divides a file into parts, which together have all objects of the file, in the same order.
+///
+/// Each part is a complete PBF file with a table of contents. Blobs are copied, but for the last one of each part,
+/// which also holds the part's table of contents. All parts appear together.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), with the outputs counted once per job.
+///
+/// # Errors
+///
+/// - The input cannot be opened or read, or is damaged; an output cannot be written, or the file system has too little
+///   space ([details](crate::commands#errors)).
+/// - The directory is not empty, unless [`Options::overwrite`] is set.
+pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    let file = input::open(&options.input, ctx)?;
+    let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
+    let mut header = merged_header(std::slice::from_ref(&file))?;
+    options.header.apply(&mut header);
+    let ranges = ranges(&plan.entries, options.parts);
+    let mut directory = OutputDirectory::create(&options.directory, options.overwrite, is_part)?;
+    let width = (ranges.len().max(1) - 1).to_string().len().max(4);
+    let phase = ctx.phase(
+        "split",
+        plan.entries
+            .iter()
+            .map(|entry| u64::from(entry.frame_len))
+            .sum(),
+    );
+    ctx.expect_phases(1);
+    let mut summary = Summary::default();
+    let mut add = |part: Part| {
+        phase.advance(part.written.bytes);
+        summary.objects += part.written.objects.unwrap_or(0);
+        summary.bytes += part.written.bytes;
+        summary.parts.push(part);
+        Ok(())
+    };
+    let (writer, own) = (PartWriter::new(&file, header, options.write), ctx.clone());
+    let mut queue = ChunkQueue::start("split", ctx.jobs, || (), {
+        move |(), part: OpenPart, chunks: &_| chunks.send(writer.write(part, &own)?)
+    })?;
+    let mut first_blob = 1;
+    for (number, entries) in ranges.into_iter().enumerate() {
+        let name = format!("part-{number:0width$}{SUFFIX}");
+        let output = directory.open(Path::new(&name))?;
+        let blobs = entries.len() as u64;
+        let part = OpenPart {
+            name,
+            first_blob,
+            entries: entries.to_vec(),
+            output,
+        };
+        queue.push(part, &mut add)?;
+        first_blob += blobs;
+    }
+    queue.drain(&mut add)?;
+    directory.complete(ctx)?;
+    Ok(summary)
+}
+
+/// A part that is still to be written.
+struct OpenPart {
+    name: String,
+    first_blob: u64,
+    entries: Vec<BlobEntry>,
+    output: OpenOutput,
+}
+
+/// Writes parts of a file.
+#[derive(Clone)]
+struct PartWriter {
+    input: Input,
+    header: HeaderBlock,
+    write: WriteOptions,
+}
+
+impl PartWriter {
+    fn new(file: &PbfFile, header: HeaderBlock, write: WriteOptions) -> Self {
+        Self {
+            input: file.input.clone(),
+            write: write.for_header(&header),
+            header,
+        }
+    }
+
+    fn write(&self, part: OpenPart, ctx: &Context) -> Result<Part> {
+        let hint = part
+            .entries
+            .iter()
+            .fold(SizeHint::default(), |hint, entry| {
+                hint.and(SizeHint::copy_of(entry.offset, entry.frame_len.into()))
+            });
+        let encoders = Encoders::new(self.write, ctx);
+        let (format, header) = (Format::Pbf, self.header.clone());
+        let mut sink = Sink::in_output(
+            part.output,
+            format,
+            self.write,
+            header,
+            hint,
+            &encoders,
+            ctx,
+        )?;
+        let blobs = part.entries.len() as u64;
+        for entry in part.entries {
+            sink.add(&self.input, BlobOutcome::Copy(entry))?;
+        }
+        Ok(Part {
+            name: part.name,
+            first_blob: part.first_blob,
+            blobs,
+            written: sink.finish()?.written,
+        })
+    }
+}
+
+/// Divides the blobs of a file into consecutive ranges.
+fn ranges(entries: &[BlobEntry], parts: Parts) -> Vec<&[BlobEntry]> {
+    let len = |entry: &BlobEntry| u64::from(entry.frame_len);
+    let total: u64 = entries.iter().map(len).sum();
+    let (mut ranges, mut rest) = (Vec::new(), entries);
+    let mut end = 0u64;
+    while !rest.is_empty() {
+        let start = end;
+        // A blob belongs to the part in which its middle is, if the number of parts is given.
+        let (limit, share) = match parts {
+            Parts::Count(count) => {
+                let next = ranges.len() as u128 + 1;
+                let limit = u128::from(total) * next / u128::from(count.max(1));
+                (limit as u64, 2)
+            }
+            Parts::Size(size) => (start.saturating_add(size), 1),
+        };
+        let mut before = start;
+        let fits = |entry: &&BlobEntry| {
+            let fits = before + len(entry) / share <= limit;
+            before += len(entry);
+            fits
+        };
+        let count = rest.iter().take_while(fits).count().max(1);
+        let (range, later) = rest.split_at(count);
+        end += range.iter().map(len).sum::<u64>();
+        ranges.push(range);
+        rest = later;
+    }
+    ranges
+}
+
+/// Whether an open file is a part that this program has written. `path` is relative to the directory of the parts.
+fn is_part(path: &Path, file: &File) -> bool {
+    let name = path.to_str().and_then(|path| path.strip_prefix("part-"));
+    let number = name.and_then(|name| name.strip_suffix(SUFFIX));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    number.is_some_and(is_number) && file.try_clone().is_ok_and(|file| is_own(file, path))
+}
+
+/// Whether a PBF file has a table of contents, or the name of this program in its header.
+fn is_own(file: File, path: &Path) -> bool {
+    let input = Input::from_temporary(file, path);
+    let file = input.and_then(|input| PbfFile::of_input(input, &Context::default()));
+    file.is_ok_and(|file| {
+        let program = file.header.writing_program.as_deref();
+        file.toc.is_some() || program.is_some_and(|name| name.starts_with("pbfhogg"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(lens: &[u32], parts: Parts) -> Vec<usize> {
+        let entries = lens.iter().map(|len| BlobEntry {
+            frame_len: *len,
+            ..BlobEntry::default()
+        });
+        let entries: Vec<_> = entries.collect();
+        ranges(&entries, parts)
+            .into_iter()
+            .map(<[_]>::len)
+            .collect()
+    }
+
+    #[test]
+    fn parts_have_about_the_same_size_or_at_most_a_size() {
+        assert_eq!(cut(&[10; 9], Parts::Count(3)), [3, 3, 3]);
+        assert_eq!(cut(&[10; 10], Parts::Count(3)), [3, 4, 3]);
+        assert_eq!(cut(&[90, 1, 1, 1, 1, 1], Parts::Count(2)), [1, 5]);
+        assert_eq!(cut(&[10; 3], Parts::Count(8)), [1, 1, 1]);
+        assert_eq!(cut(&[10; 5], Parts::Size(25)), [2, 2, 1]);
+        assert_eq!(cut(&[10, 99, 10], Parts::Size(25)), [1, 1, 1]);
+        assert_eq!(cut(&[10; 3], Parts::Size(u64::MAX)), [3]);
+        assert!(cut(&[], Parts::Count(3)).is_empty());
+    }
+}
