@@ -1,7 +1,8 @@
 //! The member ways of a relation.
 
 use super::way_store::{StoredWay, WayStore};
-use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble};
+use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble, turn_back};
+use crate::geometry::{crosses_antimeridian, turned};
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
 use std::ops::Range;
@@ -54,6 +55,28 @@ impl MemberWays {
     /// Whether no way was found.
     pub(crate) const fn is_empty(&self) -> bool {
         self.ways.is_empty()
+    }
+
+    /// Assembles the area as [`assemble`](Self::assemble) does, and cuts it at the antimeridian if a way crosses it.
+    pub(crate) fn assemble_across(
+        &self,
+        nodes: &mut [AreaNode],
+        open_rings: OpenRings,
+    ) -> Assembly {
+        let path = |range: &Range<usize>| nodes[range.clone()].iter().map(|node| node.point);
+        let mut ways = self.ways.iter();
+        let is_across = ways.any(|(_, _, range)| crosses_antimeridian(path(range)));
+        if !is_across {
+            return self.assemble(nodes, open_rings);
+        }
+        for node in nodes.iter_mut() {
+            node.point = turned(node.point);
+        }
+        let assembly = self.assemble(nodes, open_rings);
+        Assembly {
+            polygons: turn_back(&assembly.polygons),
+            ..assembly
+        }
     }
 
     /// Assembles the area. `nodes` is the list that [`read`](Self::read) has filled.

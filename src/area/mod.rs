@@ -15,6 +15,7 @@
 //!
 //! No step backtracks. Where rings touch, they are cut so that the inside of each polygon is connected.
 
+mod antimeridian;
 #[cfg(feature = "parquet")]
 mod interior;
 mod members;
@@ -28,6 +29,7 @@ mod way_store;
 
 use crate::geometry::Point;
 use crate::osm::format_e7;
+pub(crate) use antimeridian::{polygon_of, turn_back};
 #[cfg(feature = "parquet")]
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};

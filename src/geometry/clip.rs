@@ -101,7 +101,7 @@ impl Clip {
 
 /// Whether a path of points crosses the antimeridian, which is the case if two consecutive points are more than half a
 /// turn apart.
-fn crosses<'p>(mut points: impl Iterator<Item = &'p Point>) -> bool {
+fn crosses(mut points: impl Iterator<Item = Point>) -> bool {
     let mut before = points.next();
     points.any(|point| {
         let last = before.replace(point);
@@ -134,7 +134,7 @@ fn unwrapped<'p>(points: impl Iterator<Item = &'p Point>) -> Vec<WidePoint> {
 
 /// Cuts a line at the antimeridian. Returns `None` if it does not cross it.
 pub(crate) fn line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point>>> {
-    if !crosses(points.iter()) {
+    if !crosses(points.iter().copied()) {
         return None;
     }
     let path = unwrapped(points.iter());
@@ -178,56 +178,54 @@ fn cut_at_bands(from: WidePoint, to: WidePoint) -> Vec<(WidePoint, WidePoint)> {
     vec![(from, middle), (middle, to)]
 }
 
-/// Cuts a polygon at the antimeridian. Returns `None` if it does not cross it, or if it contains a pole.
-pub(crate) fn polygon_at_antimeridian<'r>(
-    rings: impl Iterator<Item = &'r Vec<Point>> + Clone,
-) -> Option<Vec<Rings>> {
-    let closed = |ring: &'r Vec<Point>| ring.iter().chain(ring.first());
-    if !rings.clone().any(|ring| crosses(closed(ring))) {
-        return None;
-    }
-    let mut wide = Vec::new();
-    for ring in rings {
-        let mut path = unwrapped(closed(ring));
-        if path.first() != path.last() {
-            return None;
-        }
-        path.pop();
-        wide.push(path);
-    }
-    // A hole is moved to the turn of the outer ring.
-    let middle = |path: &[WidePoint]| {
-        let lons = path.iter().map(|point| point.lon);
-        let low_and_high = lons.fold((i64::MAX, i64::MIN), |(low, high), lon| {
-            (low.min(lon), high.max(lon))
-        });
-        (low_and_high.0 + low_and_high.1) / 2
+/// Moves a point by half a turn. Around the antimeridian, longitudes then do not jump.
+pub(crate) fn turned(point: Point) -> Point {
+    let by = if point.lon_e7 >= 0 {
+        -HALF_TURN
+    } else {
+        HALF_TURN
     };
-    let centre = middle(&wide[0]);
-    for hole in &mut wide[1..] {
-        let away = middle(hole) - centre;
-        let turns = (away + HALF_TURN).div_euclid(2 * HALF_TURN);
-        hole.iter_mut()
-            .for_each(|point| point.lon -= 2 * HALF_TURN * turns);
+    Point {
+        lat_e7: point.lat_e7,
+        lon_e7: (i64::from(point.lon_e7) + by) as i32,
     }
+}
+
+/// Whether a path of points crosses the antimeridian, and lies around it, not around a pole.
+pub(crate) fn crosses_antimeridian(points: impl Iterator<Item = Point> + Clone) -> bool {
+    crosses(points.clone()) && !crosses(points.map(turned))
+}
+
+/// Cuts a polygon whose points are [`turned`] at the antimeridian. Returns its parts, whose points are not turned.
+pub(crate) fn turned_back<'r>(rings: impl Iterator<Item = &'r Vec<Point>>) -> Vec<Rings> {
+    let wide = |ring: &Vec<Point>| ring.iter().copied().map(WidePoint::of).collect();
+    let rings: Vec<Vec<WidePoint>> = rings.map(wide).collect();
     let mut parts = Vec::new();
-    for turns in -1..=1 {
-        let west = (2 * turns - 1) * HALF_TURN;
+    for west in [-HALF_TURN, 0] {
         let corner = |lon, lat| WidePoint {
             lon,
             lat: lat * HALF_TURN / 2,
         };
-        let east = west + 2 * HALF_TURN;
-        let band = vec![
+        let east = west + HALF_TURN;
+        let half = vec![
             corner(west, -1),
             corner(east, -1),
             corner(east, 1),
             corner(west, 1),
         ];
-        let found = intersection(&wide, &[band]).into_iter();
-        parts.extend(found.map(|rings| in_band(&rings, turns)));
+        // The western half lies east of the prime meridian.
+        let by = -HALF_TURN - 2 * west;
+        let back = |ring: &Vec<WidePoint>| {
+            let points = ring.iter().map(|point| WidePoint {
+                lon: point.lon + by,
+                ..*point
+            });
+            points.map(|point| point.in_band(0)).collect()
+        };
+        let found = intersection(&rings, &[half]).into_iter();
+        parts.extend(found.map(|rings| rings.iter().map(back).collect::<Rings>()));
     }
-    Some(parts)
+    parts
 }
 
 fn in_band(rings: &[Vec<WidePoint>], turns: i64) -> Rings {
@@ -346,19 +344,26 @@ mod tests {
     fn polygons_are_cut_at_the_antimeridian() {
         let outer = points(&[(178.0, -2.0), (-178.0, -2.0), (-178.0, 2.0), (178.0, 2.0)]);
         let hole = points(&[(179.0, -1.0), (179.0, 1.0), (-179.0, 1.0), (-179.0, -1.0)]);
-        let parts = polygon_at_antimeridian([outer, hole].iter()).unwrap();
+        assert!(crosses_antimeridian(outer.iter().copied()));
+        let turn = |ring: Vec<Point>| ring.into_iter().map(turned).collect();
+        let parts = turned_back([turn(outer), turn(hole)].iter());
         assert_eq!(parts.len(), 2);
         assert_eq!(area(&parts), 2 * 12 * 100_000_000_000_000);
         for ring in parts.iter().flatten() {
             let extent = Extent::of(ring).unwrap();
             let width = i64::from(extent.high.lon_e7) - i64::from(extent.low.lon_e7);
-            assert!(width <= HALF_TURN);
+            assert_eq!(width, 20_000_000);
         }
         let east = points(&[(170.0, 0.0), (179.0, 0.0), (179.0, 5.0)]);
-        assert!(polygon_at_antimeridian([east].iter()).is_none());
+        assert!(!crosses_antimeridian(east.into_iter()));
         // Around the south pole.
-        let polar = points(&[(-120.0, -70.0), (0.0, -70.0), (120.0, -70.0)]);
-        assert!(polygon_at_antimeridian([polar].iter()).is_none());
+        let polar = points(&[
+            (-120.0, -70.0),
+            (0.0, -70.0),
+            (120.0, -70.0),
+            (-120.0, -70.0),
+        ]);
+        assert!(!crosses_antimeridian(polar.into_iter()));
     }
 
     #[test]

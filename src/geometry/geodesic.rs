@@ -17,7 +17,7 @@ const E2: f64 = FLATTENING * (2.0 - FLATTENING);
 /// 1e-7 degree in radians.
 const UNIT: f64 = PI / 180.0 / DECIMICRO_PER_DEGREE as f64;
 /// The length in metres above which an edge is divided along its geodesic.
-const LONG: f64 = 5_000.0;
+const LONG: f64 = 3_000.0;
 /// The difference of latitudes, in radians, up to which a series around a latitude is used.
 const NEAR: f64 = 1e-3;
 

@@ -20,7 +20,9 @@ mod shape;
 mod tests;
 
 pub use area_index::{AreaIndex, Cover, Locator};
-pub(crate) use clip::{Clip, Rings, line_at_antimeridian, polygon_at_antimeridian};
+pub(crate) use clip::{
+    Clip, Rings, crosses_antimeridian, line_at_antimeridian, turned, turned_back,
+};
 pub use degrees::{BoxRegion, CornerOrder, bbox_of_degrees, parse_bbox, parse_box, parse_corners};
 pub(crate) use degrees::{
     at_vertex, for_message, point_of_degrees, point_of_e7, point_of_text, ring,

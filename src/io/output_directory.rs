@@ -77,16 +77,16 @@ impl OutputDirectory {
         let (real, staged) = (&self.real, self.staging.path());
         let content = Content::of(real, Some(staged), self.is_own);
         check_empty(&self.root, &content, self.overwrite)?;
+        if let Some(path) = self.staging.foreign_in_place(real, self.is_own) {
+            let cause = "pbfhogg did not write this, and needs its name for a part of the table: move it away";
+            return Err(Error::file(&self.root.join(path), cause));
+        }
         if let Content::Foreign(path) = &content {
             ctx.warn(format!(
                 "{}: {} was not written by pbfhogg: it stays, and programs that read the whole directory find it there",
                 self.root.display(),
                 path.display()
             ));
-        }
-        if let Some(path) = self.staging.foreign_in_place(real, self.is_own) {
-            let cause = "pbfhogg did not write this, and needs its name for a part of the table: move it away";
-            return Err(Error::file(&self.root.join(path), cause));
         }
         let placed = flush_entries(staged).and_then(|()| {
             unfinished::end(None, &self.staging.created, || {

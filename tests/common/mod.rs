@@ -14,6 +14,7 @@ pub mod extracts;
 pub mod geocode;
 pub mod hostile;
 pub mod kills;
+pub mod lines;
 pub mod missing;
 pub mod objects;
 pub mod oracle;

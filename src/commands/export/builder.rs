@@ -12,13 +12,13 @@ use super::tally::Tally;
 use super::{FeatureRules, GeometryTypes, Incomplete, Options};
 use crate::area::{
     AreaNode, AreaPolygon, AreaWay, MemberWays, MissingMember, OpenRings, Role, WayStore, assemble,
-    simple_polygon,
+    simple_polygon, turn_back,
 };
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
 use crate::formats::features::FeatureChunk;
 use crate::formats::features::{Feature, Geometry};
-use crate::geometry::{Point, Region};
+use crate::geometry::{Point, Region, crosses_antimeridian, turned};
 use crate::osm::ObjectFilter;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{Block, Element, Info, Relation, Way};
@@ -440,12 +440,21 @@ impl Builder {
             info: way.info(),
             completion: Completion::of_way(id),
         };
+        let is_across =
+            self.shared.cuts.at_antimeridian && crosses_antimeridian(self.points.iter().copied());
+        if is_across {
+            // The area is assembled on a map that is turned by half of the earth.
+            let nodes = self.nodes.iter_mut().map(|node| &mut node.point);
+            for point in self.points.iter_mut().chain(nodes) {
+                *point = turned(*point);
+            }
+        }
         // `locate` has set `nodes` only if consecutive nodes have the same location.
         if self.nodes.is_empty() {
             let mut polygon = std::mem::take(&mut self.polygon);
             let is_simple = simple_polygon(&self.points, &mut polygon);
             if is_simple {
-                self.area(object, tags, std::slice::from_ref(&polygon));
+                self.area(object, tags, std::slice::from_ref(&polygon), is_across);
             }
             self.polygon = polygon;
             if is_simple {
@@ -462,10 +471,20 @@ impl Builder {
         for problem in assembly.problems {
             self.problem(kind, id, ProblemCause::Area(problem));
         }
-        self.area(object, tags, &assembly.polygons);
+        self.area(object, tags, &assembly.polygons, is_across);
     }
 
-    fn area(&mut self, object: AreaObject<'_>, tags: &TagList<'_>, polygons: &[AreaPolygon]) {
+    /// Adds an area. `is_turned` means that its points are on a turned map.
+    fn area(
+        &mut self,
+        object: AreaObject<'_>,
+        tags: &TagList<'_>,
+        polygons: &[AreaPolygon],
+        is_turned: bool,
+    ) {
+        if is_turned {
+            return self.area(object, tags, &turn_back(polygons), false);
+        }
         if !polygons.is_empty() {
             let feature = Feature {
                 kind: object.kind,
@@ -519,7 +538,11 @@ impl Builder {
                 Incomplete::Keep => open_rings = OpenRings::LeaveOut,
             }
         }
-        let assembly = members.assemble(&self.nodes, open_rings);
+        let assembly = if self.shared.cuts.at_antimeridian {
+            members.assemble_across(&mut self.nodes, open_rings)
+        } else {
+            members.assemble(&self.nodes, open_rings)
+        };
         let is_incomplete = members.missing.is_some();
         for problem in assembly.problems {
             // Errors in an incomplete relation may come from its missing parts.
@@ -533,6 +556,6 @@ impl Builder {
             info: relation.info(),
             completion: Completion::of_relation(relation.members()),
         };
-        self.area(object, tags, &assembly.polygons);
+        self.area(object, tags, &assembly.polygons, false);
     }
 }

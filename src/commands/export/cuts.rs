@@ -1,13 +1,13 @@
 //! Cuts of geometries before they are written: at the antimeridian, and at the edges of a region.
 
 use super::{Antimeridian, Options};
-use crate::area::AreaPolygon;
+use crate::area::{AreaPolygon, polygon_of};
 use crate::formats::features::Geometry;
-use crate::geometry::{Clip, Point, Rings, line_at_antimeridian, polygon_at_antimeridian};
+use crate::geometry::{Clip, Point, Rings, line_at_antimeridian};
 
 /// The cuts of an export.
 pub(super) struct Cuts {
-    at_antimeridian: bool,
+    pub at_antimeridian: bool,
     clip: Option<Clip>,
 }
 
@@ -55,9 +55,8 @@ impl Cuts {
     /// Cuts a geometry.
     pub(super) fn apply(&self, geometry: &Geometry<'_>) -> CutGeometry {
         let at_antimeridian = if self.at_antimeridian {
-            cut(geometry, line_at_antimeridian, |polygon| {
-                polygon_at_antimeridian(rings_of(polygon))
-            })
+            // Areas are cut when they are assembled.
+            cut(geometry, line_at_antimeridian, |_| None)
         } else {
             CutGeometry::Whole
         };
@@ -128,14 +127,4 @@ fn cut(
             }
         }
     }
-}
-
-/// Makes a polygon of its outer ring and its holes.
-fn polygon_of(rings: Rings) -> Option<AreaPolygon> {
-    let mut rings = rings.into_iter();
-    let outer = rings.next()?;
-    Some(AreaPolygon {
-        outer,
-        holes: rings.collect(),
-    })
 }
