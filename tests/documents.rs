@@ -6,7 +6,7 @@
 //! `PBFHOGG_WRITE_DOCUMENTS=1` writes what was printed into the documents.
 
 use crate::common::answers::ask;
-use crate::common::oracle::real_file;
+use crate::common::oracle::{available, real_file};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -325,6 +325,52 @@ fn commands_for_the_shell_succeed() {
         }
     }
     assert!(count >= 12, "{count}");
+    questions_have_their_answers(dir);
+}
+
+/// The blocks of a document in SQL and in Python, each with the block of text behind it.
+fn questions(document: &str) -> Vec<(String, String, String)> {
+    let mut lines = document.lines();
+    let mut blocks: Vec<(String, String)> = Vec::new();
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.strip_prefix("```") {
+            let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
+            blocks.push((language.to_owned(), block.join("\n")));
+        }
+    }
+    let pairs = blocks
+        .windows(2)
+        .filter(|pair| matches!(pair[0].0.as_str(), "sql" | "python") && pair[1].0 == "text");
+    let triples = pairs.map(|pair| (pair[0].0.clone(), pair[0].1.clone(), pair[1].1.clone()));
+    triples.collect()
+}
+
+/// Asks the questions of analytics.md, in a directory with the tables that its commands have made.
+fn questions_have_their_answers(directory: &Path) {
+    const SQL: &str = "import duckdb, sys\nfor row in duckdb.sql(sys.argv[1]).fetchall(): print(' | '.join(map(str, row)))";
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/python");
+    let document = std::fs::read_to_string(document("analytics.md")).unwrap();
+    let questions = questions(&document);
+    assert!(questions.len() >= 7, "{}", questions.len());
+    for (language, question, answer) in questions {
+        let mut command = Command::new(&python);
+        if language == "sql" {
+            command.args(["-c", SQL, &question]);
+        } else {
+            command.args(["-c", &question]);
+        }
+        let done = command.current_dir(directory).output().unwrap();
+        let has_readers = done.status.code() != Some(2);
+        if !available(
+            has_readers,
+            "the Parquet readers of Python cannot be installed",
+        ) {
+            return;
+        }
+        let found = String::from_utf8_lossy(&done.stdout);
+        let messages = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(found.trim_end(), answer, "{question}\n{messages}");
+    }
 }
 
 #[test]

@@ -285,6 +285,10 @@ fn the_views_give_known_numbers() {
         assert_eq!(blob["offset"], frame.offset);
         assert_eq!(blob["bytes"], frame.frame_len);
         assert_eq!(blob["payload_bytes"], frame.payload.len());
+        let bbox = blob["bbox"].as_array();
+        assert_eq!(bbox.is_some(), blob["kinds"] == "nodes");
+        assert!(bbox.is_none_or(|edges| edges[0].as_f64() <= edges[2].as_f64()));
+        assert!(blob["flags"].is_array());
     }
     assert_eq!(
         report(&["--blocks=3"], &path)["blob_list"]

@@ -44,7 +44,14 @@ pub struct Args {
     #[arg(short, long)]
     extended: bool,
     /// List the blobs, or the first N of them
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "0", require_equals = true)]
+    #[arg(
+        long,
+        visible_alias = "blobs",
+        value_name = "N",
+        num_args = 0..=1,
+        default_missing_value = "0",
+        require_equals = true
+    )]
     blocks: Option<usize>,
     /// Print how the ids of each kind are distributed over the blobs
     #[arg(long)]

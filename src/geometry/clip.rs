@@ -193,7 +193,12 @@ pub(crate) fn turned(point: Point) -> Point {
 
 /// Whether a path of points crosses the antimeridian, and lies around it, not around a pole.
 pub(crate) fn crosses_antimeridian(points: impl Iterator<Item = Point> + Clone) -> bool {
-    crosses(points.clone()) && !crosses(points.map(turned))
+    let lons = points.clone().map(|point| point.lon_e7);
+    let (low, high) = lons.fold((i32::MAX, i32::MIN), |(low, high), lon| {
+        (low.min(lon), high.max(lon))
+    });
+    let is_wide = i64::from(high) - i64::from(low) > HALF_TURN;
+    is_wide && crosses(points.clone()) && !crosses(points.map(turned))
 }
 
 /// Cuts a polygon whose points are [`turned`] at the antimeridian. Returns its parts, whose points are not turned.

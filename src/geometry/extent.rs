@@ -108,6 +108,12 @@ impl Extent {
         }
     }
 
+    /// Whether the box spans more than half of the earth from west to east, as that around a line does which crosses the
+    /// antimeridian.
+    pub(crate) fn is_wide(&self) -> bool {
+        i64::from(self.high.lon_e7) - i64::from(self.low.lon_e7) > MAX_LON_E7
+    }
+
     /// Returns the centre of the box. Longitudes beyond 180 degrees wrap around.
     pub fn centre(&self) -> Point {
         let Edges {

@@ -1,7 +1,8 @@
 //! Lengths and areas on the ellipsoid of WGS 84, in metres and square metres.
 //!
-//! Most edges of OSM are short. For these, the curvature of the ellipsoid is that of the middle of the edge, and the
-//! relative error is at most 1e-7. Long edges are divided along their geodesics.
+//! Most lines and rings of OSM are small, and have short edges. For these, the scale of the ellipsoid is a series around
+//! the middle latitude. For others, it is that of the middle of each edge, and long edges are divided along their
+//! geodesics. The relative error is at most 1e-7.
 
 use super::Point;
 use crate::osm::DECIMICRO_PER_DEGREE;
@@ -165,13 +166,98 @@ fn for_each_short(
     }
 }
 
+/// The latitudes of a small line or ring, whose edges are short.
+struct Small {
+    /// The middle latitude in 1e-7 degree.
+    middle_e7: i32,
+}
+
+impl Small {
+    /// The difference of coordinates, in 1e-7 degree, up to which an edge is short: 333 metres.
+    const SHORT: u32 = 30_000;
+
+    /// Returns the latitudes of a path; `None` if it is not small. `edges` are the pairs of consecutive points.
+    fn of<'p>(
+        points: &[Point],
+        mut edges: impl Iterator<Item = (&'p Point, &'p Point)>,
+    ) -> Option<Self> {
+        let lats = points.iter().map(|point| point.lat_e7);
+        let (low, high) = lats.fold((i32::MAX, i32::MIN), |(low, high), lat| {
+            (low.min(lat), high.max(lat))
+        });
+        let is_near = f64::from(high) - f64::from(low) <= 2.0 * NEAR / UNIT;
+        let is_short = |(from, to): (&Point, &Point)| {
+            from.lat_e7.abs_diff(to.lat_e7) <= Self::SHORT
+                && from.lon_e7.abs_diff(to.lon_e7) <= Self::SHORT
+        };
+        (is_near && edges.all(is_short)).then(|| Self {
+            middle_e7: low + (high - low) / 2,
+        })
+    }
+
+    /// Returns the sine and the cosine of the middle latitude, and the square of the latter's scale.
+    fn scale(&self) -> (f64, f64, f64) {
+        let (sin, cos) = (f64::from(self.middle_e7) * UNIT).sin_cos();
+        (sin, cos, 1.0 - E2 * sin * sin)
+    }
+
+    /// Returns the latitude of the middle of an edge, relative to the middle latitude, and the height and the width of
+    /// the edge, in radians.
+    fn measures(&self, from: &Point, to: &Point) -> (f64, f64, f64) {
+        let by = f64::from(from.lat_e7 - self.middle_e7) + f64::from(to.lat_e7 - self.middle_e7);
+        (
+            by * (UNIT / 2.0),
+            f64::from(to.lat_e7 - from.lat_e7) * UNIT,
+            f64::from(to.lon_e7 - from.lon_e7) * UNIT,
+        )
+    }
+
+    fn length<'p>(&self, edges: impl Iterator<Item = (&'p Point, &'p Point)>) -> f64 {
+        let (sin, cos, shrink) = self.scale();
+        let square = RADIUS * RADIUS;
+        // The squares of a radian of longitude and of latitude, and their derivatives by the latitude.
+        let east = square * cos * cos / shrink;
+        let bend = -2.0 * square * (1.0 - E2) / (shrink * shrink);
+        let (east_1, east_2) = (bend * sin * cos, bend * (cos * cos - sin * sin) / 2.0);
+        let north = square * (1.0 - E2) * (1.0 - E2) / (shrink * shrink * shrink);
+        let north_1 = north * 6.0 * E2 * sin * cos / shrink;
+        let length = |(from, to): (&Point, &Point)| {
+            let (by, height, width) = self.measures(from, to);
+            let (east, north) = (east + by * (east_1 + by * east_2), north + by * north_1);
+            (east * width * width + north * height * height).sqrt()
+        };
+        edges.map(length).sum()
+    }
+
+    fn area<'p>(&self, edges: impl Iterator<Item = (&'p Point, &'p Point)>) -> f64 {
+        let (sin, cos, shrink) = self.scale();
+        let squares = RADIUS * RADIUS * (1.0 - E2) / (shrink * shrink);
+        // The area below a parallel, relative to the middle one, for each radian of longitude.
+        let (below_1, below_3) = (squares * cos, -squares * cos / 6.0);
+        let below_2 = -squares * sin * (1.0 - 4.0 * E2 * cos * cos / shrink) / 2.0;
+        let bend = squares * sin / 12.0;
+        let area = |(from, to): (&Point, &Point)| {
+            let (by, height, width) = self.measures(from, to);
+            let straight =
+                by * (below_1 + by * (below_2 + by * below_3)) + below_2 * height * height / 12.0;
+            let bent = bend * (cos * cos * width * width + 2.0 * height * height);
+            width * (straight + bent)
+        };
+        -edges.map(area).sum::<f64>()
+    }
+}
+
 /// Returns the length of a line in metres.
 pub(crate) fn length_m(points: &[Point]) -> f64 {
+    let edges = || points.iter().zip(points.iter().skip(1));
+    if let Some(small) = Small::of(points, edges()) {
+        return small.length(edges());
+    }
     let mut scale = Scale::at(0.0);
     let mut sum = 0.0;
-    for pair in points.windows(2) {
-        for_each_short(pair[0], pair[1], &mut scale, |edge, scale| {
-            sum += edge.length(scale)
+    for (from, to) in edges() {
+        for_each_short(*from, *to, &mut scale, |edge, scale| {
+            sum += edge.length(scale);
         });
     }
     sum
@@ -180,12 +266,15 @@ pub(crate) fn length_m(points: &[Point]) -> f64 {
 /// Returns the area within a ring in square metres. It is positive if the ring is counter-clockwise. The ring does not
 /// repeat its first point.
 pub(crate) fn ring_area_m2(ring: &[Point]) -> f64 {
+    let edges = || ring.iter().zip(ring.iter().skip(1).chain(ring.first()));
+    if let Some(small) = Small::of(ring, edges()) {
+        return small.area(edges());
+    }
     let mut scale = Scale::at(0.0);
     let mut sum = 0.0;
-    let next = ring.iter().cycle().skip(1);
-    for (from, to) in ring.iter().zip(next) {
+    for (from, to) in edges() {
         for_each_short(*from, *to, &mut scale, |edge, scale| {
-            sum -= edge.area_below(scale)
+            sum -= edge.area_below(scale);
         });
     }
     sum

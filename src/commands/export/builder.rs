@@ -2,7 +2,7 @@
 
 #[cfg(feature = "parquet")]
 use super::boundaries::Boundaries;
-use super::cuts::Cuts;
+use super::cuts::{CutGeometry, Cuts};
 use super::feature_buffer::{FeatureBuffer, FeatureForm};
 use super::late_areas::Completion;
 use super::line_relations::RelationLines;
@@ -290,7 +290,10 @@ impl Builder {
         {
             return;
         }
-        let cut = self.shared.cuts.apply(&feature.geometry);
+        let Some(whole) = feature.geometry.extent() else {
+            return;
+        };
+        let cut = self.shared.cuts.apply(&feature.geometry, &whole);
         let Some(geometry) = cut.of(feature.geometry) else {
             return;
         };
@@ -298,15 +301,20 @@ impl Builder {
             geometry,
             ..*feature
         };
+        let extent = if matches!(cut, CutGeometry::Whole) {
+            whole
+        } else {
+            feature.geometry.extent().unwrap_or(whole)
+        };
         let tally = self.tally.get_or_insert_default();
         match self.features.themes_of(&feature) {
             Some(themes) => {
-                tally.add_themed(&feature.geometry, themes);
-                self.features.put_themed(&feature, themes);
+                tally.add_themed(&feature.geometry, extent, themes);
+                self.features.put_themed(&feature, &extent, themes);
             }
             None => {
-                tally.add_geometry(&feature.geometry);
-                self.features.put(&feature, completion);
+                tally.add_geometry(&feature.geometry, extent);
+                self.features.put(&feature, &extent, completion);
             }
         }
     }

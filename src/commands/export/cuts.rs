@@ -3,7 +3,7 @@
 use super::{Antimeridian, Options};
 use crate::area::{AreaPolygon, polygon_of};
 use crate::formats::features::Geometry;
-use crate::geometry::{Clip, Point, Rings, line_at_antimeridian};
+use crate::geometry::{Clip, Extent, Point, Rings, line_at_antimeridian};
 
 /// The cuts of an export.
 pub(super) struct Cuts {
@@ -52,9 +52,9 @@ impl Cuts {
         }
     }
 
-    /// Cuts a geometry.
-    pub(super) fn apply(&self, geometry: &Geometry<'_>) -> CutGeometry {
-        let at_antimeridian = if self.at_antimeridian {
+    /// Cuts a geometry. `extent` is the box around it.
+    pub(super) fn apply(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
+        let at_antimeridian = if self.at_antimeridian && extent.is_wide() {
             // Areas are cut when they are assembled.
             cut(geometry, line_at_antimeridian, |_| None)
         } else {

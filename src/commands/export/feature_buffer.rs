@@ -10,6 +10,7 @@ use crate::formats::features::{Feature, FeatureChunk, FeatureText};
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::put_row;
 use crate::formats::{Attribute, FeatureOptions};
+use crate::geometry::Extent;
 #[cfg(feature = "parquet")]
 use crate::index::RowBatch;
 use crate::osm::ObjectExpression;
@@ -146,16 +147,15 @@ impl FeatureBuffer {
         }
     }
 
-    /// Adds a row for each of some themes of a feature.
-    pub(super) fn put_themed(&mut self, feature: &Feature<'_>, themes: u64) {
+    /// Adds a row for each of some themes of a feature. `extent` is the box around it.
+    #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
+    pub(super) fn put_themed(&mut self, feature: &Feature<'_>, extent: &Extent, themes: u64) {
         match self {
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) => {
                 for theme in (0..64).filter(|theme| themes >> theme & 1 == 1) {
-                    let key = buffer
-                        .target
-                        .partitioning
-                        .sort_key(&feature.geometry, theme);
+                    let partitioning = &buffer.target.partitioning;
+                    let key = partitioning.sort_key(&feature.geometry, extent, theme);
                     buffer.rows.push(key, |out| put_row(out, feature));
                 }
             }
@@ -163,8 +163,14 @@ impl FeatureBuffer {
         }
     }
 
-    /// Adds a feature. An area has a `completion`.
-    pub(super) fn put(&mut self, feature: &Feature<'_>, completion: Option<Completion>) {
+    /// Adds a feature, with the box around it. An area has a `completion`.
+    #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
+    pub(super) fn put(
+        &mut self,
+        feature: &Feature<'_>,
+        extent: &Extent,
+        completion: Option<Completion>,
+    ) {
         match self {
             Self::Text(features) => match (&mut features.areas, completion) {
                 (Some(areas), Some(completion)) => areas.put(feature, completion),
@@ -172,7 +178,8 @@ impl FeatureBuffer {
             },
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) => {
-                let key = buffer.target.partitioning.sort_key(&feature.geometry, 0);
+                let partitioning = &buffer.target.partitioning;
+                let key = partitioning.sort_key(&feature.geometry, extent, 0);
                 buffer.rows.push(key, |out| put_row(out, feature));
             }
         }

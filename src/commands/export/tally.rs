@@ -2,7 +2,7 @@
 
 use super::Summary;
 use crate::formats::features::Geometry;
-use crate::geometry::{Extent, Point, doubled_area};
+use crate::geometry::{Extent, doubled_area};
 use crate::osm::DECIMICRO_PER_DEGREE;
 use std::collections::BTreeMap;
 
@@ -24,46 +24,30 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    fn add_points(&mut self, points: &[Point]) {
-        if let Some(extent) = Extent::of(points) {
-            self.add_extent(extent);
-        }
-    }
-
     fn add_extent(&mut self, extent: Extent) {
         self.extent = Some(self.extent.map_or(extent, |all| all.and(&extent)));
     }
 
-    /// Adds a feature that is written once for each theme of the bit set `themes`.
-    pub(super) fn add_themed(&mut self, geometry: &Geometry<'_>, themes: u64) {
+    /// Adds a feature that is written once for each theme of the bit set `themes`. `extent` is the box around it.
+    pub(super) fn add_themed(&mut self, geometry: &Geometry<'_>, extent: Extent, themes: u64) {
         for theme in (0..64).filter(|theme| themes >> theme & 1 == 1) {
             *self.themes.entry(theme).or_default() += 1;
-            self.add_geometry(geometry);
+            self.add_geometry(geometry, extent);
         }
     }
 
-    /// Adds a feature.
-    pub(super) fn add_geometry(&mut self, geometry: &Geometry<'_>) {
+    /// Adds a feature. `extent` is the box around it.
+    pub(super) fn add_geometry(&mut self, geometry: &Geometry<'_>, extent: Extent) {
+        self.add_extent(extent);
         match geometry {
-            Geometry::Point(point) => {
-                self.points += 1;
-                self.add_points(&[*point]);
-            }
-            Geometry::LineString(points) => {
-                self.lines += 1;
-                self.add_points(points);
-            }
-            Geometry::MultiLineString(lines) => {
-                self.lines += 1;
-                lines.iter().for_each(|line| self.add_points(line));
-            }
+            Geometry::Point(_) => self.points += 1,
+            Geometry::LineString(_) | Geometry::MultiLineString(_) => self.lines += 1,
             Geometry::MultiPolygon(polygons) => {
                 self.areas += 1;
-                for polygon in *polygons {
-                    self.add_points(&polygon.outer);
-                    let rings = polygon.holes.iter().chain([&polygon.outer]);
-                    self.doubled_area += rings.map(|ring| doubled_area(ring)).sum::<i128>();
-                }
+                let rings = polygons
+                    .iter()
+                    .flat_map(|polygon| polygon.holes.iter().chain([&polygon.outer]));
+                self.doubled_area += rings.map(|ring| doubled_area(ring)).sum::<i128>();
             }
         }
     }

@@ -3,13 +3,13 @@
 use super::id_spans::{IdSpans, width};
 use crate::error::Result;
 use crate::file::{BlobDecoder, BlobPlan, PbfFile};
-use crate::osm::{ObjectKind, TypeThenId};
+use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, ObjectKind, TypeThenId};
 use crate::pbf::{Blob, BlobEntry, BlobFlags, KindTotals};
 use crate::runtime::Context;
 use serde::Serialize;
 
 /// A blob in the list of blobs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BlobLine {
     /// The index of the blob in the file. The header blob has index 0.
     pub number: u32,
@@ -32,7 +32,16 @@ pub struct BlobLine {
     pub max_id: i64,
     /// Whether the objects of the blob are in canonical order; `None` if the index does not record it.
     pub sorted: Option<bool>,
+    /// The box around the nodes of the blob, or around the objects of a blob in a spatial layout, in degrees: west,
+    /// south, east, north. `None` if the index does not record it.
+    pub bbox: Option<[f64; 4]>,
+    /// Further facts: `unique_ids` (no id occurs twice), `locations` (a way has the coordinates of its nodes), `dense`
+    /// (a node is dense), `deleted` (an object is a deleted version), `table` (the blob also has a part of the table of
+    /// contents). A fact that is missing is unknown if `sorted` is `None`.
+    pub flags: Vec<&'static str>,
 }
+
+impl Eq for BlobLine {}
 
 /// The distribution of the ids of one kind, in the blobs that contain only that kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -122,7 +131,33 @@ fn blob_line(entry: &BlobEntry, spans: &IdSpans, blob: &Blob<'_>) -> BlobLine {
         min_id,
         max_id,
         sorted: scanned.then(|| entry.flags.has(BlobFlags::SORTED)),
+        bbox: (!entry.bbox.is_empty()).then(|| degrees(entry.bbox)),
+        flags: FLAGS
+            .into_iter()
+            .filter(|(flag, _)| entry.flags.has(*flag))
+            .map(|(_, name)| name)
+            .collect(),
     }
+}
+
+/// The flags in the list of blobs, and their names.
+const FLAGS: [(BlobFlags, &str); 5] = [
+    (BlobFlags::UNIQUE_IDS, "unique_ids"),
+    (BlobFlags::LOCATIONS, "locations"),
+    (BlobFlags::DENSE, "dense"),
+    (BlobFlags::DELETED, "deleted"),
+    (BlobFlags::HAS_TABLE, "table"),
+];
+
+/// The edges of a box in degrees: west, south, east, north.
+fn degrees(bbox: Bbox) -> [f64; 4] {
+    let edges = [
+        bbox.min_lon_e7,
+        bbox.min_lat_e7,
+        bbox.max_lon_e7,
+        bbox.max_lat_e7,
+    ];
+    edges.map(|edge| f64::from(edge) / DECIMICRO_PER_DEGREE as f64)
 }
 
 /// Returns the distribution of the ids of each kind that the file has.

@@ -12,7 +12,7 @@ mod wkb;
 mod wkt;
 
 use crate::area::AreaPolygon;
-use crate::geometry::Point;
+use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
 use crate::pbf::Info;
 
@@ -51,6 +51,21 @@ pub(crate) enum Geometry<'a> {
     MultiLineString(&'a [Vec<Point>]),
     /// Polygons.
     MultiPolygon(&'a [AreaPolygon]),
+}
+
+impl Geometry<'_> {
+    /// Returns the box around the geometry; `None` if it has no points.
+    pub(crate) fn extent(&self) -> Option<Extent> {
+        match self {
+            Self::Point(point) => Some(Extent::at(*point)),
+            Self::LineString(points) => Extent::of(*points),
+            Self::MultiLineString(lines) => Extent::of(lines.iter().flatten()),
+            // Holes lie within outer rings.
+            Self::MultiPolygon(polygons) => {
+                Extent::of(polygons.iter().flat_map(|polygon| &polygon.outer))
+            }
+        }
+    }
 }
 
 impl Feature<'_> {

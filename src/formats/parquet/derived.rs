@@ -2,10 +2,9 @@
 
 use super::AdminAreas;
 use super::columns::{GroupEncoder, Values};
-use super::row::StoredTags;
 use super::schema::{optional, text_map};
 use crate::area::AreaPolygon;
-use crate::error::{FormatError, Result};
+use crate::error::Result;
 use crate::formats::features::Geometry;
 use crate::geometry::{Point, length_m, ring_area_m2};
 use crate::osm::DECIMICRO_PER_DEGREE;
@@ -73,6 +72,8 @@ pub(super) struct DerivedValues {
     wanted: DerivedColumns,
     languages: Values<ByteArray>,
     names: Values<ByteArray>,
+    /// The number of names of the rows before the next one.
+    names_before: usize,
     areas: Values<f64>,
     lengths: Values<f64>,
     /// Longitudes and latitudes.
@@ -91,6 +92,7 @@ impl DerivedValues {
     pub(super) fn clear(&mut self) {
         self.languages.clear();
         self.names.clear();
+        self.names_before = 0;
         self.countries.clear();
         let [lon, lat] = &mut self.centroids;
         for values in [&mut self.areas, &mut self.lengths, lon, lat] {
@@ -98,26 +100,24 @@ impl DerivedValues {
         }
     }
 
-    /// Adds the values of a row. `text` makes a value of a part of the row.
-    pub(super) fn add(
-        &mut self,
-        geometry: &Geometry<'_>,
-        tags: StoredTags<'_>,
-        text: impl Fn(&[u8]) -> ByteArray,
-        areas: Option<&AdminAreas>,
-    ) -> Result<(), FormatError> {
+    /// Adds a tag of the next row. `text` makes a value of a part of the row.
+    #[inline]
+    pub(super) fn add_tag(&mut self, key: &[u8], value: &[u8], text: impl Fn(&[u8]) -> ByteArray) {
+        if self.wanted.names
+            && let Some(language) = language(key)
+        {
+            self.languages.values.push(text(language));
+            self.names.values.push(text(value));
+        }
+    }
+
+    /// Adds the values of a row, whose tags were added before.
+    pub(super) fn add(&mut self, geometry: &Geometry<'_>, areas: Option<&AdminAreas>) {
         if self.wanted.names {
-            let start = self.names.values.len();
-            for tag in tags {
-                let (key, value) = tag?;
-                if let Some(language) = language(key) {
-                    self.languages.values.push(text(language));
-                    self.names.values.push(text(value));
-                }
-            }
-            let count = self.names.values.len() - start;
+            let count = self.names.values.len() - self.names_before;
             self.languages.end_list(count);
             self.names.end_list(count);
+            self.names_before = self.names.values.len();
         }
         if self.wanted.area {
             self.areas.push_optional(area_m2(geometry));
@@ -141,7 +141,6 @@ impl DerivedValues {
             let country = areas.and_then(|areas| areas.country_at(place_in(geometry)));
             self.countries.push_optional(country.map(ByteArray::from));
         }
-        Ok(())
     }
 
     /// Encodes the values, in the order of [`DerivedColumns::fields`].

@@ -3,7 +3,7 @@
 use super::columns::Values;
 use super::derived::DerivedValues;
 use super::facts::TableFacts;
-use super::row::{FeatureRow, GeometryBuffer, StoredTags, extent_of};
+use super::row::{FeatureRow, GeometryBuffer, StoredTags};
 use super::theme::ThemeValues;
 use super::{AdminAreas, GeoParquetOptions, ThemeSet};
 use crate::area::interior_point;
@@ -165,10 +165,9 @@ impl<'k> FeatureValues<'k> {
         self.facts.types.insert(row.geometry_type);
         let (geometry, tags) = row.geometry(&mut self.buffer)?;
         put_wkb(wkb, &geometry, None);
-        self.derived.add(&geometry, tags, text, self.areas)?;
         let parents = || parents(self.areas, &geometry, row.kind, row.id, tags);
         self.of_theme.add(self.theme, tags, text, parents)?;
-        let extent = extent_of(&geometry);
+        let extent = geometry.extent();
         for (column, wanted) in self.tag_columns.iter_mut().zip(self.wanted) {
             // Errors are reported by the loop below.
             let found = tags.flatten().find(|(key, _)| *key == wanted.as_bytes());
@@ -183,12 +182,14 @@ impl<'k> FeatureValues<'k> {
         }
         for tag in tags {
             let (key, value) = tag?;
+            self.derived.add_tag(key, value, text);
             self.keys.values.push(text(key));
             self.tags.values.push(text(value));
         }
         let count = self.tags.values.len() - start;
         self.keys.end_list(count);
         self.tags.end_list(count);
+        self.derived.add(&geometry, self.areas);
         self.add_extent(extent.ok_or(FormatError::new("a geometry without points"))?);
         Ok(())
     }

@@ -2,9 +2,8 @@
 
 use super::ThemeSet;
 use super::geometry_type::{GeometryPartition, GeometryType};
-use super::row::extent_of;
 use crate::formats::features::Geometry;
-use crate::geometry::Point;
+use crate::geometry::{Extent, Point};
 use crate::osm::DECIMICRO_PER_DEGREE;
 use std::f64::consts::PI;
 use std::fmt::{self, Write};
@@ -157,11 +156,8 @@ impl Partitioning {
     }
 
     /// Returns the sort key of a row of a theme. It is the number of the row's partition, followed by its position on
-    /// the Hilbert curve. `theme` is 0 without themes.
-    pub(crate) fn sort_key(&self, geometry: &Geometry<'_>, theme: usize) -> u64 {
-        let Some(extent) = extent_of(geometry) else {
-            return 0;
-        };
+    /// the Hilbert curve. `extent` is the box around the geometry; `theme` is 0 without themes.
+    pub(crate) fn sort_key(&self, geometry: &Geometry<'_>, extent: &Extent, theme: usize) -> u64 {
         let mut partition = 0;
         if !self.keys.is_empty() {
             let (geometry_type, centre) = (GeometryType::of(geometry), extent.centre());
@@ -253,7 +249,7 @@ mod tests {
             lat_e7: (lat * 1e7) as i32,
             lon_e7: (lon * 1e7) as i32,
         };
-        let key = partitioning.sort_key(&Geometry::Point(point), 0);
+        let key = partitioning.sort_key(&Geometry::Point(point), &Extent::at(point), 0);
         partitioning.directory(Partitioning::partition_of(key))
     }
 

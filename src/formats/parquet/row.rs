@@ -4,23 +4,10 @@ use super::geometry_type::GeometryType;
 use crate::area::AreaPolygon;
 use crate::error::FormatError;
 use crate::formats::features::{Feature, Geometry};
-use crate::geometry::{Extent, Point, put_points, read_points};
+use crate::geometry::{Point, put_points, read_points};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_text, put_varint, take_text};
 use crate::pbf::{RowInfo, put_row_info};
-
-/// Returns the box around a geometry; `None` if it has no points.
-pub(super) fn extent_of(geometry: &Geometry<'_>) -> Option<Extent> {
-    match geometry {
-        Geometry::Point(point) => Extent::of([point]),
-        Geometry::LineString(points) => Extent::of(*points),
-        Geometry::MultiLineString(lines) => Extent::of(lines.iter().flatten()),
-        // Holes lie within outer rings.
-        Geometry::MultiPolygon(polygons) => {
-            Extent::of(polygons.iter().flat_map(|polygon| &polygon.outer))
-        }
-    }
-}
 
 /// Appends a feature as a row. Rows begin with kind and id, so rows with equal sort keys are ordered by object.
 pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) {
