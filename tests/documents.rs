@@ -286,7 +286,7 @@ fn shell_commands(document: &str) -> Vec<String> {
             continue;
         }
         let block = lines.by_ref().take_while(|line| *line != "```");
-        let own = block.filter(|line| line.starts_with("pbfhogg "));
+        let own = block.filter(|line| line.starts_with("pbfhogg ") || line.starts_with("mkdir "));
         let own = own.filter(|line| !line.contains("--serve"));
         commands.extend(own.map(|line| line.split(" #").next().unwrap_or(line).to_owned()));
     }

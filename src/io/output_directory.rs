@@ -8,7 +8,7 @@ use super::{OpenOutput, unfinished};
 use crate::error::{Error, Result};
 use crate::runtime::Context;
 use crate::system::{self, Call};
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ impl OutputDirectory {
         Ok(output)
     }
 
-    /// Gives all files their names. The files must have been committed. Files of other programs stay in the directory,
+    /// Flushes all files to disk, and gives them their names. The files must have been committed. Files of other programs stay in the directory,
     /// and a warning names the first of them.
     pub(crate) fn complete(self, ctx: &Context) -> Result<()> {
         let (real, staged) = (&self.real, self.staging.path());
@@ -88,7 +88,7 @@ impl OutputDirectory {
                 path.display()
             ));
         }
-        let placed = flush_entries(staged).and_then(|()| {
+        let placed = self.staging.flush().and_then(|()| {
             unfinished::end(None, &self.staging.created, || {
                 system::admit(Call::Rename, 0)?;
                 put_in_place(&self.staging, real, self.is_own)
@@ -141,6 +141,23 @@ impl Staging {
     /// Moves the content of the staging directory to `root`, one entry after another. The [mark](Self::mark) stays.
     pub(super) fn move_to(&self, root: &Path) -> io::Result<()> {
         move_entries(self.path(), root)
+    }
+
+    /// Flushes the files and the entries of all directories to disk.
+    fn flush(&self) -> io::Result<()> {
+        // One flush of the file system takes less time than many of files.
+        const MANY: usize = 32;
+        if self.created.len() > MANY && system::sync_file_system(self.path())? {
+            return Ok(());
+        }
+        for path in &self.created {
+            if path.is_dir() {
+                flush_entries(path)?;
+            } else {
+                system::sync(&OpenOptions::new().write(true).open(path)?)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the first path within `root` that a staged file or directory needs, and that has something which

@@ -31,7 +31,7 @@ impl Place {
         for name in ["a/part", "b/part"] {
             let mut file = StreamOutput::new(directory.open(Path::new(name))?);
             file.write(text.as_bytes())?;
-            file.commit()?;
+            file.commit_unflushed()?;
         }
         directory.complete(&Context::default())
     }

@@ -73,6 +73,17 @@ impl StreamOutput {
         self.commit_with(&[])
     }
 
+    /// Gives the file its name without waiting until it is on disk, for a file that is flushed later. Returns its size in
+    /// bytes.
+    #[cfg(any(test, feature = "parquet"))]
+    pub(crate) fn commit_unflushed(self) -> Result<u64> {
+        // Start writing to disk, so that the flush has little left to do.
+        let rest = self.len - self.written_back;
+        system::release(&self.file, self.written_back, rest);
+        self.output.commit_unflushed()?;
+        Ok(self.len)
+    }
+
     /// Flushes the file to disk.
     fn flush(&self) -> Result<()> {
         let flushed = if self.is_stream {

@@ -27,7 +27,6 @@ pub(crate) use platform::ignored_signals;
 
 use std::fs::File;
 use std::io;
-#[cfg(feature = "parquet")]
 use std::path::Path;
 #[cfg(unix)]
 use std::time::Duration;
@@ -42,7 +41,6 @@ pub(crate) enum Call {
     Reserve,
     Sync,
     Rename,
-    #[cfg(feature = "parquet")]
     Exchange,
 }
 
@@ -198,7 +196,6 @@ pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
 
 /// Exchanges the names of two directories atomically. Fails with [`io::ErrorKind::Unsupported`] if the system or the
 /// file system cannot do this.
-#[cfg(feature = "parquet")]
 pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     retry(|| {
         admit(Call::Exchange, 0)?;
@@ -216,6 +213,13 @@ pub(crate) fn sync(file: &File) -> io::Result<()> {
         admit(Call::Sync, 0)?;
         file.sync_all()
     })
+}
+
+/// Flushes all data of the file system that contains `path` to disk (`syncfs`). Returns `false` if the system cannot do
+/// that for one file system.
+pub(crate) fn sync_file_system(path: &Path) -> io::Result<bool> {
+    admit(Call::Sync, 0)?;
+    platform::sync_file_system(path)
 }
 
 /// Whether a file of `bytes` bytes exceeds half of the machine's memory. Reading or writing it would evict most of the

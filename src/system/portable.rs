@@ -30,6 +30,11 @@ pub(crate) const fn punch_hole(_: &File, _: u64, _: u64) {}
 /// Does nothing, because the system decides what stays in its cache.
 pub(crate) const fn release(_: &File, _: u64, _: u64) {}
 
+/// Returns `false`, because files are flushed one by one.
+pub(crate) const fn sync_file_system(_: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
 /// Returns `None`, so that the caller creates a hidden temporary file.
 pub(crate) const fn create_unnamed(_: &Path) -> io::Result<Option<File>> {
     Ok(None)
@@ -41,7 +46,6 @@ pub(crate) fn give_name(_: &File, _: &Path) -> io::Result<()> {
 }
 
 /// Fails, so that the caller renames the directories one after the other.
-#[cfg(feature = "parquet")]
 pub(super) fn exchange(_: &Path, _: &Path) -> io::Result<()> {
     unsupported()
 }

@@ -83,6 +83,7 @@ impl Shared {
 impl Shared {
     /// Returns whether each object of a block is visited, in file order; `None` if all objects are visited.
     fn visited(&self, block: &Block<'_>) -> Result<Option<Vec<bool>>, FormatError> {
+        #[cfg_attr(not(feature = "parquet"), expect(unused_mut))]
         let mut selected = select(&self.filter, block)?;
         #[cfg(feature = "parquet")]
         if let (Some(selected), Some(boundaries)) = (&mut selected, &self.boundaries) {

@@ -137,6 +137,7 @@ impl FeatureBuffer {
     }
 
     /// Returns the themes of a feature as a set of bits; `None` if the output has no themes.
+    #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
     pub(super) fn themes_of(&self, feature: &Feature<'_>) -> Option<u64> {
         match self {
             #[cfg(feature = "parquet")]

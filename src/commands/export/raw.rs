@@ -72,7 +72,7 @@ pub(super) fn write(
             };
             let is_full = |file: &ParquetFile| file.len() + group.len() > tables.max_file_len;
             if let Some(full) = current.take_if(|file| is_full(file)) {
-                summary.bytes += full.finish(None)?.commit()?;
+                summary.bytes += full.finish(None)?.commit_unflushed()?;
             }
             let file = match &mut current {
                 Some(file) => file,
@@ -90,7 +90,7 @@ pub(super) fn write(
         }
         queue.drain(&mut add)?;
         if let Some(file) = current {
-            summary.bytes += file.finish(None)?.commit()?;
+            summary.bytes += file.finish(None)?.commit_unflushed()?;
         }
     }
     directory.complete(ctx)?;

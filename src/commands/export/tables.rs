@@ -290,7 +290,12 @@ impl<'t> TableWriter<'t> {
     fn end_file(&mut self) -> Result<()> {
         if let Some((file, facts)) = self.current.take() {
             let metadata = self.table.metadata(&facts);
-            self.written += file.finish(Some(("geo", metadata)))?.commit()?;
+            let file = file.finish(Some(("geo", metadata)))?;
+            self.written += if self.directory.is_some() {
+                file.commit_unflushed()?
+            } else {
+                file.commit()?
+            };
         }
         Ok(())
     }

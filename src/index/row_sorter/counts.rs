@@ -76,6 +76,7 @@ impl KeyCounts {
     }
 
     /// Returns the number of keys.
+    #[cfg(feature = "parquet")]
     pub(super) fn total(&self) -> u64 {
         let pages = self.pages.values();
         let within: u64 = pages

@@ -185,6 +185,7 @@ impl SortedRows {
     }
 
     /// Returns the number of rows.
+    #[cfg(feature = "parquet")]
     pub(crate) fn count(&self) -> u64 {
         self.counts.total()
     }

@@ -53,6 +53,12 @@ pub(crate) fn release(file: &File, from: u64, len: u64) {
     }
 }
 
+/// Flushes all data of the file system that contains `path` to disk.
+pub(crate) fn sync_file_system(path: &Path) -> io::Result<bool> {
+    rustix::fs::syncfs(File::open(path)?)?;
+    Ok(true)
+}
+
 /// Creates a file without a name in a directory (`O_TMPFILE`). Returns `None` if the file system does not support this.
 pub(crate) fn create_unnamed(directory: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -78,7 +84,6 @@ pub(crate) fn give_name(file: &File, path: &Path) -> io::Result<()> {
 }
 
 /// Exchanges the names of two files or directories atomically.
-#[cfg(feature = "parquet")]
 pub(super) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     let flags = rustix::fs::RenameFlags::EXCHANGE;
     Ok(rustix::fs::renameat_with(CWD, one, CWD, other, flags)?)
