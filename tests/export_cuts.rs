@@ -122,6 +122,19 @@ fn restrictions_are_lines_only_if_they_are_asked_for() {
     assert!(ids(&[]).is_empty());
     assert_eq!(ids(&["--line-relations", "route"]), ["r1"]);
     assert_eq!(ids(&["--line-relations", "restriction,site"]), ["r2"]);
+    // A superroute has the ways of its member relations, which may be superroutes, too, and may contain each other.
+    let nested = dir.path().join("nested.opl");
+    fs::write(
+        &nested,
+        "n1 x0 y0\nn2 x1 y0\nn3 x1 y1\nw1 Nn1,n2\nw2 Nn2,n3\n\
+         r1 Ttype=route Mw1@\nr2 Ttype=route Mw2@,n3@stop\n\
+         r3 Ttype=superroute,network=x Mr1@,r4@,r9@\nr4 Ttype=superroute,network=x Mr2@,r3@\n",
+    )
+    .unwrap();
+    let found = by_id(features(&nested, &["--line-relations", "superroute"]));
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["r3", "r4"]);
+    let coordinates = serde_json::json!([[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]]);
+    assert_eq!(found["r3"]["coordinates"], coordinates);
     let table = dir.path().join("out.parquet");
     let summary = export(&input, &table, &[]);
     assert_eq!(
@@ -427,12 +440,11 @@ fn selections_of_version_0_5_work() {
         let is_relation =
             |id: &str| id.starts_with('a') && id[1..].parse::<i64>().unwrap() % 2 != 0;
         let expected = all.keys().filter(|id| {
-            let has_kind = if id.starts_with('a') {
+            if id.starts_with('a') {
                 kinds.contains(if is_relation(id) { "relation" } else { "way" })
             } else {
                 letters.contains(&id[..1])
-            };
-            has_kind
+            }
         });
         assert!(found.keys().eq(expected), "{kinds}");
     }

@@ -77,15 +77,23 @@ impl Job {
 }
 
 impl Peer {
+    /// The path of the program. `pbfhogg` is the build that is measured.
+    pub fn path(&self) -> PathBuf {
+        match self.program.as_str() {
+            "pbfhogg" => env!("CARGO_BIN_EXE_pbfhogg").into(),
+            program => program.into(),
+        }
+    }
+
     pub fn is_there(&self) -> bool {
-        Command::new(&self.program)
+        Command::new(self.path())
             .args(&self.version)
             .output()
             .is_ok_and(|output| output.status.success())
     }
 
     fn version(&self) -> Option<String> {
-        let output = Command::new(&self.program)
+        let output = Command::new(self.path())
             .args(&self.version)
             .output()
             .ok()?;

@@ -138,8 +138,7 @@ fn measure_job(
         Some(program) => Some(("other build", program.clone(), &job.run, job.status)),
         None => job.peer.as_ref().and_then(|name| {
             let peer = config.peers.get(name).filter(|peer| peer.is_there())?;
-            let program = PathBuf::from(&peer.program);
-            Some((name.as_str(), program, &job.against, job.peer_status()))
+            Some((name.as_str(), peer.path(), &job.against, job.peer_status()))
         }),
     };
     let mut runs = vec![("pbfhogg", program, ours, job.status, Vec::new())];

@@ -19,6 +19,7 @@ mod antimeridian;
 #[cfg(feature = "parquet")]
 mod interior;
 mod members;
+mod nested;
 mod rings;
 mod segments;
 mod sides;
@@ -33,6 +34,7 @@ pub(crate) use antimeridian::{polygon_of, turn_back};
 #[cfg(feature = "parquet")]
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
+pub(crate) use nested::{NestedRelations, RouteMember};
 use segments::Segments;
 pub(crate) use simple::simple_polygon;
 use std::fmt;

@@ -1,9 +1,10 @@
 //! The nodes of member ways, compressed in memory until the relations are assembled.
 
-use super::AreaNode;
+use super::{AreaNode, NestedRelations};
 use crate::error::FormatError;
 use crate::geometry::Point;
 use crate::index::RankSet;
+use crate::pbf::Member;
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ pub(crate) struct WayStore {
     /// The position of each wanted way, indexed by the rank of its id; `None` for a way that is not stored.
     positions: Vec<Option<Position>>,
     batches: Vec<Box<[u8]>>,
+    /// The relations that are members of superroutes.
+    nested: NestedRelations,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +56,22 @@ impl WayStore {
             has_node_ids,
             positions: vec![None; count],
             batches: Vec::new(),
+            nested: NestedRelations::default(),
         }
+    }
+
+    /// Sets the relations that are members of superroutes.
+    pub(crate) fn with_nested(self, nested: NestedRelations) -> Self {
+        Self { nested, ..self }
+    }
+
+    /// Returns the ids of the ways of a route, as [`NestedRelations::ways_of`] does.
+    pub(crate) fn ways_of_route<'m>(
+        &self,
+        id: i64,
+        members: impl Iterator<Item = Member<'m>>,
+    ) -> Vec<i64> {
+        self.nested.ways_of(id, members)
     }
 
     /// Adds a batch of ways. A way replaces an earlier way with the same id.

@@ -2,11 +2,10 @@
 
 use crate::area::{AreaNode, StoredWay, WayStore};
 use crate::geometry::Point;
-use crate::osm::ObjectKind;
 use crate::pbf::Relation;
 
 /// The types of relations that become lines, unless the options say otherwise.
-pub const LINE_RELATIONS: [&str; 2] = ["route", "waterway"];
+pub const LINE_RELATIONS: [&str; 3] = ["route", "waterway", "superroute"];
 
 /// The lines of a relation, and whether a member way or a node of one is not in the file.
 pub(super) struct RelationLines {
@@ -15,13 +14,13 @@ pub(super) struct RelationLines {
 }
 
 impl RelationLines {
-    /// Merges the member ways of a relation, in the order of the members. `nodes` is a buffer.
+    /// Merges the member ways of a relation, in the order of the members, and of its member relations if it is a
+    /// superroute. `nodes` is a buffer.
     pub(super) fn of(relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) -> Self {
         let (mut merger, mut is_incomplete) = (LineMerger::default(), false);
-        let members = relation.members();
-        for member in members.filter(|one| one.kind == ObjectKind::Way && !is_stop(one.role)) {
+        for id in ways.ways_of_route(relation.id(), relation.members()) {
             nodes.clear();
-            match ways.read(member.id, nodes) {
+            match ways.read(id, nodes) {
                 StoredWay::Located => merger.add(nodes.iter().map(|node| node.point).collect()),
                 StoredWay::Missing | StoredWay::Unlocated(_) => is_incomplete = true,
             }
@@ -31,13 +30,6 @@ impl RelationLines {
             is_incomplete,
         }
     }
-}
-
-/// Whether a role is that of a stop or a platform, which lies beside the line of a route.
-fn is_stop(role: &str) -> bool {
-    ["platform", "stop"]
-        .iter()
-        .any(|start| role.starts_with(start))
 }
 
 /// Joins lines that are added one after another, where one begins or ends at the end of the one before.

@@ -6,10 +6,11 @@
 //! them.
 
 mod blob;
+mod nested;
 
 use super::scan::Scan;
 use super::way_locations::{IndexType, LocateOptions, NodeParts, WayLocations, WayLocator};
-use crate::area::{WayBatch, WayStore};
+use crate::area::{NestedRelations, WayBatch, WayStore};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::geometry::Point;
@@ -18,6 +19,8 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Info, Relation, Way, feature};
 use crate::runtime::{ChunkQueue, Context};
 use blob::BlobVisit;
+use nested::is_superroute;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Visits objects. Each thread has its own visitor.
@@ -198,10 +201,10 @@ impl<'a> GeometryPass<'a> {
                 + 2 * u64::from(visits.areas)
                 + u64::from(visits.ways || visits.areas),
         );
-        let wanted = if visits.areas {
+        let (wanted, nested) = if visits.areas {
             self.member_ways(areas)?
         } else {
-            Arc::default()
+            Default::default()
         };
         let (locations, index_type) = if looks_up {
             let (locations, index_type) = self.locate(&init, &mut take)?;
@@ -213,7 +216,8 @@ impl<'a> GeometryPass<'a> {
         if !visits.ways && wanted.set().is_empty() {
             return Ok(index_type);
         }
-        let mut way_store = WayStore::new(wanted.clone(), visits.member_node_ids);
+        let mut way_store =
+            WayStore::new(wanted.clone(), visits.member_node_ids).with_nested(nested);
         let task = Task::Ways {
             is_visited: visits.ways,
             wanted,
@@ -245,33 +249,45 @@ impl<'a> GeometryPass<'a> {
         found.copied().collect()
     }
 
-    /// Reads the relations, and returns the ids of the member ways of the relations that `areas` selects.
+    /// Reads the relations, and returns the ids of the member ways of the relations that `areas` selects, and the
+    /// relations that are members of superroutes among them.
     fn member_ways(
         &self,
         areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
-    ) -> Result<Arc<RankSet>> {
-        let mut wanted = IdSet::default();
+    ) -> Result<(Arc<RankSet>, NestedRelations)> {
+        let (mut wanted, mut relations) = (IdSet::default(), BTreeSet::new());
         let scan = Scan::bare("members", self.file, &self.plan, self.ctx).with_strings();
         scan.run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
-                let (mut ways, mut areas) = (Vec::new(), areas(block)?.into_iter());
+                let (mut ways, mut relations) = (Vec::new(), Vec::new());
+                let mut areas = areas(block)?.into_iter();
                 block.try_for_each(|element| {
                     let is_wanted = areas.next().ok_or(UNDECIDED)?;
                     if let Element::Relation(relation) = element
                         && is_wanted
                     {
-                        let members = relation.members();
-                        let found = members.filter(|member| member.kind == ObjectKind::Way);
-                        ways.extend(found.map(|member| member.id));
+                        let of_kind = |kind| {
+                            let members = relation.members();
+                            members.filter(move |member| member.kind == kind)
+                        };
+                        ways.extend(of_kind(ObjectKind::Way).map(|member| member.id));
+                        if is_superroute(&relation) {
+                            let found = of_kind(ObjectKind::Relation);
+                            relations.extend(found.map(|member| member.id));
+                        }
                     }
                     Ok(())
                 })?;
-                Ok(ways)
+                Ok((ways, relations))
             },
-            |ways| wanted.extend(ways),
+            |(ways, found)| {
+                wanted.extend(ways);
+                relations.extend(found);
+            },
         )?;
-        Ok(Arc::new(RankSet::from(wanted)))
+        let nested = self.nested(relations, &mut wanted)?;
+        Ok((Arc::new(RankSet::from(wanted)), nested))
     }
 
     /// Visits nodes, and looks up the locations of the nodes of all ways. Returns these locations, and the index type

@@ -1,0 +1,65 @@
+//! Reading the relations that are members of superroutes.
+
+use super::GeometryPass;
+use crate::area::{NestedRelations, RouteMember};
+use crate::engine::scan::Scan;
+use crate::error::Result;
+use crate::index::IdSet;
+use crate::osm::ObjectKind;
+use crate::pbf::{Element, Relation};
+use std::collections::BTreeSet;
+
+/// Whether the line of a relation is that of its member relations.
+pub(super) fn is_superroute(relation: &Relation<'_>) -> bool {
+    let mut tags = relation.tags();
+    tags.any(|(key, value)| key == "type" && value == "superroute")
+}
+
+impl GeometryPass<'_> {
+    /// Reads the relations in `pending`, and those that are their members. Adds the ids of all their member ways to
+    /// `wanted`. Each level of relations is a pass over the relations of the file.
+    pub(super) fn nested(
+        &self,
+        mut pending: BTreeSet<i64>,
+        wanted: &mut IdSet,
+    ) -> Result<NestedRelations> {
+        let mut nested = NestedRelations::default();
+        while !pending.is_empty() {
+            let needed = std::mem::take(&mut pending);
+            // A relation that is not in the file is not looked for again.
+            needed.iter().for_each(|id| nested.add(*id, Vec::new()));
+            let scan = Scan::bare("superroutes", self.file, &self.plan, self.ctx).with_strings();
+            scan.run(
+                |entry| entry.kinds.contains(ObjectKind::Relation),
+                |_, block| {
+                    let mut found = Vec::new();
+                    block.try_for_each(|element| {
+                        if let Element::Relation(relation) = element
+                            && needed.contains(&relation.id())
+                        {
+                            let members = RouteMember::of(relation.members());
+                            found.push((relation.id(), members.collect::<Vec<_>>()));
+                        }
+                        Ok(())
+                    })?;
+                    Ok(found)
+                },
+                |found| {
+                    for (id, members) in found {
+                        for member in &members {
+                            match member {
+                                RouteMember::Way(way) => wanted.extend([*way]),
+                                RouteMember::Relation(id) if !nested.has(*id) => {
+                                    pending.insert(*id);
+                                }
+                                RouteMember::Relation(_) => {}
+                            }
+                        }
+                        nested.add(id, members);
+                    }
+                },
+            )?;
+        }
+        Ok(nested)
+    }
+}
