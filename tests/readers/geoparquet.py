@@ -64,14 +64,29 @@ bounds = shapely.bounds(shapely.get_parts(geometries))
 if len(bounds) and (bounds[:, 2] - bounds[:, 0] > 180).any():
     failures.append("shapely: a geometry is wider than half of the earth")
 for fragment in dataset.get_fragments():
-    metadata = pyarrow.parquet.ParquetFile(fragment.path).metadata
+    metadata, groups = pyarrow.parquet.ParquetFile(fragment.path).metadata, []
     for group in range(metadata.num_row_groups):
+        edges = {}
         for number in range(metadata.num_columns):
             column = metadata.row_group(group).column(number)
-            if column.path_in_schema.startswith("bbox."):
-                statistics = column.statistics
+            name, statistics = column.path_in_schema, column.statistics
+            if name.startswith("bbox."):
                 if statistics is None or not statistics.has_min_max:
-                    failures.append(f"pyarrow: no minimum and maximum of {column.path_in_schema}")
+                    failures.append(f"pyarrow: no minimum and maximum of {name}")
+                    continue
+                edges[name[5:]] = statistics.min if name.endswith("min") else statistics.max
+        groups.append([edges.get(edge, 0) for edge in ("xmin", "ymin", "xmax", "ymax")])
+    # Of many row groups with areas, a small box reads few: on average over the middles of all, at most a third.
+    if len(groups) >= 12 and "geometry_type=polygon" in fragment.path:
+        read = 0
+        for west, south, east, north in groups:
+            x, y = (west + east) / 2, (south + north) / 2
+            near = (x - 0.01, y - 0.01, x + 0.01, y + 0.01)
+            meets = lambda box: all(box[at] <= near[at + 2] and box[at + 2] >= near[at] for at in (0, 1))
+            read += sum(meets(group) for group in groups)
+        print(f"pyarrow: a box reads {read / len(groups):.1f} of {len(groups)} row groups")
+        if read / len(groups) > len(groups) / 3:
+            failures.append("pyarrow: a small box reads many row groups")
 
 frame = pandas.read_parquet(path)
 compare("pandas", shapely.from_wkb(frame["geometry"].to_numpy()), edges_of(frame["bbox"].tolist()))

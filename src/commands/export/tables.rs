@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 /// The smallest and the largest number of rows at which a row group ends. In between, a table has about [`GROUPS`]
 /// groups, so that a question about a place skips most of a small table, too.
-const GROUP_ROWS: RangeInclusive<u64> = 4_096..=100_000;
-const GROUPS: u64 = 16;
+const GROUP_ROWS: RangeInclusive<u64> = 1_024..=100_000;
+const GROUPS: u64 = 64;
 /// The maximum memory of the rows that are read at once, in bytes. It also limits the memory of a row group.
 const READ_MEMORY: usize = 24 << 20;
 /// The memory limits for sorting rows.
