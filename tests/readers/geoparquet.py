@@ -81,7 +81,8 @@ for fragment in dataset.get_fragments():
         read = 0
         for west, south, east, north in groups:
             x, y = (west + east) / 2, (south + north) / 2
-            near = (x - 0.01, y - 0.01, x + 0.01, y + 0.01)
+            by = (summary["bbox"][2] - summary["bbox"][0]) / 100
+            near = (x - by, y - by, x + by, y + by)
             meets = lambda box: all(box[at] <= near[at + 2] and box[at + 2] >= near[at] for at in (0, 1))
             read += sum(meets(group) for group in groups)
         print(f"pyarrow: a box reads {read / len(groups):.1f} of {len(groups)} row groups")
