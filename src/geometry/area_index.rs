@@ -67,6 +67,16 @@ impl AreaIndex {
         }
     }
 
+    /// Returns the regions that contain a point, in ascending order. A [`Locator`] is faster for many points.
+    pub fn regions_of(&self, point: Point) -> Vec<u32> {
+        let mut regions = Vec::new();
+        let set = self.locator().at(point.lat_e7, point.lon_e7, &mut regions);
+        let covering = self.sets().get(set as usize);
+        regions.extend(covering.into_iter().flatten());
+        regions.sort_unstable();
+        regions
+    }
+
     /// The sets of regions to which [`Locator::at`] refers by index. Each set is in ascending order, no two sets are
     /// equal, and the first is empty.
     pub fn sets(&self) -> &[Vec<u32>] {

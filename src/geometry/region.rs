@@ -31,13 +31,7 @@ impl Region {
 
     /// Whether the region contains a point.
     pub(crate) fn has(&self, point: Point) -> bool {
-        let mut partial = Vec::new();
-        let set = self
-            .index
-            .locator()
-            .at(point.lat_e7, point.lon_e7, &mut partial);
-        let covering = self.index.sets().get(set as usize);
-        !partial.is_empty() || covering.is_some_and(|regions| !regions.is_empty())
+        !self.index.regions_of(point).is_empty()
     }
 
     /// Whether the region shares a point with a line.

@@ -40,14 +40,7 @@ impl AdminAreas {
 
     /// Returns the areas that contain a point, from the largest level to the smallest.
     fn around(&self, point: Point) -> impl Iterator<Item = &AdminArea> {
-        let mut numbers = Vec::new();
-        let set = self
-            .index
-            .locator()
-            .at(point.lat_e7, point.lon_e7, &mut numbers);
-        let covering = self.index.sets().get(set as usize);
-        numbers.extend(covering.into_iter().flatten());
-        numbers.sort_unstable();
+        let numbers = self.index.regions_of(point);
         numbers
             .into_iter()
             .map(|number| &self.areas[number as usize])
