@@ -77,6 +77,9 @@ fn the_root_of_a_directory_is_one_table_to_other_programs() {
         ["quadkey:12", "--max-file-size", "100k"],
         ["geometry_type,h3:6", "--column", "name"],
     ];
+    let raw = dir.path().join("raw");
+    let summary = export(&real_file("monaco.osm.pbf"), &raw, &["--raw"]);
+    other_programs_agree(&raw, &summary);
     let inputs = [
         "monaco.osm.pbf",
         "malta.osm.pbf",
