@@ -32,7 +32,9 @@ use std::path::{Path, PathBuf};
   pbfhogg export berlin.osm.pbf --geometry-types polygon -a type,id -o areas.pg
   pbfhogg export berlin.osm.pbf -o berlin.parquet --column highway,building
   pbfhogg export berlin.osm.pbf --partition geometry_type -o berlin-features
+  pbfhogg export berlin.osm.pbf --theme roads,buildings -o berlin-themes
   pbfhogg export berlin.osm.pbf --raw -o berlin-tables
+  pbfhogg export berlin.osm.pbf -b 13.3,52.4,13.5,52.6 --properties name,highway -o centre.geojson
   pbfhogg export berlin.osm.pbf -e -o berlin.geojson 2> errors.txt
   pbfhogg export -C > export.json
 
