@@ -57,26 +57,37 @@ impl MemberWays {
         self.ways.is_empty()
     }
 
-    /// Assembles the area as [`assemble`](Self::assemble) does, and cuts it at the antimeridian if a way crosses it.
+    /// Assembles the area as [`assemble`](Self::assemble) does, and cuts it at the antimeridian if a way crosses it. An
+    /// area that also crosses the prime meridian is not cut.
     pub(crate) fn assemble_across(
         &self,
         nodes: &mut [AreaNode],
         open_rings: OpenRings,
     ) -> Assembly {
-        let path = |range: &Range<usize>| nodes[range.clone()].iter().map(|node| node.point);
-        let mut ways = self.ways.iter();
-        let is_across = ways.any(|(_, _, range)| crosses_antimeridian(path(range)));
-        if !is_across {
+        let crosses = |is_turned: bool| {
+            let mut ways = self.ways.iter();
+            ways.any(|(_, _, range)| {
+                let points = nodes[range.clone()].iter().map(|node| node.point);
+                if is_turned {
+                    crosses_antimeridian(points.map(turned))
+                } else {
+                    crosses_antimeridian(points)
+                }
+            })
+        };
+        // A way across the prime meridian would be torn on the turned map.
+        if !crosses(false) || crosses(true) {
             return self.assemble(nodes, open_rings);
         }
         for node in nodes.iter_mut() {
             node.point = turned(node.point);
         }
-        let assembly = self.assemble(nodes, open_rings);
-        Assembly {
-            polygons: turn_back(&assembly.polygons),
-            ..assembly
+        let mut assembly = self.assemble(nodes, open_rings);
+        for problem in &mut assembly.problems {
+            problem.point = problem.point.map(turned);
         }
+        assembly.polygons = turn_back(&assembly.polygons);
+        assembly
     }
 
     /// Assembles the area. `nodes` is the list that [`read`](Self::read) has filled.

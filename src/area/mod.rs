@@ -34,7 +34,7 @@ pub(crate) use antimeridian::{polygon_of, turn_back};
 #[cfg(feature = "parquet")]
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
-pub(crate) use nested::{NestedRelations, RouteMember};
+pub(crate) use nested::{MAX_DEPTH, NestedRelations, RouteMember};
 use segments::Segments;
 pub(crate) use simple::simple_polygon;
 use std::fmt;

@@ -4,6 +4,9 @@ use crate::osm::ObjectKind;
 use crate::pbf::Member;
 use rustc_hash::FxHashMap;
 
+/// The maximum number of levels of relations.
+pub(crate) const MAX_DEPTH: usize = 16;
+
 /// The relations that are members of superroutes, directly or through others, with their own members.
 #[derive(Debug, Default)]
 pub(crate) struct NestedRelations(FxHashMap<i64, Vec<RouteMember>>);
@@ -44,8 +47,8 @@ impl NestedRelations {
         self.0.contains_key(&id)
     }
 
-    /// Returns the ids of the ways of the route `id`, in the order of its members. Those of a member relation are in its
-    /// place. A relation within itself is left out.
+    /// Returns the ids of the ways of the route `id`, in the order of its members. The ways of a member relation take its
+    /// place, if it was added. A relation that contains itself is not followed again.
     pub(crate) fn ways_of<'m>(
         &self,
         id: i64,
@@ -65,7 +68,7 @@ impl NestedRelations {
         for member in members {
             match member {
                 RouteMember::Way(id) => ways.push(id),
-                RouteMember::Relation(id) if !above.contains(&id) => {
+                RouteMember::Relation(id) if above.len() < MAX_DEPTH && !above.contains(&id) => {
                     if let Some(members) = self.0.get(&id) {
                         above.push(id);
                         self.add_ways(members.iter().copied(), above, ways);

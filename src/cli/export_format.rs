@@ -5,8 +5,8 @@ use super::conventions::Conventions;
 use crate::commands::export::{Config, ExportFormat};
 use crate::formats::{
     Attribute, DerivedColumns, FeatureFormat, FeatureOptions, GeoParquetOptions, GeoParquetVersion,
-    MAX_FILE_LEN, ObjectTableOptions, PageCompression, PartitionKey, TagColumn, TextCompression,
-    Theme, UniqueId,
+    MAX_FILE_LEN, ObjectTableOptions, PageCompression, PartitionKey, RESERVED_COLUMNS, TagColumn,
+    TextCompression, Theme, UniqueId,
 };
 use anyhow::{Result, anyhow, bail};
 use std::path::Path;
@@ -83,7 +83,10 @@ pub struct FormatArgs {
     /// Parquet: write a directory with tables of the nodes, ways and relations, without geometries
     #[arg(
         long,
-        conflicts_with_all = ["partition", "bbox", "polygon", "geometry_types", "properties", "clip"],
+        conflicts_with_all = [
+            "partition", "bbox", "polygon", "geometry_types", "properties", "clip", "theme", "columns", "derived",
+            "no_metadata", "geoparquet_version"
+        ],
         help_heading = "GeoParquet"
     )]
     raw: bool,
@@ -179,35 +182,27 @@ impl FormatArgs {
             ..GeoParquetOptions::default()
         };
         for key in &self.columns {
-            let own = [
-                "osm_type",
-                "osm_id",
-                "version",
-                "timestamp",
-                "changeset",
-                "uid",
-                "user",
-                "tags",
-                "bbox",
-                "geometry",
-            ];
             // Readers also treat partition keys as columns.
             let is_derived = options.derived.names().contains(&key.as_str());
             let mut of_themes = options.themes.iter().flat_map(|theme| &theme.columns);
             let is_of_theme = of_themes.any(|column| column.name == *key);
             let is_partition = options.partition.iter().any(|part| part.name() == key);
-            let is_known = own.contains(&key.as_str()) || options.tag_columns.contains(key);
+            let is_known =
+                RESERVED_COLUMNS.contains(&key.as_str()) || options.tag_columns.contains(key);
             if is_known || is_partition || is_derived || is_of_theme {
                 bail!("--column {key}: the table has a column of that name already");
             }
             options.tag_columns.push(key.clone());
+        }
+        if is_stream && options.is_directory() {
+            bail!("these themes become a directory: name it with -o");
         }
         Ok(ExportFormat::GeoParquet(options))
     }
 
     /// Returns the themes that the words of --theme name.
     fn themes(&self) -> Result<Vec<Theme>> {
-        let mut built_in = Theme::built_in();
+        let built_in = Theme::built_in();
         if self.theme.is_empty() {
             let is_partition = self.partition.contains(&PartitionKey::Theme);
             return Ok(if is_partition { built_in } else { Vec::new() });
@@ -216,7 +211,7 @@ impl FormatArgs {
         for word in &self.theme {
             let known = built_in.iter().position(|theme| theme.name == *word);
             match known {
-                Some(at) => themes.push(built_in.remove(at)),
+                Some(at) => themes.push(built_in[at].clone()),
                 None if word.contains(['.', '/']) => themes.extend(Theme::read(Path::new(word))?),
                 None => {
                     let names: Vec<_> = built_in.into_iter().map(|theme| theme.name).collect();

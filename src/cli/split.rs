@@ -28,7 +28,7 @@ pub struct Args {
     /// Write N parts of about the same size
     #[arg(short = 'n', long, group = "division", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     parts: Option<u64>,
-    /// Write parts of at most SIZE bytes, such as 1G; a part has at least one blob
+    /// Write parts with at most SIZE bytes of blobs, such as 1G; a part has at least one blob
     #[arg(long, group = "division", value_name = "SIZE", value_parser = parse_size)]
     size: Option<u64>,
     /// Directory for the parts

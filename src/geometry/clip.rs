@@ -9,7 +9,7 @@ use i_overlay::i_float::int::point::IntPoint;
 
 /// 180 degrees in units of 1e-7 degree.
 const HALF_TURN: i64 = 1_800_000_000;
-/// Coordinates up to this size are exact in the overlay of polygons.
+/// The overlay of polygons is exact for coordinates below this size.
 const MAX_EXACT: i64 = 1 << 30;
 
 /// A polygon: its outer ring, counter-clockwise, and its holes, clockwise. Rings do not repeat their first point.
@@ -171,9 +171,17 @@ fn cut_at_bands(from: WidePoint, to: WidePoint) -> Vec<(WidePoint, WidePoint)> {
     if !(low < border && border < high) {
         return vec![(from, to)];
     }
-    let (by, width) = (i128::from(border - from.lon), i128::from(to.lon - from.lon));
-    let height = i128::from(to.lat - from.lat);
-    let lat = from.lat + (2 * by * height + width).div_euclid(2 * width) as i64;
+    let (west, east) = if from.lon < to.lon {
+        (from, to)
+    } else {
+        (to, from)
+    };
+    let (by, width) = (
+        i128::from(border - west.lon),
+        i128::from(east.lon - west.lon),
+    );
+    let height = i128::from(east.lat - west.lat);
+    let lat = west.lat + (2 * by * height + width).div_euclid(2 * width) as i64;
     let middle = WidePoint { lon: border, lat };
     vec![(from, middle), (middle, to)]
 }
@@ -254,9 +262,11 @@ fn intersection(one: &[Vec<WidePoint>], other: &[Vec<WidePoint>]) -> Vec<Vec<Vec
         edge(i64::min, |point| point.lat),
         edge(i64::max, |point| point.lat),
     );
-    let (lon, lat) = ((west + east) / 2, (south + north) / 2);
+    // Even, so that the antimeridian and the edges of boxes are on the coarse grid, too.
+    let (lon, lat) = ((west + east) / 4 * 2, (south + north) / 4 * 2);
+    let reach = [east - lon, lon - west, north - lat, lat - south];
     // Wide areas are cut on a grid that is half as fine.
-    let unit = 1 + i64::from((east - lon).max(north - lat) >= MAX_EXACT);
+    let unit = 1 + i64::from(reach.into_iter().max().unwrap_or(0) >= MAX_EXACT);
     let scaled = |point: &WidePoint| {
         IntPoint::new(
             ((point.lon - lon) / unit) as i32,
@@ -264,6 +274,7 @@ fn intersection(one: &[Vec<WidePoint>], other: &[Vec<WidePoint>]) -> Vec<Vec<Vec
         )
     };
     let options = IntOverlayOptions {
+        preserve_input_collinear: true,
         preserve_output_collinear: true,
         ..IntOverlayOptions::ogc()
     };
@@ -337,8 +348,10 @@ mod tests {
             ]
         );
         // There and back.
-        let line = points(&[(179.0, 0.0), (-179.0, 0.0), (179.0, 2.0)]);
-        assert_eq!(shown(line_at_antimeridian(&line)).len(), 3);
+        let line = points(&[(179.0, 0.0), (-179.0, 0.0), (179.0, 0.0)]);
+        let parts = shown(line_at_antimeridian(&line));
+        assert_eq!(parts.len(), 3);
+        assert!(parts.iter().flatten().all(|(_, lat)| *lat == 0.0));
     }
 
     fn area(parts: &[Rings]) -> i128 {

@@ -2,9 +2,10 @@
 //!
 //! Most lines and rings of OSM are small, and have short edges. For these, the scale of the ellipsoid is a series around
 //! the middle latitude. For others, it is that of the middle of each edge, and long edges are divided along their
-//! geodesics. The relative error is at most 1e-7.
+//! geodesics. The relative error is at most 1e-7, except within
+//! a few kilometres of a pole.
 
-use super::Point;
+use super::{Extent, Point};
 use crate::osm::DECIMICRO_PER_DEGREE;
 use geographiclib_rs::{DirectGeodesic, Geodesic, InverseGeodesic};
 use std::f64::consts::PI;
@@ -181,10 +182,8 @@ impl Small {
         points: &[Point],
         mut edges: impl Iterator<Item = (&'p Point, &'p Point)>,
     ) -> Option<Self> {
-        let lats = points.iter().map(|point| point.lat_e7);
-        let (low, high) = lats.fold((i32::MAX, i32::MIN), |(low, high), lat| {
-            (low.min(lat), high.max(lat))
-        });
+        let extent = Extent::of(points)?;
+        let (low, high) = (extent.low.lat_e7, extent.high.lat_e7);
         let is_near = f64::from(high) - f64::from(low) <= 2.0 * NEAR / UNIT;
         let is_short = |(from, to): (&Point, &Point)| {
             from.lat_e7.abs_diff(to.lat_e7) <= Self::SHORT
@@ -195,7 +194,7 @@ impl Small {
         })
     }
 
-    /// Returns the sine and the cosine of the middle latitude, and the square of the latter's scale.
+    /// Returns the sine and the cosine of the middle latitude, and 1 - e² sin².
     fn scale(&self) -> (f64, f64, f64) {
         let (sin, cos) = (f64::from(self.middle_e7) * UNIT).sin_cos();
         (sin, cos, 1.0 - E2 * sin * sin)
@@ -271,11 +270,17 @@ pub(crate) fn ring_area_m2(ring: &[Point]) -> f64 {
         return small.area(edges());
     }
     let mut scale = Scale::at(0.0);
-    let mut sum = 0.0;
+    let (mut sum, mut turn) = (0.0, 0.0);
     for (from, to) in edges() {
         for_each_short(*from, *to, &mut scale, |edge, scale| {
             sum -= edge.area_below(scale);
+            turn += edge.width;
         });
+    }
+    // The edges of a ring around a pole lead once around the axis. The sum is then the area up to the equator.
+    if turn.abs() > PI {
+        let half = 2.0 * PI * below_parallel(1.0);
+        sum += if sum < 0.0 { half } else { -half };
     }
     sum
 }
@@ -309,6 +314,15 @@ mod tests {
             )
         };
         (0..count).map(|number| corner(number, random)).collect()
+    }
+
+    #[test]
+    fn a_ring_around_a_pole_contains_the_pole() {
+        let ring: Vec<Point> = (0..360)
+            .map(|lon| point(-70.0, f64::from(lon) - 180.0))
+            .collect();
+        let cap = 2.0 * PI * (below_parallel(1.0) - below_parallel(70f64.to_radians().sin()));
+        assert!((ring_area_m2(&ring).abs() - cap).abs() < cap * 1e-3);
     }
 
     /// The library knows the area to about a square centimetre.

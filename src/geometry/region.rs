@@ -10,7 +10,7 @@ pub(crate) struct Region {
     edges: Vec<Edge>,
 }
 
-/// The extent to which a geometry lies in a region, as far as its box shows.
+/// What the box around a geometry tells about its contact with a region.
 enum Contact {
     Inside,
     Outside,
@@ -65,7 +65,7 @@ impl Region {
         self.edges.iter().any(is_within)
     }
 
-    /// Whether the box around some points is known to lie within the region.
+    /// Whether the region is known to contain the box around some points.
     pub(crate) fn holds(&self, points: &[Point]) -> bool {
         matches!(self.contact(points), Contact::Inside)
     }

@@ -71,8 +71,8 @@ impl OutputDirectory {
         Ok(output)
     }
 
-    /// Flushes all files to disk, and gives them their names. The files must have been committed. Files of other programs stay in the directory,
-    /// and a warning names the first of them.
+    /// Flushes all files to disk, and gives them their names. The files must have been committed. Files of other
+    /// programs stay in the directory, and a warning names the first of them.
     pub(crate) fn complete(self, ctx: &Context) -> Result<()> {
         let (real, staged) = (&self.real, self.staging.path());
         let content = Content::of(real, Some(staged), self.is_own);

@@ -477,7 +477,10 @@ impl Builder {
             nodes: &self.nodes,
         };
         let assembly = assemble(&[area_way], OpenRings::Refuse);
-        for problem in assembly.problems {
+        for mut problem in assembly.problems {
+            if is_across {
+                problem.point = problem.point.map(turned);
+            }
             self.problem(kind, id, ProblemCause::Area(problem));
         }
         self.area(object, tags, &assembly.polygons, is_across);

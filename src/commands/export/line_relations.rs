@@ -1,7 +1,9 @@
 //! Relations that are lines, such as routes.
 
 use crate::area::{AreaNode, StoredWay, WayStore};
+use crate::engine::geometry_pass::is_superroute;
 use crate::geometry::Point;
+use crate::osm::ObjectKind;
 use crate::pbf::Relation;
 
 /// The types of relations that become lines, unless the options say otherwise.
@@ -18,7 +20,10 @@ impl RelationLines {
     /// superroute. `nodes` is a buffer.
     pub(super) fn of(relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) -> Self {
         let (mut merger, mut is_incomplete) = (LineMerger::default(), false);
-        for id in ways.ways_of_route(relation.id(), relation.members()) {
+        let follows = is_superroute(relation);
+        let members = relation.members();
+        let members = members.filter(|one| follows || one.kind != ObjectKind::Relation);
+        for id in ways.ways_of_route(relation.id(), members) {
             nodes.clear();
             match ways.read(id, nodes) {
                 StoredWay::Located => merger.add(nodes.iter().map(|node| node.point).collect()),

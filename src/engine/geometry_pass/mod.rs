@@ -19,7 +19,7 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Info, Relation, Way, feature};
 use crate::runtime::{ChunkQueue, Context};
 use blob::BlobVisit;
-use nested::is_superroute;
+pub(crate) use nested::is_superroute;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Reading the relations that are members of superroutes.
 
 use super::GeometryPass;
-use crate::area::{NestedRelations, RouteMember};
+use crate::area::{MAX_DEPTH, NestedRelations, RouteMember};
 use crate::engine::scan::Scan;
 use crate::error::Result;
 use crate::index::IdSet;
@@ -9,8 +9,8 @@ use crate::osm::ObjectKind;
 use crate::pbf::{Element, Relation};
 use std::collections::BTreeSet;
 
-/// Whether the line of a relation is that of its member relations.
-pub(super) fn is_superroute(relation: &Relation<'_>) -> bool {
+/// Whether a relation is a superroute, whose line is made of the lines of its member relations.
+pub(crate) fn is_superroute(relation: &Relation<'_>) -> bool {
     let mut tags = relation.tags();
     tags.any(|(key, value)| key == "type" && value == "superroute")
 }
@@ -24,7 +24,10 @@ impl GeometryPass<'_> {
         wanted: &mut IdSet,
     ) -> Result<NestedRelations> {
         let mut nested = NestedRelations::default();
-        while !pending.is_empty() {
+        for _ in 0..MAX_DEPTH {
+            if pending.is_empty() {
+                break;
+            }
             let needed = std::mem::take(&mut pending);
             // A relation that is not in the file is not looked for again.
             needed.iter().for_each(|id| nested.add(*id, Vec::new()));

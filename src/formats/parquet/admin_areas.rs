@@ -23,7 +23,7 @@ pub(crate) struct AdminArea {
 /// Administrative areas that can be found by a point in them.
 #[derive(Debug)]
 pub(crate) struct AdminAreas {
-    /// The areas without their polygons, from the largest level to the smallest.
+    /// The areas without their polygons, countries first.
     areas: Vec<AdminArea>,
     index: AreaIndex,
 }
@@ -38,7 +38,7 @@ impl AdminAreas {
         }
     }
 
-    /// Returns the areas that contain a point, from the largest level to the smallest.
+    /// Returns the areas that contain a point, countries first.
     fn around(&self, point: Point) -> impl Iterator<Item = &AdminArea> {
         let numbers = self.index.regions_of(point);
         numbers

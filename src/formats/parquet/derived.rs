@@ -3,7 +3,7 @@
 use super::AdminAreas;
 use super::columns::{GroupEncoder, Values};
 use super::schema::{optional, text_map};
-use crate::area::AreaPolygon;
+use crate::area::{AreaPolygon, interior_point};
 use crate::error::Result;
 use crate::formats::features::Geometry;
 use crate::geometry::{Point, length_m, ring_area_m2};
@@ -22,8 +22,8 @@ pub struct DerivedColumns {
     pub length: bool,
     /// `centroid_lon` and `centroid_lat`: the centroid in the plane of longitude and latitude, in degrees.
     pub centroid: bool,
-    /// `country`: the code of the country that contains the centroid of a feature or, for lines, their middle point. It
-    /// comes from the boundaries in the file, and is null where these are incomplete.
+    /// `country`: the code of the country that contains a point of the feature, which lies within an area and is the
+    /// middle node of a line. It comes from the boundaries in the file, and is null where these are incomplete.
     pub country: bool,
     /// `names`: a map from the codes of languages to the values of tags such as `name:de`.
     pub names: bool,
@@ -249,12 +249,18 @@ fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
     [degrees(origin.lon_e7, lon), degrees(origin.lat_e7, lat)]
 }
 
-/// Returns a point that tells where a geometry is: the centroid, or the middle point of a line.
+/// Returns a point that tells where a geometry is: a point within an area, or the middle node of a line or of its first
+/// part.
 fn place_in(geometry: &Geometry<'_>) -> Point {
     match geometry {
         Geometry::LineString(points) => return points[points.len() / 2],
         Geometry::MultiLineString(lines) => return lines[0][lines[0].len() / 2],
-        Geometry::Point(_) | Geometry::MultiPolygon(_) => {}
+        Geometry::MultiPolygon(polygons) => {
+            if let Some(point) = interior_point(polygons) {
+                return point;
+            }
+        }
+        Geometry::Point(_) => {}
     }
     let [lon, lat] = centroid(geometry);
     let e7 = |degrees: f64| (degrees * DECIMICRO_PER_DEGREE as f64).round() as i32;

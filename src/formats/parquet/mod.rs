@@ -113,6 +113,31 @@ pub struct GeoParquetOptions {
 /// The size in bytes at which a file in a directory ends, unless the options say otherwise.
 pub const MAX_FILE_LEN: u64 = 512_000_000;
 
+/// The columns that a table of features may have without themes and without the keys of tags, and the keys of partitions,
+/// which readers treat as columns.
+pub const RESERVED_COLUMNS: [&str; 20] = [
+    "osm_type",
+    "osm_id",
+    "version",
+    "timestamp",
+    "changeset",
+    "uid",
+    "user",
+    "tags",
+    "names",
+    "area_m2",
+    "length_m",
+    "centroid_lon",
+    "centroid_lat",
+    "country",
+    "bbox",
+    "geometry",
+    "geometry_type",
+    "theme",
+    "quadkey",
+    "h3",
+];
+
 impl GeoParquetOptions {
     /// Whether the output is a directory of files.
     pub fn is_directory(&self) -> bool {

@@ -133,6 +133,17 @@ impl Partitioning {
         if themes.len() > 1 && !keys.contains(&PartitionKey::Theme) {
             keys.insert(0, PartitionKey::Theme);
         }
+        if themes.is_empty() && keys.contains(&PartitionKey::Theme) {
+            return Err("partitions by theme need a theme".into());
+        }
+        let is_out_of_range = |key: &PartitionKey| {
+            matches!(key, PartitionKey::Quadkey(0 | 13..) | PartitionKey::H3(7..))
+        };
+        if keys.iter().any(is_out_of_range) {
+            return Err(
+                "a quadkey has a zoom level from 1 to 12, h3 a resolution from 0 to 6".into(),
+            );
+        }
         for (at, key) in keys.iter().enumerate() {
             if keys[..at].iter().any(|other| other.name() == key.name()) {
                 return Err(format!("{} is there twice", key.name()));

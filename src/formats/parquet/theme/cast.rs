@@ -51,7 +51,8 @@ pub(super) fn length(text: &str) -> Option<f64> {
         _ => {
             let inches = unit.strip_prefix('\'')?.trim();
             let inches = float(inches.strip_suffix('"').unwrap_or(inches))?;
-            return Some(number * FOOT + inches * FOOT / 12.0);
+            let is_length = number >= 0.0 && inches >= 0.0;
+            return is_length.then_some((number + inches / 12.0) * FOOT);
         }
     };
     Some(number * factor)

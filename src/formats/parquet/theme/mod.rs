@@ -7,6 +7,7 @@ mod values;
 pub(crate) use set::ThemeSet;
 pub(super) use values::ThemeValues;
 
+use super::RESERVED_COLUMNS;
 use crate::error::{Error, Result};
 use crate::formats::GeometryTypes;
 use crate::osm::ObjectExpression;
@@ -62,8 +63,7 @@ pub enum ColumnType {
     Length,
     /// The key of the tag instead of its value.
     Key,
-    /// The ids of the relations of administrative boundaries around an area, from the largest to the smallest. No tag
-    /// is read.
+    /// The ids of the relations of administrative boundaries around an area, countries first. No tag is read.
     Parents,
 }
 
@@ -170,9 +170,18 @@ fn theme(entry: ThemeEntry) -> Result<Theme, String> {
 }
 
 fn column(entry: ColumnEntry) -> Result<ThemeColumn, String> {
+    if entry.name.is_empty() || RESERVED_COLUMNS.contains(&entry.name.as_str()) {
+        return Err(format!(
+            "a column cannot be named '{}': the table has columns of its own",
+            entry.name
+        ));
+    }
     let keys = match (entry.key, entry.keys) {
         (Some(_), Some(_)) => return Err(format!("column '{}' has key and keys", entry.name)),
         (Some(key), None) => vec![key],
+        (None, Some(keys)) if keys.is_empty() => {
+            return Err(format!("column '{}' has no keys", entry.name));
+        }
         (None, Some(keys)) => keys,
         (None, None) => vec![entry.name.clone()],
     };
