@@ -107,6 +107,8 @@ fn columns_depend_on_the_options_alone() {
     for options in [
         &[][..],
         &["--column", "name,highway", "--no-metadata"],
+        // Names that other options would give to columns.
+        &["--column", "country,user,theme", "--no-metadata"],
         &["--with", "area,length,centroid,country,names"],
         &["--theme", "roads"],
     ] {

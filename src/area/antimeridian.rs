@@ -1,13 +1,13 @@
 //! Areas across the antimeridian, which are assembled on a map that is turned by half of the earth.
 
 use super::AreaPolygon;
-use crate::geometry::{Rings, turned_back};
+use crate::geometry::{Rings, cut_turned};
 
-/// Cuts polygons of turned points at the antimeridian, and turns their parts back.
-pub(crate) fn turn_back(polygons: &[AreaPolygon]) -> Vec<AreaPolygon> {
+/// Cuts polygons of turned points at the antimeridian. Returns their parts, whose points are not turned.
+pub(crate) fn cut_turned_polygons(polygons: &[AreaPolygon]) -> Vec<AreaPolygon> {
     let parts = polygons.iter().flat_map(|polygon| {
         let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
-        turned_back(rings)
+        cut_turned(rings)
     });
     parts.filter_map(polygon_of).collect()
 }

@@ -1,7 +1,7 @@
 //! The member ways of a relation.
 
 use super::way_store::{StoredWay, WayStore};
-use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble, turn_back};
+use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble, cut_turned_polygons};
 use crate::geometry::{crosses_antimeridian, turned};
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
@@ -86,7 +86,7 @@ impl MemberWays {
         for problem in &mut assembly.problems {
             problem.point = problem.point.map(turned);
         }
-        assembly.polygons = turn_back(&assembly.polygons);
+        assembly.polygons = cut_turned_polygons(&assembly.polygons);
         assembly
     }
 

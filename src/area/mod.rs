@@ -30,7 +30,7 @@ mod way_store;
 
 use crate::geometry::Point;
 use crate::osm::format_e7;
-pub(crate) use antimeridian::{polygon_of, turn_back};
+pub(crate) use antimeridian::{cut_turned_polygons, polygon_of};
 #[cfg(feature = "parquet")]
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};

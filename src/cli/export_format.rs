@@ -5,12 +5,15 @@ use super::conventions::Conventions;
 use crate::commands::export::{Config, ExportFormat};
 use crate::formats::{
     Attribute, DerivedColumns, FeatureFormat, FeatureOptions, GeoParquetOptions, GeoParquetVersion,
-    MAX_FILE_LEN, ObjectTableOptions, PageCompression, PartitionKey, RESERVED_COLUMNS, TagColumn,
-    TextCompression, Theme, UniqueId,
+    MAX_FILE_LEN, ObjectTableOptions, PageCompression, PartitionKey, TagColumn, TextCompression,
+    Theme, UniqueId,
 };
 use anyhow::{Result, anyhow, bail};
 use std::path::Path;
 
+/// The error if a directory would go to standard output.
+const DIRECTORY: &str =
+    "--partition, --max-file-size, several themes and --raw write a directory: name it with -o";
 /// The attributes of `--metadata`.
 const ALL_ATTRIBUTES: [Attribute; 7] = [
     Attribute::Type,
@@ -151,11 +154,6 @@ impl FormatArgs {
 
     fn tables(&self, path: &Path) -> Result<ExportFormat> {
         let is_stream = path.as_os_str() == "-";
-        if is_stream && self.is_directory() {
-            bail!(
-                "--partition, --max-file-size, several themes and --raw write a directory: name it with -o"
-            );
-        }
         for (is_given, option) in [
             (!self.attributes.is_empty(), "--attributes"),
             (self.add_unique_id.is_some(), "--add-unique-id"),
@@ -166,12 +164,15 @@ impl FormatArgs {
             }
         }
         if self.raw {
+            if is_stream {
+                bail!(DIRECTORY);
+            }
             return Ok(ExportFormat::Objects(ObjectTableOptions {
                 compression: self.compression.unwrap_or_default(),
                 max_file_len: self.max_file_size.unwrap_or(MAX_FILE_LEN),
             }));
         }
-        let mut options = GeoParquetOptions {
+        let options = GeoParquetOptions {
             version: self.geoparquet_version.unwrap_or_default(),
             compression: self.compression.unwrap_or_default(),
             has_metadata: !self.no_metadata,
@@ -179,23 +180,11 @@ impl FormatArgs {
             max_file_len: self.max_file_size,
             derived: derived_columns(&self.derived),
             themes: self.themes()?,
+            tag_columns: self.columns.clone(),
             ..GeoParquetOptions::default()
         };
-        for key in &self.columns {
-            // Readers also treat partition keys as columns.
-            let is_derived = options.derived.names().contains(&key.as_str());
-            let mut of_themes = options.themes.iter().flat_map(|theme| &theme.columns);
-            let is_of_theme = of_themes.any(|column| column.name == *key);
-            let is_partition = options.partition.iter().any(|part| part.name() == key);
-            let is_known =
-                RESERVED_COLUMNS.contains(&key.as_str()) || options.tag_columns.contains(key);
-            if is_known || is_partition || is_derived || is_of_theme {
-                bail!("--column {key}: the table has a column of that name already");
-            }
-            options.tag_columns.push(key.clone());
-        }
         if is_stream && options.is_directory() {
-            bail!("these themes become a directory: name it with -o");
+            bail!(DIRECTORY);
         }
         Ok(ExportFormat::GeoParquet(options))
     }

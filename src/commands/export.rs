@@ -241,7 +241,8 @@ pub type Report<'r> = dyn FnMut(&Problem) -> Result<()> + 'r;
 ///
 /// 32 MB, 20 MB per job, 384 bytes per blob, about 5 bytes for each node of a member way of an area (10 bytes with
 /// `report`), 8 bytes for each member way, 200 MB with [`Options::areas_last`], and, unless the ways have locations,
-/// what [`add_locations_to_ways`](super::add_locations_to_ways::run) uses for locations.
+/// what [`add_locations_to_ways`](super::add_locations_to_ways::run) uses for locations. Tables with a column `country`
+/// or of the type `parents` also hold the administrative boundaries of the file in memory.
 ///
 /// # Errors
 ///

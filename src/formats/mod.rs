@@ -50,7 +50,7 @@ pub(crate) use object_text::{ObjectChunk, ObjectText};
 #[cfg(feature = "parquet")]
 pub use parquet::{
     ColumnType, DerivedColumns, GeoParquetOptions, GeoParquetVersion, MAX_FILE_LEN,
-    ObjectTableOptions, PageCompression, PartitionKey, RESERVED_COLUMNS, Theme, ThemeColumn,
+    ObjectTableOptions, PageCompression, PartitionKey, Theme, ThemeColumn,
 };
 pub(crate) use read::read_start;
 pub use read::read_texts;

@@ -1,6 +1,6 @@
 //! Cuts geometries at the edges of a region, and at the antimeridian.
 
-use super::{Point, Region, Shape, doubled_area};
+use super::{Extent, Point, Region, Shape, doubled_area};
 use i_overlay::core::fill_rule::FillRule;
 use i_overlay::core::overlay::{IntOverlayOptions, Overlay, ShapeType};
 use i_overlay::core::overlay_rule::OverlayRule;
@@ -15,42 +15,18 @@ const MAX_EXACT: i64 = 1 << 30;
 /// A polygon: its outer ring, counter-clockwise, and its holes, clockwise. Rings do not repeat their first point.
 pub(crate) type Rings = Vec<Vec<Point>>;
 
-/// A point whose longitude may lie beyond 180 degrees, in 1e-7 degree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct WidePoint {
-    lon: i64,
-    lat: i64,
-}
-
-impl WidePoint {
-    fn of(point: Point) -> Self {
-        Self {
-            lon: point.lon_e7.into(),
-            lat: point.lat_e7.into(),
-        }
-    }
-
-    /// Returns the point in a band of longitudes that is `turns` turns east of the one around zero.
-    fn in_band(self, turns: i64) -> Point {
-        let lon = (self.lon - 2 * HALF_TURN * turns).clamp(-HALF_TURN, HALF_TURN);
-        Point {
-            lat_e7: self.lat as i32,
-            lon_e7: lon as i32,
-        }
-    }
-}
-
 /// A region at whose edges geometries are cut.
 #[derive(Debug)]
 pub(crate) struct Clip {
     region: Region,
-    contours: Vec<Vec<WidePoint>>,
+    /// The rings of the region, directed as in [`Rings`].
+    contours: Rings,
 }
 
 impl Clip {
     pub(crate) fn new(shape: &Shape) -> Self {
         let contours = shape.rings().map(|(ring, is_hole)| {
-            let mut points: Vec<_> = ring.points.iter().copied().map(WidePoint::of).collect();
+            let mut points = ring.points.clone();
             if (doubled_area(&ring.points) < 0) != is_hole {
                 points.reverse();
             }
@@ -92,98 +68,56 @@ impl Clip {
         if rings.clone().take(1).all(|outer| self.region.holds(outer)) {
             return None;
         }
-        let wide = |ring: &Vec<Point>| ring.iter().copied().map(WidePoint::of).collect();
-        let rings: Vec<Vec<WidePoint>> = rings.map(wide).collect();
-        let shapes = intersection(&rings, &self.contours).into_iter();
-        Some(shapes.map(|rings| in_band(&rings, 0)).collect())
+        Some(intersection(rings, &self.contours))
     }
-}
-
-/// Whether a path of points crosses the antimeridian, which is the case if two consecutive points are more than half a
-/// turn apart.
-fn crosses(mut points: impl Iterator<Item = Point>) -> bool {
-    let mut before = points.next();
-    points.any(|point| {
-        let last = before.replace(point);
-        last.is_some_and(|last| {
-            (i64::from(last.lon_e7) - i64::from(point.lon_e7)).abs() > HALF_TURN
-        })
-    })
-}
-
-/// Returns the points of a path with longitudes that do not jump at the antimeridian.
-fn unwrapped<'p>(points: impl Iterator<Item = &'p Point>) -> Vec<WidePoint> {
-    let mut turns = 0;
-    let mut before: Option<i64> = None;
-    let wide = points.map(|point| {
-        let lon = i64::from(point.lon_e7);
-        if let Some(before) = before.replace(lon) {
-            match lon - before {
-                by if by > HALF_TURN => turns -= 1,
-                by if by < -HALF_TURN => turns += 1,
-                _ => {}
-            }
-        }
-        WidePoint {
-            lon: lon + 2 * HALF_TURN * turns,
-            lat: point.lat_e7.into(),
-        }
-    });
-    wide.collect()
 }
 
 /// Cuts a line at the antimeridian. Returns `None` if it does not cross it.
 pub(crate) fn line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point>>> {
-    if !crosses(points.iter().copied()) {
+    let (first, mut parts) = (points.first()?, Vec::new());
+    let mut part = vec![*first];
+    for pair in points.windows(2) {
+        let (from, to) = (pair[0], pair[1]);
+        if is_across(from, to) {
+            let lat_e7 = lat_at_antimeridian(from, to);
+            let side = |of: Point| HALF_TURN as i32 * of.lon_e7.signum();
+            let [end, start] = [from, to].map(side).map(|lon_e7| Point { lat_e7, lon_e7 });
+            part.push(end);
+            parts.push(std::mem::replace(&mut part, vec![start]));
+        }
+        part.push(to);
+    }
+    if parts.is_empty() {
         return None;
     }
-    let path = unwrapped(points.iter());
-    let mut last_band = None;
-    let band_of = |from: WidePoint, to: WidePoint, last: Option<i64>| {
-        let doubled = from.lon + to.lon + 2 * HALF_TURN;
-        let is_on_border = doubled.rem_euclid(4 * HALF_TURN) == 0;
-        // An edge along the antimeridian is on the side of the edge before it.
-        let last = last.filter(|_| is_on_border);
-        last.unwrap_or(doubled.div_euclid(4 * HALF_TURN))
-    };
-    let mut parts: Vec<Vec<Point>> = Vec::new();
-    for pair in path.windows(2) {
-        for (from, to) in cut_at_bands(pair[0], pair[1]) {
-            let band = band_of(from, to, last_band);
-            let (from, to) = (from.in_band(band), to.in_band(band));
-            match parts.last_mut() {
-                Some(part) if last_band == Some(band) => part.push(to),
-                _ => parts.push(vec![from, to]),
-            }
-            last_band = Some(band);
-        }
-    }
+    parts.push(part);
+    // An end on the antimeridian, which belongs to both sides, may be alone on one of them.
     parts.iter_mut().for_each(Vec::dedup);
     parts.retain(|part| part.len() > 1);
     Some(parts)
 }
 
-/// Divides an edge where it crosses the antimeridian.
-fn cut_at_bands(from: WidePoint, to: WidePoint) -> Vec<(WidePoint, WidePoint)> {
-    let (low, high) = (from.lon.min(to.lon), from.lon.max(to.lon));
-    // An edge is at most half a turn long, so there is at most one border.
-    let border = (low + HALF_TURN).div_euclid(2 * HALF_TURN) * 2 * HALF_TURN + HALF_TURN;
-    if !(low < border && border < high) {
-        return vec![(from, to)];
-    }
-    let (west, east) = if from.lon < to.lon {
-        (from, to)
+/// Whether an edge crosses the antimeridian, which is the case if its ends are more than half a turn apart.
+fn is_across(from: Point, to: Point) -> bool {
+    (i64::from(from.lon_e7) - i64::from(to.lon_e7)).abs() > HALF_TURN
+}
+
+/// Returns the latitude at which an edge crosses the antimeridian.
+fn lat_at_antimeridian(from: Point, to: Point) -> i32 {
+    // From west to east, so that an edge and its reverse are cut at the same place.
+    let (west, east) = if from.lon_e7 > to.lon_e7 {
+        (turned(from), turned(to))
     } else {
-        (to, from)
+        (turned(to), turned(from))
     };
-    let (by, width) = (
-        i128::from(border - west.lon),
-        i128::from(east.lon - west.lon),
-    );
-    let height = i128::from(east.lat - west.lat);
-    let lat = west.lat + (2 * by * height + width).div_euclid(2 * width) as i64;
-    let middle = WidePoint { lon: border, lat };
-    vec![(from, middle), (middle, to)]
+    let by = -i128::from(west.lon_e7);
+    let width = i128::from(east.lon_e7) + by;
+    let height = i128::from(east.lat_e7) - i128::from(west.lat_e7);
+    if width == 0 {
+        // Both ends lie on the antimeridian.
+        return to.lat_e7;
+    }
+    west.lat_e7 + (2 * by * height + width).div_euclid(2 * width) as i32
 }
 
 /// Moves a point by half a turn. Around the antimeridian, longitudes then do not jump.
@@ -206,104 +140,100 @@ pub(crate) fn crosses_antimeridian(points: impl Iterator<Item = Point> + Clone) 
         (low.min(lon), high.max(lon))
     });
     let is_wide = i64::from(high) - i64::from(low) > HALF_TURN;
-    is_wide && crosses(points.clone()) && !crosses(points.map(turned))
+    is_wide && has_edge_across(points.clone()) && !has_edge_across(points.map(turned))
 }
 
-/// Cuts a polygon whose points are [`turned`] at the antimeridian. Returns its parts, whose points are not turned.
-pub(crate) fn turned_back<'r>(rings: impl Iterator<Item = &'r Vec<Point>>) -> Vec<Rings> {
-    let wide = |ring: &Vec<Point>| ring.iter().copied().map(WidePoint::of).collect();
-    let rings: Vec<Vec<WidePoint>> = rings.map(wide).collect();
+fn has_edge_across(mut points: impl Iterator<Item = Point>) -> bool {
+    let mut before = points.next();
+    points.any(|point| {
+        let last = before.replace(point);
+        last.is_some_and(|last| is_across(last, point))
+    })
+}
+
+/// Cuts a polygon of [`turned`] points at the antimeridian. Returns its parts, whose points are not turned.
+pub(crate) fn cut_turned<'r>(rings: impl Iterator<Item = &'r Vec<Point>> + Clone) -> Vec<Rings> {
+    const QUARTER: i32 = (HALF_TURN / 2) as i32;
     let mut parts = Vec::new();
-    for west in [-HALF_TURN, 0] {
-        let corner = |lon, lat| WidePoint {
-            lon,
-            lat: lat * HALF_TURN / 2,
+    for (west, east) in [(-HALF_TURN, 0), (0, HALF_TURN)] {
+        let corner = |lon, lat_e7| Point {
+            lat_e7,
+            lon_e7: lon as i32,
         };
-        let east = west + HALF_TURN;
         let half = vec![
-            corner(west, -1),
-            corner(east, -1),
-            corner(east, 1),
-            corner(west, 1),
+            corner(west, -QUARTER),
+            corner(east, -QUARTER),
+            corner(east, QUARTER),
+            corner(west, QUARTER),
         ];
-        // The western half lies east of the prime meridian.
-        let by = -HALF_TURN - 2 * west;
-        let back = |ring: &Vec<WidePoint>| {
-            let points = ring.iter().map(|point| WidePoint {
-                lon: point.lon + by,
-                ..*point
-            });
-            points.map(|point| point.in_band(0)).collect()
-        };
-        let found = intersection(&rings, &[half]).into_iter();
-        parts.extend(found.map(|rings| rings.iter().map(back).collect::<Rings>()));
+        let mut found = intersection(rings.clone(), &[half]);
+        // The western half of the turned map lies between the prime meridian and 180 degrees east.
+        for point in found.iter_mut().flatten().flatten() {
+            point.lon_e7 = (i64::from(point.lon_e7) - west - east) as i32;
+        }
+        parts.extend(found);
     }
     parts
 }
 
-fn in_band(rings: &[Vec<WidePoint>], turns: i64) -> Rings {
-    let rings = rings.iter();
-    rings
-        .map(|ring| ring.iter().map(|point| point.in_band(turns)).collect())
-        .collect()
-}
-
-/// Returns the polygons of the intersection of two areas. Outer rings of both are counter-clockwise, holes clockwise.
-fn intersection(one: &[Vec<WidePoint>], other: &[Vec<WidePoint>]) -> Vec<Vec<Vec<WidePoint>>> {
-    let all = || one.iter().chain(other).flatten();
-    let edge = |select: fn(i64, i64) -> i64, of: fn(&WidePoint) -> i64| {
-        all().map(of).reduce(select).unwrap_or(0)
+/// Returns the polygons of the intersection of two areas, whose rings are directed as in [`Rings`].
+fn intersection<'r>(
+    one: impl Iterator<Item = &'r Vec<Point>> + Clone,
+    other: &[Vec<Point>],
+) -> Vec<Rings> {
+    let extents = (
+        Extent::of(one.clone().flatten()),
+        Extent::of(other.iter().flatten()),
+    );
+    let (Some(of_one), Some(of_other)) = extents else {
+        return Vec::new();
     };
-    let (west, east) = (
-        edge(i64::min, |point| point.lon),
-        edge(i64::max, |point| point.lon),
-    );
-    let (south, north) = (
-        edge(i64::min, |point| point.lat),
-        edge(i64::max, |point| point.lat),
-    );
-    // Even, so that the antimeridian and the edges of boxes are on the coarse grid, too.
-    let (lon, lat) = ((west + east) / 4 * 2, (south + north) / 4 * 2);
-    let reach = [east - lon, lon - west, north - lat, lat - south];
+    let Extent { low, high } = of_one.and(&of_other);
+    let (lon, lon_reach) = middle(low.lon_e7, high.lon_e7);
+    let (lat, lat_reach) = middle(low.lat_e7, high.lat_e7);
     // Wide areas are cut on a grid that is half as fine.
-    let unit = 1 + i64::from(reach.into_iter().max().unwrap_or(0) >= MAX_EXACT);
-    let scaled = |point: &WidePoint| {
-        IntPoint::new(
-            ((point.lon - lon) / unit) as i32,
-            ((point.lat - lat) / unit) as i32,
-        )
+    let unit = 1 + i64::from(lon_reach.max(lat_reach) >= MAX_EXACT);
+    let scaled = |point: &Point| {
+        let scaled = |value_e7: i32, middle: i64| ((i64::from(value_e7) - middle) / unit) as i32;
+        IntPoint::new(scaled(point.lon_e7, lon), scaled(point.lat_e7, lat))
     };
     let options = IntOverlayOptions {
         preserve_input_collinear: true,
         preserve_output_collinear: true,
         ..IntOverlayOptions::ogc()
     };
-    let mut overlay = Overlay::new_custom(all().count(), options, Solver::default());
-    for (contours, area) in [(one, ShapeType::Subject), (other, ShapeType::Clip)] {
-        for contour in contours {
-            overlay.add_path_iter(contour.iter().map(scaled), area);
-        }
+    let edges = one.clone().map(Vec::len).sum();
+    let mut overlay = Overlay::new_custom(edges, options, Solver::default());
+    for ring in one.clone() {
+        overlay.add_path_iter(ring.iter().map(scaled), ShapeType::Subject);
     }
-    let shapes = overlay.overlay(OverlayRule::Intersect, FillRule::NonZero);
-    let wide = |point: IntPoint| WidePoint {
-        lon: i64::from(point.x) * unit + lon,
-        lat: i64::from(point.y) * unit + lat,
+    for ring in other {
+        overlay.add_path_iter(ring.iter().map(scaled), ShapeType::Clip);
+    }
+    let point = |point: IntPoint| Point {
+        lat_e7: (i64::from(point.y) * unit + lat) as i32,
+        lon_e7: (i64::from(point.x) * unit + lon) as i32,
     };
-    let shapes = shapes.into_iter();
-    shapes
-        .map(|rings| {
-            let rings = rings.into_iter();
-            rings
-                .map(|ring| ring.into_iter().map(wide).collect())
-                .collect()
-        })
+    let polygons = overlay.overlay(OverlayRule::Intersect, FillRule::NonZero);
+    let ring = |ring: Vec<IntPoint>| ring.into_iter().map(point).collect();
+    let polygons = polygons.into_iter();
+    polygons
+        .map(|rings| rings.into_iter().map(ring).collect())
         .collect()
+}
+
+/// Returns the middle of two coordinates, and its distance from the farther of them. The middle is even, so that the
+/// antimeridian and the edges of boxes are on the coarse grid, too.
+fn middle(low: i32, high: i32) -> (i64, i64) {
+    let (low, high) = (i64::from(low), i64::from(high));
+    let middle = (low + high) / 4 * 2;
+    (middle, (high - middle).max(middle - low))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::{Extent, parse_bbox};
+    use crate::geometry::parse_bbox;
 
     fn points(places: &[(f64, f64)]) -> Vec<Point> {
         let places = places.iter();
@@ -364,7 +294,7 @@ mod tests {
         let hole = points(&[(179.0, -1.0), (179.0, 1.0), (-179.0, 1.0), (-179.0, -1.0)]);
         assert!(crosses_antimeridian(outer.iter().copied()));
         let turn = |ring: Vec<Point>| ring.into_iter().map(turned).collect();
-        let parts = turned_back([turn(outer), turn(hole)].iter());
+        let parts = cut_turned([turn(outer), turn(hole)].iter());
         assert_eq!(parts.len(), 2);
         assert_eq!(area(&parts), 2 * 12 * 100_000_000_000_000);
         for ring in parts.iter().flatten() {

@@ -139,9 +139,8 @@ fn for_each_short(
     if rough <= LONG {
         return take(edge, scale);
     }
-    let degrees = |value_e7: i32| f64::from(value_e7) / DECIMICRO_PER_DEGREE as f64;
-    let (lat, lon) = (degrees(from.lat_e7), degrees(from.lon_e7));
-    let (end_lat, end_lon) = (degrees(to.lat_e7), degrees(to.lon_e7));
+    let (lat, lon) = (from.lat(), from.lon());
+    let (end_lat, end_lon) = (to.lat(), to.lon());
     let (length, azimuth, _, _): (f64, f64, f64, f64) =
         geodesic().inverse(lat, lon, end_lat, end_lon);
     let parts = (length / LONG).ceil().max(1.0);
@@ -298,10 +297,6 @@ mod tests {
         }
     }
 
-    fn degrees(value_e7: i32) -> f64 {
-        f64::from(value_e7) / 1e7
-    }
-
     /// A ring around a place, whose corners are about `radius` degrees away.
     fn ring(random: &mut Random, lat: f64, lon: f64, radius: f64) -> Vec<Point> {
         let count = 3 + random.below(9u64);
@@ -337,16 +332,11 @@ mod tests {
             let mut exact = PolygonArea::new(geodesic(), Winding::CounterClockwise);
             let mut length = 0.0;
             for point in &ring {
-                exact.add_point(degrees(point.lat_e7), degrees(point.lon_e7));
+                exact.add_point(point.lat(), point.lon());
             }
             for pair in ring.windows(2) {
                 let [from, to] = [pair[0], pair[1]];
-                let part: f64 = geodesic().inverse(
-                    degrees(from.lat_e7),
-                    degrees(from.lon_e7),
-                    degrees(to.lat_e7),
-                    degrees(to.lon_e7),
-                );
+                let part: f64 = geodesic().inverse(from.lat(), from.lon(), to.lat(), to.lon());
                 length += part;
             }
             let (_, area, _) = exact.compute(true);

@@ -21,7 +21,7 @@ mod tests;
 
 pub use area_index::{AreaIndex, Cover, Locator};
 pub(crate) use clip::{
-    Clip, Rings, crosses_antimeridian, line_at_antimeridian, turned, turned_back,
+    Clip, Rings, crosses_antimeridian, cut_turned, line_at_antimeridian, turned,
 };
 pub use degrees::{BoxRegion, CornerOrder, bbox_of_degrees, parse_bbox, parse_box, parse_corners};
 pub(crate) use degrees::{

@@ -10,7 +10,7 @@ pub(crate) struct Region {
     edges: Vec<Edge>,
 }
 
-/// What the box around a geometry tells about its contact with a region.
+/// The position of a geometry relative to a region, as far as the box around the geometry shows it.
 enum Contact {
     Inside,
     Outside,

@@ -12,7 +12,7 @@ use super::tally::Tally;
 use super::{FeatureRules, GeometryTypes, Incomplete, Options};
 use crate::area::{
     AreaNode, AreaPolygon, AreaWay, MemberWays, MissingMember, OpenRings, Role, WayStore, assemble,
-    simple_polygon, turn_back,
+    cut_turned_polygons, simple_polygon,
 };
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
@@ -307,17 +307,9 @@ impl Builder {
         } else {
             feature.geometry.extent().unwrap_or(whole)
         };
+        let themes = self.features.put(&feature, &extent, completion);
         let tally = self.tally.get_or_insert_default();
-        match self.features.themes_of(&feature) {
-            Some(themes) => {
-                tally.add_themed(&feature.geometry, extent, themes);
-                self.features.put_themed(&feature, &extent, themes);
-            }
-            None => {
-                tally.add_geometry(&feature.geometry, extent);
-                self.features.put(&feature, &extent, completion);
-            }
-        }
+        tally.add(&feature.geometry, extent, themes);
     }
 
     /// Collects the tags in a list, and calls `make` with the list.
@@ -495,7 +487,7 @@ impl Builder {
         is_turned: bool,
     ) {
         if is_turned {
-            return self.area(object, tags, &turn_back(polygons), false);
+            return self.area(object, tags, &cut_turned_polygons(polygons), false);
         }
         if !polygons.is_empty() {
             let feature = Feature {

@@ -136,52 +136,32 @@ impl FeatureBuffer {
         }
     }
 
-    /// Returns the themes of a feature as a set of bits; `None` if the output has no themes.
-    #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
-    pub(super) fn themes_of(&self, feature: &Feature<'_>) -> Option<u64> {
-        match self {
-            #[cfg(feature = "parquet")]
-            Self::Rows(buffer) if !buffer.target.partitioning.themes().is_empty() => {
-                Some(buffer.target.partitioning.themes().of(feature))
-            }
-            _ => None,
-        }
-    }
-
-    /// Adds a row for each of some themes of a feature. `extent` is the box around it.
-    #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
-    pub(super) fn put_themed(&mut self, feature: &Feature<'_>, extent: &Extent, themes: u64) {
-        match self {
-            #[cfg(feature = "parquet")]
-            Self::Rows(buffer) => {
-                for theme in (0..64).filter(|theme| themes >> theme & 1 == 1) {
-                    let partitioning = &buffer.target.partitioning;
-                    let key = partitioning.sort_key(&feature.geometry, extent, theme);
-                    buffer.rows.push(key, |out| put_row(out, feature));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Adds a feature, with the box around it. An area has a `completion`.
+    /// Adds a feature, with the box around it: to text once, and as a row for each of its themes. An area has a
+    /// `completion`. Returns the themes as a set of bits, which is bit 0 alone if the output has no themes.
     #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
     pub(super) fn put(
         &mut self,
         feature: &Feature<'_>,
         extent: &Extent,
         completion: Option<Completion>,
-    ) {
+    ) -> u64 {
         match self {
-            Self::Text(features) => match (&mut features.areas, completion) {
-                (Some(areas), Some(completion)) => areas.put(feature, completion),
-                _ => features.text.put(feature),
-            },
+            Self::Text(features) => {
+                match (&mut features.areas, completion) {
+                    (Some(areas), Some(completion)) => areas.put(feature, completion),
+                    _ => features.text.put(feature),
+                }
+                1
+            }
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) => {
                 let partitioning = &buffer.target.partitioning;
-                let key = partitioning.sort_key(&feature.geometry, extent, 0);
-                buffer.rows.push(key, |out| put_row(out, feature));
+                let themes = partitioning.themes().of(feature);
+                for theme in (0..64).filter(|theme| themes >> theme & 1 == 1) {
+                    let key = partitioning.sort_key(&feature.geometry, extent, theme);
+                    buffer.rows.push(key, |out| put_row(out, feature));
+                }
+                themes
             }
         }
     }

@@ -77,6 +77,10 @@ impl TableSink {
         let directory = directory.unwrap_or_else(|| target.scratch_directory());
         let partitioning = ThemeSet::new(&tables.themes)
             .and_then(|themes| Partitioning::new(&tables.partition, themes))
+            .and_then(|partitioning| {
+                tables.check_columns(&partitioning)?;
+                Ok(partitioning)
+            })
             .map_err(Error::Usage)?;
         let lowest = if partitioning.themes().needs_parents() {
             Some(LOWEST_LEVEL)

@@ -19,7 +19,7 @@ pub(super) struct Tally {
     pub errors: BTreeMap<&'static str, u64>,
     pub incomplete: u64,
     pub warnings: BTreeMap<&'static str, u64>,
-    /// The number of features of each theme.
+    /// The number of features of each theme; all features are of theme 0 if there are no themes.
     themes: BTreeMap<usize, u64>,
 }
 
@@ -29,25 +29,20 @@ impl Tally {
     }
 
     /// Adds a feature that is written once for each theme of the bit set `themes`. `extent` is the box around it.
-    pub(super) fn add_themed(&mut self, geometry: &Geometry<'_>, extent: Extent, themes: u64) {
+    pub(super) fn add(&mut self, geometry: &Geometry<'_>, extent: Extent, themes: u64) {
         for theme in (0..64).filter(|theme| themes >> theme & 1 == 1) {
             *self.themes.entry(theme).or_default() += 1;
-            self.add_geometry(geometry, extent);
-        }
-    }
-
-    /// Adds a feature. `extent` is the box around it.
-    pub(super) fn add_geometry(&mut self, geometry: &Geometry<'_>, extent: Extent) {
-        self.add_extent(extent);
-        match geometry {
-            Geometry::Point(_) => self.points += 1,
-            Geometry::LineString(_) | Geometry::MultiLineString(_) => self.lines += 1,
-            Geometry::MultiPolygon(polygons) => {
-                self.areas += 1;
-                let rings = polygons
-                    .iter()
-                    .flat_map(|polygon| polygon.holes.iter().chain([&polygon.outer]));
-                self.doubled_area += rings.map(|ring| doubled_area(ring)).sum::<i128>();
+            self.add_extent(extent);
+            match geometry {
+                Geometry::Point(_) => self.points += 1,
+                Geometry::LineString(_) | Geometry::MultiLineString(_) => self.lines += 1,
+                Geometry::MultiPolygon(polygons) => {
+                    self.areas += 1;
+                    let rings = polygons
+                        .iter()
+                        .flat_map(|polygon| polygon.holes.iter().chain([&polygon.outer]));
+                    self.doubled_area += rings.map(|ring| doubled_area(ring)).sum::<i128>();
+                }
             }
         }
     }

@@ -151,13 +151,8 @@ const FLAGS: [(BlobFlags, &str); 5] = [
 
 /// The edges of a box in degrees: west, south, east, north.
 fn degrees(bbox: Bbox) -> [f64; 4] {
-    let edges = [
-        bbox.min_lon_e7,
-        bbox.min_lat_e7,
-        bbox.max_lon_e7,
-        bbox.max_lat_e7,
-    ];
-    edges.map(|edge| f64::from(edge) / DECIMICRO_PER_DEGREE as f64)
+    let degrees = |edge_e7: i32| f64::from(edge_e7) / DECIMICRO_PER_DEGREE as f64;
+    bbox.edges_e7().map(degrees).into_array()
 }
 
 /// Returns the distribution of the ids of each kind that the file has.

@@ -30,6 +30,7 @@ pub(crate) use theme::ThemeSet;
 pub use theme::{ColumnType, Theme, ThemeColumn};
 
 use crate::error::Error;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -113,32 +114,29 @@ pub struct GeoParquetOptions {
 /// The size in bytes at which a file in a directory ends, unless the options say otherwise.
 pub const MAX_FILE_LEN: u64 = 512_000_000;
 
-/// The columns that a table of features may have without themes and without the keys of tags, and the keys of partitions,
-/// which readers treat as columns.
-pub const RESERVED_COLUMNS: [&str; 20] = [
-    "osm_type",
-    "osm_id",
-    "version",
-    "timestamp",
-    "changeset",
-    "uid",
-    "user",
-    "tags",
-    "names",
-    "area_m2",
-    "length_m",
-    "centroid_lon",
-    "centroid_lat",
-    "country",
-    "bbox",
-    "geometry",
-    "geometry_type",
-    "theme",
-    "quadkey",
-    "h3",
-];
-
 impl GeoParquetOptions {
+    /// Fails if two columns would have the same name. `partitioning` has the keys of partitions, which readers treat as
+    /// columns.
+    pub(crate) fn check_columns(&self, partitioning: &Partitioning) -> Result<(), String> {
+        let mut names = vec!["osm_type", "osm_id", "tags", "bbox", "geometry"];
+        if self.has_metadata {
+            names.extend(["version", "timestamp", "changeset", "uid", "user"]);
+        }
+        names.extend(self.derived.names());
+        names.extend(partitioning.key_names());
+        let themes = partitioning.themes().columns().iter();
+        let given = themes.map(|column| &column.name).chain(&self.tag_columns);
+        let mut seen: BTreeSet<&str> = names.into_iter().collect();
+        for name in given {
+            if !seen.insert(name) {
+                return Err(format!(
+                    "{name}: the table has a column of that name already"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the output is a directory of files.
     pub fn is_directory(&self) -> bool {
         !self.partition.is_empty() || self.themes.len() > 1 || self.max_file_len.is_some()

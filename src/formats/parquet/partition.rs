@@ -4,7 +4,6 @@ use super::ThemeSet;
 use super::geometry_type::{GeometryPartition, GeometryType};
 use crate::formats::features::Geometry;
 use crate::geometry::{Extent, Point};
-use crate::osm::DECIMICRO_PER_DEGREE;
 use std::f64::consts::PI;
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -161,6 +160,11 @@ impl Partitioning {
         self.keys.is_empty()
     }
 
+    /// The names of the keys.
+    pub(super) fn key_names(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().map(|key| key.name())
+    }
+
     /// The themes of the table.
     pub(crate) const fn themes(&self) -> &ThemeSet {
         &self.themes
@@ -215,15 +219,11 @@ impl Partitioning {
     }
 }
 
-fn degrees(value_e7: i32) -> f64 {
-    f64::from(value_e7) / DECIMICRO_PER_DEGREE as f64
-}
-
 /// Returns the tile of Web Mercator that contains a point, with two bits for each zoom level.
 fn quadkey(zoom: u8, point: Point) -> u32 {
     let tiles = f64::from(1u32 << zoom);
-    let lat = degrees(point.lat_e7).clamp(-MERCATOR_EDGE, MERCATOR_EDGE);
-    let x = (degrees(point.lon_e7) + 180.0) / 360.0;
+    let lat = point.lat().clamp(-MERCATOR_EDGE, MERCATOR_EDGE);
+    let x = (point.lon() + 180.0) / 360.0;
     let y = (1.0 - lat.to_radians().tan().asinh() / PI) / 2.0;
     let tile = |share: f64| (share * tiles).floor().clamp(0.0, tiles - 1.0) as u32;
     let (x, y) = (tile(x), tile(y));
@@ -239,7 +239,7 @@ const fn h3_bits_below(resolution: u8) -> u32 {
 
 /// Returns the cell of H3 that contains a point, as the number of its base cell and its digits.
 fn h3_cell(resolution: u8, point: Point) -> u32 {
-    let place = h3o::LatLng::new(degrees(point.lat_e7), degrees(point.lon_e7));
+    let place = h3o::LatLng::new(point.lat(), point.lon());
     let resolution = h3o::Resolution::try_from(resolution);
     // Both are within their ranges.
     let (Ok(place), Ok(resolution)) = (place, resolution) else {

@@ -7,7 +7,6 @@ mod values;
 pub(crate) use set::ThemeSet;
 pub(super) use values::ThemeValues;
 
-use super::RESERVED_COLUMNS;
 use crate::error::{Error, Result};
 use crate::formats::GeometryTypes;
 use crate::osm::ObjectExpression;
@@ -115,10 +114,9 @@ impl Theme {
 
 fn parse(text: &str) -> Result<Vec<Theme>, String> {
     let document: Document = toml::from_str(text).map_err(|error| {
-        let before = error
-            .span()
-            .map_or("", |span| text.get(..span.start).unwrap_or_default());
-        let line = 1 + before.matches('\n').count();
+        let start = error.span().map_or(0, |span| span.start);
+        let before = text.bytes().take(start);
+        let line = 1 + before.filter(|byte| *byte == b'\n').count();
         format!("line {line}: {}", error.message().replace('\n', " "))
     })?;
     let themes = document.theme.into_iter().map(|entry| {
@@ -170,11 +168,8 @@ fn theme(entry: ThemeEntry) -> Result<Theme, String> {
 }
 
 fn column(entry: ColumnEntry) -> Result<ThemeColumn, String> {
-    if entry.name.is_empty() || RESERVED_COLUMNS.contains(&entry.name.as_str()) {
-        return Err(format!(
-            "a column cannot be named '{}': the table has columns of its own",
-            entry.name
-        ));
+    if entry.name.is_empty() {
+        return Err("a column has no name".into());
     }
     let keys = match (entry.key, entry.keys) {
         (Some(_), Some(_)) => return Err(format!("column '{}' has key and keys", entry.name)),

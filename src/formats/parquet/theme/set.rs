@@ -20,7 +20,7 @@ pub(crate) struct ThemeSet {
 
 /// A column of the table. Themes that have a column of the same name share it.
 #[derive(Debug, Clone)]
-pub(super) struct SharedColumn {
+pub(in super::super) struct SharedColumn {
     pub name: String,
     pub column_type: ColumnType,
     /// The keys that each theme reads; `None` for a theme without the column.
@@ -95,7 +95,7 @@ impl ThemeSet {
         &self.themes[number].name
     }
 
-    pub(super) fn columns(&self) -> &[SharedColumn] {
+    pub(in super::super) fn columns(&self) -> &[SharedColumn] {
         &self.columns
     }
 
@@ -110,8 +110,11 @@ impl ThemeSet {
         self.filter.expressions()
     }
 
-    /// Returns the themes to which a feature belongs. Bit `n` is that of theme `n`.
+    /// Returns the themes to which a feature belongs. Bit `n` is that of theme `n`. Without themes, bit 0 is set.
     pub(crate) fn of(&self, feature: &Feature<'_>) -> u64 {
+        if self.is_empty() {
+            return 1;
+        }
         let mut found = 0u64;
         for (key, value) in feature.tags {
             for index in self.filter.indices_with_key(key) {
