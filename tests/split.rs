@@ -118,6 +118,10 @@ fn a_directory_of_parts_is_replaced_and_other_files_stay() {
     let error = run_fail(&[&"split", &input, &"-n", &"2", &"-o", &root]);
     assert!(error.contains("the directory is not empty"), "{error}");
     assert!(parts.iter().all(|part| part.exists()));
+    let error = run_fail(&[
+        &"split", &input, &"-n", &"2", &"-O", &"-f", &"opl", &"-o", &root,
+    ]);
+    assert!(error.contains("split writes PBF"), "{error}");
     let notes = root.join("notes.txt");
     fs::write(&notes, "mine").unwrap();
     let done = run_ok(&[&"split", &input, &"-n", &"2", &"-O", &"-o", &root]);

@@ -12,6 +12,8 @@ use std::path::PathBuf;
 /// have all objects of the input, in the same order. Blobs are copied, so this takes as long as a copy of the file. The
 /// parts of a file with a spatial layout (pbfhogg repack --layout hilbert) are regions.
 ///
+/// With -O, the parts take the place of those of an earlier run; other files in the directory stay.
+///
 /// A part has ways without their nodes. Commands that need locations work on parts of a file that has them in its ways
 /// (pbfhogg add-locations-to-ways).
 #[derive(Debug, clap::Args)]
@@ -49,7 +51,10 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let options = split::Options::new(&args.input, &args.output, parts)
         .overwrite(args.write.overwrite)
-        .write(args.write.encoding(None)?)
+        .write(
+            args.write
+                .pbf("split writes PBF: convert the parts with `pbfhogg cat`")?,
+        )
         .header(args.write.header());
     let summary = split::run(&options, &ctx)?;
     let target = OutputTarget::File {

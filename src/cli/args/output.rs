@@ -195,16 +195,22 @@ impl WriteArgs {
         if path.as_os_str() == "-" {
             bail!("--in-place needs a file to replace, not standard input");
         }
-        let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
-        if kind.is_some_and(|kind| !matches!(kind, FormatKind::Pbf { .. })) {
-            bail!("--in-place writes PBF: give another format with -f and -o");
-        }
+        let write = self.pbf("--in-place writes PBF: give another format with -f and -o")?;
         let target = OutputTarget::File {
             path: path.to_owned(),
             overwrite: true,
         };
+        Ok(self.options_of(target, Format::Pbf, write))
+    }
+
+    /// Returns the options for encoding PBF. Fails with `cause` if --output-format is another format.
+    pub fn pbf(&self, cause: &'static str) -> Result<WriteOptions> {
+        let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
         let kind = kind.unwrap_or(FormatKind::PBF);
-        Ok(self.options_of(target, Format::Pbf, self.options(kind)?))
+        if !matches!(kind, FormatKind::Pbf { .. }) {
+            bail!(cause);
+        }
+        self.options(kind)
     }
 
     fn options_of(
