@@ -201,7 +201,7 @@ pub enum Message<'a> {
 
 impl<'a> Message<'a> {
     /// The message in a field of a PrimitiveGroup.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(field: &Field<'a>) -> Result<Self, FormatError> {
         Ok(match field.number {
             primitive_group::NODES => Self::Node(field.bytes()?),

@@ -86,6 +86,9 @@ impl Block<'_> {
         kind: ObjectKind,
         mut visit: impl FnMut(u64, u64),
     ) -> Result<(), FormatError> {
+        if !self.has(kind) {
+            return Ok(());
+        }
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
             match message {
