@@ -152,33 +152,35 @@ fn ids_of_any_size_are_found() {
     }
 }
 
+/// The offsets in a file, from `start` to the table of contents, that are within text of a table of ids.
+fn texts(bytes: &[u8], start: usize) -> Vec<usize> {
+    let title = b"HOGG table of contents";
+    let end = bytes.windows(title.len()).position(|text| text == title);
+    let is_text = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let within = |at: &usize| bytes[at - 30..at + 30].iter().all(is_text);
+    (start + 60..end.unwrap() - 40).filter(within).collect()
+}
+
 #[test]
 fn a_damaged_table_is_not_used() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let [_, spatial] = files("monaco.osm.pbf", dir);
     let bytes = std::fs::read(&spatial).unwrap();
-    let data_end = decode::frames(&spatial).last().unwrap().offset;
     let objects = decode::objects(&spatial);
     let wanted: Vec<&Object> = objects.iter().step_by(objects.len() / 9).collect();
     let ids: Vec<String> = wanted.iter().map(|object| id(object)).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let (expected, ..) = getid(&spatial, &ids, dir);
     let title = b"HOGG table of ids";
-    let at = |title: &[u8], from: usize| {
-        let found = bytes[from..]
-            .windows(title.len())
-            .position(|text| text == title);
-        from + found.unwrap()
-    };
-    let start = at(title, data_end as usize);
-    let end = at(b"HOGG table of contents", start) - 40;
+    let start = bytes.windows(title.len()).position(|text| text == title);
+    let texts = texts(&bytes, start.unwrap());
     let damaged = dir.join("damaged.osm.pbf");
     let (mut warned, mut reported) = (0, 0_usize);
     let count = if is_long() { 40 } else { 12 };
     for number in 0..count {
         let mut copy = bytes.clone();
-        copy[start + (end - start) * number / count] ^= 1;
+        copy[texts[texts.len() * number / count]] ^= 1;
         std::fs::write(&damaged, copy).unwrap();
         let (found, _, messages) = getid(&damaged, &ids, dir);
         assert!(found == expected, "{number}: {messages}");
@@ -201,7 +203,7 @@ fn a_damaged_table_is_not_used() {
     // The user is told once, and what to do.
     std::fs::write(&damaged, {
         let mut copy = bytes.clone();
-        copy[(start + end) / 2] ^= 1;
+        copy[texts[texts.len() / 2]] ^= 1;
         copy
     })
     .unwrap();
@@ -215,6 +217,38 @@ fn a_damaged_table_is_not_used() {
     let check = pbfhogg().args(["check", "--index"]).arg(&damaged).output();
     let report = String::from_utf8(check.unwrap().stdout).unwrap();
     assert!(report.contains("1 difference; `pbfhogg sort`"), "{report}");
+}
+
+/// A table of version 1, which is in blobs without objects, is used; `cat` converts it.
+#[test]
+fn a_table_in_blobs_without_objects_is_read_and_rewritten() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let old = root.join("tests/fixtures/spatial-version-2.osm.pbf");
+    let lone = decode::all_frames(&old)
+        .into_iter()
+        .skip(1)
+        .filter(|frame| !decode::has_group(frame));
+    assert_eq!(lone.count(), 5);
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let objects = decode::objects(&old);
+    let wanted: Vec<String> = objects.iter().step_by(90).map(id).collect();
+    let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    let (expected, decoded, messages) = getid(&old, &wanted, dir);
+    assert!(expected.len() == wanted.len() && decoded < 15, "{messages}");
+    run_ok(&[&"check", &"--index", &old]);
+    let new = dir.join("new.osm.pbf");
+    run_ok(&[&"cat", &old, &"-o", &new]);
+    assert!(
+        decode::all_frames(&new)
+            .iter()
+            .skip(1)
+            .all(decode::has_group)
+    );
+    run_ok(&[&"check", &"--index", &new]);
+    assert!(decode::objects(&new) == objects);
+    let (found, in_new, _) = getid(&new, &wanted, dir);
+    assert!(found == expected && in_new == decoded, "{in_new} {decoded}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The table of contents is in the blobs of the last objects, so that every blob has an object.
 
-use crate::common::answers::{ask, file_of, history_of};
+use crate::common::answers::{ask, file_of, history_of, in_order};
 use crate::common::decode::{self, Frame};
 use crate::common::{Arg, Kind, Object, node, relation, run_ok, small_world, way};
 use std::collections::BTreeSet;
@@ -74,6 +74,73 @@ fn every_blob_of_every_output_has_an_object() {
         sound_frames(&stream);
         assert!(decode::objects(&stream) == objects);
     }
+}
+
+#[test]
+fn blobs_with_the_tables_of_a_spatial_layout_have_objects() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let file = |name: &str| dir.path().join(name);
+    let [located, spatial, output] = ["l.osm.pbf", "s.osm.pbf", "o.osm.pbf"].map(file);
+    run_ok(&[&"add-locations-to-ways", &"-n", &world, &"-o", &located]);
+    let objects = decode::objects(&located);
+    // Few blobs, and so many that the table of contents has two.
+    for size in ["8000", "40"] {
+        let layout: &[Arg] = &[&"--layout", &"hilbert", &"-n", &size];
+        let args: &[Arg] = &[&"repack", &"-O", &located, &"-o", &spatial];
+        run_ok(&[args, layout].concat());
+        let frames = sound_frames(&spatial);
+        assert!(has_id_table(&spatial) && (size == "8000" || frames.len() > 110));
+        let titles = frames.iter().filter(|frame| {
+            let title = b"HOGG table of ids";
+            (frame.payload.windows(title.len())).any(|text| text == title)
+        });
+        assert_eq!(titles.count(), 2);
+        let jobs: &[&[Arg]] = &[
+            &[&"cat", &spatial],
+            &[&"cat", &"--blob-index", &spatial],
+            &[&"repack", &"--compression", &"zstd", &spatial],
+            &[&"sort", &spatial],
+        ];
+        for job in jobs {
+            run_ok(&[*job, &[&"-O", &"-o", &output]].concat());
+            sound_frames(&output);
+            assert_eq!(in_order(decode::objects(&output)), objects);
+            let stream = file("stream.osm.pbf");
+            std::fs::write(&stream, run_ok(&[*job, &[&"-o", &"-"]].concat()).stdout).unwrap();
+            sound_frames(&stream);
+            assert_eq!(in_order(decode::objects(&stream)), objects);
+        }
+        run_ok(&[&"cat", &"-O", &spatial, &"-o", &output]);
+        assert!(std::fs::read(&output).unwrap() == std::fs::read(&spatial).unwrap());
+        // The table of contents does not say where the objects beside it are.
+        for bounds in ["-180,-90,0,0", "-180,0,0,90", "0,-90,180,0", "0,0,180,90"] {
+            let cut = |input: &Path| {
+                run_ok(&[&"extract", &"-O", &"-b", &bounds, &input, &"-o", &output]);
+                in_order(decode::objects(&output))
+            };
+            assert_eq!(cut(&spatial), cut(&located));
+        }
+    }
+    // Two blobs are too few for the table of ids.
+    let one = file_of(dir.path(), "one.osm.pbf", &[&[node(1, 2, 3, &[])]]);
+    run_ok(&[
+        &"repack",
+        &"-O",
+        &"--layout",
+        &"hilbert",
+        &one,
+        &"-o",
+        &spatial,
+    ]);
+    sound_frames(&spatial);
+    assert!(!has_id_table(&spatial));
+}
+
+fn has_id_table(path: &Path) -> bool {
+    let report = run_ok(&[&"inspect", &"--json", &path]).stdout;
+    let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+    report["id_table"].as_bool().unwrap()
 }
 
 #[test]

@@ -180,13 +180,12 @@ fn put_changesets(
 fn copy_id_table(file: &PbfFile, writer: &mut PbfWriter, ctx: &Context) -> Result<()> {
     let table = file.usable_id_table(ctx)?;
     let table = table.filter(|table| table.fingerprint() == writer.id_fingerprint());
-    match table
-        .map(|table| table.sound_range(ctx))
-        .transpose()?
-        .flatten()
-    {
-        Some(range) => writer.copy_id_table(&file.input, range),
-        None => Ok(()),
+    match table {
+        Some(table) if table.is_sound(ctx)? => {
+            table.sections(ctx, |section| writer.put_id_section(section))?;
+            writer.finish_id_table(table.fingerprint())
+        }
+        _ => Ok(()),
     }
 }
 

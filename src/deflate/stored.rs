@@ -12,25 +12,39 @@ const STORED_HEADER_LEN: usize = 5;
 /// Returns zlib data (RFC 1950) that stores `payload` uncompressed. The last `last_len` bytes of the payload, at most
 /// 65,535, are in one stored block. So these bytes are contiguous, and directly before the checksum.
 pub(crate) fn zlib_stored(payload: &[u8], last_len: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(zlib_stored_len(payload.len()) + 5);
+    let cut = payload.len().saturating_sub(last_len);
+    zlib_stored_in_pieces(payload, &[cut]).0
+}
+
+/// Returns zlib data that stores `payload` uncompressed, and that begins a stored block at each of `cuts`, ascending
+/// offsets in the payload. Also returns the offset of each of these blocks in the zlib data.
+pub(crate) fn zlib_stored_in_pieces(payload: &[u8], cuts: &[usize]) -> (Vec<u8>, Vec<usize>) {
+    let (mut blocks, mut firsts, mut start) = (Vec::new(), Vec::with_capacity(cuts.len()), 0);
+    for cut in cuts {
+        blocks.extend(payload[start..*cut].chunks(BLOCK_LEN));
+        firsts.push(blocks.len());
+        start = *cut;
+    }
+    blocks.extend(payload[start..].chunks(BLOCK_LEN));
+    if blocks.is_empty() {
+        // A stream has at least one block.
+        blocks.push(payload);
+    }
+    let mut out = Vec::with_capacity(zlib_stored_len(payload.len()) + cuts.len() * 5);
     out.extend_from_slice(&[0x78, 0x01]);
-    let (body, last) = payload.split_at(payload.len().saturating_sub(last_len));
-    // A stream has at least one block.
-    let empty = payload.is_empty().then_some(payload);
-    let mut blocks = body
-        .chunks(BLOCK_LEN)
-        .chain(last.chunks(BLOCK_LEN))
-        .chain(empty)
-        .peekable();
-    while let Some(block) = blocks.next() {
+    let mut offsets = Vec::with_capacity(blocks.len() + 1);
+    for (index, block) in blocks.iter().enumerate() {
+        offsets.push(out.len());
         let len = block.len() as u16;
-        out.push(u8::from(blocks.peek().is_none()));
+        out.push(u8::from(index + 1 == blocks.len()));
         out.extend_from_slice(&len.to_le_bytes());
         out.extend_from_slice(&(!len).to_le_bytes());
         out.extend_from_slice(block);
     }
+    offsets.push(out.len());
     out.extend_from_slice(&libdeflater::adler32(payload).to_be_bytes());
-    out
+    let begins = firsts.iter().map(|first| offsets[*first]);
+    (out, begins.collect())
 }
 
 /// Returns the size in bytes of the output of [`zlib_stored`] for `payload_len` bytes and a `last_len` of 0.
@@ -41,9 +55,16 @@ pub(crate) fn zlib_stored_len(payload_len: usize) -> usize {
 /// Returns the content of zlib data that consists of stored blocks alone, without comparing its checksum. Returns `None`
 /// for other data.
 pub(crate) fn stored_content(zlib: &[u8]) -> Option<Vec<u8>> {
-    let mut rest = zlib.get(2..zlib.len().checked_sub(CHECKSUM_LEN)?)?;
-    let mut content = Vec::with_capacity(rest.len());
-    loop {
+    let blocks = zlib.get(2..zlib.len().checked_sub(CHECKSUM_LEN)?)?;
+    let (content, is_end) = stored_blocks(blocks)?;
+    is_end.then_some(content)
+}
+
+/// Returns the content of consecutive stored blocks, and whether the last one ends its stream. Returns `None` for other
+/// data.
+pub(crate) fn stored_blocks(blocks: &[u8]) -> Option<(Vec<u8>, bool)> {
+    let (mut rest, mut content) = (blocks, Vec::with_capacity(blocks.len()));
+    while !rest.is_empty() {
         let ([kind, len @ ..], behind) = rest.split_first_chunk::<STORED_HEADER_LEN>()?;
         let [len, complement] = [[len[0], len[1]], [len[2], len[3]]].map(u16::from_le_bytes);
         if *kind > 1 || len != !complement {
@@ -53,9 +74,10 @@ pub(crate) fn stored_content(zlib: &[u8]) -> Option<Vec<u8>> {
         content.extend_from_slice(block);
         rest = behind;
         if *kind == 1 {
-            return rest.is_empty().then_some(content);
+            return rest.is_empty().then_some((content, true));
         }
     }
+    Some((content, false))
 }
 
 #[cfg(test)]
@@ -79,6 +101,19 @@ mod tests {
                     assert_eq!(zlib.len(), zlib_stored_len(len));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn pieces_are_read_without_the_rest() {
+        let payload: Vec<u8> = (0..200_000).map(|at| (at * 31 / 7) as u8).collect();
+        let cuts = [0, 1, 500, 500, 140_000, 200_000];
+        let (zlib, begins) = zlib_stored_in_pieces(&payload, &cuts);
+        assert_eq!(stored_content(&zlib).as_ref(), Some(&payload));
+        for (cut, begin) in cuts.windows(2).zip(begins.windows(2)) {
+            let (piece, is_end) = stored_blocks(&zlib[begin[0]..begin[1]]).unwrap();
+            assert_eq!(piece, payload[cut[0]..cut[1]]);
+            assert_eq!(is_end, cut[1] == payload.len());
         }
     }
 }

@@ -209,8 +209,8 @@ impl ClosedSink {
     /// Returns the writer, if the file is a PBF file that is to have a table of ids after its blobs.
     pub(crate) fn for_id_table(&mut self) -> Option<&mut PbfWriter> {
         match &mut self.file {
-            ClosedFile::Pbf(writer) if writer.wants_id_table() => Some(writer),
-            _ => None,
+            ClosedFile::Pbf(writer) => writer.begin_id_table().then_some(writer),
+            ClosedFile::Text(_) => None,
         }
     }
 

@@ -142,9 +142,7 @@ impl<R: Read> BlobStream<R> {
                     let table = TableBlob::of(&body);
                     if !table.has_no_objects() {
                         let mut entry = BlobEntry::default();
-                        entry
-                            .flags
-                            .set(BlobFlags::HAS_TABLE, table == TableBlob::Host);
+                        entry.flags.set(BlobFlags::HAS_TABLE, table.is_host());
                         return Ok(Some(DataBlob { body, place, entry }));
                     }
                 }

@@ -1,6 +1,6 @@
 //! Finds the table of contents when a file is opened, compares it with the file, and rejects a table that does not fit.
 
-use super::pbf_file::PbfFile;
+use super::pbf_file::{IdTablePlace, PbfFile};
 use crate::error::{Error, ErrorKind, FormatError, Result};
 use crate::osm::ObjectKind;
 use crate::pbf::{
@@ -263,10 +263,10 @@ impl PbfFile {
     fn take_toc(&mut self, found: FoundToc, start: u64) {
         let FoundToc { mut toc, mut hosts } = found;
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
-        let fits = if toc.flags.id_table {
-            end < start
-        } else {
-            end == start
+        let id_table = id_table_of(&toc, end, start);
+        let fits = match &id_table {
+            Some(place) if place.directory.is_none() => end < start,
+            _ => end == start,
         };
         let first_number = toc
             .entries
@@ -288,11 +288,31 @@ impl PbfFile {
             );
             self.data_end = data_end;
         } else {
-            self.id_table = toc.flags.id_table.then_some(end..start);
+            self.id_table = id_table;
             self.data_end = data_end;
             self.toc = Some(toc);
         }
     }
+}
+
+/// Returns the place of the table of ids, if `toc` announces one. The last blob that `toc` describes ends at `end`, and
+/// the table of contents begins at `start`.
+fn id_table_of(toc: &Toc, end: u64, start: u64) -> Option<IdTablePlace> {
+    if !toc.flags.id_table {
+        return None;
+    }
+    let mut hosts = (toc.entries.iter()).filter(|entry| entry.flags.has(BlobFlags::HAS_TABLE));
+    let Some(first) = hosts.next() else {
+        return Some(IdTablePlace {
+            range: end..start,
+            directory: None,
+        });
+    };
+    let last = hosts.next_back().unwrap_or(first);
+    Some(IdTablePlace {
+        range: first.offset..last.end(),
+        directory: Some(last.offset..last.end()),
+    })
 }
 
 /// Whether all ways of a blob may have locations, according to its entry. Ways without nodes need no locations.

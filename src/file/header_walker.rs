@@ -89,9 +89,7 @@ impl<'f> HeaderWalker<'f> {
         let mut kind = header.kind;
         if kind == BlobKind::Data && may_be_table_blob(blob_start) {
             let table = self.table(header_len, &header)?;
-            entry
-                .flags
-                .set(BlobFlags::HAS_TABLE, table == TableBlob::Host);
+            entry.flags.set(BlobFlags::HAS_TABLE, table.is_host());
             if table.has_no_objects() {
                 kind = BlobKind::Unknown;
             }

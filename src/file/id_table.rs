@@ -1,11 +1,11 @@
 //! The table of ids of an open file. It lists the blobs that may contain each object.
 
-use super::pbf_file::PbfFile;
-use crate::error::{FormatError, Result};
+use super::pbf_file::{IdTablePlace, PbfFile};
+use crate::error::{Error, FormatError, Result};
 use crate::osm::{ObjectKind, id_from_rank};
 use crate::pbf::{
-    BlobEntry, ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, MAX_TABLE_FRAME_LEN,
-    id_fingerprint,
+    BlobEntry, ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, IdSectionBytes,
+    MAX_TABLE_FRAME_LEN, id_fingerprint,
 };
 use crate::runtime::Context;
 use std::ops::Range;
@@ -41,35 +41,36 @@ impl PbfFile {
         &self,
         ctx: &Context,
     ) -> Result<Option<Result<IdTable<'_>, FormatError>>> {
-        let Some((toc, range)) = self.toc.as_ref().zip(self.id_table.clone()) else {
+        let Some((toc, place)) = self.toc.as_ref().zip(self.id_table.as_ref()) else {
             return Ok(None);
         };
-        self.read_directory(range, &toc.entries, ctx).map(Some)
+        self.read_directory(place, &toc.entries, ctx).map(Some)
     }
 
     fn read_directory<'f>(
         &'f self,
-        range: Range<u64>,
+        place: &IdTablePlace,
         entries: &'f [BlobEntry],
         ctx: &Context,
     ) -> Result<Result<IdTable<'f>, FormatError>> {
-        let no_end = || FormatError::new("its end is not there");
-        let tail_len = (ID_TABLE_TAIL_LEN as u64).min(range.end - range.start);
-        let tail = self.read_table(range.end - tail_len..range.end, ctx)?;
-        let len = IdDirectory::frame_len(&tail);
-        let len = len.filter(|len| *len <= MAX_TABLE_FRAME_LEN.min(range.end - range.start));
-        let Some(len) = len else {
-            return Ok(Err(no_end()));
+        let range = place.range.clone();
+        let frame = match &place.directory {
+            Some(frame) => Some(frame.clone()),
+            None => self.lone_directory(&range, ctx)?,
         };
-        let frame = self.read_table(range.end - len..range.end, ctx)?;
-        let directory = match IdDirectory::read(&frame) {
+        let Some(frame) = frame else {
+            return Ok(Err(FormatError::new("its end is not there")));
+        };
+        let bytes = self.read_table(frame.clone(), ctx)?;
+        let directory = match IdDirectory::read(&bytes, place.directory.is_none()) {
             Ok(directory) => directory,
             Err(problem) => return Ok(Err(problem)),
         };
-        if directory.fingerprint != id_fingerprint(entries) {
+        if directory.fingerprint != id_fingerprint(entries.iter()) {
             return Ok(Err(FormatError::new("it is the table of another file")));
         }
-        if directory.sections_len() != range.end - range.start - len {
+        let (end, limit) = (directory.sections_end(), frame.start - range.start);
+        if end > limit || (place.directory.is_none() && end < limit) {
             return Ok(Err(FormatError::new("its length is wrong")));
         }
         Ok(Ok(IdTable {
@@ -78,6 +79,17 @@ impl PbfFile {
             range,
             directory,
         }))
+    }
+
+    /// Returns the range of bytes of the frame with the directory of a table of version 1, whose last bytes have the
+    /// size of the frame. Returns `None` if they do not.
+    fn lone_directory(&self, table: &Range<u64>, ctx: &Context) -> Result<Option<Range<u64>>> {
+        let len = table.end - table.start;
+        let tail_len = (ID_TABLE_TAIL_LEN as u64).min(len);
+        let tail = self.read_table(table.end - tail_len..table.end, ctx)?;
+        let frame_len = IdDirectory::frame_len(&tail);
+        let frame_len = frame_len.filter(|frame_len| *frame_len <= MAX_TABLE_FRAME_LEN.min(len));
+        Ok(frame_len.map(|frame_len| table.end - frame_len..table.end))
     }
 
     fn read_table(&self, range: Range<u64>, ctx: &Context) -> Result<Vec<u8>> {
@@ -118,11 +130,26 @@ impl<'f> IdTable<'f> {
         self.directory.fingerprint
     }
 
-    /// Returns the range of bytes of the file that contains the table, if all sections can be read. Warns and returns
-    /// `None` if a section is damaged.
-    pub(crate) fn sound_range(&self, ctx: &Context) -> Result<Option<Range<u64>>> {
+    /// Whether all sections can be read. Warns if a section is damaged.
+    pub(crate) fn is_sound(&self, ctx: &Context) -> Result<bool> {
         let read = self.read_all(ctx, |_, _| Ok(()))?;
-        Ok(self.file.usable(read.map(|()| self.range.clone()), ctx))
+        Ok(self.file.usable(read, ctx).is_some())
+    }
+
+    /// Calls `take` with the content of each section, in order. Fails if a section is damaged or `take` fails.
+    pub(crate) fn sections(
+        &self,
+        ctx: &Context,
+        mut take: impl FnMut(IdSectionBytes) -> Result<()>,
+    ) -> Result<()> {
+        for section in &self.directory.sections {
+            let place =
+                self.range.start + section.place.start..self.range.start + section.place.end;
+            let bytes = self.file.read_table(place, ctx)?;
+            let content = self.directory.read_section(section, &bytes);
+            take(content.map_err(|error| Error::file(self.file.input.path(), error.to_string()))?)?;
+        }
+        Ok(())
     }
 
     /// Returns the offsets, in ascending order, of the blobs that may contain an object for which `is_met` is true.
@@ -172,23 +199,26 @@ impl<'f> IdTable<'f> {
         ctx: &Context,
         mut take: impl FnMut(&IdSection, IdRange<'_>) -> Result<(), FormatError>,
     ) -> Result<Result<(), FormatError>> {
-        let adjoin = |a: &&IdSection, b: &&IdSection| a.frame.end == b.frame.start;
+        let adjoin = |a: &&IdSection, b: &&IdSection| a.place.end == b.place.start;
         for group in sections.chunk_by(adjoin) {
             let mut rest = group;
             while let Some(first) = rest.first() {
                 let fits =
-                    |section: &&&IdSection| section.frame.end - first.frame.start <= READ_LEN;
+                    |section: &&&IdSection| section.place.end - first.place.start <= READ_LEN;
                 let count = rest.iter().take_while(fits).count().max(1);
                 let (now, later) = rest.split_at(count);
                 rest = later;
-                let end = now[count - 1].frame.end;
-                let bytes = self.range.start + first.frame.start..self.range.start + end;
+                let end = now[count - 1].place.end;
+                let bytes = self.range.start + first.place.start..self.range.start + end;
                 let frames = self.file.read_table(bytes, ctx)?;
-                let start = first.frame.start;
+                let start = first.place.start;
                 for section in now {
-                    let frame = section.frame.start - start..section.frame.end - start;
+                    let frame = section.place.start - start..section.place.end - start;
                     let frame = &frames[frame.start as usize..frame.end as usize];
-                    if let Err(problem) = section.read(frame, |range| take(section, range)) {
+                    let content = self.directory.read_section(section, frame);
+                    let read =
+                        content.and_then(|content| content.decode(|range| take(section, range)));
+                    if let Err(problem) = read {
                         return Ok(Err(problem));
                     }
                 }

@@ -4,6 +4,7 @@ use super::blob_decoder::BlobDecoder;
 use super::write_options::WriteOptions;
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
+use crate::osm::ObjectKind;
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, BlockEncoder, Decompressor, EncodedFrame, FrameEncoder,
     MAX_HOST_LEN, SourceStrings, TableHost, scan_payload,
@@ -54,6 +55,27 @@ fn internal(error: FormatError) -> Error {
     Error::Internal(error.to_string())
 }
 
+/// A blob of an output, all objects of which can get a part of a table.
+#[derive(Debug)]
+pub(super) struct WholeBlob {
+    pub blob: OutputBlob,
+    pub host: TableHost,
+}
+
+/// Returns the objects of a blob. Returns `None` if the blob is damaged, has no objects, or has objects of several
+/// kinds.
+fn whole(blob: &OutputBlob, ctx: &Context) -> Option<TableHost> {
+    let kind = blob.entry().kinds.single()?;
+    let payload = blob.payload(ctx).ok()?;
+    let block = Block::parse(&payload).ok()?;
+    let mut host = host_of(&block, 0..usize::MAX).ok()?;
+    if kind != ObjectKind::Node {
+        // The locations of members are not in the blob.
+        host.entry.bbox = blob.entry().bbox;
+    }
+    Some(host)
+}
+
 /// The last blobs of an output, in order.
 #[derive(Debug, Default)]
 pub(super) struct LastBlobs {
@@ -91,6 +113,34 @@ impl LastBlobs {
         } else {
             None
         }
+    }
+
+    /// Returns the number of blobs.
+    pub fn len(&self) -> usize {
+        self.blobs.len()
+    }
+
+    /// Whether there are no blobs.
+    pub fn is_empty(&self) -> bool {
+        self.blobs.is_empty()
+    }
+
+    /// Returns the entries of the blobs.
+    pub fn entries(&self) -> impl Iterator<Item = &BlobEntry> {
+        self.blobs.iter().map(OutputBlob::entry)
+    }
+
+    /// Removes up to `count` blobs from the end, as objects that get a part of a table, and returns them in order. Stops
+    /// at a blob that is damaged, or that has objects of several kinds.
+    pub fn take_whole(&mut self, count: usize, ctx: &Context) -> Vec<WholeBlob> {
+        let mut taken = VecDeque::new();
+        while taken.len() < count
+            && let Some(host) = self.blobs.back().and_then(|blob| whole(blob, ctx))
+            && let Some(blob) = self.pop_back()
+        {
+            taken.push_front(WholeBlob { blob, host });
+        }
+        taken.into()
     }
 
     /// Removes and returns the first blob.

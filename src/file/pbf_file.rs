@@ -35,11 +35,20 @@ pub struct PbfFile {
     /// The offset in bytes of the end of the last data frame. If there is no table, or only its summary was needed to
     /// open the file, it is the size of the file.
     pub data_end: u64,
-    /// The range of bytes of the file that contains its table of ids; `None` if there is no such table, or if the table
-    /// of contents was not read.
-    pub(crate) id_table: Option<Range<u64>>,
+    /// The place of the table of ids; `None` if there is no such table, or if the table of contents was not read.
+    pub(crate) id_table: Option<IdTablePlace>,
     /// Set when the table of ids is found to be damaged, so that only one warning is given.
     pub(crate) id_table_is_damaged: OnceLock<()>,
+}
+
+/// The place of a table of ids in a file.
+#[derive(Debug, Clone)]
+pub(crate) struct IdTablePlace {
+    /// The range of bytes from the first blob with a part of the table to the end of the last one.
+    pub range: Range<u64>,
+    /// The range of bytes of the frame with the directory; `None` if the table is of version 1, whose last bytes have
+    /// the size of the frame.
+    pub directory: Option<Range<u64>>,
 }
 
 /// Changesets in a text input that was converted to PBF, which cannot hold changesets.

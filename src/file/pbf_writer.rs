@@ -1,23 +1,24 @@
 //! Writes PBF files. Encoded frames and copied blobs are written in order, followed by a table of contents.
 
+mod tables;
+
 use super::blob_decoder::BlobDecoder;
-use super::blob_plan::BlobPlan;
+use super::id_table_parts::{IdTableParts, max_section_blobs};
 use super::last_blobs::{LastBlobs, OutputBlob};
+use super::object_order::OrderSoFar;
 use super::write_options::{BlobHistory, BlobLocations, WriteOptions};
 use crate::error::{Error, FormatError, Result};
 use crate::io::{
     Backend, Input, OpenOutput, Output, OutputTarget, SizeHint, check_space, open_backend,
 };
-use crate::osm::{Bbox, ObjectKind, TypeThenId};
+use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlobKind, EncodedFrame, FrameEncoder, HeaderBlock, TableHost, Toc,
-    TocFlags, TocPointer, TocReader, TocSummary, encode_blob_header, encode_blob_index, encode_toc,
-    encode_toc_frames, feature, header_frame, id_fingerprint, plain_header_len,
+    BlobEntry, BlobFlags, BlobKind, EncodedFrame, FrameEncoder, HeaderBlock, TableHost,
+    encode_blob_header, encode_blob_index, feature, header_frame, max_table_len, plain_header_len,
     reserved_header_len, stream_header_frame,
 };
 use crate::runtime::{Context, Pass};
 use serde::Serialize;
-use std::ops::Range;
 
 /// Properties of a file that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -69,8 +70,12 @@ pub struct PbfWriter {
     pending: Option<PendingCopy>,
     /// The copied blobs that still have to be verified.
     unverified: Vec<(Input, BlobEntry)>,
+    /// The table of ids that is being written.
+    id_parts: Option<IdTableParts>,
+    /// The maximum size in bytes of a table of ids for the blobs so far.
+    max_id_table_len: u64,
     has_id_table: bool,
-    /// The blobs that are not written yet. Without a table of contents, or with a table of ids, there are none.
+    /// The blobs that are not written yet. Without a table of contents there are none.
     last: LastBlobs,
     ctx: Context,
 }
@@ -80,36 +85,6 @@ impl std::fmt::Debug for PbfWriter {
         f.debug_struct("PbfWriter")
             .field("output", &self.output)
             .finish_non_exhaustive()
-    }
-}
-
-/// Whether all objects written so far are in canonical order, as far as it is known.
-#[derive(Debug, Clone, Copy, Default)]
-struct OrderSoFar {
-    last: Option<TypeThenId>,
-    broken: bool,
-    unknown: bool,
-}
-
-impl OrderSoFar {
-    fn add(&mut self, entry: &BlobEntry) {
-        let scanned = entry.flags.has(BlobFlags::SCANNED);
-        let first = entry.first_key();
-        let unsorted = scanned && !entry.flags.has(BlobFlags::SORTED);
-        self.broken |= unsorted || (first.is_some() && first < self.last);
-        // The blob may continue the versions of the last object. Id ranges do not show whether the versions are in
-        // order.
-        self.unknown |= !scanned || (first.is_some() && first == self.last);
-        self.last = entry.last_key().max(self.last);
-    }
-
-    /// Whether all objects are in canonical order; `None` if that is unknown for some blob.
-    const fn verdict(self) -> Option<bool> {
-        match (self.broken, self.unknown) {
-            (true, _) => Some(false),
-            (false, true) => None,
-            (false, false) => Some(true),
-        }
     }
 }
 
@@ -179,6 +154,8 @@ impl PbfWriter {
             order: OrderSoFar::default(),
             pending: None,
             unverified: Vec::new(),
+            id_parts: None,
+            max_id_table_len: 0,
             has_id_table: false,
             last: LastBlobs::default(),
             ctx: ctx.clone(),
@@ -240,25 +217,39 @@ impl PbfWriter {
 
     /// Appends a blob. Writes the blobs that do not have to be held back.
     fn append(&mut self, blob: OutputBlob) -> Result<()> {
-        let hosts = self.hosts() as u64;
-        if hosts == 0 {
+        if !self.options.toc {
             return self.write(&blob);
         }
+        if self.options.has_spatial_layout {
+            let entry = blob.entry();
+            let len = |kind| max_table_len(kind, u64::from(entry.count));
+            self.max_id_table_len += entry.kinds.first().map_or(0, len);
+        }
         self.last.push(blob);
-        while let Some(blob) = self.last.next_before(hosts) {
+        while let Some(blob) = self.next_to_write() {
             self.write(&blob)?;
         }
         Ok(())
     }
 
-    /// Returns the number of objects whose blobs get a part of the table of contents.
+    /// Removes and returns the first blob that is held back, if it is not needed for a table.
+    fn next_to_write(&mut self) -> Option<OutputBlob> {
+        let hosts = self.hosts();
+        if !self.options.has_spatial_layout {
+            return self.last.next_before(hosts as u64);
+        }
+        // In a spatial layout, whole blobs get parts of the tables. One of them has the directory of the table of ids.
+        let hosts = hosts + max_section_blobs(self.max_id_table_len) + 1;
+        (self.last.len() > hosts).then(|| self.last.pop_front())?
+    }
+
+    /// Returns the number of objects, in a spatial layout of blobs, that get a part of the table of contents.
     fn hosts(&self) -> usize {
         // The table of so many blobs has several kilobytes, which are not in the last blob.
         const FEW: usize = 100;
         // The entries that are in a part of the table if each takes 150 bytes.
         const ENTRIES: usize = 60_000;
         match self.entries.len() {
-            _ if !self.options.toc || self.wants_id_table() => 0,
             0..FEW => 1,
             entries => 2 + entries / ENTRIES,
         }
@@ -365,36 +356,6 @@ impl PbfWriter {
         self.entries.push(entry);
     }
 
-    /// Whether the file needs a table of ids, because it has a table of contents and a spatial layout, in which the
-    /// blobs are not in the order of ids.
-    pub(crate) const fn wants_id_table(&self) -> bool {
-        self.options.has_spatial_layout && self.options.toc
-    }
-
-    /// The [fingerprint](id_fingerprint) of the blobs written so far.
-    pub(crate) fn id_fingerprint(&self) -> u64 {
-        id_fingerprint(&self.entries)
-    }
-
-    /// Appends frames of a table of ids. All data blobs must have been written.
-    pub(crate) fn put_id_table(&mut self, frames: &[u8]) -> Result<()> {
-        self.flush_copies()?;
-        self.backend.write(frames)?;
-        self.position += frames.len() as u64;
-        self.has_id_table = true;
-        Ok(())
-    }
-
-    /// Appends a table of ids by copying the range `table` of an input. All data blobs must have been written.
-    pub(crate) fn copy_id_table(&mut self, input: &Input, table: Range<u64>) -> Result<()> {
-        let len = table.end - table.start;
-        self.copy_range(input, table.start, len)?;
-        self.flush_copies()?;
-        self.position += len;
-        self.has_id_table = true;
-        Ok(())
-    }
-
     /// Declares in the header a feature that readers must support.
     pub(crate) fn require(&mut self, feature: &str) {
         self.header.set_required(feature, true);
@@ -439,9 +400,14 @@ impl PbfWriter {
     /// Writes all blobs that were held back, but for the objects whose blobs get the table of contents, which are
     /// returned.
     fn write_last_blobs(&mut self) -> Result<Vec<TableHost>> {
-        let hosts = self
-            .last
-            .take_hosts(self.hosts(), &self.options, &self.ctx)?;
+        let hosts = if !self.options.toc {
+            Vec::new()
+        } else if self.options.has_spatial_layout {
+            self.take_whole_hosts()?
+        } else {
+            self.last
+                .take_hosts(self.hosts(), &self.options, &self.ctx)?
+        };
         while let Some(blob) = self.last.pop_front() {
             self.write(&blob)?;
         }
@@ -520,50 +486,4 @@ impl PbfWriter {
         let is_known = unknown == 0 && !around.is_empty();
         self.header.set_bbox(is_known.then_some(around));
     }
-
-    /// Appends the table of contents. Returns the pointer to it, and its summary.
-    fn write_toc(
-        &mut self,
-        hosts: &[TableHost],
-    ) -> Result<(Option<TocPointer>, Option<TocSummary>)> {
-        let start = self.position;
-        // The table describes the blobs before it.
-        self.entries.truncate(self.entries.len() - hosts.len());
-        let flags = TocFlags {
-            sorted: self.written.sorted,
-            history: self.header.has(feature::HISTORY),
-            locations: self.header.has(feature::LOCATIONS),
-            spatial: self.options.has_spatial_layout,
-            id_table: self.has_id_table,
-        };
-        let end = self.entries.last().map(BlobEntry::end);
-        let toc = Toc {
-            data_end: end.unwrap_or(self.header_len as u64),
-            flags,
-            entries: std::mem::take(&mut self.entries),
-        };
-        let table = encode_toc(&toc, self.header_len as u64);
-        let frames = encode_toc_frames(&table, start, hosts, self.options.blob_index);
-        let frames = frames.map_err(|error| self.failed(&error))?;
-        let mut plan = BlobPlan {
-            entries: toc.entries,
-        };
-        let of_hosts = entries_of_hosts(&frames, start).map_err(|error| self.failed(&error))?;
-        plan.entries.extend(of_hosts);
-        let summary = plan.summary(flags);
-        self.backend.write(&frames)?;
-        self.position += frames.len() as u64;
-        let pointer = TocPointer::At {
-            start,
-            file_len: self.position,
-        };
-        Ok((Some(pointer), summary))
-    }
-}
-
-/// Returns the entries of the blobs with objects among the frames of a table of contents, as they are read.
-fn entries_of_hosts(frames: &[u8], start: u64) -> Result<Vec<BlobEntry>, FormatError> {
-    let mut reader = TocReader::new(start);
-    reader.add(frames)?;
-    reader.finish().map(|(_, entries)| entries)
 }

@@ -12,8 +12,8 @@ use pbfhogg::unstable::geometry::{AreaIndex, CornerOrder};
 use pbfhogg::unstable::osm::{ObjectExpression, ObjectFilter};
 use pbfhogg::unstable::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Block, Compression, Compressor, Decompressor, Element,
-    HeaderBlock, IdDirectory, IdSection, IdTableBuilder, Info, InfoFields, Toc, clean_block,
-    decode_blob_index, encode_blob_index, encode_toc, scan_payload,
+    HeaderBlock, IdDirectory, IdSection, IdSectionBytes, IdTableBuilder, Info, InfoFields, Toc,
+    clean_block, decode_blob_index, encode_blob_index, encode_toc, scan_payload,
 };
 use pbfhogg::unstable::region_file::{read_config, read_shape};
 use pbfhogg::{Context, ElementReader, Error, ObjectKind};
@@ -317,14 +317,14 @@ fn id_table(bytes: &[u8]) {
     let Some((last, bytes)) = bytes.split_first_chunk::<8>() else {
         return;
     };
-    let section = IdSection {
+    let section = IdSectionBytes {
         kind: ObjectKind::Node,
         first: 0,
         last: u64::from_le_bytes(*last),
-        frame: 0..0,
+        bytes: bytes.to_vec(),
     };
     let mut ids = 0;
-    let read = section.decode(bytes, |range| {
+    let read = section.decode(|range| {
         assert!(ids <= range.first && range.first <= range.last);
         assert!(range.blobs.is_sorted_by(|a, b| a < b));
         ids = range.last;
@@ -337,13 +337,15 @@ fn id_tables() -> Vec<Vec<u8>> {
     let mut builder = IdTableBuilder::default();
     for rank in 0..500 {
         let blob = u32::from(rank % 7 == 0) * 3;
-        let added = builder.add(ObjectKind::Node, rank * rank, blob);
-        added.expect("a good section");
+        builder.add(ObjectKind::Node, rank * rank, blob);
     }
-    let table = builder.finish(99).expect("a good table");
-    let len = IdDirectory::frame_len(&table).expect("an end") as usize;
-    let directory = IdDirectory::read(&table[table.len() - len..]).expect("a good directory");
-    let mut bytes = directory.encode();
+    let sections = builder.finish().into_iter().map(|section| IdSection {
+        kind: section.kind,
+        first: section.first,
+        last: section.last,
+        place: 100..100 + section.bytes.len() as u64,
+    });
+    let mut bytes = IdDirectory::new(99, sections.collect()).encode();
     bytes.truncate(bytes.len() - 4);
     // A range of the ids 0 to 5 in blobs 2 and 3, and one of the ids 7 to 9 in blob 1.
     let section = [&9u64.to_le_bytes()[..], &[0, 5, 2, 2, 0], &[2, 2, 1, 1]].concat();

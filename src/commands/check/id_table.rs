@@ -117,8 +117,8 @@ mod tests {
     use crate::pbf::{Compression, FrameEncoder, HeaderBlock, IdTableBuilder, Object, feature};
     use crate::runtime::Context;
 
-    /// Writes two blobs, with the nodes 1 to 100 and 101 to 200, and an id table of the given nodes and their blobs.
-    /// Returns the findings of `check --index`.
+    /// Writes three blobs, with the nodes 1 to 100, 101 to 199, and 200, and an id table of the given nodes and their
+    /// blobs. Returns the findings of `check --index`.
     fn found_in(table: impl IntoIterator<Item = (i64, u32)>) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let (path, ctx) = (directory.path().join("a.osm.pbf"), Context::default());
@@ -127,9 +127,9 @@ mod tests {
         let mut header = HeaderBlock::default();
         header.set_optional(feature::LOCATIONS, true);
         let mut sink = Sink::create(&output, header, SizeHint::default(), &ctx).unwrap();
-        for first in [1, 101] {
+        for ids in [1..101, 101..200, 200..201] {
             let mut encoder = FrameEncoder::new(Compression::default(), false);
-            for id in first..first + 100 {
+            for id in ids {
                 let location = Location::new(id as i32, 5);
                 let node = Object::node(id, location, Vec::new());
                 encoder.add(&node).unwrap();
@@ -140,10 +140,13 @@ mod tests {
         let writer = closed.for_id_table().unwrap();
         let mut builder = IdTableBuilder::default();
         for (id, blob) in table {
-            builder.add(ObjectKind::Node, id_rank(id), blob).unwrap();
+            builder.add(ObjectKind::Node, id_rank(id), blob);
         }
-        let frames = builder.finish(writer.id_fingerprint()).unwrap();
-        writer.put_id_table(&frames).unwrap();
+        for section in builder.finish() {
+            writer.put_id_section(section).unwrap();
+        }
+        let fingerprint = writer.id_fingerprint();
+        writer.finish_id_table(fingerprint).unwrap();
         closed.finish().unwrap();
         let report = check::run(&check::Options::new(&path).index(true), &ctx).unwrap();
         let findings = report.index.unwrap().listed.into_iter();
@@ -152,13 +155,13 @@ mod tests {
 
     #[test]
     fn a_table_that_leads_to_other_blobs_is_found() {
-        let right = || (1..=200).map(|id| (id, u32::from(id > 100)));
+        let right = || (1..=200).map(|id| (id, u32::from(id > 100) + u32::from(id > 199)));
         assert!(found_in(right()).is_empty());
         let all_in_one = found_in(right().map(|(id, _)| (id, 0)));
         assert!(all_in_one[0].contains("other blobs"), "{all_in_one:?}");
-        let exchanged = found_in(right().map(|(id, blob)| (id, 1 - blob)));
+        let exchanged = found_in(right().map(|(id, blob)| (id, 2 - blob)));
         assert!(exchanged[0].contains("other blobs"), "{exchanged:?}");
-        let more = found_in(right().map(|(id, blob)| (id, blob + 2 * u32::from(id == 77))));
+        let more = found_in(right().map(|(id, blob)| (id, blob + 3 * u32::from(id == 77))));
         assert!(more[0].contains("other blobs"), "{more:?}");
         let missing = found_in(right().filter(|(id, _)| *id != 200));
         assert!(

@@ -129,17 +129,15 @@ impl IdRows {
                     let unknown = || Error::Internal("a row of unknown kind".into());
                     let kind = kind.ok_or_else(unknown)?;
                     for (rank, blob) in ids {
-                        builder.add(kind, rank, blob).map_err(failed)?;
+                        builder.add(kind, rank, blob);
                     }
-                    let frames = builder.take_frames();
-                    if frames.is_empty() {
-                        Ok(())
-                    } else {
-                        writer.put_id_table(&frames)
-                    }
+                    let mut sections = builder.take_sections().into_iter();
+                    sections.try_for_each(|section| writer.put_id_section(section))
                 },
             )?;
-        writer.put_id_table(&builder.finish(fingerprint).map_err(failed)?)
+        let mut sections = builder.finish().into_iter();
+        sections.try_for_each(|section| writer.put_id_section(section))?;
+        writer.finish_id_table(fingerprint)
     }
 }
 

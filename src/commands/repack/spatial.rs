@@ -67,6 +67,8 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     check(&file, &plan)?;
     let mut header = file.header.clone();
     header.set_optional(feature::SORTED, false);
+    // A file without ways need not declare it.
+    header.set_optional(feature::LOCATIONS, true);
     options.output.header.apply(&mut header);
     let write = options.output.write.for_header(&header);
     if is_pbf && write.changes_objects() {
@@ -336,6 +338,7 @@ fn write_rows(
 ) -> Result<Vec<u32>> {
     let most = options.objects_per_blob.max(1);
     let ranges = sorted.ranges((BLOBS_AT_ONCE * most) as u64);
+    let last_range = ranges.len().saturating_sub(1) as u32;
     let (mut first_blobs, mut blobs) = (Vec::with_capacity(ranges.len()), 0);
     Pass::new("write", ctx)
         .with_budget(ctx.jobs as u64 + 1)
@@ -351,7 +354,12 @@ fn write_rows(
                 let (mut portions, mut frames) = (sorted.portions(range), Vec::new());
                 while portions.left() > 0 {
                     let rows = portions.next(READ_MEMORY)?;
-                    let portion = frames_of(kind, &rows, most, encoder).map_err(|error| {
+                    let places: Vec<_> = rows.keys_and_lens().collect();
+                    let mut lens = blob_lens(&places, most);
+                    if number == last_range && portions.left() == 0 {
+                        divide_last(&mut lens);
+                    }
+                    let portion = frames_of(kind, &rows, &lens, encoder).map_err(|error| {
                         Error::file(options.output.target.path(), error.to_string())
                     })?;
                     let mut first = 0;
@@ -422,6 +430,15 @@ fn blob_lens(rows: &[(u64, usize)], most: BlobLimits) -> Vec<usize> {
     lens
 }
 
+/// Divides the last row from the last blob, if that has more rows. The table of contents is stored beside it, and must
+/// be found in the last bytes of the file.
+fn divide_last(lens: &mut Vec<usize>) {
+    if let Some(last) = lens.last_mut().filter(|last| **last > 1) {
+        *last -= 1;
+        lens.push(1);
+    }
+}
+
 /// Returns the index at which rows are divided in two; `None` if they become one blob.
 fn cut(rows: &[(u64, usize)], most: BlobLimits) -> Option<usize> {
     let ((first, _), (last, _)) = (rows.first()?, rows.last()?);
@@ -445,18 +462,17 @@ fn cut(rows: &[(u64, usize)], most: BlobLimits) -> Option<usize> {
     (blobs > 1).then(|| rows.len() * (blobs / 2) / blobs)
 }
 
-/// Encodes rows as blobs.
+/// Encodes rows as blobs. `lens` has the number of rows in each blob.
 fn frames_of(
     kind: ObjectKind,
     rows: &SharedRows,
-    most: BlobLimits,
+    lens: &[usize],
     encoder: &mut FrameEncoder,
 ) -> Result<Vec<EncodedFrame>, FormatError> {
     let mut boxes = Vec::with_capacity(rows.count());
     let mut object = Object::node(0, None, Vec::new());
-    let places: Vec<_> = rows.keys_and_lens().collect();
     let mut first = 0;
-    for len in blob_lens(&places, most) {
+    for len in lens {
         if first > 0 {
             encoder.end_block()?;
         }

@@ -27,12 +27,12 @@ impl BlobFlags {
     pub const HASHED: Self = Self(64);
     /// The whole entry was computed from the decoded blob in this run of the program, not read from an index. Not
     /// stored in files.
-    pub const VERIFIED: Self = Self(128);
-    /// The string table of the blob also has a part of the table of contents, which is removed when the blob is
-    /// decoded. Not stored in files.
-    pub const HAS_TABLE: Self = Self(256);
+    pub const VERIFIED: Self = Self(256);
+    /// The string table of the blob also has a part of a table about the file, which is removed when the blob is
+    /// decoded.
+    pub const HAS_TABLE: Self = Self(128);
     /// The flags that are stored in files.
-    const STORED: u16 = 127;
+    const STORED: u16 = 255;
 
     /// Returns the flags with the given stored bits. Ignores the bits of flags that are not stored.
     pub const fn from_bits(bits: u8) -> Self {

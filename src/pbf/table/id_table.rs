@@ -1,11 +1,13 @@
 //! The table of ids, for a file with blobs that are not in the order of ids. The table maps small ranges of ids to the
 //! blobs that contain ids in the range.
 //!
-//! The table is stored before the table of contents, in blobs that have strings only. Each section has many ranges, and
-//! a directory of the sections follows the last one. `reference/format.md` has the layout.
+//! Each section of the table has many ranges, and a directory of the sections follows the last one. They are stored
+//! before the table of contents, behind the strings of objects (`id_host`), in version 1 in blobs that have strings
+//! only. `reference/format.md` has the layout.
 
 use super::entry::BlobEntry;
-use super::strings_blob::{data_blob, put_strings_frame, read_strings, strings_of, trailer_number};
+use super::id_host::{TITLE_OF_IDS, read_directory, read_part};
+use super::strings_blob::{data_blob, read_strings, trailer_number};
 use super::toc::MAGIC;
 use crate::deflate::stored::CHECKSUM_LEN;
 use crate::error::FormatError;
@@ -17,25 +19,25 @@ use base64::engine::general_purpose::STANDARD;
 use std::ops::Range;
 use twox_hash::XxHash3_64;
 
-/// The string that marks a blob as a section of a table of ids.
-const SECTION_TITLE: &str = "HOGG table of ids";
-/// The string that marks a blob as the directory of a table of ids.
+/// The string that marks a blob as the directory of a table of version 1.
 const DIRECTORY_TITLE: &str = "HOGG table of ids, directory";
-/// The version of the table of ids, which is stored in its directory.
-const VERSION: u8 = 1;
-/// The prefix of the last string in the directory. The size of the directory's frame follows it.
+/// The version of a table in blobs of its own.
+const ALONE: u8 = 1;
+/// The version of a table in blobs with objects.
+const BESIDE_OBJECTS: u8 = 2;
+/// The prefix of the last string in a directory of version 1. The size of the directory's frame follows it.
 const TRAILER_TITLE: &str = "HOGG directory of ids, bytes: ";
-/// The number of decimal digits of the frame size in the last string of the directory.
+/// The number of decimal digits of the frame size in the last string of a directory of version 1.
 const LEN_DIGITS: usize = 10;
-/// The length in bytes of the last string in the directory. Only the checksum of the blob follows it.
+/// The length in bytes of the last string in a directory of version 1. Only the checksum of the blob follows it.
 const TRAILER_LEN: usize = TRAILER_TITLE.len() + LEN_DIGITS;
-/// The number of bytes at the end of a table that [`IdDirectory::frame_len`] needs.
+/// The number of bytes at the end of a table of version 1 that [`IdDirectory::frame_len`] needs.
 pub const ID_TABLE_TAIL_LEN: usize = TRAILER_LEN + CHECKSUM_LEN;
 
-/// The maximum size in bytes of a frame of a table of ids.
+/// The maximum size in bytes of a section in the file, and of a directory.
 pub const MAX_TABLE_FRAME_LEN: u64 = (MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN) as u64;
 
-/// The size in bytes at which a section is complete. Its frame is a third larger.
+/// The size in bytes at which a section is complete. In the file, it is a third larger.
 const SECTION_LEN: usize = 24 << 10;
 /// The minimum number of ids per blob in a complete range, for nodes, ways and relations. A range ends when the number
 /// of its ids is this value times ([`HEAD`] + the number of its blobs). This limits the size of the table, because each
@@ -46,8 +48,8 @@ const HEAD: u32 = 2;
 
 /// Returns a hash of the kinds, object counts and id ranges of all blobs of a file. A table of ids with another
 /// fingerprint belongs to another file.
-pub fn id_fingerprint(entries: &[BlobEntry]) -> u64 {
-    let mut bytes = Vec::with_capacity(entries.len() * 21);
+pub fn id_fingerprint<'e>(entries: impl Iterator<Item = &'e BlobEntry>) -> u64 {
+    let mut bytes = Vec::new();
     for entry in entries {
         bytes.push(entry.kinds.bits());
         bytes.extend_from_slice(&entry.count.to_le_bytes());
@@ -57,14 +59,18 @@ pub fn id_fingerprint(entries: &[BlobEntry]) -> u64 {
     XxHash3_64::oneshot(&bytes)
 }
 
+/// Returns the maximum size in bytes of the table for `count` objects of one kind.
+pub fn max_table_len(kind: ObjectKind, count: u64) -> u64 {
+    // A range with b blobs has at most 11 + 3 b bytes, and at least (2 + b) * `IDS_PER_BLOB` ids unless it is the last
+    // one of its kind.
+    count * 5 / u64::from(IDS_PER_BLOB[kind as usize]) + 11
+}
+
 /// Builds a table of ids from the ids of all objects, which must be added in canonical order.
 #[derive(Debug, Default)]
 pub struct IdTableBuilder {
-    /// The complete frames that have not been taken.
-    frames: Vec<u8>,
-    sections: Vec<IdSection>,
-    /// The total size in bytes of all sections.
-    len: u64,
+    /// The complete sections that have not been taken.
+    sections: Vec<IdSectionBytes>,
     range: OpenRange,
     section: OpenSection,
 }
@@ -96,35 +102,28 @@ struct OpenSection {
 impl IdTableBuilder {
     /// Adds an object with its kind and the rank of its id. `blob` is the number of the object's blob among the data
     /// blobs of the file, counted from 0.
-    pub fn add(&mut self, kind: ObjectKind, rank: u64, blob: u32) -> Result<(), FormatError> {
+    pub fn add(&mut self, kind: ObjectKind, rank: u64, blob: u32) {
         if self.range.kind != Some(kind) {
-            self.end_section()?;
+            self.end_section();
             self.range.kind = Some(kind);
         }
         if self.range.add(rank, blob, IDS_PER_BLOB[kind as usize]) {
             self.end_range();
             if self.section.bytes.len() >= SECTION_LEN {
-                self.end_section()?;
+                self.end_section();
             }
         }
-        Ok(())
     }
 
-    /// Returns the complete frames that have not been returned before.
-    pub fn take_frames(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.frames)
+    /// Returns the complete sections that have not been returned before.
+    pub fn take_sections(&mut self) -> Vec<IdSectionBytes> {
+        std::mem::take(&mut self.sections)
     }
 
-    /// Completes the table for a file with the given [fingerprint](id_fingerprint). Returns the frames that have not
-    /// been returned by [`take_frames`](Self::take_frames).
-    pub fn finish(mut self, fingerprint: u64) -> Result<Vec<u8>, FormatError> {
-        self.end_section()?;
-        let directory = IdDirectory {
-            fingerprint,
-            sections: self.sections,
-        };
-        directory.put_frame(&mut self.frames)?;
-        Ok(self.frames)
+    /// Completes the table. Returns the sections that have not been returned by [`take_sections`](Self::take_sections).
+    pub fn finish(mut self) -> Vec<IdSectionBytes> {
+        self.end_section();
+        self.sections
     }
 
     fn end_range(&mut self) {
@@ -151,23 +150,18 @@ impl IdTableBuilder {
         range.number += 1;
     }
 
-    fn end_section(&mut self) -> Result<(), FormatError> {
+    fn end_section(&mut self) {
         self.end_range();
         let Some(kind) = self.range.kind.filter(|_| !self.section.bytes.is_empty()) else {
-            return Ok(());
+            return;
         };
-        let section = std::mem::take(&mut self.section);
-        let before = self.frames.len();
-        put_table_frame(SECTION_TITLE, &section.bytes, None, &mut self.frames)?;
-        let len = (self.frames.len() - before) as u64;
-        self.sections.push(IdSection {
+        let OpenSection { bytes, first, last } = std::mem::take(&mut self.section);
+        self.sections.push(IdSectionBytes {
             kind,
-            first: section.first,
-            last: section.last,
-            frame: self.len..self.len + len,
+            first,
+            last,
+            bytes,
         });
-        self.len += len;
-        Ok(())
     }
 }
 
@@ -191,7 +185,28 @@ impl OpenRange {
     }
 }
 
-/// A section of a table of ids.
+/// The content of a section of a table of ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdSectionBytes {
+    /// The kind of the objects.
+    pub kind: ObjectKind,
+    /// The rank of the first id.
+    pub first: u64,
+    /// The rank of the last id.
+    pub last: u64,
+    /// The encoded ranges.
+    pub bytes: Vec<u8>,
+}
+
+impl IdSectionBytes {
+    /// Returns the encoded ranges with their checksum.
+    pub(crate) fn with_checksum(&self) -> Vec<u8> {
+        let crc = crc32c::crc32c(&self.bytes).to_le_bytes();
+        [&self.bytes[..], &crc].concat()
+    }
+}
+
+/// The place of a section of a table of ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdSection {
     /// The kind of the objects.
@@ -200,13 +215,15 @@ pub struct IdSection {
     pub first: u64,
     /// The rank of the last id.
     pub last: u64,
-    /// The position of the section's frame, in bytes from the beginning of the table.
-    pub frame: Range<u64>,
+    /// The position of the section, in bytes from the beginning of the table.
+    pub place: Range<u64>,
 }
 
-/// The directory of a table of ids. It is the last blob of the table.
+/// The directory of a table of ids. It is in the last blob of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdDirectory {
+    /// [`ALONE`] or [`BESIDE_OBJECTS`].
+    version: u8,
     /// The [fingerprint](id_fingerprint) of the file.
     pub fingerprint: u64,
     /// The sections, in the order of kinds and ids.
@@ -214,41 +231,55 @@ pub struct IdDirectory {
 }
 
 impl IdDirectory {
-    fn put_frame(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
-        let bytes = self.encode();
-        // The last string has a fixed number of digits, so that the size of the frame does not depend on the number.
-        let mut frame = Vec::new();
-        put_table_frame(DIRECTORY_TITLE, &bytes, Some(0), &mut frame)?;
-        put_table_frame(DIRECTORY_TITLE, &bytes, Some(frame.len()), out)
+    /// Returns the directory of a table that is stored in blobs with objects.
+    pub fn new(fingerprint: u64, sections: Vec<IdSection>) -> Self {
+        Self {
+            version: BESIDE_OBJECTS,
+            fingerprint,
+            sections,
+        }
     }
 
     /// Returns the encoded directory.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        bytes.push(VERSION);
+        bytes.push(self.version);
         bytes.extend_from_slice(&self.fingerprint.to_le_bytes());
-        let mut last = 0;
+        let (mut last, mut end) = (0, 0);
         for section in &self.sections {
             put_varint(&mut bytes, section.kind.number().into());
             put_varint(&mut bytes, section.first.wrapping_sub(last));
             put_varint(&mut bytes, section.last - section.first);
-            put_varint(&mut bytes, section.frame.end - section.frame.start);
-            last = section.last;
+            if self.version == BESIDE_OBJECTS {
+                put_varint(&mut bytes, section.place.start - end);
+            }
+            put_varint(&mut bytes, section.place.end - section.place.start);
+            (last, end) = (section.last, section.place.end);
         }
         let crc = crc32c::crc32c(&bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
         bytes
     }
 
-    /// Returns the size in bytes of the directory's frame, read from the last [`ID_TABLE_TAIL_LEN`] bytes of a table.
-    /// Returns `None` if `tail` is not the end of a table.
+    /// Returns the size in bytes of the directory's frame, read from the last [`ID_TABLE_TAIL_LEN`] bytes of a table of
+    /// version 1. Returns `None` if `tail` is not the end of such a table.
     pub fn frame_len(tail: &[u8]) -> Option<u64> {
         trailer_number(tail, TRAILER_TITLE, LEN_DIGITS)
     }
 
-    /// Reads the frame of a directory.
-    pub fn read(frame: &[u8]) -> Result<Self, FormatError> {
-        Self::decode(&read_table_frame(DIRECTORY_TITLE, frame)?)
+    /// Reads the frame that has the directory, of version 1 if the table `is_alone` in its blobs.
+    pub fn read(frame: &[u8], is_alone: bool) -> Result<Self, FormatError> {
+        let bytes = if is_alone {
+            read_table_frame(DIRECTORY_TITLE, frame)?
+        } else {
+            read_directory(frame)?
+        };
+        let directory = Self::decode(&bytes)?;
+        if is_alone == (directory.version == ALONE) {
+            Ok(directory)
+        } else {
+            Err(damaged())
+        }
     }
 
     /// Decodes a directory.
@@ -258,9 +289,11 @@ impl IdDirectory {
             return Err(damaged());
         }
         let rest = body.strip_prefix(MAGIC).ok_or_else(damaged)?;
-        let rest = rest
-            .strip_prefix(&[VERSION])
-            .ok_or_else(|| FormatError::new("it has a version that this program does not know"))?;
+        let (version, rest) = rest.split_first().ok_or_else(damaged)?;
+        if ![ALONE, BESIDE_OBJECTS].contains(version) {
+            let cause = "it has a version that this program does not know";
+            return Err(FormatError::new(cause));
+        }
         let (fingerprint, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
         let mut fields = Varints::new(rest);
         let (mut sections, mut last, mut start) = (Vec::new(), 0u64, 0u64);
@@ -272,6 +305,9 @@ impl IdDirectory {
                 return Err(FormatError::new("its sections are out of order"));
             }
             last = first.checked_add(fields.read()?).ok_or_else(damaged)?;
+            if *version == BESIDE_OBJECTS {
+                start = start.checked_add(fields.read()?).ok_or_else(damaged)?;
+            }
             let len = Some(fields.read()?).filter(|len| *len <= MAX_TABLE_FRAME_LEN);
             let end = len
                 .and_then(|len| start.checked_add(len))
@@ -280,20 +316,46 @@ impl IdDirectory {
                 kind,
                 first,
                 last,
-                frame: start..end,
+                place: start..end,
             });
             start = end;
             before = (kind, last);
         }
         Ok(Self {
+            version: *version,
             fingerprint: u64::from_le_bytes(*fingerprint),
             sections,
         })
     }
 
-    /// Returns the total size in bytes of all sections.
-    pub fn sections_len(&self) -> u64 {
-        self.sections.last().map_or(0, |section| section.frame.end)
+    /// Returns the position of the end of the last section, in bytes from the beginning of the table.
+    pub fn sections_end(&self) -> u64 {
+        self.sections.last().map_or(0, |section| section.place.end)
+    }
+
+    /// Decodes the content of a section from its bytes in the file.
+    pub fn read_section(
+        &self,
+        section: &IdSection,
+        bytes: &[u8],
+    ) -> Result<IdSectionBytes, FormatError> {
+        let bytes = if self.version == ALONE {
+            read_table_frame(TITLE_OF_IDS, bytes)?
+        } else {
+            let mut bytes = read_part(bytes)?;
+            let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
+            if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+                return Err(damaged());
+            }
+            bytes.truncate(bytes.len() - 4);
+            bytes
+        };
+        Ok(IdSectionBytes {
+            kind: section.kind,
+            first: section.first,
+            last: section.last,
+            bytes,
+        })
     }
 }
 
@@ -308,24 +370,13 @@ pub struct IdRange<'a> {
     pub blobs: &'a [u32],
 }
 
-impl IdSection {
-    /// Reads the frame of this section and calls `take` with each of its ranges, in order. Stops at the first error of
-    /// `take`.
-    pub fn read(
-        &self,
-        frame: &[u8],
-        take: impl FnMut(IdRange<'_>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
-        self.decode(&read_table_frame(SECTION_TITLE, frame)?, take)
-    }
-
-    /// Decodes this section, as [`read`](Self::read) does.
+impl IdSectionBytes {
+    /// Calls `take` with each range of the section, in order. Stops at the first error of `take`.
     pub fn decode(
         &self,
-        bytes: &[u8],
         mut take: impl FnMut(IdRange<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        let mut fields = Varints::new(bytes);
+        let mut fields = Varints::new(&self.bytes);
         let (mut last, mut blobs) = (self.first, Vec::new());
         while !fields.is_done() {
             let first = last.checked_add(fields.read()?).ok_or_else(damaged)?;
@@ -355,23 +406,7 @@ fn damaged() -> FormatError {
     FormatError::new("it is damaged")
 }
 
-/// Appends a frame with the given title and bytes. If `len` is set, the last string states `len` as the size of the
-/// frame.
-fn put_table_frame(
-    title: &str,
-    bytes: &[u8],
-    len: Option<usize>,
-    out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
-    let text = STANDARD.encode(bytes);
-    let mut strings = vec!["", title];
-    strings.extend(strings_of(&text));
-    let trailer = len.map(|len| format!("{TRAILER_TITLE}{len:0LEN_DIGITS$}"));
-    strings.extend(trailer.as_deref());
-    put_strings_frame(&strings, out)
-}
-
-/// Returns the bytes in a frame. Fails unless the frame has the given title.
+/// Returns the bytes in a frame of a table of version 1. Fails unless the frame has the given title.
 fn read_table_frame(title: &str, frame: &[u8]) -> Result<Vec<u8>, FormatError> {
     let (body, _) = data_blob(frame)
         .filter(|(_, behind)| behind.is_empty())
@@ -389,6 +424,12 @@ fn read_table_frame(title: &str, frame: &[u8]) -> Result<Vec<u8>, FormatError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::osm::Location;
+    use crate::pbf::block::object::Object;
+    use crate::pbf::encode::encoder::BlockEncoder;
+    use crate::pbf::table::id_host::{IdParts, encode_id_host};
+    use crate::pbf::table::scan::scan_payload;
+    use crate::pbf::table::table_host::TableHost;
 
     /// Returns objects in eleven blobs. Nodes are in long runs of one blob, and the blobs of ways alternate.
     fn objects() -> Vec<(ObjectKind, u64, u32)> {
@@ -400,36 +441,75 @@ mod tests {
         nodes.chain(ways).chain(relations).collect()
     }
 
-    fn table(objects: &[(ObjectKind, u64, u32)]) -> Vec<u8> {
-        let mut builder = IdTableBuilder::default();
-        let mut frames = Vec::new();
-        for (kind, rank, blob) in objects {
-            builder.add(*kind, *rank, *blob).unwrap();
-            frames.extend(builder.take_frames());
-        }
-        frames.extend(builder.finish(77).unwrap());
-        frames
+    /// A table in blobs with objects: the bytes of its sections, and the frame of its directory.
+    struct Table {
+        sections: Vec<u8>,
+        directory: Vec<u8>,
     }
 
-    fn directory(table: &[u8]) -> IdDirectory {
-        let len = IdDirectory::frame_len(table).unwrap() as usize;
-        IdDirectory::read(&table[table.len() - len..]).unwrap()
+    impl Table {
+        fn of(objects: &[(ObjectKind, u64, u32)]) -> Self {
+            let mut builder = IdTableBuilder::default();
+            let mut contents = Vec::new();
+            for (kind, rank, blob) in objects {
+                builder.add(*kind, *rank, *blob);
+                contents.extend(builder.take_sections());
+            }
+            contents.extend(builder.finish());
+            let (mut sections, mut places) = (Vec::new(), Vec::new());
+            for chunk in contents.chunks(3) {
+                let parts: Vec<_> = chunk.iter().map(IdSectionBytes::with_checksum).collect();
+                let frame = encode_id_host(&host(), IdParts::Sections, &parts, false).unwrap();
+                let offset = sections.len() as u64;
+                for (section, place) in chunk.iter().zip(frame.parts) {
+                    places.push(IdSection {
+                        kind: section.kind,
+                        first: section.first,
+                        last: section.last,
+                        place: offset + place.start..offset + place.end,
+                    });
+                }
+                sections.extend(frame.bytes);
+            }
+            let directory = IdDirectory::new(77, places).encode();
+            let frame = encode_id_host(&host(), IdParts::Directory, &[directory], true).unwrap();
+            Self {
+                sections,
+                directory: frame.bytes,
+            }
+        }
+
+        fn directory(&self) -> IdDirectory {
+            IdDirectory::read(&self.directory, false).unwrap()
+        }
+    }
+
+    fn host() -> TableHost {
+        let mut encoder = BlockEncoder::default();
+        encoder
+            .add(&Object::node(7, Location::new(1, 2), vec![("a", "b")]))
+            .unwrap();
+        let (mut payload, mut entry) = (Vec::new(), BlobEntry::default());
+        encoder.finish(&mut payload);
+        scan_payload(&payload, &mut entry).unwrap();
+        TableHost { payload, entry }
     }
 
     #[test]
     fn a_table_lists_the_blob_of_each_id_and_few_others() {
         let objects = objects();
-        let table = table(&objects);
-        let directory = directory(&table);
+        let table = Table::of(&objects);
+        let directory = table.directory();
         assert_eq!(directory.fingerprint, 77);
         let mut ranges = Vec::new();
         for section in &directory.sections {
-            let frame = section.frame.start as usize..section.frame.end as usize;
+            let place = section.place.start as usize..section.place.end as usize;
             let take = |range: IdRange<'_>| {
                 ranges.push((section.kind, range.first, range.last, range.blobs.to_vec()));
                 Ok(())
             };
-            section.read(&table[frame], take).unwrap();
+            let content = directory.read_section(section, &table.sections[place]);
+            content.unwrap().decode(take).unwrap();
         }
         let mut at = 0;
         for (kind, rank, blob) in &objects {
@@ -443,40 +523,51 @@ mod tests {
             );
             assert!(blobs.len() <= 7);
         }
-        assert!(table.len() < objects.len() / 8, "{} bytes", table.len());
+        let len = table.sections.len();
+        assert!(len < objects.len() / 8, "{len} bytes");
+        let most =
+            max_table_len(ObjectKind::Node, 100_000) + max_table_len(ObjectKind::Way, 50_000);
+        assert!(len < most as usize * 4 / 3, "{len} bytes, {most}");
     }
 
     #[test]
     fn an_empty_table_has_a_directory() {
-        let table = table(&[]);
-        assert_eq!(directory(&table).sections, []);
+        assert_eq!(Table::of(&[]).directory().sections, []);
     }
 
     #[test]
     fn a_frame_that_no_file_may_have_is_refused() {
-        let mut directory = directory(&table(&objects()[99_990..]));
-        directory.sections[0].frame = 0..MAX_TABLE_FRAME_LEN;
+        let mut directory = Table::of(&objects()[149_990..]).directory();
+        directory.sections.truncate(1);
+        directory.sections[0].place = 9..9 + MAX_TABLE_FRAME_LEN;
         assert!(IdDirectory::decode(&directory.encode()).is_ok());
-        directory.sections[0].frame = 0..MAX_TABLE_FRAME_LEN + 1;
+        directory.sections[0].place = 9..10 + MAX_TABLE_FRAME_LEN;
         assert!(IdDirectory::decode(&directory.encode()).is_err());
     }
 
     #[test]
     fn damage_is_an_error() {
-        let table = table(&objects()[99_990..]);
-        let directory = directory(&table);
+        let table = Table::of(&objects()[99_990..]);
+        let directory = table.directory();
         let section = &directory.sections[0];
-        let frame = &table[..section.frame.end as usize];
-        let tail = &table[directory.sections_len() as usize..];
-        for at in 0..frame.len() {
-            assert!(section.read(&frame[..at], |_| Ok(())).is_err());
-        }
-        for at in 0..tail.len() {
-            assert!(IdDirectory::read(&tail[..at]).is_err());
-            let mut damaged = tail.to_vec();
+        let place = section.place.start as usize..section.place.end as usize;
+        let bytes = &table.sections[place];
+        let content = directory.read_section(section, bytes).unwrap();
+        for at in 0..bytes.len() {
+            assert!(directory.read_section(section, &bytes[..at]).is_err());
+            let mut damaged = bytes.to_vec();
             damaged[at] ^= 1;
-            let parsed = IdDirectory::read(&damaged);
+            let read = directory.read_section(section, &damaged);
+            assert!(read.is_err() || read.unwrap() == content, "{at}");
+        }
+        let frame = &table.directory;
+        for at in 0..frame.len() {
+            assert!(IdDirectory::read(&frame[..at], false).is_err());
+            let mut damaged = frame.clone();
+            damaged[at] ^= 1;
+            let parsed = IdDirectory::read(&damaged, false);
             assert!(parsed.is_err() || parsed.unwrap() == directory, "{at}");
         }
+        assert!(IdDirectory::read(frame, true).is_err());
     }
 }

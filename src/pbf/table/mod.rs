@@ -7,16 +7,17 @@
 //!   strings (`strings_blob`) behind those of the last objects (`table_host`). `toc_summary` has its summary in the
 //!   header.
 //! - `blob_index` has the index of a single blob in its BlobHeader. `id_table` has the table of ids of a file with a
-//!   spatial layout.
+//!   spatial layout, which `id_host` stores behind the strings of objects.
 
 pub(super) mod blob_index;
 pub(super) mod entry;
 pub(super) mod id_facts;
+pub(super) mod id_host;
 pub(super) mod id_table;
 pub(super) mod scan;
 pub(super) mod statistics;
 pub(super) mod strings_blob;
-mod table_host;
+pub(super) mod table_host;
 pub(super) mod toc;
 pub(super) mod toc_blob;
 pub(super) mod toc_summary;

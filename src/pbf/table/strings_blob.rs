@@ -1,7 +1,7 @@
 //! Blobs that have a string table only. They store tables about a file, and other programs read them as blocks without
 //! objects.
 
-use crate::deflate::stored::{CHECKSUM_LEN, zlib_stored};
+use crate::deflate::stored::{CHECKSUM_LEN, zlib_stored_in_pieces};
 use crate::error::FormatError;
 use crate::pbf::block::outline::StringTable;
 use crate::pbf::frame::blob::{Blob, BlobHeader, BlobKind, Encoding, encode_frame};
@@ -23,25 +23,29 @@ pub(super) fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(
     for text in strings {
         put_bytes_field(&mut payload, string_table::S, text.as_bytes());
     }
-    let last_len = strings.last().map_or(0, |text| text.len());
-    put_stored_frame(&payload, last_len, None, out)
+    let last = payload.len() - strings.last().map_or(0, |text| text.len());
+    put_stored_frame(&payload, &[last], None, out).map(drop)
 }
 
-/// Appends a frame whose payload is stored uncompressed. The last `last_len` bytes of the payload, at most 65,535, are
-/// not split between two stored blocks of zlib data, so that a string in them can be found in the bytes of the file.
-/// `index` is the `indexdata` of the BlobHeader.
+/// Appends a frame whose payload is stored uncompressed. A stored block of zlib data begins at each of `cuts`, which
+/// are ascending offsets in the payload. So up to 65,535 bytes between two cuts are contiguous in the file. `index` is
+/// the `indexdata` of the BlobHeader. Returns the offset of each of these blocks in `out`.
 pub(super) fn put_stored_frame(
     payload: &[u8],
-    last_len: usize,
+    cuts: &[usize],
     index: Option<&[u8]>,
     out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> Result<Vec<usize>, FormatError> {
+    let (data, begins) = zlib_stored_in_pieces(payload, cuts);
     let blob = Blob {
         encoding: Encoding::Zlib,
-        data: &zlib_stored(payload, last_len),
+        data: &data,
         payload_len: payload.len() as u32,
     };
-    encode_frame(out, BlobKind::Data, index, &blob)
+    encode_frame(out, BlobKind::Data, index, &blob)?;
+    // The zlib data is the last field of the Blob message.
+    let start = out.len() - data.len();
+    Ok(begins.iter().map(|begin| start + begin).collect())
 }
 
 /// Cuts base64 text into strings of [`STRING_LEN`] bytes. The last string may be shorter.

@@ -1,9 +1,10 @@
-//! Blobs with objects whose string table also has a part of the table of contents.
+//! Blobs with objects whose string table also has a part of the table of contents or of the table of ids.
 //!
 //! Some readers ask each blob for its first object, so a table cannot be in a blob of its own. The string table of a
 //! host begins with the title and the description of the part. The strings of the objects follow, and then the text of
 //! the part. The description has a checksum of the objects, so that they can be read even if the table is damaged.
 
+use super::entry::BlobEntry;
 use crate::error::FormatError;
 use crate::pbf::block::outline::StringTable;
 use crate::pbf::block::parsed::Block;
@@ -11,6 +12,15 @@ use crate::pbf::encode::encoder::BlockEncoder;
 use crate::pbf::encode::intern::SourceStrings;
 use crate::pbf::wire::schema::{primitive_block, string_table};
 use crate::pbf::wire::{Fields, put_bytes_field, put_bytes_head};
+
+/// Objects whose blob also gets a part of a table.
+#[derive(Debug, Clone)]
+pub struct TableHost {
+    /// The payload of a block with the objects, which all have the same kind.
+    pub payload: Vec<u8>,
+    /// The facts about the objects. The offset and the sizes in the file are not known yet.
+    pub entry: BlobEntry,
+}
 
 /// The payload of a host.
 pub(super) struct HostPayload {

@@ -8,12 +8,13 @@
 
 use super::blob_index::encode_blob_index;
 use super::entry::{BlobEntry, BlobFlags};
+use super::id_host::{TITLE_OF_IDS, is_id_host};
 use super::scan::scan_payload;
 use super::strings_blob::{
     START_LEN, STRING_LEN, data_blob, is_table_blob, may_be_table_blob, put_stored_frame,
     put_strings_frame, read_stored, sole_string_table, strings_of,
 };
-use super::table_host::{Host, host_payload};
+use super::table_host::{Host, TableHost, host_payload};
 use super::toc::{MAGIC, VERSION};
 use crate::deflate::stored::stored_content;
 use crate::error::FormatError;
@@ -98,15 +99,6 @@ impl TocPointer {
     }
 }
 
-/// The last objects of a file, whose blob also gets a part of the table of contents.
-#[derive(Debug, Clone)]
-pub struct TableHost {
-    /// The payload of a block with the objects, which all have the same kind.
-    pub payload: Vec<u8>,
-    /// The facts about the objects. The offset and the sizes in the file are not known yet.
-    pub entry: BlobEntry,
-}
-
 /// Returns the frames that store the encoded table of contents `table`. The frames must be the last ones in the file,
 /// from offset `start` on. Each of `hosts` gets a part of the table, unless the table has more parts: the first parts
 /// are then in blobs of their own. With `blob_index`, the BlobHeaders of the hosts have an index.
@@ -145,8 +137,8 @@ pub fn encode_toc_frames(
             let encoded = host_payload(&host.payload, TITLE, &numbers, &strings)?;
             let index = encode_blob_index(&host.entry).filter(|_| blob_index);
             let index = index.as_ref().map(<[u8; _]>::as_slice);
-            let last_len = trailer.len() + encoded.behind_strings;
-            put_stored_frame(&encoded.payload, last_len, index, &mut frames)?;
+            let last = encoded.payload.len() - encoded.behind_strings - trailer.len();
+            put_stored_frame(&encoded.payload, &[last], index, &mut frames)?;
         }
     }
     Ok(frames)
@@ -348,6 +340,8 @@ pub enum TableBlob {
     Other,
     /// The blob has objects and a part of the table of contents.
     Host,
+    /// The blob has objects and a part of the table of ids.
+    HostOfIds,
 }
 
 impl TableBlob {
@@ -359,6 +353,7 @@ impl TableBlob {
         match TocPart::parse(body) {
             Ok(Some(part)) if part.objects.is_some() => Self::Host,
             Ok(Some(_)) => Self::TableOfContents,
+            _ if is_id_host(body) => Self::HostOfIds,
             _ if is_table_blob(body) => Self::Other,
             _ => Self::None,
         }
@@ -367,6 +362,11 @@ impl TableBlob {
     /// Whether the blob has no objects.
     pub const fn has_no_objects(self) -> bool {
         matches!(self, Self::TableOfContents | Self::Other)
+    }
+
+    /// Whether the blob has both objects and a part of a table.
+    pub const fn is_host(self) -> bool {
+        matches!(self, Self::Host | Self::HostOfIds)
     }
 }
 
@@ -382,17 +382,11 @@ pub fn is_lone_part(start: &[u8]) -> bool {
 /// may be damaged. Fails if the objects are.
 pub(crate) fn put_host_objects(blob: &Blob<'_>, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let payload = stored_content(blob.data);
-    match payload
-        .as_deref()
-        .and_then(|payload| Host::parse(payload, TITLE))
-    {
-        Some(host) => host.put_objects(out),
-        None => {
-            return Err(FormatError::new(
-                "the objects beside the table of contents are damaged",
-            ));
-        }
-    }
+    let host = payload.as_deref().and_then(|payload| {
+        Host::parse(payload, TITLE).or_else(|| Host::parse(payload, TITLE_OF_IDS))
+    });
+    let damaged = || FormatError::new("the objects beside a table about the file are damaged");
+    host.ok_or_else(damaged)?.put_objects(out);
     Ok(())
 }
 

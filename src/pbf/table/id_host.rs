@@ -1,0 +1,147 @@
+//! Blobs with objects whose string table also has a part of the table of ids.
+//!
+//! The strings of a part are in zlib blocks of their own, so a part can be read without the rest of its blob.
+//! `reference/format.md` has the layout.
+
+use super::blob_index::encode_blob_index;
+use super::entry::{BlobEntry, BlobFlags};
+use super::scan::scan_payload;
+use super::strings_blob::{data_blob, put_stored_frame, strings_of};
+use super::table_host::{Host, TableHost, host_payload};
+use crate::deflate::stored::{stored_blocks, stored_content};
+use crate::error::FormatError;
+use crate::osm::{KindSet, ObjectKind};
+use crate::pbf::frame::blob::{Blob, Encoding};
+use crate::pbf::wire::{Fields, varint_len};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::ops::Range;
+
+/// The string that marks a block as a part of a table of ids.
+pub(super) const TITLE_OF_IDS: &str = "HOGG table of ids";
+
+/// The parts in a blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdParts {
+    /// Sections.
+    Sections,
+    /// The directory of all sections.
+    Directory,
+}
+
+impl IdParts {
+    /// Returns the beginning of the description of the parts.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Sections => "version 2, sections",
+            Self::Directory => "version 2, directory",
+        }
+    }
+}
+
+/// A frame with objects and parts of a table of ids.
+#[derive(Debug)]
+pub struct IdHostFrame {
+    /// The bytes of the frame.
+    pub bytes: Vec<u8>,
+    /// The entry of the blob. Its offset is not known yet.
+    pub entry: BlobEntry,
+    /// The range of each part in the frame.
+    pub parts: Vec<Range<u64>>,
+}
+
+/// Returns a frame with the objects of `host` and with `parts`, each of which ends with its checksum. With `blob_index`,
+/// the BlobHeader has an index.
+pub fn encode_id_host(
+    host: &TableHost,
+    kind: IdParts,
+    parts: &[Vec<u8>],
+    blob_index: bool,
+) -> Result<IdHostFrame, FormatError> {
+    let texts: Vec<String> = parts.iter().map(|part| STANDARD.encode(part)).collect();
+    let strings: Vec<&str> = texts.iter().flat_map(|text| strings_of(text)).collect();
+    let encoded = host_payload(&host.payload, TITLE_OF_IDS, kind.name(), &strings)?;
+    let encoded_len = |text: &String| strings_of(text).map(field_len).sum::<usize>();
+    let lens: Vec<usize> = texts.iter().map(encoded_len).collect();
+    let end = encoded.payload.len() - encoded.behind_strings;
+    let mut cuts = vec![end - lens.iter().sum::<usize>()];
+    for len in lens {
+        cuts.push(cuts[cuts.len() - 1] + len);
+    }
+    let entry = entry_of(host, &encoded.payload)?;
+    let index = encode_blob_index(&entry).filter(|_| blob_index);
+    let index = index.as_ref().map(<[u8; _]>::as_slice);
+    let mut bytes = Vec::new();
+    let begins = put_stored_frame(&encoded.payload, &cuts, index, &mut bytes)?;
+    let body = data_blob(&bytes).map_or(0, |(body, _)| body.len());
+    let entry = BlobEntry {
+        frame_len: bytes.len() as u32,
+        header_len: (bytes.len() - body) as u32,
+        ..entry
+    };
+    let parts = begins.windows(2).map(|pair| pair[0] as u64..pair[1] as u64);
+    Ok(IdHostFrame {
+        entry,
+        parts: parts.collect(),
+        bytes,
+    })
+}
+
+/// Returns the length in bytes of the field of a string in a string table.
+fn field_len(text: &str) -> usize {
+    1 + varint_len(text.len() as u64) + text.len()
+}
+
+/// Returns the entry of the blob with the objects of `host` and the given payload. A box around ways or relations is
+/// that of `host`.
+fn entry_of(host: &TableHost, payload: &[u8]) -> Result<BlobEntry, FormatError> {
+    let mut objects = Vec::new();
+    let parsed = Host::parse(payload, TITLE_OF_IDS).ok_or_else(damaged)?;
+    parsed.put_objects(&mut objects);
+    let mut entry = BlobEntry::default();
+    entry.flags.set(BlobFlags::HAS_TABLE, true);
+    scan_payload(&objects, &mut entry)?;
+    if entry.kinds != KindSet::of(ObjectKind::Node) {
+        entry.bbox = host.entry.bbox;
+    }
+    Ok(entry)
+}
+
+/// Decodes one part from its range of bytes in the file.
+pub(super) fn read_part(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
+    let (strings, _) = stored_blocks(bytes).ok_or_else(damaged)?;
+    let (mut fields, mut text) = (Fields::new(&strings), Vec::with_capacity(strings.len()));
+    while let Some(field) = fields.next()? {
+        text.extend_from_slice(field.bytes()?);
+    }
+    STANDARD.decode(text).map_err(|_| damaged())
+}
+
+/// Decodes the directory in the given frame.
+pub(super) fn read_directory(frame: &[u8]) -> Result<Vec<u8>, FormatError> {
+    let (body, _) = data_blob(frame).ok_or_else(damaged)?;
+    let payload = payload_of(body)?.ok_or_else(damaged)?;
+    let host = Host::parse(&payload, TITLE_OF_IDS).ok_or_else(damaged)?;
+    if host.numbers != IdParts::Directory.name() {
+        return Err(damaged());
+    }
+    let text: String = host.text()?.iter().collect();
+    STANDARD.decode(text).map_err(|_| damaged())
+}
+
+/// Whether a whole Blob message has objects and a part of a table of ids.
+pub(super) fn is_id_host(body: &[u8]) -> bool {
+    let payload = payload_of(body).ok().flatten();
+    payload.is_some_and(|payload| Host::parse(&payload, TITLE_OF_IDS).is_some())
+}
+
+/// Returns the payload of a Blob message that is stored uncompressed as zlib data.
+fn payload_of(body: &[u8]) -> Result<Option<Vec<u8>>, FormatError> {
+    let blob = Blob::parse(body)?;
+    let is_zlib = blob.encoding == Encoding::Zlib;
+    Ok(is_zlib.then(|| stored_content(blob.data)).flatten())
+}
+
+fn damaged() -> FormatError {
+    FormatError::new("it is damaged")
+}
