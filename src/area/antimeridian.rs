@@ -1,9 +1,10 @@
-//! Areas across the antimeridian, which are assembled on a map that is turned by half of the earth.
+//! Areas that cross the antimeridian. They are assembled on a map whose longitudes are turned by 180 degrees.
 
 use super::AreaPolygon;
 use crate::geometry::{Rings, cut_turned};
 
-/// Cuts polygons of turned points at the antimeridian. Returns their parts, whose points are not turned.
+/// Cuts polygons at the antimeridian. The points of `polygons` have longitudes that are turned by 180 degrees. The
+/// points of the returned parts have their true longitudes.
 pub(crate) fn cut_turned_polygons(polygons: &[AreaPolygon]) -> Vec<AreaPolygon> {
     let parts = polygons.iter().flat_map(|polygon| {
         let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
@@ -12,7 +13,7 @@ pub(crate) fn cut_turned_polygons(polygons: &[AreaPolygon]) -> Vec<AreaPolygon> 
     parts.filter_map(polygon_of).collect()
 }
 
-/// Makes a polygon of its outer ring and its holes.
+/// Makes a polygon of rings: the first is its outer ring, the others are its holes. Returns `None` without rings.
 pub(crate) fn polygon_of(rings: Rings) -> Option<AreaPolygon> {
     let mut rings = rings.into_iter();
     let outer = rings.next()?;

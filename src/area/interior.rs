@@ -3,8 +3,9 @@
 use super::AreaPolygon;
 use crate::geometry::{Edge, Extent, HalfUnitPoint, Point};
 
-/// Returns a point within the first of some polygons, as far from its edges as is easily found: the middle of the
-/// longest part of a line through the polygon from west to east. Returns `None` without polygons.
+/// Returns a point inside the first of `polygons`, at some distance from its edges. The parallel through the middle of
+/// the polygon's bounding box is cut into segments by the edges; the point is the middle of the longest segment inside
+/// the polygon. Returns `None` if there is no polygon.
 pub(crate) fn interior_point(polygons: &[AreaPolygon]) -> Option<Point> {
     let polygon = polygons.first()?;
     let extent = Extent::of(&polygon.outer)?;

@@ -9,9 +9,10 @@ use std::ops::Range;
 
 /// The member ways of a relation.
 pub(crate) struct MemberWays {
-    /// The id and the role of each way, and the range of its nodes.
+    /// The ways that were found. Each has its id, its role, and the range of its nodes in the list that
+    /// [`read`](Self::read) has filled.
     ways: Vec<(i64, Role, Range<usize>)>,
-    /// The first member that is not in the file.
+    /// The first way or node that is missing; `None` if all member ways and their nodes were found.
     pub missing: Option<MissingMember>,
 }
 
@@ -52,7 +53,7 @@ impl MemberWays {
         found
     }
 
-    /// Whether no way was found.
+    /// Whether no complete member way was found.
     pub(crate) const fn is_empty(&self) -> bool {
         self.ways.is_empty()
     }
@@ -75,7 +76,7 @@ impl MemberWays {
                 }
             })
         };
-        // A way across the prime meridian would be torn on the turned map.
+        // The edge of the turned map is the prime meridian, where it would tear a way that crosses it.
         if !crosses(false) || crosses(true) {
             return self.assemble(nodes, open_rings);
         }

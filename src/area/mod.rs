@@ -56,7 +56,7 @@ pub enum Role {
     Outer,
     /// `inner`: the way is part of a hole.
     Inner,
-    /// No role, or another one.
+    /// No role, or a role other than `outer` and `inner`.
     #[default]
     Other,
 }

@@ -1,17 +1,17 @@
-//! The members of relations that are members of superroutes.
+//! Relations that are members of superroutes, with their own members.
 
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
 use rustc_hash::FxHashMap;
 
-/// The maximum number of levels of relations.
+/// The maximum number of levels of nested relations, including the superroute itself. Deeper relations are ignored.
 pub(crate) const MAX_DEPTH: usize = 16;
 
 /// The relations that are members of superroutes, directly or through others, with their own members.
 #[derive(Debug, Default)]
 pub(crate) struct NestedRelations(FxHashMap<i64, Vec<RouteMember>>);
 
-/// A member of a route that belongs to its line.
+/// A member way or member relation that is part of the line of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RouteMember {
     Way(i64),
@@ -19,7 +19,8 @@ pub(crate) enum RouteMember {
 }
 
 impl RouteMember {
-    /// Returns the members that belong to the line of a route. Platforms and stops lie beside it.
+    /// Returns the members that are part of the line of a route. Platforms and stops are not, because they lie beside
+    /// it.
     pub(crate) fn of<'m>(members: impl Iterator<Item = Member<'m>>) -> impl Iterator<Item = Self> {
         let is_beside = |role: &str| {
             ["platform", "stop"]
@@ -47,8 +48,8 @@ impl NestedRelations {
         self.0.contains_key(&id)
     }
 
-    /// Returns the ids of the ways of the route `id`, in the order of its members. The ways of a member relation take its
-    /// place, if it was added. A relation that contains itself is not followed again.
+    /// Returns the ids of the ways of the route `id`, in the order of `members`. A member relation is replaced by its
+    /// own ways, if it was added. A relation that is nested in itself is not followed again.
     pub(crate) fn ways_of<'m>(
         &self,
         id: i64,

@@ -82,8 +82,8 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
     if refs_only && Conventions::current().reports_like_osmium && !args.run.json {
         let mut ids = String::new();
         if args.show_ids {
-            // osmium looks up the relations that relations refer to once all relations are known, in the order of their
-            // ids.
+            // osmium reports references from relations to relations only after it has read all relations, in the order
+            // of the referenced ids.
             let to_relations = |dangling: &&Dangling| dangling.kind == ObjectKind::Relation;
             let from = summary.listed_refs.iter().rev().take_while(to_relations);
             let start = summary.listed_refs.len() - from.count();

@@ -134,7 +134,8 @@ impl FormatArgs {
         }
     }
 
-    /// Whether the format is GeoParquet, because of its name, the file name of the output, or --partition.
+    /// Whether the format is GeoParquet. Without --output-format, it is if --theme or an option that writes a directory
+    /// is given, or else if the file name of the output says so.
     fn is_geoparquet(&self, path: &Path) -> bool {
         let ending = path.extension().and_then(|ending| ending.to_str());
         match &self.output_format {
@@ -189,7 +190,8 @@ impl FormatArgs {
         Ok(ExportFormat::GeoParquet(options))
     }
 
-    /// Returns the themes that the words of --theme name.
+    /// Returns the themes that --theme names or reads from files. Without --theme, returns all built-in themes for a
+    /// partition by theme, and otherwise none.
     fn themes(&self) -> Result<Vec<Theme>> {
         let built_in = Theme::built_in();
         if self.theme.is_empty() {
@@ -250,7 +252,7 @@ impl FormatArgs {
     }
 }
 
-/// A word of `--with`.
+/// A value of `--with`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Derived {
     Area,

@@ -42,8 +42,8 @@ pub struct SelectionArgs {
     /// Geometry types to write, comma-separated: point, linestring, polygon
     #[arg(long, value_name = "TYPES")]
     geometry_types: Option<GeometryTypes>,
-    /// Types of relations that become lines, comma-separated, or none [default: route,waterway,superroute for tables, and none for
-    /// text]
+    /// Types of relations that become lines, comma-separated, or none [default: route,waterway,superroute for tables,
+    /// and none for text]
     ///
     /// The member ways are joined in their order. Platforms and stops are left out.
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]

@@ -48,7 +48,7 @@ const MOST_MEMORY: u64 = 8 << 30;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The input.
+    /// The input file.
     pub input: PathBuf,
     /// The directory of the index. It is created if it does not exist.
     pub directory: PathBuf,

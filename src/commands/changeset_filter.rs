@@ -17,7 +17,7 @@ pub struct Options {
     pub input: PathBuf,
     /// The target, the text format and the header of the output.
     pub output: OutputOptions,
-    /// The criteria.
+    /// The criteria by which changesets are selected.
     pub criteria: Criteria,
 }
 

@@ -60,7 +60,7 @@ use tally::Totals;
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The output, which is a file or a directory of partitions.
+    /// The output: a file, or a directory if the format writes several files.
     pub target: OutputTarget,
     /// The format of the features.
     pub format: ExportFormat,
@@ -69,8 +69,8 @@ pub struct Options {
     /// The types of geometries that are written.
     pub geometry_types: GeometryTypes,
     /// The values of the tag `type` of relations that become lines: by default [`LINE_RELATIONS`] for tables, and none
-    /// for text. The member ways are joined in their order; platforms and stops are left out. The lines of an incomplete
-    /// relation have the ways that are there.
+    /// for text. The member ways are joined in their order; platforms and stops are left out. If some of its ways are
+    /// missing, a relation becomes the lines of the other ways.
     pub line_relations: Vec<String>,
     /// Whether features without tags are written.
     pub keep_untagged: bool,
@@ -78,20 +78,21 @@ pub struct Options {
     pub kinds: KindSet,
     /// The expressions that select objects; all objects are selected if there are none.
     pub filter: Vec<ObjectExpression>,
-    /// The region with which a geometry must share a point, so that its feature is written; `None` for the whole earth.
+    /// The region that selects features: a feature is written if its geometry shares a point with the region. `None`
+    /// writes all features.
     pub region: Option<Shape>,
     /// The region at whose edges geometries are cut; `None` for no cuts.
     pub clip: Option<Shape>,
     /// How to treat lines and areas that cross the antimeridian.
     pub antimeridian: Antimeridian,
-    /// The keys of the tags that are written; `None` for all tags that the rules allow. An object whose other tags are
-    /// left out still becomes a feature.
+    /// The keys of the tags that are written; `None` for all tags that the rules allow. An object that has only tags
+    /// with other keys becomes a feature without tags.
     pub tag_keys: Option<Vec<String>>,
     /// How to treat relations with a member way, or a node of a member way, that is not in the file.
     pub incomplete: Incomplete,
     /// Whether the locations in ways are used even if the header does not declare them.
     pub locations_in_ways: bool,
-    /// The method used to look up node locations, if the ways of the input have no locations.
+    /// The method used to look up node locations. It has no effect if the ways of the input have locations.
     pub index_type: IndexType,
     /// The directory for the temporary files of a look-up; `None` for the directory of the output or, if the output is
     /// a stream, the system's temporary directory.
@@ -165,20 +166,20 @@ pub enum ExportFormat {
     #[cfg(feature = "parquet")]
     GeoParquet(GeoParquetOptions),
     /// Objects without geometries, as Parquet tables of nodes, of ways and of relations. Of the other options, only the
-    /// input, the target and the filter have an effect.
+    /// input, the target, the kinds and the filter have an effect.
     #[cfg(feature = "parquet")]
     Objects(ObjectTableOptions),
 }
 
-/// How to treat lines and areas that cross the antimeridian. Two consecutive points that are more than 180 degrees apart
-/// are taken for a crossing.
+/// How to treat lines and areas that cross the antimeridian. A line is assumed to cross it between two consecutive
+/// points whose longitudes are more than 180 degrees apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Antimeridian {
-    /// They are cut at 180 degrees, as in RFC 7946. Areas around a pole are kept.
+    /// Lines and areas are cut at 180 degrees, as in RFC 7946. Areas around a pole are not cut.
     #[default]
     Cut,
-    /// They are kept, and seem to lie across the whole map.
+    /// Lines and areas are not cut. On a map, they seem to reach across its whole width.
     Keep,
 }
 
@@ -228,21 +229,21 @@ pub struct Summary {
 
 impl Eq for Summary {}
 
-/// A function that receives the problems with objects.
+/// A function that is called with each problem of an object.
 pub type Report<'r> = dyn FnMut(&Problem) -> Result<()> + 'r;
 
 /// Writes the objects of a file without history as features.
 ///
-/// Features come in the order nodes, ways, relations, and within each kind in file order. If a way becomes a line and
-/// an area, the line comes first. Calls `report` with each problem with an object, in the same order. If `report`
-/// fails, so does the command.
+/// The features of text output come in the order nodes, ways, relations, and within each kind in file order. If a way
+/// becomes a line and an area, the line comes first. Calls `report` with each problem of an object, in the order of the
+/// input. If `report` fails, so does the command.
 ///
 /// # Memory
 ///
 /// 32 MB, 20 MB per job, 384 bytes per blob, about 5 bytes for each node of a member way of an area (10 bytes with
 /// `report`), 8 bytes for each member way, 200 MB with [`Options::areas_last`], and, unless the ways have locations,
-/// what [`add_locations_to_ways`](super::add_locations_to_ways::run) uses for locations. Tables with a column `country`
-/// or of the type `parents` also hold the administrative boundaries of the file in memory.
+/// what [`add_locations_to_ways`](super::add_locations_to_ways::run) uses for locations. Tables with the column
+/// `country`, or with a column of the type `parents`, also keep the administrative boundaries of the file in memory.
 ///
 /// # Errors
 ///
@@ -309,14 +310,15 @@ pub fn run<'r>(
 /// Returns the filter of the objects that become features.
 fn filter(options: &Options, form: &FeatureForm) -> ObjectFilter {
     let expressions = match form.expressions() {
-        // Objects of no theme are not written.
+        // Objects that belong to no theme need not be read.
         Some(of_themes) if options.filter.is_empty() => of_themes,
         _ => options.filter.clone(),
     };
     ObjectFilter::new(expressions)
 }
 
-/// Returns the objects that are visited, and whether relations become features.
+/// Returns which objects are visited, and whether relations become features. Relations may also be visited for the
+/// boundaries that columns need.
 fn visits(
     options: &Options,
     form: &FeatureForm,

@@ -22,7 +22,7 @@ const SUFFIX: &str = ".osm.pbf";
 pub struct Options {
     /// The input file; `-` is standard input.
     pub input: PathBuf,
-    /// The directory of the parts, which is created.
+    /// The directory for the parts. It is created if it does not exist.
     pub directory: PathBuf,
     /// Whether the parts of an earlier run are replaced.
     pub overwrite: bool,
@@ -82,9 +82,9 @@ pub struct Summary {
 pub struct Part {
     /// The name of the file, within the output directory.
     pub name: String,
-    /// The number of the first blob in the input, counted from 1.
+    /// The number of the part's first blob in the input, counted from 1.
     pub first_blob: u64,
-    /// The number of blobs of the input.
+    /// The number of consecutive blobs of the input that are in the part.
     pub blobs: u64,
     /// The size, blobs and objects of the part.
     pub written: Written,
@@ -92,8 +92,9 @@ pub struct Part {
 
 /// Divides a file into parts, which together have all objects of the file, in the same order.
 ///
-/// Each part is a complete PBF file with a table of contents. Blobs are copied, but for the last one of each part,
-/// which also holds the part's table of contents. All parts appear together.
+/// Each part is a complete PBF file with a table of contents. Blobs are copied, except the last ones of a part: its
+/// last objects are re-encoded in blobs that also hold the table. The parts get their names together, when all of them
+/// are complete.
 ///
 /// # Memory
 ///
@@ -215,7 +216,7 @@ fn ranges(entries: &[BlobEntry], parts: Parts) -> Vec<&[BlobEntry]> {
     let mut end = 0u64;
     while !rest.is_empty() {
         let start = end;
-        // A blob belongs to the part in which its middle is, if the number of parts is given.
+        // If the number of parts is given, a blob belongs to the part in which the middle of the blob lies.
         let (limit, share) = match parts {
             Parts::Count(count) => {
                 let next = ranges.len() as u128 + 1;

@@ -52,8 +52,8 @@ pub(crate) fn zlib_stored_len(payload_len: usize) -> usize {
     2 + payload_len.div_ceil(BLOCK_LEN).max(1) * 5 + payload_len + CHECKSUM_LEN
 }
 
-/// Returns the content of zlib data that consists of stored blocks alone, without comparing its checksum. Returns `None`
-/// for other data.
+/// Returns the content of zlib data that consists of stored blocks alone, without verifying its checksum. Returns
+/// `None` for other data.
 pub(crate) fn stored_content(zlib: &[u8]) -> Option<Vec<u8>> {
     let blocks = zlib.get(2..zlib.len().checked_sub(CHECKSUM_LEN)?)?;
     let (content, is_end) = stored_blocks(blocks)?;

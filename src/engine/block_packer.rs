@@ -37,7 +37,7 @@ struct Job {
 enum JobSource {
     /// A full block.
     Slices(Vec<BlockSlice>),
-    /// A chunk whose objects are written in another form.
+    /// A chunk whose objects are re-encoded in another form, for example without metadata.
     Chunk(OutputChunk),
     /// A blob to recompress. The job returns no frames if the blob already has the right compression.
     Compressed(Input, BlobEntry),

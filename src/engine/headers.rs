@@ -35,17 +35,17 @@ pub enum HeaderOption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeptField {
-    /// [`HeaderOption::ReplicationTimestamp`].
+    /// The field that [`HeaderOption::ReplicationTimestamp`] sets.
     ReplicationTimestamp,
-    /// [`HeaderOption::ReplicationSequence`].
+    /// The field that [`HeaderOption::ReplicationSequence`] sets.
     ReplicationSequence,
-    /// [`HeaderOption::ReplicationUrl`].
+    /// The field that [`HeaderOption::ReplicationUrl`] sets.
     ReplicationUrl,
-    /// [`HeaderOption::Source`].
+    /// The field that [`HeaderOption::Source`] sets.
     Source,
     /// The declaration that objects are in canonical order.
     Order,
-    /// [`HeaderOption::JosmUpload`].
+    /// The field that [`HeaderOption::JosmUpload`] sets.
     JosmUpload,
 }
 
@@ -67,12 +67,12 @@ impl KeptField {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum InheritedFields {
-    /// All fields.
+    /// Outputs inherit all fields.
     #[default]
     All,
-    /// The bounding box and the features.
+    /// Outputs inherit the bounding box and all features, required and optional.
     BboxAndRequired,
-    /// The features, required and optional.
+    /// Outputs inherit only the features, required and optional.
     Needed,
 }
 

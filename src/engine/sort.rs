@@ -57,12 +57,12 @@ pub enum Dedupe {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum EqualVersions {
-    /// The first object.
+    /// Keeps the first of the objects.
     #[default]
     First,
-    /// The last object.
+    /// Keeps the last of the objects.
     Last,
-    /// The first deletion, or the first object if there is no deletion.
+    /// Keeps the first deletion, or the first object if no object is a deletion.
     FirstOrDeletion,
 }
 

@@ -17,7 +17,7 @@ const MAX_READ_LEN: u64 = 48 << 20;
 /// A table of contents that was read from the last blobs of a file.
 struct FoundToc {
     toc: Toc,
-    /// The entries of those of the last blobs that have objects. The table does not describe them.
+    /// The entries of the blobs that have objects besides their part of the table. The table does not describe them.
     hosts: Vec<BlobEntry>,
 }
 
@@ -176,8 +176,8 @@ impl PbfFile {
         Ok(is_toc)
     }
 
-    /// Fails if the frame at offset `start`, where the objects beside the table of contents are, has an unknown type. The
-    /// walk over the frames would skip it.
+    /// Fails if the frame at offset `start` has an unknown type. The frame has objects beside a part of the table of
+    /// contents, and the walk over the frames would skip it.
     fn check_frame_at(&self, start: u64) -> Result<()> {
         let mut probe = [0; FRAME_PROBE_LEN];
         let found = self.input.read_at(&mut probe, start)?;
@@ -258,8 +258,9 @@ impl PbfFile {
         declares(feature::LOCATIONS) && !declares(feature::HISTORY)
     }
 
-    /// Uses `toc` if all its entries are possible, and the data that it describes ends where the tables begin. They
-    /// begin at `start`, or before it if there is a table of ids. Otherwise sets [`toc_problem`](PbfFile::toc_problem).
+    /// Uses the table in `found` if all its entries are possible, and if the data that it describes ends where the
+    /// tables begin. The tables begin at `start`, or before it if there is a table of ids. Otherwise sets
+    /// [`toc_problem`](PbfFile::toc_problem).
     fn take_toc(&mut self, found: FoundToc, start: u64) {
         let FoundToc { mut toc, mut hosts } = found;
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);

@@ -1,4 +1,5 @@
-//! Holds back the last blobs of an output, because its last objects get the table of contents into their blobs.
+//! Holds back the last blobs of an output until it is complete. Then its last objects become hosts, which means that
+//! their blobs also get the table of contents.
 
 use super::blob_decoder::BlobDecoder;
 use super::write_options::WriteOptions;
@@ -13,8 +14,8 @@ use crate::runtime::Context;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The maximum size in bytes of a payload that gets the table of contents as a whole. The payload is not compressed
-/// then, so this is what a file can become longer by.
+/// The maximum payload size in bytes of a last blob whose objects all become one host. The blob of a host is not
+/// compressed, so the file can become longer by up to this size.
 const MAX_WHOLE_LEN: usize = 8 << 10;
 
 /// A blob of an output.
@@ -27,7 +28,7 @@ pub(super) enum OutputBlob {
 }
 
 impl OutputBlob {
-    /// Returns the entry of the blob. Offset and sizes are not those in the output.
+    /// Returns the entry of the blob. Its offset and its sizes are not those in the output.
     pub const fn entry(&self) -> &BlobEntry {
         match self {
             Self::Frame(frame) => &frame.entry,
@@ -80,13 +81,13 @@ fn whole(blob: &OutputBlob, ctx: &Context) -> Option<TableHost> {
 #[derive(Debug, Default)]
 pub(super) struct LastBlobs {
     blobs: VecDeque<OutputBlob>,
-    /// The number of objects in the blobs. A blob with an unknown number counts as one.
+    /// The number of objects in the blobs. A blob with an unknown number of objects counts as one object.
     objects: u64,
-    /// The largest number of objects in a blob so far.
+    /// The number of objects in the largest blob that was added.
     most: u32,
 }
 
-/// Returns the number of objects in a blob, or 1 if it is unknown.
+/// Returns the number of objects in a blob, or 1 if the number is unknown.
 fn count(blob: &OutputBlob) -> u64 {
     let entry = blob.entry();
     if entry.is_indexed() {
@@ -104,7 +105,7 @@ impl LastBlobs {
         self.blobs.push_back(blob);
     }
 
-    /// Removes and returns the first blob, if two blobs with at least `hosts` objects stay.
+    /// Removes and returns the first blob, if at least two blobs stay, with at least `hosts` objects in total.
     pub fn next_before(&mut self, hosts: u64) -> Option<OutputBlob> {
         let first = self.blobs.front()?;
         let stays = self.objects - count(first);
@@ -156,9 +157,10 @@ impl LastBlobs {
         Some(last)
     }
 
-    /// Removes up to `wanted` objects from the end, each with all its versions, and returns them in order. The blob that
-    /// has lost objects is encoded anew. If the last object is too long for a part of the table, or a blob is damaged,
-    /// the blob stays as it is.
+    /// Removes up to `wanted` hosts from the end, and returns them in order. A host is one object with all its
+    /// versions. If only one host is wanted and the last blob is small, all objects of the blob are one host. The other
+    /// objects of a divided blob are re-encoded. A blob is not divided if it is damaged, or if the last object of the
+    /// output is too long for a host.
     pub fn take_hosts(
         &mut self,
         wanted: usize,
@@ -194,9 +196,9 @@ impl LastBlobs {
         Ok(hosts.into())
     }
 
-    /// Encodes the first `count` objects of the block in `payload`, which is that of the last blob. If there are few,
-    /// joins them with the blob before it, so that an output that is changed daily does not collect small blobs.
-    /// Returns `None` if an object is damaged.
+    /// Encodes the first `count` objects of the block in `payload`, which is the payload of the last blob. If there are
+    /// few of them, joins them with the objects of the blob before, so that an output that is changed daily does not
+    /// collect small blobs. Returns `None` if an object is damaged.
     fn encode_rest(
         &self,
         payload: &[u8],
@@ -226,7 +228,7 @@ impl LastBlobs {
         })
     }
 
-    /// Whether the first `count` objects of the block in `payload` are few, and fit into `blob`, which is before it.
+    /// Whether the first `count` objects of the block in `payload` are few, and fit into `blob`, the blob before it.
     fn takes_objects(&self, blob: &OutputBlob, payload: &[u8], count: usize) -> bool {
         const FEW: usize = 1000;
         let entry = blob.entry();
@@ -241,26 +243,26 @@ impl LastBlobs {
     }
 }
 
-/// The objects of a divided blob that are no hosts, encoded anew.
+/// The objects of a divided blob that did not become hosts, encoded again.
 #[derive(Default)]
 struct Rest {
     frames: Vec<EncodedFrame>,
-    /// Whether the objects of the blob before are among them.
+    /// Whether `frames` also has the objects of the blob before the divided one.
     has_blob_before: bool,
 }
 
-/// A block, divided into its last objects and the others.
+/// A block, divided into its first objects and the hosts after them.
 struct Split {
     payload: Vec<u8>,
-    /// The number of objects that are left.
+    /// The number of objects before the hosts.
     rest: usize,
     hosts: Vec<TableHost>,
 }
 
 impl Split {
-    /// Divides the last `wanted` objects from a blob, each with all its versions, or all objects of a small blob.
-    /// Returns `None` if the blob has no objects, if it cannot be decoded, or if an object is too long. `is_last` is
-    /// whether the blob is the last one.
+    /// Divides up to `wanted` hosts from the end of a blob. A host is one object with all its versions. If `wanted` is
+    /// 1 and the blob is small, all its objects are one host. Returns `None` if the blob has no objects, if it is
+    /// damaged, or if it is the last blob (`is_last`) and its last object is too long.
     fn of(blob: &OutputBlob, wanted: usize, is_last: bool, ctx: &Context) -> Result<Option<Self>> {
         let Ok(payload) = blob.payload(ctx) else {
             return Ok(None);

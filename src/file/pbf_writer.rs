@@ -75,7 +75,7 @@ pub struct PbfWriter {
     /// The maximum size in bytes of a table of ids for the blobs so far.
     max_id_table_len: u64,
     has_id_table: bool,
-    /// The blobs that are not written yet. Without a table of contents there are none.
+    /// The last blobs so far, which are not written yet. Without a table of contents there are none.
     last: LastBlobs,
     ctx: Context,
 }
@@ -243,11 +243,13 @@ impl PbfWriter {
         (self.last.len() > hosts).then(|| self.last.pop_front())?
     }
 
-    /// Returns the number of objects, in a spatial layout of blobs, that get a part of the table of contents.
+    /// Returns the number of hosts, which are objects whose blobs also get a part of the table of contents. In a spatial
+    /// layout, it is the number of blobs that get a part.
     fn hosts(&self) -> usize {
-        // The table of so many blobs has several kilobytes, which are not in the last blob.
+        // From this number of blobs on, the table has several kilobytes. Then there are several hosts, and the last one
+        // has no text of the table.
         const FEW: usize = 100;
-        // The entries that are in a part of the table if each takes 150 bytes.
+        // The number of entries in a part of the table, if an entry has 150 bytes.
         const ENTRIES: usize = 60_000;
         match self.entries.len() {
             0..FEW => 1,
@@ -397,8 +399,8 @@ impl PbfWriter {
         Ok(self.written)
     }
 
-    /// Writes all blobs that were held back, but for the objects whose blobs get the table of contents, which are
-    /// returned.
+    /// Writes the blobs that were held back, except the last objects. Returns these, because they become the hosts of
+    /// the table of contents.
     fn write_last_blobs(&mut self) -> Result<Vec<TableHost>> {
         let hosts = if !self.options.toc {
             Vec::new()

@@ -24,7 +24,7 @@ pub struct Cover {
     /// Regions that contain the whole box. A region with an edge in the box may be in `touched`
     /// instead.
     pub inside: Vec<u32>,
-    /// All other regions that share a point with the box, and possibly some that do not.
+    /// All regions that share a point with the box but are not in `inside`, and possibly regions that share none.
     pub touched: Vec<u32>,
 }
 

@@ -9,7 +9,8 @@ use i_overlay::i_float::int::point::IntPoint;
 
 /// 180 degrees in units of 1e-7 degree.
 const HALF_TURN: i64 = 1_800_000_000;
-/// The overlay of polygons is exact for coordinates below this size.
+/// The intersection of polygons is exact if all coordinates, relative to the middle of the polygons, are below this
+/// limit.
 const MAX_EXACT: i64 = 1 << 30;
 
 /// A polygon: its outer ring, counter-clockwise, and its holes, clockwise. Rings do not repeat their first point.
@@ -60,7 +61,8 @@ impl Clip {
         Some(parts)
     }
 
-    /// Returns the parts of a polygon in the region; `None` if that is the whole polygon. Rings are as in [`Rings`].
+    /// Returns the parts of a polygon in the region; `None` if that is the whole polygon. The rings must be directed as
+    /// in [`Rings`], and those of the parts are, too.
     pub(crate) fn polygon<'r>(
         &self,
         rings: impl Iterator<Item = &'r Vec<Point>> + Clone,
@@ -72,7 +74,7 @@ impl Clip {
     }
 }
 
-/// Cuts a line at the antimeridian. Returns `None` if it does not cross it.
+/// Cuts a line at the antimeridian. Returns `None` if the line does not cross the antimeridian.
 pub(crate) fn line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point>>> {
     let (first, mut parts) = (points.first()?, Vec::new());
     let mut part = vec![*first];
@@ -91,7 +93,7 @@ pub(crate) fn line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point>>> 
         return None;
     }
     parts.push(part);
-    // An end on the antimeridian, which belongs to both sides, may be alone on one of them.
+    // A point on the antimeridian belongs to both sides. If it is an end of the line, it may be alone on one side.
     parts.iter_mut().for_each(Vec::dedup);
     parts.retain(|part| part.len() > 1);
     Some(parts)
@@ -104,7 +106,7 @@ fn is_across(from: Point, to: Point) -> bool {
 
 /// Returns the latitude at which an edge crosses the antimeridian.
 fn lat_at_antimeridian(from: Point, to: Point) -> i32 {
-    // From west to east, so that an edge and its reverse are cut at the same place.
+    // The edge is measured from west to east, so that an edge and its reverse are cut at the same place.
     let (west, east) = if from.lon_e7 > to.lon_e7 {
         (turned(from), turned(to))
     } else {
@@ -120,7 +122,7 @@ fn lat_at_antimeridian(from: Point, to: Point) -> i32 {
     west.lat_e7 + (2 * by * height + width).div_euclid(2 * width) as i32
 }
 
-/// Moves a point by half a turn. Around the antimeridian, longitudes then do not jump.
+/// Turns a point by 180 degrees around the axis of the earth. Turned longitudes do not jump at the antimeridian.
 pub(crate) fn turned(point: Point) -> Point {
     let by = if point.lon_e7 >= 0 {
         -HALF_TURN
@@ -133,7 +135,7 @@ pub(crate) fn turned(point: Point) -> Point {
     }
 }
 
-/// Whether a path of points crosses the antimeridian, and lies around it, not around a pole.
+/// Whether a path crosses the antimeridian but not the prime meridian. A path around a pole crosses both.
 pub(crate) fn crosses_antimeridian(points: impl Iterator<Item = Point> + Clone) -> bool {
     let lons = points.clone().map(|point| point.lon_e7);
     let (low, high) = lons.fold((i32::MAX, i32::MIN), |(low, high), lon| {
@@ -176,7 +178,7 @@ pub(crate) fn cut_turned<'r>(rings: impl Iterator<Item = &'r Vec<Point>> + Clone
     parts
 }
 
-/// Returns the polygons of the intersection of two areas, whose rings are directed as in [`Rings`].
+/// Returns the polygons in which two areas intersect. The rings of both areas must be directed as in [`Rings`].
 fn intersection<'r>(
     one: impl Iterator<Item = &'r Vec<Point>> + Clone,
     other: &[Vec<Point>],
@@ -222,8 +224,8 @@ fn intersection<'r>(
         .collect()
 }
 
-/// Returns the middle of two coordinates, and its distance from the farther of them. The middle is even, so that the
-/// antimeridian and the edges of boxes are on the coarse grid, too.
+/// Returns the middle between two coordinates, and the distance from it to the farther of the two. The middle is even,
+/// so that the antimeridian and the edges of boxes are on the coarse grid, too.
 fn middle(low: i32, high: i32) -> (i64, i64) {
     let (low, high) = (i64::from(low), i64::from(high));
     let middle = (low + high) / 4 * 2;
@@ -277,7 +279,7 @@ mod tests {
                 vec![(-180.0, 2.0), (-179.0, 3.0)]
             ]
         );
-        // There and back.
+        // A line that crosses the antimeridian twice.
         let line = points(&[(179.0, 0.0), (-179.0, 0.0), (179.0, 0.0)]);
         let parts = shown(line_at_antimeridian(&line));
         assert_eq!(parts.len(), 3);

@@ -108,7 +108,7 @@ impl Extent {
         }
     }
 
-    /// Whether the box spans more than half of the earth from west to east, as that around a line does which crosses the
+    /// Whether the box spans more than 180 degrees of longitude, like the box around a line that crosses the
     /// antimeridian.
     pub(crate) fn is_wide(&self) -> bool {
         i64::from(self.high.lon_e7) - i64::from(self.low.lon_e7) > MAX_LON_E7

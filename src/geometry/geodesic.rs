@@ -1,9 +1,9 @@
 //! Lengths and areas on the ellipsoid of WGS 84, in metres and square metres.
 //!
-//! Most lines and rings of OSM are small, and have short edges. For these, the scale of the ellipsoid is a series around
-//! the middle latitude. For others, it is that of the middle of each edge, and long edges are divided along their
-//! geodesics. The relative error is at most 1e-7, except within
-//! a few kilometres of a pole.
+//! Most lines and rings of OSM are small, and have short edges. Their edges are measured with a series around the
+//! middle latitude of the whole line or ring. In other lines and rings, long edges are divided along their geodesics,
+//! and each part is measured at its own middle latitude. The relative error is at most 1e-7, except within a few
+//! kilometres of a pole.
 
 use super::{Extent, Point};
 use crate::osm::DECIMICRO_PER_DEGREE;
@@ -20,10 +20,10 @@ const E2: f64 = FLATTENING * (2.0 - FLATTENING);
 const UNIT: f64 = PI / 180.0 / DECIMICRO_PER_DEGREE as f64;
 /// The length in metres above which an edge is divided along its geodesic.
 const LONG: f64 = 3_000.0;
-/// The difference of latitudes, in radians, up to which a series around a latitude is used.
+/// The maximum difference, in radians, between a latitude and the one around which a series approximates it.
 const NEAR: f64 = 1e-3;
 
-/// The scale of the ellipsoid around a latitude.
+/// A latitude around which edges are measured, with its sine and its cosine.
 #[derive(Clone, Copy)]
 struct Scale {
     /// The latitude in radians.
@@ -38,7 +38,7 @@ impl Scale {
         Self { lat, sin, cos }
     }
 
-    /// Returns the sine and the cosine of a latitude near by.
+    /// Returns the sine and the cosine of `lat`, which must be near this latitude.
     fn sin_cos(&self, lat: f64) -> (f64, f64) {
         let by = lat - self.lat;
         let (half, sixth) = (by * by / 2.0, by * by * by / 6.0);
@@ -48,7 +48,7 @@ impl Scale {
         )
     }
 
-    /// Moves to a latitude, unless it is near.
+    /// Replaces this latitude by `lat`, unless they are near each other.
     fn move_to(&mut self, lat: f64) {
         if (lat - self.lat).abs() > NEAR {
             *self = Self::at(lat);
@@ -74,7 +74,7 @@ impl RadianEdge {
         }
     }
 
-    /// Returns the length of a short edge.
+    /// Returns the length of a short edge in metres.
     fn length(&self, scale: &mut Scale) -> f64 {
         let middle = (self.from_lat + self.to_lat) / 2.0;
         scale.move_to(middle);
@@ -91,8 +91,8 @@ impl RadianEdge {
         square.sqrt() * (1.0 + square / (24.0 * RADIUS * RADIUS))
     }
 
-    /// Returns the area between a short edge and the equator. It is positive for an edge that leads eastwards in the
-    /// north.
+    /// Returns the area in square metres between a short edge and the equator. It is positive if the edge leads
+    /// eastwards in the northern hemisphere.
     fn area_below(&self, scale: &mut Scale) -> f64 {
         let middle = (self.from_lat + self.to_lat) / 2.0;
         scale.move_to(middle);
@@ -100,18 +100,19 @@ impl RadianEdge {
         let (sin, cos) = scale.sin_cos(middle);
         let shrink = 1.0 - E2 * sin * sin;
         let squares = RADIUS * RADIUS * (1.0 - E2) / (shrink * shrink);
-        // The mean of the area below the parallels between the ends, by its second derivative.
+        // The mean area below the parallels of the points of the edge differs from the area below the middle parallel.
+        // This correction comes from the second derivative.
         let curved =
             -squares * sin * (1.0 - 4.0 * E2 * cos * cos / shrink) * height * height / 24.0;
-        // A geodesic bends away from the equator, by its curvature in the plane of longitude and latitude.
+        // The correction for the geodesic, which is bent away from the equator in the plane of longitude and latitude.
         let curvature = cos * cos * self.width * self.width + 2.0 * height * height;
         let bent = squares * sin * curvature / 12.0;
         self.width * (below_parallel(sin) + curved + bent)
     }
 }
 
-/// Returns the area between the equator and a parallel, for each radian of longitude. `sin` is the sine of the latitude
-/// of the parallel.
+/// Returns the area in square metres between the equator and a parallel, for each radian of longitude. `sin` is the
+/// sine of the latitude of the parallel.
 fn below_parallel(sin: f64) -> f64 {
     let x = E2 * sin * sin;
     // The integral of 1 / (1 - e² s²)² over s.
@@ -127,7 +128,7 @@ fn geodesic() -> &'static Geodesic {
     WGS84.get_or_init(Geodesic::wgs84)
 }
 
-/// Calls `take` with the edge, or with the short parts of a long one.
+/// Calls `take` with an edge or, if the edge is long, with each of its parts.
 fn for_each_short(
     from: Point,
     to: Point,
@@ -152,7 +153,7 @@ fn for_each_short(
             geodesic().direct(lat, lon, azimuth, length * part as f64 / parts)
         };
         let mut width = next_lon - before_lon;
-        // The shortest line may cross the antimeridian.
+        // The part may cross the antimeridian.
         width -= 360.0 * (width / 360.0).round();
         take(
             RadianEdge {
@@ -166,17 +167,19 @@ fn for_each_short(
     }
 }
 
-/// The latitudes of a small line or ring, whose edges are short.
+/// A small line or ring, in which all edges are short.
 struct Small {
-    /// The middle latitude in 1e-7 degree.
+    /// The middle latitude of the line or ring, in 1e-7 degree.
     middle_e7: i32,
 }
 
 impl Small {
-    /// The difference of coordinates, in 1e-7 degree, up to which an edge is short: 333 metres.
+    /// The maximum difference between the coordinates of the ends of a short edge, in 1e-7 degree. It is 333 metres
+    /// along a meridian.
     const SHORT: u32 = 30_000;
 
-    /// Returns the latitudes of a path; `None` if it is not small. `edges` are the pairs of consecutive points.
+    /// Returns the middle latitude of a path; `None` if the path is not small. `edges` are the pairs of consecutive
+    /// points.
     fn of<'p>(
         points: &[Point],
         mut edges: impl Iterator<Item = (&'p Point, &'p Point)>,
@@ -213,7 +216,8 @@ impl Small {
     fn length<'p>(&self, edges: impl Iterator<Item = (&'p Point, &'p Point)>) -> f64 {
         let (sin, cos, shrink) = self.scale();
         let square = RADIUS * RADIUS;
-        // The squares of a radian of longitude and of latitude, and their derivatives by the latitude.
+        // The squares of the lengths of one radian of longitude and of latitude, and their derivatives with respect to
+        // latitude.
         let east = square * cos * cos / shrink;
         let bend = -2.0 * square * (1.0 - E2) / (shrink * shrink);
         let (east_1, east_2) = (bend * sin * cos, bend * (cos * cos - sin * sin) / 2.0);
@@ -230,7 +234,8 @@ impl Small {
     fn area<'p>(&self, edges: impl Iterator<Item = (&'p Point, &'p Point)>) -> f64 {
         let (sin, cos, shrink) = self.scale();
         let squares = RADIUS * RADIUS * (1.0 - E2) / (shrink * shrink);
-        // The area below a parallel, relative to the middle one, for each radian of longitude.
+        // The coefficients of the area between the middle parallel and another one, for each radian of longitude, as a
+        // series in the difference of their latitudes.
         let (below_1, below_3) = (squares * cos, -squares * cos / 6.0);
         let below_2 = -squares * sin * (1.0 - 4.0 * E2 * cos * cos / shrink) / 2.0;
         let bend = squares * sin / 12.0;
@@ -276,7 +281,8 @@ pub(crate) fn ring_area_m2(ring: &[Point]) -> f64 {
             turn += edge.width;
         });
     }
-    // The edges of a ring around a pole lead once around the axis. The sum is then the area up to the equator.
+    // The edges of a ring around a pole lead once around the axis of the earth. Their sum is the area between the ring
+    // and the equator, and not that between the ring and the pole.
     if turn.abs() > PI {
         let half = 2.0 * PI * below_parallel(1.0);
         sum += if sum < 0.0 { half } else { -half };
@@ -297,7 +303,7 @@ mod tests {
         }
     }
 
-    /// A ring around a place, whose corners are about `radius` degrees away.
+    /// Returns a ring around a place, with corners that are about `radius` degrees away.
     fn ring(random: &mut Random, lat: f64, lon: f64, radius: f64) -> Vec<Point> {
         let count = 3 + random.below(9u64);
         let corner = |number: u64, random: &mut Random| {
@@ -320,7 +326,7 @@ mod tests {
         assert!((ring_area_m2(&ring).abs() - cap).abs() < cap * 1e-3);
     }
 
-    /// The library knows the area to about a square centimetre.
+    /// The areas of the library are exact to about a square centimetre.
     #[test]
     fn lengths_and_areas_are_those_of_the_library_for_geodesics() {
         let mut random = Random(7);

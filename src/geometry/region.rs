@@ -10,7 +10,7 @@ pub(crate) struct Region {
     edges: Vec<Edge>,
 }
 
-/// The position of a geometry relative to a region, as far as the box around the geometry shows it.
+/// The position of a geometry relative to a region, as far as it follows from the box around the geometry.
 enum Contact {
     Inside,
     Outside,
@@ -55,7 +55,7 @@ impl Region {
         if rings.any(|ring| self.meets_path(ring, true)) {
             return true;
         }
-        // No edges meet, so the rings of the region lie within the polygon as a whole, or not at all.
+        // No edges meet, so each ring of the region lies either completely inside the polygon or completely outside.
         let is_within = |edge: &Edge| {
             let rings = std::iter::once(outer).chain(holes.iter().map(Vec::as_slice));
             let crossed = rings.flat_map(|ring| edges_of(ring, true));
@@ -65,12 +65,13 @@ impl Region {
         self.edges.iter().any(is_within)
     }
 
-    /// Whether the region is known to contain the box around some points.
+    /// Whether the region contains the box around some points. May return `false` for a box with edges of the region in
+    /// it.
     pub(crate) fn holds(&self, points: &[Point]) -> bool {
         matches!(self.contact(points), Contact::Inside)
     }
 
-    /// Returns the parts of an edge that lie within the region, from its start to its end.
+    /// Returns the parts of an edge that lie within the region, in order from `from` to `to`.
     pub(crate) fn parts_within(&self, from: Point, to: Point) -> Vec<(Point, Point)> {
         match self.contact(&[from, to]) {
             Contact::Inside => return vec![(from, to)],
@@ -128,13 +129,13 @@ impl Region {
     }
 }
 
-/// Returns the coordinate at a share of the way between two coordinates.
+/// Returns the coordinate at the fraction `share` of the way between two coordinates.
 fn along(from: i32, to: i32, share: f64) -> i32 {
     (f64::from(from) + (f64::from(to) - f64::from(from)) * share).round() as i32
 }
 
-/// Returns the shares of the length of an edge at which it meets another one: where the edges cross or, if they lie on
-/// one line, the ends of the other.
+/// Returns the positions on `edge` where it meets `other`, as fractions of its length. If the edges lie on one line,
+/// these are the positions of the ends of `other`.
 fn shares_at(edge: &Edge, other: &Edge) -> Vec<f64> {
     let (width, height) = (edge.width() as f64, edge.height() as f64);
     let (other_width, other_height) = (other.width() as f64, other.height() as f64);
@@ -162,7 +163,7 @@ fn shares_at(edge: &Edge, other: &Edge) -> Vec<f64> {
     within.collect()
 }
 
-/// The edges of a path. A closed path also has the edge from its last point to its first.
+/// Returns the edges of a path. A closed path also has the edge from its last point to its first.
 fn edges_of(points: &[Point], is_closed: bool) -> impl Iterator<Item = Edge> {
     let next = points.iter().cycle().skip(1);
     let count = points.len() - usize::from(!is_closed && !points.is_empty());

@@ -19,7 +19,7 @@ pub struct SetTable(RwLock<Sets>);
 struct Sets {
     /// The members of each set as a bitmap without trailing zero words, by [`SetNumber`].
     sets: Vec<Arc<[u64]>>,
-    /// The inverse of `sets`.
+    /// The number of each set in `sets`.
     numbers: FxHashMap<Arc<[u64]>, SetNumber>,
 }
 

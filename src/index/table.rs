@@ -17,7 +17,7 @@ const PAGE: usize = 64;
 pub(super) struct ChunkTable<C> {
     /// The pages of the chunks below [`NEAR_CHUNKS`], by chunk number divided by [`PAGE`].
     near: Vec<Option<Page<C>>>,
-    /// The other chunks, by chunk number.
+    /// The chunks that are not in `near`, by chunk number.
     far: FxHashMap<u64, C>,
 }
 

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 ///
 /// The files are written to a hidden directory beside the target (`staging`), which gets the name of the target when
 /// all files are complete and on disk. The hidden directory replaces an older directory in one step where the system
-/// can do that, and otherwise in two. In a mount point, in the working directory, in a directory that cannot be renamed
-/// and in one that has files of others, files are replaced one after another. The next run removes the files that a
+/// can do that, and otherwise in two. If the target is a mount point or the working directory, cannot be renamed, or
+/// has files of other programs, its files are replaced one after another instead. The next run removes the files that a
 /// killed run has left.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
@@ -48,8 +48,8 @@ impl OutputDirectory {
         })
     }
 
-    /// Opens a new file at `path`, which is relative to this directory. The directories of the path are created with
-    /// their first file.
+    /// Opens a new file at `path`, which is relative to this directory. Creates the directories of the path that do not
+    /// exist yet.
     pub(crate) fn open(&mut self, path: &Path) -> Result<OpenOutput> {
         let mut below = PathBuf::new();
         for name in path.parent().into_iter().flatten() {
@@ -160,8 +160,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns the first path within `root` that a staged file or directory needs, and that has something which
-    /// `is_own` does not recognise. Does not follow symbolic links.
+    /// Returns the first path within `root` whose place a staged file or directory needs, but where something exists
+    /// that `is_own` does not recognise. Does not follow symbolic links.
     fn foreign_in_place(&self, root: &Path, is_own: IsOwn) -> Option<PathBuf> {
         let in_the_way = |staged: &&Path| {
             let place = root.join(staged);

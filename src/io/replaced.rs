@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(super) struct Replaced {
     path: PathBuf,
     identity: FileIdentity,
-    /// The lock; `None` where the file cannot be opened or its file system has no locks.
+    /// The lock on the existing file; `None` if it cannot be opened or its file system has no locks.
     _lock: Option<Arc<FileLock>>,
 }
 

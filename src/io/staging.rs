@@ -29,7 +29,7 @@ pub(super) struct Staging {
     path: PathBuf,
     /// The paths of the staging directory and of everything in it. Parents come before their children.
     pub(super) created: Vec<PathBuf>,
-    /// The lock; `None` where directories cannot be opened.
+    /// The lock on the staging directory; `None` on systems where directories cannot be opened.
     _lock: Option<File>,
 }
 

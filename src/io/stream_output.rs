@@ -73,8 +73,8 @@ impl StreamOutput {
         self.commit_with(&[])
     }
 
-    /// Gives the file its name without waiting until it is on disk, for a file that is flushed later. Returns its size in
-    /// bytes.
+    /// Gives the file its name without waiting until it is on disk, for a file that is flushed later. Returns its size
+    /// in bytes.
     #[cfg(any(test, feature = "parquet"))]
     pub(crate) fn commit_unflushed(self) -> Result<u64> {
         // Start writing to disk, so that the flush has little left to do.

@@ -57,15 +57,15 @@ pub struct Charts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Edits {
-    /// Nodes with another location.
+    /// The number of nodes whose location changed.
     pub moved: u64,
-    /// Objects with other tags.
+    /// The number of objects whose tags changed.
     pub retagged: u64,
-    /// Ways with other nodes.
+    /// The number of ways whose nodes changed.
     pub nodes_of_ways: u64,
-    /// Relations with other members.
+    /// The number of relations whose members changed.
     pub members: u64,
-    /// Objects that differ only in metadata.
+    /// The number of objects that differ only in metadata.
     pub metadata_only: u64,
 }
 
@@ -95,7 +95,7 @@ pub struct Names {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NameCount {
-    /// The key or the user.
+    /// The key, or the name of the user.
     pub key: String,
     /// The number of objects that changed.
     pub count: u64,

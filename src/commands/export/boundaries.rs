@@ -1,4 +1,4 @@
-//! Collects the administrative boundaries of a file, for columns such as `country`.
+//! Collects the areas of administrative boundaries in a file, for columns such as `country`.
 
 use crate::area::{AreaNode, MemberWays, OpenRings, WayStore};
 use crate::engine::geometry_pass::is_area;
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 
 /// The areas of administrative boundaries that all workers have found.
 pub(super) struct Boundaries {
-    /// The lowest level that is collected. Levels of larger areas have smaller numbers.
+    /// The highest admin level that is collected. Larger areas have lower admin levels.
     lowest: u8,
     found: Mutex<Vec<AdminArea>>,
 }
@@ -23,7 +23,7 @@ impl Boundaries {
         }
     }
 
-    /// Returns the level of a relation that is collected.
+    /// Returns the admin level of a relation, if its area is collected; `None` otherwise.
     fn level_of(&self, relation: &Relation<'_>) -> Option<u8> {
         let (mut is_administrative, mut level) = (false, None);
         for (key, value) in relation.tags() {
@@ -37,7 +37,7 @@ impl Boundaries {
         level.filter(|_| is_administrative && is_area(relation.tags()))
     }
 
-    /// Adds the relations that are collected to the selected objects of a block.
+    /// Sets `selected` for each relation of a block whose area is collected. `selected` has a value for each object.
     pub(super) fn select(
         &self,
         block: &Block<'_>,
@@ -56,7 +56,8 @@ impl Boundaries {
         })
     }
 
-    /// Adds a relation, if it is collected and all of its member ways are there. `nodes` is a buffer.
+    /// Assembles and adds the area of a relation, if areas of its level are collected and all its member ways are in
+    /// the file. The contents of `nodes` are overwritten.
     pub(super) fn add(&self, relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) {
         let Some(level) = self.level_of(relation) else {
             return;
@@ -82,7 +83,7 @@ impl Boundaries {
         });
     }
 
-    /// Returns the areas, which can then be searched.
+    /// Removes the areas, and returns them in a form that can be searched.
     pub(super) fn take_areas(&self) -> AdminAreas {
         AdminAreas::new(std::mem::take(&mut lock(&self.found)))
     }

@@ -32,7 +32,7 @@ const PROBLEMS: usize = 1 << 10;
 /// The tags of an object.
 type TagList<'a> = Vec<(&'a str, &'a str)>;
 
-/// The options that visitors need.
+/// The options that all visitors of a run share.
 pub(super) struct Shared {
     form: FeatureForm,
     rules: FeatureRules,
@@ -92,15 +92,15 @@ impl Shared {
         Ok(selected)
     }
 
-    /// Whether a relation becomes lines.
+    /// Whether a relation becomes a feature with lines.
     fn is_line_relation(&self, relation: &Relation<'_>) -> bool {
         let type_of = relation.tags().find(|(key, _)| *key == "type");
         let mut types = self.line_relations.iter();
         self.types.lines && types.any(|one| type_of.is_some_and(|(_, value)| value == one))
     }
 
-    /// Returns, for each object of a block in file order, whether it is a relation of whose member ways a feature is
-    /// made.
+    /// Returns, for each object of a block in file order, whether it is a relation whose member ways are needed, for
+    /// the area or the lines that it becomes.
     pub(super) fn selected_areas(&self, block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
         let visited = self.visited(block)?;
         let mut areas = Vec::new();
@@ -119,11 +119,11 @@ impl Shared {
     }
 }
 
-/// A part of the results of a thread.
+/// A result of a visitor.
 pub(super) enum ExportPart {
     Features(FeatureChunk),
     Problems(Vec<Problem>),
-    /// The counts of a blob.
+    /// The numbers of features and problems of a blob.
     Tally(Tally),
 }
 
@@ -153,7 +153,7 @@ pub(super) struct Builder {
     shared: Arc<Shared>,
     features: FeatureBuffer,
     problems: Vec<Problem>,
-    /// The counts of the current blob; `None` until it has a feature or a problem.
+    /// The numbers of features and problems of the current blob; `None` until it has a feature or a problem.
     tally: Option<Tally>,
     points: Vec<Point>,
     nodes: Vec<AreaNode>,
@@ -283,8 +283,8 @@ impl Builder {
         }
     }
 
-    /// Adds a feature with the part of its geometry that is not cut off, if the geometry meets the region. An area has a
-    /// `completion`.
+    /// Cuts the geometry of a feature, and adds the feature. Adds nothing if the geometry does not meet the region, or
+    /// if the whole geometry is cut off. `completion` is given for areas only.
     fn put(&mut self, feature: &Feature<'_>, completion: Option<Completion>) {
         if let Some(region) = &self.shared.region
             && !meets(region, &feature.geometry)
@@ -335,7 +335,7 @@ impl Builder {
         is_feature
     }
 
-    /// Adds the point of a node.
+    /// Adds the feature of a node.
     fn point(&mut self, id: i64, info: Info<'_>, location: Option<Location>, tags: &TagList<'_>) {
         let Some(point) = location.and_then(on_earth) else {
             return self.problem(ObjectKind::Node, id, ProblemCause::NoLocation);
@@ -351,7 +351,7 @@ impl Builder {
         self.put(&feature, None);
     }
 
-    /// Adds the line, the area or both of a way.
+    /// Adds the features of a way: a line, an area, or both.
     fn tagged_way(
         &mut self,
         way: &Way<'_>,
@@ -380,8 +380,8 @@ impl Builder {
         }
     }
 
-    /// Sets `points` to the locations of a way, without consecutive duplicates. If there are duplicates, also sets
-    /// `nodes`. Fails if a node has no location, or if fewer than two points are left.
+    /// Sets `points` to the locations of a way, without consecutive duplicates. If there were duplicates, also sets
+    /// `nodes`, which still has them. Fails if a node has no location, or if fewer than two points are left.
     fn locate(
         &mut self,
         way: &Way<'_>,
@@ -408,14 +408,14 @@ impl Builder {
         }
     }
 
-    /// Sets `nodes` to the nodes of a way. `points` must still have a point for each node.
+    /// Appends the nodes of a way to `nodes`. `points` must still have a point for each node.
     fn set_nodes(&mut self, way: &Way<'_>) {
         let nodes = way.refs().zip(&self.points);
         let nodes = nodes.map(|(id, point)| AreaNode { id, point: *point });
         self.nodes.extend(nodes);
     }
 
-    /// Adds the line of a way. `points` must be set.
+    /// Adds the line of a way. `points` must have the locations of the way.
     fn line(&mut self, way: &Way<'_>, tags: &TagList<'_>) {
         let has_refs = self.features.needs_way_nodes();
         let refs: Option<Vec<i64>> = has_refs.then(|| way.refs().collect());
@@ -432,7 +432,7 @@ impl Builder {
         self.points = points;
     }
 
-    /// Adds the area of a closed way. `points` must be set.
+    /// Adds the area of a closed way. `points` must have the locations of the way.
     fn closed_way(&mut self, way: &Way<'_>, tags: &TagList<'_>) {
         let (kind, id) = (ObjectKind::Way, way.id());
         let object = AreaObject {
@@ -444,7 +444,7 @@ impl Builder {
         let is_across =
             self.shared.cuts.at_antimeridian && crosses_antimeridian(self.points.iter().copied());
         if is_across {
-            // The area is assembled on a map that is turned by half of the earth.
+            // The area is assembled on a map whose longitudes are turned by 180 degrees.
             let nodes = self.nodes.iter_mut().map(|node| &mut node.point);
             for point in self.points.iter_mut().chain(nodes) {
                 *point = turned(*point);
@@ -478,7 +478,7 @@ impl Builder {
         self.area(object, tags, &assembly.polygons, is_across);
     }
 
-    /// Adds an area. `is_turned` means that its points are on a turned map.
+    /// Adds an area. `is_turned` is whether the longitudes of its points are turned by 180 degrees.
     fn area(
         &mut self,
         object: AreaObject<'_>,
@@ -502,7 +502,7 @@ impl Builder {
         }
     }
 
-    /// Adds the lines of a relation.
+    /// Adds a feature with the lines of a relation.
     fn relation_line(&mut self, relation: &Relation<'_>, ways: &WayStore, tags: &TagList<'_>) {
         let found = RelationLines::of(relation, ways, &mut self.nodes);
         if found.is_incomplete {
@@ -522,7 +522,7 @@ impl Builder {
         self.put(&feature, None);
     }
 
-    /// Assembles the area of a relation.
+    /// Assembles and adds the area of a relation.
     fn assembled(&mut self, relation: &Relation<'_>, ways: &WayStore, tags: &TagList<'_>) {
         let (kind, id) = (ObjectKind::Relation, relation.id());
         let members = MemberWays::read(relation.members(), ways, &mut self.nodes);

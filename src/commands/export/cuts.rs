@@ -1,28 +1,28 @@
-//! Cuts of geometries before they are written: at the antimeridian, and at the edges of a region.
+//! Cuts geometries before they are written: at the antimeridian, and at the edges of a region.
 
 use super::{Antimeridian, Options};
 use crate::area::{AreaPolygon, polygon_of};
 use crate::formats::features::Geometry;
 use crate::geometry::{Clip, Extent, Point, Rings, line_at_antimeridian};
 
-/// The cuts of an export.
+/// The cuts that the options of an export ask for.
 pub(super) struct Cuts {
     pub at_antimeridian: bool,
     clip: Option<Clip>,
 }
 
-/// The geometry of a feature after cuts.
+/// The geometry of a feature after it was cut.
 pub(super) enum CutGeometry {
-    /// Nothing was cut.
+    /// No cut has changed the geometry.
     Whole,
-    /// The whole geometry was cut off.
+    /// The whole geometry was cut off, so nothing is left.
     Nothing,
     Lines(Vec<Vec<Point>>),
     Polygons(Vec<AreaPolygon>),
 }
 
 impl CutGeometry {
-    /// Returns the geometry, given the one before the cuts; `None` if nothing is left.
+    /// Returns the geometry after the cuts; `None` if nothing is left. `whole` is the geometry before the cuts.
     pub(super) fn of<'g>(&'g self, whole: Geometry<'g>) -> Option<Geometry<'g>> {
         match self {
             Self::Whole => Some(whole),
@@ -55,7 +55,7 @@ impl Cuts {
     /// Cuts a geometry. `extent` is the box around it.
     pub(super) fn apply(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
         let at_antimeridian = if self.at_antimeridian && extent.is_wide() {
-            // Areas are cut when they are assembled.
+            // Areas have already been cut at the antimeridian, when they were assembled.
             cut(geometry, line_at_antimeridian, |_| None)
         } else {
             CutGeometry::Whole
@@ -88,7 +88,8 @@ fn rings_of(polygon: &AreaPolygon) -> impl Iterator<Item = &Vec<Point>> + Clone 
     std::iter::once(&polygon.outer).chain(&polygon.holes)
 }
 
-/// Cuts each line or polygon of a geometry by a function that returns its parts, or `None` if it is not cut.
+/// Cuts each line or polygon of a geometry. `line_parts` and `polygon_parts` return the parts of a line or a polygon,
+/// or `None` if it stays whole.
 fn cut(
     geometry: &Geometry<'_>,
     line_parts: impl Fn(&[Point]) -> Option<Vec<Vec<Point>>>,

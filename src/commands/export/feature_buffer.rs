@@ -1,4 +1,4 @@
-//! The features of a worker that have not been sent yet.
+//! The features that a worker has built but not sent yet.
 
 #[cfg(feature = "parquet")]
 use super::boundaries::Boundaries;
@@ -16,18 +16,18 @@ use crate::index::RowBatch;
 use crate::osm::ObjectExpression;
 use std::sync::Arc;
 
-/// The form of features that an output format needs.
+/// The form in which an output needs features.
 #[derive(Clone)]
 pub(super) enum FeatureForm {
-    /// Text. Areas are written after all other features if `LateAreas` are given.
+    /// Text. If `LateAreas` are given, areas are written after all other features.
     Text(FeatureOptions, Option<Arc<LateAreas>>),
-    /// Rows, which are sorted before they are written.
+    /// Rows of tables. They are sorted before they are written.
     #[cfg(feature = "parquet")]
     Rows(Arc<TableRows>),
 }
 
 impl FeatureForm {
-    /// The boundaries that have to be collected.
+    /// Returns the administrative boundaries that workers collect for columns; `None` if no column needs them.
     #[cfg(feature = "parquet")]
     pub(super) fn boundaries(&self) -> Option<Arc<Boundaries>> {
         match self {
@@ -36,7 +36,7 @@ impl FeatureForm {
         }
     }
 
-    /// Whether boundaries have to be collected.
+    /// Whether administrative boundaries have to be collected.
     pub(super) fn needs_boundaries(&self) -> bool {
         match self {
             Self::Text(..) => false,
@@ -45,7 +45,7 @@ impl FeatureForm {
         }
     }
 
-    /// The expressions of all themes; `None` if the output has no themes.
+    /// Returns the expressions of all themes; `None` if the output has no themes.
     pub(super) fn expressions(&self) -> Option<Vec<ObjectExpression>> {
         match self {
             Self::Text(..) => None,
@@ -57,7 +57,7 @@ impl FeatureForm {
         }
     }
 
-    /// The names of the themes.
+    /// Returns the names of the themes; empty if the output has no themes.
     pub(super) fn theme_names(&self) -> Vec<String> {
         match self {
             Self::Text(..) => Vec::new(),
@@ -84,8 +84,8 @@ impl FeatureForm {
     }
 }
 
-/// The memory of rows, in bytes, at which the rows are passed to the sorter before the end of a blob. Blobs of real
-/// files need less.
+/// The size in bytes at which buffered rows are passed to the sorter even before the end of a blob. The rows of a blob
+/// of a real file are smaller.
 #[cfg(feature = "parquet")]
 const MAX_ROWS: usize = 2 << 20;
 
@@ -100,7 +100,7 @@ pub(super) enum FeatureBuffer {
 pub(super) struct TextFeatures {
     text: FeatureText,
     options: FeatureOptions,
-    /// The areas, if they are written after all other features.
+    /// The areas, if they are written after all other features; otherwise `None`.
     areas: Option<AreaBuffer>,
 }
 
@@ -136,8 +136,9 @@ impl FeatureBuffer {
         }
     }
 
-    /// Adds a feature, with the box around it: to text once, and as a row for each of its themes. An area has a
-    /// `completion`. Returns the themes as a set of bits, which is bit 0 alone if the output has no themes.
+    /// Adds a feature: text once, but a row for each of the feature's themes. `extent` is the box around the feature.
+    /// `completion` is given for areas only. Returns the themes as a set of bits; bit 0 alone if the output has no
+    /// themes.
     #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
     pub(super) fn put(
         &mut self,
@@ -166,7 +167,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// Returns the size in bytes of the text; 0 for rows.
+    /// Returns the size in bytes of the buffered text; 0 for rows.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Text(features) => features.text.len(),
@@ -175,7 +176,7 @@ impl FeatureBuffer {
         }
     }
 
-    /// Removes and returns the text, if there is any.
+    /// Removes and returns the buffered text; `None` if there is none.
     pub(super) fn take(&mut self) -> Result<Option<FeatureChunk>, FormatError> {
         match self {
             Self::Text(features) => {

@@ -6,18 +6,18 @@ use crate::geometry::Point;
 use crate::osm::ObjectKind;
 use crate::pbf::Relation;
 
-/// The types of relations that become lines, unless the options say otherwise.
+/// The types of relations that become lines by default.
 pub const LINE_RELATIONS: [&str; 3] = ["route", "waterway", "superroute"];
 
-/// The lines of a relation, and whether a member way or a node of one is not in the file.
+/// The lines of a relation, and whether some of its ways, or nodes of these ways, are missing.
 pub(super) struct RelationLines {
     pub lines: Vec<Vec<Point>>,
     pub is_incomplete: bool,
 }
 
 impl RelationLines {
-    /// Merges the member ways of a relation, in the order of the members, and of its member relations if it is a
-    /// superroute. `nodes` is a buffer.
+    /// Merges the member ways of a relation in the order of its members. For a superroute, also merges the ways of its
+    /// member relations, in their place. The contents of `nodes` are overwritten.
     pub(super) fn of(relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) -> Self {
         let (mut merger, mut is_incomplete) = (LineMerger::default(), false);
         let follows = is_superroute(relation);
@@ -37,17 +37,17 @@ impl RelationLines {
     }
 }
 
-/// Joins lines that are added one after another, where one begins or ends at the end of the one before.
+/// Joins lines that are added one after another. A line is joined with the previous one if they share an end point.
 #[derive(Default)]
 struct LineMerger {
     lines: Vec<Vec<Point>>,
-    /// The number of lines that the last one of `lines` was made of.
+    /// The number of added lines from which the last one of `lines` was joined.
     joined: usize,
 }
 
 impl LineMerger {
-    /// Adds a line. It is reversed if only then it continues the line before. If the line before is a single one, that
-    /// may be reversed, too.
+    /// Adds a line. If its last point is where the previous line ends, reverses the new line. The previous line may be
+    /// reversed, too, if it was not joined with another.
     fn add(&mut self, mut points: Vec<Point>) {
         points.dedup();
         let (Some(first), Some(last), true) = (points.first(), points.last(), points.len() > 1)
@@ -108,12 +108,12 @@ mod tests {
             merged(&[&[1, 2], &[5, 6], &[7, 6]]),
             [vec![1, 2], vec![5, 6, 7]]
         );
-        // A line that is joined already keeps its direction.
+        // A line that has been joined keeps its direction.
         assert_eq!(
             merged(&[&[1, 2], &[2, 3], &[1, 9]]),
             [vec![1, 2, 3], vec![1, 9]]
         );
-        // A roundabout, and a way that is there twice.
+        // A roundabout, and below it a way that was added twice.
         assert_eq!(
             merged(&[&[1, 2], &[2, 7, 8, 2], &[2, 3]]),
             [vec![1, 2, 7, 8, 2, 3]]

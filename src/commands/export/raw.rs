@@ -12,11 +12,12 @@ use crate::runtime::{ChunkQueue, ChunkSender, Context};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The approximate number of rows of a row group.
+/// The number of objects at which a group of blobs ends. A group usually becomes one row group.
 const GROUP_ROWS: u64 = 100_000;
-/// The memory of rows, in bytes, at which a row group ends.
+/// The size of rows in memory, in bytes, at which a row group ends after the current blob.
 const GROUP_MEMORY: usize = 32 << 20;
-/// The memory of rows, in bytes, at which a row group ends within a blob. The rows of a blob of a real file need less.
+/// The maximum size of the rows of a row group in memory, in bytes. A row group that reaches it ends within a blob. The
+/// rows of a blob of a real file are smaller.
 const MAX_MEMORY: usize = 48 << 20;
 
 /// Blobs that become one or more row groups.
@@ -28,11 +29,11 @@ impl Blobs {
     }
 }
 
-/// A part of the results of a thread.
+/// A result of a thread.
 enum EncodedPart {
     /// A row group, and the number of its rows.
     Group(EncodedGroup, u64),
-    /// The number of bytes of the blobs that were encoded.
+    /// The number of bytes of the blobs, once all of them are encoded.
     Done(u64),
 }
 
@@ -131,7 +132,7 @@ fn open_part(
     ParquetFile::create(StreamOutput::new(output), schema, properties)
 }
 
-/// Returns the blobs with objects of a kind, in groups of about as many objects as a row group has.
+/// Returns the blobs with objects of a kind, in groups with about as many objects as a row group.
 fn items(plan: &BlobPlan, kind: ObjectKind) -> Vec<Blobs> {
     let (mut items, mut count) = (Vec::<Blobs>::new(), GROUP_ROWS);
     let entries = plan.entries.iter();
@@ -148,7 +149,7 @@ fn items(plan: &BlobPlan, kind: ObjectKind) -> Vec<Blobs> {
     items
 }
 
-/// Encodes the objects of some blobs as row groups, and sends each as soon as it is complete.
+/// Encodes the objects of `entries` as row groups, and sends each row group as soon as it is complete.
 fn groups(
     reader: &mut BlobDecoder,
     entries: &[BlobEntry],

@@ -67,7 +67,7 @@ pub struct FeatureRules {
 }
 
 impl Default for FeatureRules {
-    /// Makes a closed way an area if its tags usually mean one ([`AREA_TAGS`]), and otherwise a line.
+    /// Makes a closed way an area if one of its tags matches a pattern in [`AREA_TAGS`], and otherwise a line.
     fn default() -> Self {
         let patterns = AREA_TAGS
             .iter()
@@ -81,7 +81,7 @@ impl Default for FeatureRules {
 }
 
 impl FeatureRules {
-    /// Makes every closed way with a tag both a line and an area, unless the tag `area` decides.
+    /// Makes every closed way with tags both a line and an area, unless its tag `area` says which of them it is.
     pub fn both() -> Self {
         Self {
             linear: Some(TagRule::Any),

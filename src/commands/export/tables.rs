@@ -1,5 +1,5 @@
-//! Writes tables of features in the order of a Hilbert curve, to one file or to the files of a directory, which may have
-//! partitions.
+//! Writes tables of features in the order of a Hilbert curve, to one file or to several files in a directory, which may
+//! be divided into partitions.
 
 use super::Options;
 use super::boundaries::Boundaries;
@@ -16,19 +16,19 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The smallest and the largest number of rows at which a row group ends. In between, a table has about [`GROUPS`]
-/// groups, so that a question about a place skips most of a small table, too.
+/// The limits for the number of rows in a row group. Within them, a table has about [`GROUPS`] row groups, so that
+/// readers that look for a place can skip most of a small table, too.
 const GROUP_ROWS: RangeInclusive<u64> = 1_024..=100_000;
 const GROUPS: u64 = 64;
-/// The maximum memory of the rows that are read at once, in bytes. It also limits the memory of a row group.
+/// The maximum size in memory of the rows that are read at a time, in bytes. It also limits the size of a row group.
 const READ_MEMORY: usize = 24 << 20;
 /// The memory limits for sorting rows.
 const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
     memory: 48 << 20,
 };
-/// The keys of rows, which are the number of a partition and a position on the Hilbert curve. A range may have rows of
-/// several partitions, because partitions can be small.
+/// The layout of the keys of rows: the number of a partition, and a position on the Hilbert curve. A range of keys may
+/// contain several partitions, because partitions can be small.
 const KEY: KeyBits = KeyBits {
     uncounted: 8,
     below_group: 63,
@@ -40,11 +40,11 @@ pub(super) struct TableSink {
     output: TableOutput,
 }
 
-/// Collects the rows of tables from all workers.
+/// Collects the rows that all workers build.
 pub(super) struct TableRows {
     pub options: GeoParquetOptions,
     pub partitioning: Partitioning,
-    /// The boundaries for columns that need them.
+    /// The administrative boundaries, if a column needs them; otherwise `None`.
     pub boundaries: Option<Arc<Boundaries>>,
     sorter: RowSorter,
 }
@@ -55,7 +55,7 @@ impl TableRows {
         self.sorter.add(rows);
     }
 
-    /// Fails if rows could not be added.
+    /// Fails if rows that were added before could not be sorted.
     pub(super) fn check(&self) -> Result<()> {
         self.sorter.check()
     }
@@ -156,24 +156,24 @@ impl TableSink {
     }
 }
 
-/// A part of the results of a thread.
+/// A result of a thread.
 enum Encoded {
-    /// A row group of a partition.
+    /// The number of a partition, and a row group of it.
     Group(u64, FeatureGroup),
-    /// The number of rows of a range that was encoded.
+    /// The number of rows of a range, once all of them are encoded.
     Done(u64),
 }
 
-/// Sorted rows with keys in a range.
+/// The range of rows that a thread encodes.
 struct TableRange<'s> {
     sorted: &'s SortedRows,
     range: KeyRange,
-    /// The approximate number of rows of a row group.
+    /// The approximate number of rows in a row group.
     group_rows: usize,
 }
 
-/// Encodes the rows of a range as row groups of a partition each, and sends them. The rows of a partition are divided
-/// into row groups with about equal numbers of rows.
+/// Encodes the rows of a range as row groups, and sends each of them. A row group has rows of one partition. The rows
+/// of a partition are divided into row groups of about equal size.
 fn row_groups(
     table: &FeatureTable,
     partitioning: &Partitioning,
@@ -212,12 +212,13 @@ fn row_groups(
 struct TableWriter<'t> {
     table: &'t FeatureTable,
     partitioning: Partitioning,
-    /// The directory; `None` if there is one file.
+    /// The directory of the files; `None` if there is only one file.
     directory: Option<OutputDirectory>,
     max_file_len: u64,
-    /// The file that is being written, and facts about its rows.
+    /// The file that is being written, and the facts about its rows that its metadata will contain.
     current: Option<(ParquetFile, TableFacts)>,
-    /// The partition of the current file, and the number of the next file in this partition.
+    /// The number of the partition to which the current file belongs. `next_number` is the number of the next file in
+    /// this partition.
     partition: u64,
     next_number: u32,
     /// The total size in bytes of the complete files.
@@ -290,7 +291,7 @@ impl<'t> TableWriter<'t> {
         }
     }
 
-    /// Completes the current file. A file in a directory gets its name with the others.
+    /// Completes the current file. A file in a directory gets its name later, together with the others.
     fn end_file(&mut self) -> Result<()> {
         if let Some((file, facts)) = self.current.take() {
             let metadata = self.table.metadata(&facts);
@@ -307,7 +308,7 @@ impl<'t> TableWriter<'t> {
     /// Completes the table. Returns the total size of its files in bytes.
     fn finish(mut self, ctx: &Context) -> Result<u64> {
         if self.current.is_none() && self.written == 0 && self.partitioning.is_empty() {
-            // An empty table has its columns, too.
+            // Writes a file even if there are no rows, so that readers find the columns.
             self.start_part(0)?;
         }
         self.end_file()?;

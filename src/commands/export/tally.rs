@@ -6,7 +6,7 @@ use crate::geometry::{Extent, doubled_area};
 use crate::osm::DECIMICRO_PER_DEGREE;
 use std::collections::BTreeMap;
 
-/// Counts of the features and problems of a blob.
+/// The numbers of features and problems of a blob, and the box and the area of the features.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     points: u64,
@@ -19,7 +19,7 @@ pub(super) struct Tally {
     pub errors: BTreeMap<&'static str, u64>,
     pub incomplete: u64,
     pub warnings: BTreeMap<&'static str, u64>,
-    /// The number of features of each theme; all features are of theme 0 if there are no themes.
+    /// The number of features of each theme, by its index. Without themes, all features have index 0.
     themes: BTreeMap<usize, u64>,
 }
 
@@ -47,7 +47,7 @@ impl Tally {
         }
     }
 
-    /// Adds the counts to the totals of all blobs.
+    /// Adds the numbers of a blob to the totals of all blobs.
     pub(super) fn add_to(&self, all: &mut Totals) {
         let summary = &mut all.summary;
         summary.points += self.points;
@@ -73,11 +73,11 @@ impl Tally {
     }
 }
 
-/// The counts of all blobs.
+/// The totals of all blobs.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     summary: Summary,
-    /// The box and the area of all features.
+    /// The box and the area of all features, and their numbers by theme. The other numbers are in `summary`.
     geometry: Tally,
 }
 

@@ -521,7 +521,7 @@ fn add(map: &mut IdMap, id: i64, set: SetNumber, algebra: &mut SetAlgebra<'_>) {
 struct MemoryBudget {
     /// The maximum memory in bytes.
     most: u64,
-    /// The number of ids at which their memory is measured next.
+    /// The number of collected ids at which the memory of the ids is measured next.
     next_check: u64,
     is_exceeded: bool,
 }

@@ -61,15 +61,15 @@ impl IdRange {
 /// The metadata fields that objects have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MetadataFields {
-    /// Version.
+    /// Whether the version is one of the fields.
     pub version: bool,
-    /// Timestamp.
+    /// Whether the timestamp is one of the fields.
     pub timestamp: bool,
-    /// Changeset.
+    /// Whether the changeset is one of the fields.
     pub changeset: bool,
-    /// Name of the user.
+    /// Whether the name of the user is one of the fields.
     pub user: bool,
-    /// Id of the user.
+    /// Whether the id of the user is one of the fields.
     pub uid: bool,
 }
 

@@ -62,7 +62,7 @@ fn members(text: &str) -> Result<[String; 2], String> {
 pub(super) enum Separator {
     /// A comma, a semicolon or a tab.
     Byte(u8),
-    /// Any number of spaces.
+    /// One space or more.
     Spaces,
 }
 

@@ -20,9 +20,9 @@ const MAX_ZSTD: u8 = 22;
 /// The compression levels that may have produced a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LevelGuess {
-    /// The lowest of the levels.
+    /// The lowest level that may have produced the blob.
     pub min: u8,
-    /// The highest of the levels.
+    /// The highest level that may have produced the blob.
     pub max: u8,
 }
 

@@ -23,11 +23,11 @@ pub(super) struct SyntheticObject {
 
 #[derive(Debug, Clone)]
 enum SyntheticBody {
-    /// The latitude and the longitude, in 1e-7 degree.
+    /// The latitude and the longitude of a node, in 1e-7 degree.
     Node(i32, i32),
-    /// The ids of the nodes.
+    /// The ids of the nodes of a way.
     Way(Vec<i64>),
-    /// The kind, id and role of each member.
+    /// The kind, the id and the role of each member of a relation.
     Relation(Vec<(ObjectKind, i64, &'static str)>),
 }
 

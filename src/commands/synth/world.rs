@@ -28,11 +28,12 @@ const NODE_IDS_PER_TOWN_AND_DAY: i64 = 1 << 13;
 pub(super) enum Lifetime {
     /// The object never changes.
     Stays,
-    /// The object gets a new version on this day.
+    /// The object gets a new version on the day with this number.
     Changes(u32),
-    /// The object is deleted on this day.
+    /// The object is deleted on the day with this number.
     Goes(u32),
-    /// The object is a house and never changes, but another house is created in the same town on this day.
+    /// The object is a house and never changes, but another house is created in the same town on the day with this
+    /// number.
     Neighbour(u32),
 }
 

@@ -33,7 +33,8 @@ pub(crate) trait Visitor {
         Ok(None)
     }
 
-    /// Returns keys. A way is visited only if it has a tag with at least one of them. `None` stands for all ways.
+    /// Returns tag keys. A way is visited only if it has a tag with at least one of these keys. `None` stands for all
+    /// ways.
     fn way_keys(&self) -> Option<&'static [&'static str]> {
         None
     }
@@ -50,7 +51,7 @@ pub(crate) trait Visitor {
     /// Visits a way. `locations` has the location of each node.
     fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError>;
 
-    /// Visits a relation that is an area. `ways` has the nodes of its member ways.
+    /// Visits a relation. `ways` has the nodes of its member ways, if the pass has collected them.
     fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError>;
 
     /// Returns a result that is ready to be sent, if there is one. With `is_end`, which marks the end of a blob, all
@@ -80,14 +81,15 @@ pub(crate) struct Visits {
     /// Whether nodes are visited with their metadata.
     pub node_info: bool,
     pub ways: bool,
-    /// Whether relations that are areas are visited.
+    /// Whether relations are visited, with the nodes of their member ways.
     pub areas: bool,
-    /// Whether the nodes of the member ways of areas come with their ids. Otherwise these ids are 0.
+    /// Whether the nodes of member ways come with their ids. Otherwise these ids are 0.
     pub member_node_ids: bool,
 }
 
 impl Visits {
-    /// Visits ways, areas, and nodes with tags. Omits the metadata of nodes, and the ids of the nodes of member ways.
+    /// Visits ways, relations, and nodes with tags. Omits the metadata of nodes, and the ids of the nodes of member
+    /// ways.
     pub(crate) const TAGGED: Self = Self {
         nodes: true,
         untagged_nodes: false,
@@ -112,12 +114,12 @@ enum Found<T> {
 enum Task {
     Nodes {
         is_visited: bool,
-        /// Whether the locations of all nodes are wanted.
+        /// Whether the locations of all nodes are collected, for ways.
         is_located: bool,
     },
     Ways {
         is_visited: bool,
-        /// The ids of the ways whose nodes are wanted.
+        /// The ids of the ways whose nodes are stored, for relations.
         wanted: Arc<RankSet>,
         /// The locations of nodes; `None` if the ways of the file contain them.
         locations: Option<Arc<WayLocations>>,
@@ -185,7 +187,7 @@ impl<'a> GeometryPass<'a> {
     }
 
     /// Visits the objects. `init` creates the visitor of a thread. Calls `take` with each result. `areas` returns, for
-    /// each object of a block, whether it is a relation whose member ways are wanted. Returns the index type that was
+    /// each object of a block, whether it is a relation whose member ways are needed. Returns the index type that was
     /// used to look up locations; `None` if no location was looked up.
     pub(crate) fn run<V: Visitor + 'static>(
         &self,
@@ -249,8 +251,8 @@ impl<'a> GeometryPass<'a> {
         found.copied().collect()
     }
 
-    /// Reads the relations, and returns the ids of the member ways of the relations that `areas` selects, and the
-    /// relations that are members of superroutes among them.
+    /// Reads the relations that `areas` selects. Returns the ids of their member ways, and the relations that are
+    /// nested in superroutes among them. The ids include those of the member ways of nested relations.
     fn member_ways(
         &self,
         areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,

@@ -1,4 +1,4 @@
-//! Reading the relations that are members of superroutes.
+//! Reads the relations that are members of superroutes.
 
 use super::GeometryPass;
 use crate::area::{MAX_DEPTH, NestedRelations, RouteMember};
@@ -9,15 +9,15 @@ use crate::osm::ObjectKind;
 use crate::pbf::{Element, Relation};
 use std::collections::BTreeSet;
 
-/// Whether a relation is a superroute, whose line is made of the lines of its member relations.
+/// Whether a relation is a superroute. The line of a superroute consists of the lines of its member relations.
 pub(crate) fn is_superroute(relation: &Relation<'_>) -> bool {
     let mut tags = relation.tags();
     tags.any(|(key, value)| key == "type" && value == "superroute")
 }
 
 impl GeometryPass<'_> {
-    /// Reads the relations in `pending`, and those that are their members. Adds the ids of all their member ways to
-    /// `wanted`. Each level of relations is a pass over the relations of the file.
+    /// Reads the relations with the ids in `pending`, and the relations that are nested in them. Adds the ids of all
+    /// their member ways to `wanted`. Each level of nesting needs a pass over the relations of the file.
     pub(super) fn nested(
         &self,
         mut pending: BTreeSet<i64>,
@@ -29,7 +29,7 @@ impl GeometryPass<'_> {
                 break;
             }
             let needed = std::mem::take(&mut pending);
-            // A relation that is not in the file is not looked for again.
+            // A relation that is not in the file keeps the empty list, so it is not looked for again.
             needed.iter().for_each(|id| nested.add(*id, Vec::new()));
             let scan = Scan::bare("superroutes", self.file, &self.plan, self.ctx).with_strings();
             scan.run(

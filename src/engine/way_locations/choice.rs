@@ -91,7 +91,7 @@ struct Memory {
     dense: u64,
     /// The memory for the locations in a sparse store.
     sparse: u64,
-    /// The maximum memory.
+    /// The maximum memory that may be used.
     limit: u64,
 }
 

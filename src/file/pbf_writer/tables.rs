@@ -105,7 +105,7 @@ impl PbfWriter {
         hosts: &[TableHost],
     ) -> Result<(Option<TocPointer>, Option<TocSummary>)> {
         let start = self.position;
-        // The table describes the blobs before it.
+        // The table does not describe the blobs of the hosts, which contain it.
         self.entries.truncate(self.entries.len() - hosts.len());
         let flags = TocFlags {
             sorted: self.written.sorted,
@@ -139,7 +139,8 @@ impl PbfWriter {
     }
 }
 
-/// Returns the entries of the blobs with objects among the frames of a table of contents, as they are read.
+/// Returns the entries of the blobs with objects in the frames of a table of contents, as a reader of the file gets
+/// them.
 fn entries_of_hosts(frames: &[u8], start: u64) -> Result<Vec<BlobEntry>, FormatError> {
     let mut reader = TocReader::new(start);
     reader.add(frames)?;

@@ -1,4 +1,4 @@
-//! Selections of the types of geometries.
+//! The types of geometries that users can select.
 
 #[cfg(feature = "parquet")]
 use super::Geometry;
@@ -26,7 +26,7 @@ impl Default for GeometryTypes {
 }
 
 impl GeometryTypes {
-    /// Whether a geometry is of one of the types.
+    /// Whether geometries of the type of `geometry` are written.
     #[cfg(feature = "parquet")]
     pub(crate) const fn has(self, geometry: &Geometry<'_>) -> bool {
         match geometry {
@@ -40,7 +40,8 @@ impl GeometryTypes {
 impl FromStr for GeometryTypes {
     type Err = String;
 
-    /// Parses names that are separated by commas: `point`, `linestring` and `polygon`.
+    /// Parses the names `point`, `linestring` and `polygon`, separated by commas. Types that are not named are not
+    /// written.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut types = Self {
             points: false,

@@ -34,7 +34,7 @@ pub(crate) struct Feature<'a> {
     pub info: Info<'a>,
     /// The tags, in the order of the file.
     pub tags: &'a [(&'a str, &'a str)],
-    /// The node ids of the way from which a line was made.
+    /// The node ids of the way from which a line was made; `None` if they are not written.
     pub way_nodes: Option<&'a [i64]>,
     /// The geometry.
     pub geometry: Geometry<'a>,
@@ -81,9 +81,9 @@ impl Feature<'_> {
         }
     }
 
-    /// The letter and the number of an id that is unique among all features. Points have `n` and the id of the node,
-    /// lines `w` and the id of the way, or `r` and the id of the relation. Areas have `a` and twice the id of the object; if the object is a relation, one
-    /// is added (subtracted for negative ids).
+    /// Returns the letter and the number of an id that is unique among all features. Points have `n` and the id of the
+    /// node. Lines have `w` and the id of the way, or `r` and the id of the relation. Areas have `a` and twice the id
+    /// of the object; for a relation, 1 is added (subtracted if the id is negative).
     fn unique_id(&self) -> (char, i128) {
         match self.geometry {
             Geometry::Point(_) => ('n', self.id.into()),

@@ -47,10 +47,10 @@ impl FeatureFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum TagColumn {
-    /// `json` or `jsonb`.
+    /// The tags are in a column of the type `json` or `jsonb`.
     #[default]
     Json,
-    /// `hstore`.
+    /// The tags are in a column of the type `hstore`.
     Hstore,
 }
 

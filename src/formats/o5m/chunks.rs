@@ -55,7 +55,7 @@ pub(in crate::formats) struct O5mChunks {
 enum Progress {
     /// Before the magic of a file. Another file may follow the first.
     Start,
-    /// Among datasets.
+    /// Within a file, before a dataset or the end mark.
     Inside,
     /// After the end mark.
     Ended,

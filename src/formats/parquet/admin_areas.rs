@@ -3,19 +3,19 @@
 use crate::area::AreaPolygon;
 use crate::geometry::{AreaIndex, Point, Polygon, Ring, Shape};
 
-/// The level of countries.
+/// The admin level of countries.
 pub(crate) const COUNTRY_LEVEL: u8 = 2;
-/// The lowest level of boundaries within countries.
+/// The highest admin level that is used. Larger areas have lower admin levels.
 pub(crate) const LOWEST_LEVEL: u8 = 11;
 
 /// The area of an administrative boundary.
 #[derive(Debug)]
 pub(crate) struct AdminArea {
-    /// The id of the relation.
+    /// The id of the boundary relation.
     pub id: i64,
-    /// The value of `admin_level`.
+    /// The value of the tag `admin_level`.
     pub level: u8,
-    /// The code of a country, as in ISO 3166-1 alpha-2.
+    /// The ISO 3166-1 alpha-2 code of a country; `None` if it has none, and for areas of other levels.
     pub country: Option<String>,
     pub polygons: Vec<AreaPolygon>,
 }
@@ -54,8 +54,8 @@ impl AdminAreas {
         countries.next()
     }
 
-    /// Returns the ids of the areas that contain a point, except that of the relation `id`, and those that are not
-    /// above `level`.
+    /// Returns the ids of the areas that contain a point, countries first. Omits the area of the relation `id`. If
+    /// `level` is given, also omits the areas whose admin level is not lower than it.
     pub(super) fn parents_at(&self, point: Point, id: Option<i64>, level: Option<u8>) -> Vec<i64> {
         let above =
             |area: &&AdminArea| Some(area.id) != id && level.is_none_or(|level| area.level < level);
@@ -66,7 +66,7 @@ impl AdminAreas {
     }
 }
 
-/// Takes the polygons of an area.
+/// Removes the polygons of an area, and returns them as a shape.
 fn take_shape(area: &mut AdminArea) -> Shape {
     let ring = |points| Ring {
         name: String::new(),

@@ -22,8 +22,9 @@ pub struct DerivedColumns {
     pub length: bool,
     /// `centroid_lon` and `centroid_lat`: the centroid in the plane of longitude and latitude, in degrees.
     pub centroid: bool,
-    /// `country`: the code of the country that contains a point of the feature, which lies within an area and is the
-    /// middle node of a line. It comes from the boundaries in the file, and is null where these are incomplete.
+    /// `country`: the code of the country that contains the feature. One point decides: a point inside an area, or the
+    /// middle node of a line. The boundaries of countries come from the file. Where they are incomplete, the code is
+    /// null.
     pub country: bool,
     /// `names`: a map from the codes of languages to the values of tags such as `name:de`.
     pub names: bool,
@@ -72,11 +73,11 @@ pub(super) struct DerivedValues {
     wanted: DerivedColumns,
     languages: Values<ByteArray>,
     names: Values<ByteArray>,
-    /// The number of names of the rows before the next one.
+    /// The number of names that belong to complete rows. The names after them belong to the row that is being read.
     names_before: usize,
     areas: Values<f64>,
     lengths: Values<f64>,
-    /// Longitudes and latitudes.
+    /// The longitudes and the latitudes of the centroids.
     centroids: [Values<f64>; 2],
     countries: Values<ByteArray>,
 }
@@ -100,7 +101,7 @@ impl DerivedValues {
         }
     }
 
-    /// Adds a tag of the next row. `text` makes a value of a part of the row.
+    /// Adds a tag of the next row. `text` must convert a slice of the row to a value.
     #[inline]
     pub(super) fn add_tag(&mut self, key: &[u8], value: &[u8], text: impl Fn(&[u8]) -> ByteArray) {
         if self.wanted.names
@@ -195,7 +196,8 @@ fn area_m2(geometry: &Geometry<'_>) -> Option<f64> {
     Some(polygons.iter().map(area).sum())
 }
 
-/// Sums of coordinates in 1e-7 degree, relative to a first point, with their weights.
+/// The sum of the weights of points, and the weighted sums of their coordinates. Coordinates are in 1e-7 degree,
+/// relative to an origin.
 #[derive(Default)]
 struct Weighted {
     weight: f64,
@@ -211,8 +213,8 @@ impl Weighted {
     }
 }
 
-/// Returns the longitude and the latitude of the centroid in degrees. The centroid of a line is weighted by length, that
-/// of polygons by area.
+/// Returns the longitude and the latitude of the centroid in degrees. The centroid of a line is weighted by length, and
+/// the centroid of polygons by area.
 fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
     let mut sums = Weighted::default();
     let origin = match geometry {
@@ -249,8 +251,8 @@ fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
     [degrees(origin.lon_e7, lon), degrees(origin.lat_e7, lat)]
 }
 
-/// Returns a point that tells where a geometry is: a point within an area, or the middle node of a line or of its first
-/// part.
+/// Returns the point that decides in which country a geometry lies: a point inside an area, or the middle node of a
+/// line or of its first part.
 fn place_in(geometry: &Geometry<'_>) -> Point {
     match geometry {
         Geometry::LineString(points) => return points[points.len() / 2],
@@ -278,7 +280,7 @@ fn relative(point: Point, origin: Point) -> (f64, f64) {
     )
 }
 
-/// Adds the middles of the edges of a line, weighted by length.
+/// Adds the middles of the edges of a line to `sums`, weighted by length.
 fn add_line(sums: &mut Weighted, points: &[Point], origin: Point) {
     for pair in points.windows(2) {
         let ((x, y), (to_x, to_y)) = (relative(pair[0], origin), relative(pair[1], origin));
@@ -287,8 +289,8 @@ fn add_line(sums: &mut Weighted, points: &[Point], origin: Point) {
     }
 }
 
-/// Adds the centroids of the triangles between the edges of a ring and the origin, weighted by area. Rings of holes have
-/// the opposite direction, and so negative weights.
+/// Adds, for each edge of a ring, the centroid of the triangle of the edge and the origin to `sums`, weighted by its
+/// area. Holes run in the opposite direction, so their weights are negative.
 fn add_ring(sums: &mut Weighted, ring: &[Point], origin: Point) {
     let next = ring.iter().cycle().skip(1);
     for (from, to) in ring.iter().zip(next) {
@@ -343,7 +345,7 @@ mod tests {
             holes: vec![points(&[(20, 10), (20, 30), (40, 30), (40, 10)])],
         };
         let [lon, lat] = centroid(&Geometry::MultiPolygon(&[polygon]));
-        // 1600 around 20 without 400 around 30.
+        // A square of 1600 with its centre at 20, minus a hole of 400 with its centre at 30.
         assert!(
             (lon - 20.0 / 12.0).abs() < 1e-9 && (lat - 2.0).abs() < 1e-9,
             "{lon} {lat}"

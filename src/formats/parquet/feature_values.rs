@@ -209,8 +209,8 @@ impl<'k> FeatureValues<'k> {
     }
 }
 
-/// Returns the ids of the administrative areas around an area, from the largest to the smallest. Around an area that has
-/// a level itself, areas of the same and of smaller levels do not count.
+/// Returns the ids of the administrative areas around an area, the largest first. If the area has a tag `admin_level`,
+/// only areas with a lower admin level count.
 fn parents(
     areas: Option<&AdminAreas>,
     geometry: &Geometry<'_>,

@@ -30,7 +30,7 @@ impl GeometryType {
         }
     }
 
-    /// The partition for the type.
+    /// Returns the partition that contains geometries of the type.
     pub(super) const fn partition(self) -> GeometryPartition {
         match self {
             Self::Point => GeometryPartition::Point,
@@ -49,7 +49,7 @@ impl GeometryType {
     }
 }
 
-/// The partitions by the type of the geometry.
+/// The types of geometries by which tables are partitioned. Lines in one part and in several parts are one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GeometryPartition {
     Point,

@@ -13,8 +13,8 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::ColumnPath;
 use serde_json::{Value, json};
 
-/// The reference system of coordinates, longitude and latitude in WGS 84, as PROJJSON. It is the default of the format,
-/// but DuckDB shows the type with its system only if the column names it.
+/// The reference system of coordinates as PROJJSON: longitude and latitude in WGS 84. It is the default of the format,
+/// but DuckDB shows it in the type of a column only if the column names it.
 const CRS84: &str = include_str!("crs84.json");
 /// The maximum number of rows in a page.
 const PAGE_ROWS: usize = 20_000;
@@ -24,7 +24,7 @@ pub(crate) struct FeatureTable {
     pub(crate) form: TableForm,
     options: GeoParquetOptions,
     themes: ThemeSet,
-    /// The areas for the columns that need them.
+    /// The administrative areas, if a column needs them; otherwise `None`.
     areas: Option<AdminAreas>,
 }
 
@@ -84,7 +84,8 @@ impl FeatureTable {
         })
     }
 
-    /// Encodes rows of a theme as a row group. The rows must be slices of `bytes`. `theme` is 0 without themes.
+    /// Encodes rows as a row group. The rows must be slices of `bytes`. `theme` is the index of the theme of all rows,
+    /// or 0 if there are no themes.
     pub(crate) fn encode<'r>(
         &self,
         bytes: &'r Bytes,
@@ -131,7 +132,7 @@ impl FeatureTable {
         columns.bytes(&values.geometries)
     }
 
-    /// The value of the key `geo` in the metadata of a file.
+    /// Returns the value of the key `geo` in the metadata of a file.
     pub(crate) fn metadata(&self, facts: &TableFacts) -> String {
         let corner = |edge: &str| json!(["bbox", edge]);
         let types = facts.types.iter().map(|of| of.name());

@@ -101,17 +101,18 @@ pub struct GeoParquetOptions {
     pub tag_columns: Vec<String>,
     /// The columns that are computed from geometries and tags.
     pub derived: DerivedColumns,
-    /// The themes that are written, with a row for each theme of a feature; all features if there are none.
+    /// The themes that are written. A feature has a row for each of its themes. If there are no themes, all features
+    /// are written.
     pub themes: Vec<Theme>,
-    /// The keys of partitions, from the outermost directory to the innermost. Several themes are partitions, also
-    /// without [`PartitionKey::Theme`].
+    /// The keys of partitions, from the outermost directory to the innermost. If there are several themes, each is a
+    /// partition, even without [`PartitionKey::Theme`].
     pub partition: Vec<PartitionKey>,
-    /// The size in bytes at which a file ends and another one begins. The output is then a directory, even without
-    /// partitions. `None` is [`MAX_FILE_LEN`] in a directory, and otherwise means a single file of any size.
+    /// The size in bytes at which a file ends and another one begins. With a size, the output is a directory even
+    /// without partitions. `None` is [`MAX_FILE_LEN`] in a directory, and otherwise means a single file of any size.
     pub max_file_len: Option<u64>,
 }
 
-/// The size in bytes at which a file in a directory ends, unless the options say otherwise.
+/// The default size in bytes at which a file in a directory ends and another one begins.
 pub const MAX_FILE_LEN: u64 = 512_000_000;
 
 impl GeoParquetOptions {

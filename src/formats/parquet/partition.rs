@@ -1,4 +1,5 @@
-//! Partitions of a table, which are directories that are named after values of their rows: `quadkey=0231`.
+//! Partitions of a table. Each partition is a directory that is named after a value that its rows have in common, such
+//! as `quadkey=0231`.
 
 use super::ThemeSet;
 use super::geometry_type::{GeometryPartition, GeometryType};
@@ -10,29 +11,29 @@ use std::str::FromStr;
 
 /// The number of bits of a position on the Hilbert curve.
 const CURVE_BITS: u32 = 32;
-/// The maximum number of bits of the number of a partition. Sort keys have one bit less than 64.
+/// The maximum number of bits of the number of a partition. A sort key has 63 bits in all.
 const PARTITION_BITS: u32 = u64::BITS - 1 - CURVE_BITS;
 /// The latitude at which Web Mercator ends, in degrees.
 const MERCATOR_EDGE: f64 = 85.051_128_779_806_59;
 
-/// A key by which the rows of a table are distributed to directories. Places are the centres of the boxes around
-/// geometries.
+/// A key by which the rows of a table are divided among directories. The place of a row is the centre of the box around
+/// its geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartitionKey {
     /// The type of the geometry: `geometry_type=point`, `linestring` or `polygon`. A line in several parts is in
     /// `linestring`.
     GeometryType,
-    /// The theme: `theme=roads`.
+    /// The theme: `theme=roads`. A feature of several themes has a row in each of them.
     Theme,
-    /// The tile of Web Mercator at a zoom level from 1 to 12, as a quadkey: `quadkey=0231`.
+    /// The Web Mercator tile that contains the place, at a zoom level from 1 to 12, as a quadkey: `quadkey=0231`.
     Quadkey(u8),
-    /// The cell of H3 at a resolution from 0 to 6: `h3=8428347ffffffff`.
+    /// The H3 cell that contains the place, at a resolution from 0 to 6: `h3=8428347ffffffff`.
     H3(u8),
 }
 
 impl PartitionKey {
-    /// The name of the key in directories.
+    /// Returns the name of the key, as in the names of directories.
     pub const fn name(self) -> &'static str {
         match self {
             Self::GeometryType => "geometry_type",
@@ -42,7 +43,7 @@ impl PartitionKey {
         }
     }
 
-    /// The number of bits of the number of a value.
+    /// Returns the number of bits that hold the number of a value.
     const fn bits(self) -> u32 {
         match self {
             Self::GeometryType => 2,
@@ -53,7 +54,8 @@ impl PartitionKey {
         }
     }
 
-    /// The number of the value for a row of a theme with a geometry whose box has the given centre.
+    /// Returns the number of the value for a row. `theme` is the theme of the row, and `centre` is the centre of the
+    /// box around its geometry.
     fn number(self, theme: usize, geometry_type: GeometryType, centre: Point) -> u32 {
         match self {
             Self::GeometryType => geometry_type.partition() as u32,
@@ -95,7 +97,7 @@ impl FromStr for PartitionKey {
             None => (text, None),
         };
         match (name, level.map(str::parse)) {
-            // `geometry` is another name for it.
+            // `geometry` is an older name of the key.
             ("geometry_type" | "geometry", None) => Ok(Self::GeometryType),
             ("theme", None) => Ok(Self::Theme),
             ("quadkey", Some(Ok(zoom @ 1..=12))) => Ok(Self::Quadkey(zoom)),
@@ -125,8 +127,9 @@ pub(crate) struct Partitioning {
 }
 
 impl Partitioning {
-    /// Several themes are partitions, also if `keys` does not say so. Fails if two keys have the same name, or if there
-    /// would be too many partitions.
+    /// Creates the partitions for keys and themes. Several themes are partitions even if `keys` has no theme. Fails if
+    /// two keys have the same name, if `keys` has the theme but there are no themes, if a level is out of range, or if
+    /// there would be too many partitions.
     pub(crate) fn new(keys: &[PartitionKey], themes: ThemeSet) -> Result<Self, String> {
         let mut keys = keys.to_vec();
         if themes.len() > 1 && !keys.contains(&PartitionKey::Theme) {
@@ -170,8 +173,8 @@ impl Partitioning {
         &self.themes
     }
 
-    /// Returns the sort key of a row of a theme. It is the number of the row's partition, followed by its position on
-    /// the Hilbert curve. `extent` is the box around the geometry; `theme` is 0 without themes.
+    /// Returns the sort key of a row, which consists of the number of its partition and its position on the Hilbert
+    /// curve. `extent` is the box around the geometry. `theme` is the theme of the row, or 0 without themes.
     pub(crate) fn sort_key(&self, geometry: &Geometry<'_>, extent: &Extent, theme: usize) -> u64 {
         let mut partition = 0;
         if !self.keys.is_empty() {
@@ -202,14 +205,14 @@ impl Partitioning {
         out
     }
 
-    /// Returns the theme of the partition with the given number; 0 if themes are no partitions.
+    /// Returns the theme of the partition with the given number; 0 if the table has no partitions by theme.
     pub(crate) fn theme(&self, partition: u64) -> usize {
         let mut numbers = self.numbers(partition);
         let theme = numbers.find(|(key, _)| *key == PartitionKey::Theme);
         theme.map_or(0, |(_, number)| number as usize)
     }
 
-    /// The keys, and the number of the value of each of them in the partition with the given number.
+    /// Returns each key, with the number of its value in the partition with the given number.
     fn numbers(&self, partition: u64) -> impl Iterator<Item = (PartitionKey, u32)> {
         let mut below: u32 = self.keys.iter().map(|key| key.bits()).sum();
         self.keys.iter().map(move |key| {
@@ -219,7 +222,7 @@ impl Partitioning {
     }
 }
 
-/// Returns the tile of Web Mercator that contains a point, with two bits for each zoom level.
+/// Returns the number of the Web Mercator tile that contains a point. It has two bits for each zoom level.
 fn quadkey(zoom: u8, point: Point) -> u32 {
     let tiles = f64::from(1u32 << zoom);
     let lat = point.lat().clamp(-MERCATOR_EDGE, MERCATOR_EDGE);
@@ -232,16 +235,17 @@ fn quadkey(zoom: u8, point: Point) -> u32 {
     })
 }
 
-/// The number of bits of an index of H3 that are below the digits of a resolution.
+/// Returns the number of low bits of an H3 index that are not used at a resolution.
 const fn h3_bits_below(resolution: u8) -> u32 {
     45 - 3 * resolution as u32
 }
 
-/// Returns the cell of H3 that contains a point, as the number of its base cell and its digits.
+/// Returns the number of the H3 cell that contains a point. It consists of the base cell and the digits of the H3
+/// index.
 fn h3_cell(resolution: u8, point: Point) -> u32 {
     let place = h3o::LatLng::new(point.lat(), point.lon());
     let resolution = h3o::Resolution::try_from(resolution);
-    // Both are within their ranges.
+    // The coordinates and the resolution are always within their ranges.
     let (Ok(place), Ok(resolution)) = (place, resolution) else {
         return 0;
     };

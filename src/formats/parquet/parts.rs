@@ -1,4 +1,4 @@
-//! Recognizing the files of partitioned tables that this program has written.
+//! Recognizes the files of tables that this program has written.
 
 use crate::system::{read_at, read_exact_at};
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// The bytes at both ends of a Parquet file.
 const MAGIC: &[u8] = b"PAR1";
-/// The prefix of `created_by` in a footer.
+/// The start of `created_by` in the footer of a file that this program has written.
 const AUTHOR: &[u8] = b"pbfhogg version ";
 /// The number of bytes at the end of a file that are searched for `created_by`. Only the column orders follow it in the
 /// footer.

@@ -1,4 +1,4 @@
-//! Encoding features as rows, which are sorted before they become columns.
+//! Encodes features as rows, which are sorted before their values are written as columns.
 
 use super::geometry_type::GeometryType;
 use crate::area::AreaPolygon;
@@ -134,7 +134,7 @@ impl<'a> Iterator for StoredTags<'a> {
     }
 }
 
-/// Reusable memory for a geometry.
+/// The memory of a geometry, which is reused for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct GeometryBuffer {
     points: Vec<Point>,

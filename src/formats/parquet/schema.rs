@@ -70,7 +70,7 @@ pub(super) fn group(
     group.map(Arc::new).map_err(failed)
 }
 
-/// A column of values that may be absent.
+/// Returns the type of a column whose values may be null.
 pub(super) fn optional(
     name: &str,
     physical: PhysicalType,
@@ -79,7 +79,7 @@ pub(super) fn optional(
     primitive(name, physical, Repetition::OPTIONAL, logical)
 }
 
-/// A column of lists of 64-bit numbers.
+/// Returns the type of a column of lists of 64-bit numbers.
 pub(super) fn int_list(name: &str) -> Result<TypePtr> {
     let required = Repetition::REQUIRED;
     let element = primitive("element", PhysicalType::INT64, required, None)?;
@@ -87,7 +87,7 @@ pub(super) fn int_list(name: &str) -> Result<TypePtr> {
     group(name, required, Some(LogicalType::List), vec![list])
 }
 
-/// A column of maps from strings to strings.
+/// Returns the type of a column of maps from strings to strings.
 pub(super) fn text_map(name: &str) -> Result<TypePtr> {
     let text = |name| {
         let logical = Some(LogicalType::String);

@@ -4,8 +4,8 @@ use crate::runtime::WorkItem;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The number of low bits of a counted key that are its index in a page of counts. Pages are small, because keys of many
-/// partitions with few rows each would otherwise fill pages with zeros.
+/// The number of low bits of a counted key that are the index of its count in a page of counts. Pages are small,
+/// because keys of many partitions with few rows each would otherwise fill pages with zeros.
 const PAGE_BITS: u32 = 6;
 
 /// The meaning of the bits of a key.

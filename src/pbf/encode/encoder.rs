@@ -354,8 +354,8 @@ impl BlockEncoder {
         self.finish_behind(&[], out);
     }
 
-    /// Appends the payload as [`finish`](Self::finish) does, with the strings in `title` before all others but the empty
-    /// string. No object uses them.
+    /// Appends the payload as [`finish`](Self::finish) does, with the strings in `title` before all others except the
+    /// empty string. No object uses them.
     pub(in crate::pbf) fn finish_behind(&mut self, title: &[&str], out: &mut Vec<u8>) {
         let mut table = Vec::with_capacity(self.interner.text_len() * 2);
         let final_ids = self.interner.finish(title, &mut table);

@@ -47,7 +47,7 @@ pub struct FrameEncoder {
 }
 
 impl FrameEncoder {
-    /// An encoder without objects. With `blob_index`, every blob that can have a per-blob index gets one in its
+    /// Creates an encoder without objects. With `blob_index`, every blob that can have a per-blob index gets one in its
     /// BlobHeader.
     pub fn new(compression: Compression, blob_index: bool) -> Self {
         Self {

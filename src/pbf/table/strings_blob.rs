@@ -123,9 +123,9 @@ pub(super) const START_LEN: usize = 64;
 /// BlobHeader with an index, and for the first bytes of the Blob message.
 pub const FRAME_PROBE_LEN: usize = 192;
 
-/// Whether a Blob message that begins with `start` may have a part of a table about the file. `start` must have at least
-/// the first 64 bytes of the message. [`is_table_blob`] and [`TableBlob::of`](crate::pbf::TableBlob::of) check a whole
-/// message.
+/// Whether a Blob message that begins with `start` may have a part of a table about the file. `start` must have at
+/// least the first 64 bytes of the message. [`is_table_blob`] and [`TableBlob::of`](crate::pbf::TableBlob::of) check a
+/// whole message.
 pub fn may_be_table_blob(start: &[u8]) -> bool {
     let title = TITLE_OF_TABLES.as_bytes();
     start.windows(title.len()).any(|window| window == title)

@@ -1,8 +1,9 @@
-//! Blobs with objects whose string table also has a part of the table of contents or of the table of ids.
+//! Hosts: blobs with objects, whose string table also has a part of the table of contents or of the table of ids.
 //!
-//! Some readers ask each blob for its first object, so a table cannot be in a blob of its own. The string table of a
-//! host begins with the title and the description of the part. The strings of the objects follow, and then the text of
-//! the part. The description has a checksum of the objects, so that they can be read even if the table is damaged.
+//! Some readers ask every blob for its first object, so a part of the table should not have a blob of its own. The
+//! string table of a host begins with the title and the description of the part. The strings of the objects follow, and
+//! then the text of the part. The description has a checksum of the objects, so that they can be read even if the table
+//! is damaged.
 
 use super::entry::BlobEntry;
 use crate::error::FormatError;
@@ -13,7 +14,7 @@ use crate::pbf::encode::intern::SourceStrings;
 use crate::pbf::wire::schema::{primitive_block, string_table};
 use crate::pbf::wire::{Fields, put_bytes_field, put_bytes_head};
 
-/// Objects whose blob also gets a part of a table.
+/// Objects near the end of a file, whose blob also gets a part of a table.
 #[derive(Debug, Clone)]
 pub struct TableHost {
     /// The payload of a block with the objects, which all have the same kind.
@@ -30,8 +31,8 @@ pub(super) struct HostPayload {
     pub behind_strings: usize,
 }
 
-/// Returns the payload of a block with the objects of the block `objects` and the strings of a part of a table. All
-/// objects must have the same kind. The description begins with `numbers`.
+/// Returns the payload of a host with the objects of the block in `objects`, and the strings of a part of a table. All
+/// objects must have the same kind. The description of the part begins with `numbers`.
 pub(super) fn host_payload(
     objects: &[u8],
     title: &str,
@@ -74,7 +75,7 @@ fn checksum_of(strings: &[u8], others: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(strings), others)
 }
 
-/// Encodes the objects of a block anew, with the strings `title` before their strings.
+/// Encodes the objects of a block again, with the strings in `title` before the strings of the objects.
 fn encoded_behind(objects: &[u8], title: &[&str]) -> Result<Vec<u8>, FormatError> {
     let block = Block::parse(objects)?;
     let mut strings = SourceStrings::new(&block.strings);
@@ -104,10 +105,10 @@ pub(super) fn split_strings(payload: &[u8]) -> Result<(&[u8], &[u8]), FormatErro
     }
 }
 
-/// The parts of the payload of a host.
+/// The payload of a host, divided into its parts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Host<'a> {
-    /// The numbers of the part, with which the description begins.
+    /// The start of the description: the version, and the number of the part.
     pub numbers: &'a str,
     /// The encoded strings of the objects.
     strings: &'a [u8],
@@ -118,7 +119,7 @@ pub(super) struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Divides a payload. Returns `None` if it is not that of a host, or if its objects are damaged.
+    /// Divides a payload. Returns `None` if it is not the payload of a host, or if its objects are damaged.
     pub fn parse(payload: &'a [u8], title: &str) -> Option<Self> {
         let (message, others) = split_strings(payload).ok()?;
         let mut fields = Fields::new(message);
@@ -150,7 +151,8 @@ impl<'a> Host<'a> {
         StringTable::parse(self.text)
     }
 
-    /// Appends the payload without the strings of the table to `out`. The indices of the other strings stay the same.
+    /// Appends the payload to `out`, with empty strings for the title and description, and without the strings of the
+    /// table. The indices of the other strings stay the same.
     pub fn put_objects(&self, out: &mut Vec<u8>) {
         let mut table = Vec::with_capacity(self.strings.len() + 6);
         for _ in 0..3 {

@@ -1,10 +1,10 @@
 //! Stores the table of contents in the last blobs of a file.
 //!
-//! The table is stored as base64 text in strings, behind the strings of the last objects (`table_host`). Only a file
-//! without objects, or whose last object is very long, has blobs with a string table alone. Other programs ignore
-//! strings that no object uses. The last string in the file has the offset of the first frame of the table. The zlib
-//! data is stored uncompressed, so the last string can be found in the last bytes of the file. `reference/format.md` has
-//! the layout.
+//! The table is stored as base64 text in strings, behind the strings of the last objects (`table_host`). A part has a
+//! blob of its own, with a string table alone, only if there are too few objects, or if the last one is very long.
+//! Other programs ignore strings that no object uses. The last string in the file has the offset of the first frame of
+//! the table. The zlib data is stored uncompressed, so the last string can be found in the last bytes of the file.
+//! `reference/format.md` has the layout.
 
 use super::blob_index::encode_blob_index;
 use super::entry::{BlobEntry, BlobFlags};
@@ -31,15 +31,15 @@ const TRAILER_TITLE: &str = "HOGG table of contents at byte ";
 const POSITION_DIGITS: usize = 20;
 /// The version of pointers. The encoded table has [`VERSION`].
 const POINTER_VERSION: u8 = 3;
-/// The version in the description of a part that is in a blob of its own. Damage to a few bytes must not turn it into
-/// [`BESIDE_OBJECTS`] or back, because blobs of their own are left out of the data.
+/// The version in the description of a part that is in a blob of its own. Such a blob is not data, so damage to a few
+/// bytes must not turn this version into [`BESIDE_OBJECTS`], or the reverse.
 const ALONE: &str = "version 2";
 /// The version in the description of a part that is in a blob with objects.
 const BESIDE_OBJECTS: &str = "version 3 beside objects";
 /// The number of bytes at the end of a file that [`find_toc`] needs.
 pub const TOC_TAIL_LEN: usize = 1 << 16;
-/// The maximum size in bytes of the payload of the last objects that can have a part of the table. The objects follow
-/// the last string, and both must be in the last [`TOC_TAIL_LEN`] bytes of the file.
+/// The maximum payload size in bytes of the last host, without the table. Its objects follow the last string of the
+/// table, and both must be in the last [`TOC_TAIL_LEN`] bytes of the file.
 pub const MAX_HOST_LEN: usize = 60_000;
 
 /// The maximum number of bytes of base64 text in a blob. The format recommends blobs below 16 MiB.
@@ -273,7 +273,8 @@ impl TocPart {
         if blob.encoding != Encoding::Zlib {
             return Ok(None);
         }
-        // The checksum of the blob does not tell whether the table or the objects are damaged.
+        // The checksum of the whole blob is not compared, because it does not show whether the table or the objects are
+        // damaged.
         let payload = stored_content(blob.data);
         Ok(payload.as_deref().and_then(Self::of_payload))
     }
@@ -329,7 +330,7 @@ fn damaged() -> FormatError {
     FormatError::new("it is damaged")
 }
 
-/// The table in a blob.
+/// The part of a table that a blob has, and whether the blob also has objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableBlob {
     /// The blob has no part of a table.
@@ -378,8 +379,8 @@ pub fn is_lone_part(start: &[u8]) -> bool {
     has(TITLE) && has(&description)
 }
 
-/// Appends the payload of a blob that has [`BlobFlags::HAS_TABLE`] to `out`, without the strings of the table. The table
-/// may be damaged. Fails if the objects are.
+/// Appends the payload of a blob that has [`BlobFlags::HAS_TABLE`] to `out`, without the strings of the table. The
+/// table may be damaged. Fails if the objects are damaged.
 pub(crate) fn put_host_objects(blob: &Blob<'_>, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let payload = stored_content(blob.data);
     let host = payload.as_deref().and_then(|payload| {

@@ -1,4 +1,4 @@
-//! Conversions of the values of tags to numbers and truth values.
+//! Converts the values of tags to numbers and truth values.
 
 /// Parses a whole number, such as `4`.
 pub(super) fn int(text: &str) -> Option<i64> {
@@ -11,7 +11,7 @@ pub(super) fn float(text: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// Whether a value means yes. Any value but `no`, `false` and `0` does, such as `viaduct` for `bridge`.
+/// Whether a value means yes. All values except `no`, `false` and `0` do, for example `viaduct` as a value of `bridge`.
 pub(super) fn bool(text: &str) -> bool {
     !matches!(text.trim(), "no" | "false" | "0")
 }

@@ -42,12 +42,12 @@ pub struct ThemeColumn {
     pub column_type: ColumnType,
 }
 
-/// The type of a column of a theme. A value that cannot be converted is null.
+/// The type of a column of a theme. The column is null if the value of the tag cannot be converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ColumnType {
-    /// The text of the tag.
+    /// The value of the tag, unchanged.
     #[default]
     Text,
     /// A whole number.

@@ -13,7 +13,7 @@ pub(crate) struct ThemeSet {
     themes: Vec<Theme>,
     /// The expressions of all themes.
     filter: ObjectFilter,
-    /// The theme of each expression of `filter`.
+    /// The index of the theme of each expression in `filter`.
     owners: Vec<usize>,
     columns: Vec<SharedColumn>,
 }
@@ -28,7 +28,8 @@ pub(in super::super) struct SharedColumn {
 }
 
 impl ThemeSet {
-    /// Fails if two themes have the same name, or a column of the same name with different types.
+    /// Creates a set. Fails if there are too many themes, if two have the same name, or if they have a column of the
+    /// same name with different types.
     pub(crate) fn new(themes: &[Theme]) -> Result<Self, String> {
         if themes.len() > MAX_THEMES {
             return Err(format!("there are more than {MAX_THEMES} themes"));
@@ -133,7 +134,8 @@ impl ThemeSet {
     }
 }
 
-/// Whether the expression applies to objects like that of a feature.
+/// Whether an expression applies to the kind of object from which a feature was made, or to areas if the feature is
+/// one.
 fn applies_to(expression: &ObjectExpression, feature: &Feature<'_>) -> bool {
     let is_area = || match (feature.kind, &feature.geometry) {
         (ObjectKind::Way, Geometry::LineString(points)) => {
@@ -144,7 +146,7 @@ fn applies_to(expression: &ObjectExpression, feature: &Feature<'_>) -> bool {
     expression.kinds.contains(feature.kind) || expression.areas && is_area()
 }
 
-/// Whether a feature has the further tags of an expression.
+/// Whether the tags of a feature match all patterns of an expression after the first one.
 fn has_all(expression: &ObjectExpression, feature: &Feature<'_>) -> bool {
     let mut wanted = expression.more_tags.iter();
     wanted.all(|tag| {

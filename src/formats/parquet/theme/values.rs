@@ -47,7 +47,7 @@ impl ColumnValues {
 }
 
 impl ThemeSet {
-    /// Returns the columns of the schema.
+    /// Returns the types of the columns.
     pub(in super::super) fn fields(&self) -> Result<Vec<TypePtr>> {
         let fields = self.columns().iter().map(|column| {
             let name = &column.name;
@@ -79,8 +79,8 @@ impl<'t> ThemeValues<'t> {
         self.columns.iter_mut().for_each(ColumnValues::clear);
     }
 
-    /// Adds the values of a row of a theme. `text` makes a value of a part of the row. `parents` returns the ids of the
-    /// boundaries around the row's area.
+    /// Adds the values of a row of a theme. `text` must convert a slice of the row to a value. `parents` must return
+    /// the ids of the administrative boundaries around the row's area.
     pub(in super::super) fn add(
         &mut self,
         theme: usize,
@@ -132,7 +132,7 @@ impl<'t> ThemeValues<'t> {
 /// A key and a value of a tag.
 type Tag<'t> = (&'t [u8], &'t [u8]);
 
-/// Returns the tag with the first of some keys that occurs.
+/// Returns the tag with the first key in `keys` that any tag has.
 fn find<'t>(keys: &[String], tags: StoredTags<'t>) -> Result<Option<Tag<'t>>, FormatError> {
     for wanted in keys {
         for tag in tags {
