@@ -2,7 +2,7 @@
 
 use crate::common::answers::{ask, file_of, history_of, in_order};
 use crate::common::decode::{self, Frame};
-use crate::common::{Arg, Kind, Object, node, relation, run_ok, small_world, way};
+use crate::common::{Arg, Kind, Object, is_long, node, relation, run_ok, small_world, way};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -135,6 +135,57 @@ fn blobs_with_the_tables_of_a_spatial_layout_have_objects() {
     ]);
     sound_frames(&spatial);
     assert!(!has_id_table(&spatial));
+}
+
+/// Without its last object, the blob before it would give away its last object. If that blob is damaged, it is copied as
+/// it is, and the table of contents has a blob of its own.
+#[test]
+fn a_damaged_last_blob_is_copied_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let file = |name: &str| dir.path().join(name);
+    let [input, damaged, changes, output] =
+        ["i.osm.pbf", "d.osm.pbf", "c.osc", "o.osm.pbf"].map(file);
+    let last = decode::objects(&world).last().unwrap().id;
+    let change = format!(
+        "<osmChange version=\"0.6\"><delete><relation id=\"{last}\"/></delete></osmChange>"
+    );
+    std::fs::write(&changes, change).unwrap();
+    for compression in ["zlib", "none"] {
+        run_ok(&[
+            &"repack",
+            &"-O",
+            &"--compression",
+            &compression,
+            &world,
+            &"-o",
+            &input,
+        ]);
+        let (bytes, frames) = (std::fs::read(&input).unwrap(), decode::frames(&input));
+        let frame = &frames[frames.len() - 2];
+        let blob = frame.offset as usize..frame.offset as usize + frame.frame_len;
+        let (mut copies, count) = (0, if is_long() { 400 } else { 40 });
+        for number in 0..count {
+            let start = blob.start + frame.header_len + 12;
+            let mut copy = bytes.clone();
+            copy[start + (blob.end - start) * number / count] ^= 1 << (number % 8);
+            std::fs::write(&damaged, &copy).unwrap();
+            let run = ask(&[&"apply-changes", &"-O", &damaged, &changes, &"-o", &output]);
+            if run.status == 0 {
+                let written = std::fs::read(&output).unwrap();
+                let whole = &copy[blob.clone()];
+                copies += usize::from(written.windows(whole.len()).any(|part| part == whole));
+                run_ok(&[&"inspect", &"--indexed", &output]);
+            } else {
+                assert!(
+                    run.status == 2 && run.stderr.contains("damaged"),
+                    "{}",
+                    run.stderr
+                );
+            }
+        }
+        assert!(copies > count / 2, "{compression}: {copies} of {count}");
+    }
 }
 
 fn has_id_table(path: &Path) -> bool {
