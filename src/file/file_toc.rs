@@ -206,7 +206,8 @@ impl PbfFile {
             return Ok(());
         }
         match last {
-            // The last frame is a table without a valid trailer. The trailer would give the offset of the table.
+            // Without a valid trailer the offset of the table is not known. So the last frame is taken for the table if it
+            // looks like one.
             Some(start) if self.exclude_damaged_toc(start)? => {
                 self.reject_toc(&FormatError::new("it is damaged"));
                 Ok(())

@@ -203,7 +203,7 @@ impl<'i> Query<'i, '_> {
             _ => near,
         };
         let between = interpolation.filter(is_near).filter(|between| {
-            // The number of a house is preferred to an interpolated one.
+            // If the place is at a house with a number, that number is preferred even to a nearer interpolated one.
             let is_nearer = near.as_ref().is_none_or(|near| {
                 between.found.squared < near.found.squared
                     && !(is_at(near) && house_number(&near.tags).is_some())

@@ -118,8 +118,9 @@ impl State {
     fn location(&mut self, reader: &mut Reader<'_>) -> Result<Option<Location>, Fault> {
         let mut next = |last: &mut i32, limit: i32| {
             let at = reader.at();
-            // Some writers let a difference of more than 180 degrees wrap around 32 bits.
             let delta = reader.signed()?;
+            // Some writers store differences as numbers of 32 bits, which overflow beyond 214 degrees. Adding with
+            // overflow restores the coordinate.
             let is_near = (-(1 << 33)..1 << 33).contains(&delta);
             *last = last.wrapping_add(delta as i32);
             if is_near && (-limit..=limit).contains(last) {

@@ -187,7 +187,7 @@ impl Partitioning {
         partition << CURVE_BITS | extent.curve_position(CURVE_BITS)
     }
 
-    /// Returns the number of the partition of rows with a sort key.
+    /// Returns the number of the partition of the rows with the given sort key.
     pub(crate) const fn partition_of(sort_key: u64) -> u64 {
         sort_key >> CURVE_BITS
     }

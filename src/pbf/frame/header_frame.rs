@@ -12,8 +12,8 @@ use crate::pbf::wire::{put_bytes_field, put_bytes_head, varint_len};
 /// The number of bytes reserved for later additions to the header. These are features, and the pointer to the table of
 /// contents with its summary.
 const ROOM: usize = 1024;
-/// The size in bytes that a header blob must stay below, because GraphHopper accepts only BlobHeaders of 13 or 14
-/// bytes, and those of larger header blobs are longer.
+/// The size in bytes from which the BlobHeader of a header blob is longer than 14 bytes. GraphHopper accepts only
+/// BlobHeaders of 13 or 14 bytes.
 const SHORT_BLOB_LEN: usize = 1 << 14;
 
 /// Returns the number of bytes to reserve at the start of a file for the [`header_frame`] of `header`.

@@ -47,7 +47,7 @@ struct Search<'p> {
 }
 
 impl Search<'_> {
-    /// The maximum number of bytes that may be inserted between two parts.
+    /// The maximum number of bytes that an edit can have inserted between two parts that are still found.
     const SLACK: usize = 1 << 18;
     /// The length in bytes of the needle. The needle is the start of the part that is searched for.
     const NEEDLE: usize = 64;
