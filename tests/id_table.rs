@@ -153,7 +153,7 @@ fn ids_of_any_size_are_found() {
 }
 
 /// The offsets in a file, from `start` to the table of contents, that are within text of a table of ids.
-fn texts(bytes: &[u8], start: usize) -> Vec<usize> {
+fn offsets_in_texts(bytes: &[u8], start: usize) -> Vec<usize> {
     let title = b"HOGG table of contents";
     let end = bytes.windows(title.len()).position(|text| text == title);
     let is_text = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
@@ -174,7 +174,7 @@ fn a_damaged_table_is_not_used() {
     let (expected, ..) = getid(&spatial, &ids, dir);
     let title = b"HOGG table of ids";
     let start = bytes.windows(title.len()).position(|text| text == title);
-    let texts = texts(&bytes, start.unwrap());
+    let texts = offsets_in_texts(&bytes, start.unwrap());
     let damaged = dir.join("damaged.osm.pbf");
     let (mut warned, mut reported) = (0, 0_usize);
     let count = if is_long() { 40 } else { 12 };
@@ -199,6 +199,20 @@ fn a_damaged_table_is_not_used() {
         2 * warned > count && reported == count,
         "{warned} {reported} of {count}"
     );
+
+    // Without the table, the blobs that had it keep their boxes.
+    let ways = dir.join("ways.osm.pbf");
+    let located = dir.join("located.osm.pbf");
+    run_ok(&[&"cat", &"-O", &"-t", &"node,way", &located, &"-o", &ways]);
+    lay_out(&ways, &damaged);
+    let mut copy = std::fs::read(&damaged).unwrap();
+    let start = copy.windows(title.len()).position(|text| text == title);
+    let texts_of_ways = offsets_in_texts(&copy, start.unwrap());
+    copy[texts_of_ways[texts_of_ways.len() - 1]] ^= 1;
+    std::fs::write(&damaged, copy).unwrap();
+    let copied = dir.join("copied.osm.pbf");
+    run_ok(&[&"cat", &"-O", &damaged, &"-o", &copied]);
+    run_ok(&[&"check", &"--index", &copied]);
 
     // The user is told once, and what to do.
     std::fs::write(&damaged, {

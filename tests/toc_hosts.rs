@@ -188,6 +188,96 @@ fn a_damaged_last_blob_is_copied_as_it_is() {
     }
 }
 
+/// A blob with objects is not taken for one without, whatever happens to the table of contents behind it.
+#[test]
+fn hosts_are_known_without_the_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = small_world(dir.path());
+    let file = |name: &str| dir.path().join(name);
+    let [input, other, output] = ["i.osm.pbf", "d.osm.pbf", "o.osm.pbf"].map(file);
+    for option in ["--blob-index", "--verify"] {
+        run_ok(&[&"repack", &"-O", &"-n", &"40", &world, &"-o", &input]);
+        run_ok(&[&"cat", &"-O", &option, &input, &"-o", &output]);
+        let (bytes, objects) = (std::fs::read(&output).unwrap(), decode::objects(&output));
+        let frames = decode::frames(&output);
+
+        // Damage to the text of the table.
+        let mut copy = bytes.clone();
+        let text = &frames[frames.len() - 2];
+        copy[text.offset as usize + text.frame_len / 2] ^= 1;
+        std::fs::write(&other, copy).unwrap();
+        run_ok(&[&"cat", &"-O", &other, &"-o", &output]);
+        assert!(decode::objects(&output) == objects);
+        sound_frames(&output);
+
+        // Data that was appended: the first blob of another file.
+        let more = decode::frames(&input);
+        let first = more[1].offset as usize..more[1].offset as usize + more[1].frame_len;
+        let appended = [&bytes[..], &std::fs::read(&input).unwrap()[first]].concat();
+        std::fs::write(&other, appended).unwrap();
+        run_ok(&[&"cat", &"-O", &option, &other, &"-o", &output]);
+        let titles = |path: &Path| {
+            let title = b"HOGG table of contents at";
+            let bytes = std::fs::read(path).unwrap();
+            bytes
+                .windows(title.len())
+                .filter(|text| text == title)
+                .count()
+        };
+        assert_eq!(titles(&output), 1);
+        run_ok(&[&"check", &"--index", &output]);
+
+        // A stream that ends before the last part.
+        let stream = run_ok(&[&"cat", &option, &input, &"-o", &"-"]).stdout;
+        std::fs::write(&other, &stream).unwrap();
+        let last = decode::frames(&other).pop().unwrap();
+        std::fs::write(&other, &stream[..last.offset as usize]).unwrap();
+        let run = ask(&[&"cat", &"-O", &other, &"-o", &output]);
+        assert!(
+            run.status == 2 && run.stderr.contains("truncated"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn a_stream_that_ends_within_the_tables_of_a_spatial_layout_is_truncated() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes: Vec<Object> = (1..=104).map(|id| node(id, id, 2, &[])).collect();
+    let file = |name: &str| dir.path().join(name);
+    let [spatial, cut] = ["s.osm.pbf", "c.osm.pbf"].map(file);
+    for count in [3, 4, 101, 102, 103, 104] {
+        let input = file_of(dir.path(), "in.osm.pbf", &[&nodes[..count]]);
+        run_ok(&[
+            &"repack",
+            &"-O",
+            &"--layout",
+            &"hilbert",
+            &"-n",
+            &"1",
+            &input,
+            &"-o",
+            &spatial,
+        ]);
+        assert!(has_id_table(&spatial), "{count} blobs");
+        sound_frames(&spatial);
+        let stream = run_ok(&[&"cat", &spatial, &"-o", &"-"]).stdout;
+        std::fs::write(&cut, &stream).unwrap();
+        assert!(has_id_table(&cut), "{count} blobs");
+        let frames = decode::frames(&cut);
+        for frame in &frames[frames.len() - 3..] {
+            std::fs::write(&cut, &stream[..frame.offset as usize]).unwrap();
+            let run = ask(&[&"inspect", &cut]);
+            assert!(
+                run.status == 2 && run.stderr.contains("truncated"),
+                "{}",
+                run.stderr
+            );
+        }
+    }
+}
+
 fn has_id_table(path: &Path) -> bool {
     let report = run_ok(&[&"inspect", &"--json", &path]).stdout;
     let report: serde_json::Value = serde_json::from_slice(&report).unwrap();

@@ -6,7 +6,7 @@ use crate::osm::ObjectKind;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobHeader, BlobKind, FRAME_PREFIX_LEN, FRAME_PROBE_LEN,
     MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TOC_TAIL_LEN, Toc, TocReader, feature,
-    find_toc, is_lone_part, is_table_blob, may_be_table_blob,
+    find_toc, is_inner_part, is_lone_part, is_table_blob, may_be_toc_blob,
 };
 use crate::runtime::{Context, human_bytes};
 
@@ -151,7 +151,7 @@ impl PbfFile {
     }
 
     /// Whether the frames from offset `start` to the end of the file look like a table of contents, which may be
-    /// damaged. This is the case if the first bytes of each frame contain the title of a table. If so, and if no frame
+    /// damaged. This is the case if the first bytes of each frame contain the title of the table. If so, and if no frame
     /// can have objects, ends the data at `start`.
     fn exclude_damaged_toc(&mut self, start: u64) -> Result<bool> {
         let (mut at, mut are_alone) = (start, true);
@@ -162,7 +162,7 @@ impl PbfFile {
                 return Ok(false);
             };
             match BlobHeader::parse(header) {
-                Ok(parsed) if parsed.kind == BlobKind::Data && may_be_table_blob(blob) => {
+                Ok(parsed) if parsed.kind == BlobKind::Data && may_be_toc_blob(blob) => {
                     at += (FRAME_PREFIX_LEN + header.len()) as u64 + u64::from(parsed.blob_len);
                 }
                 _ => return Ok(false),
@@ -198,14 +198,18 @@ impl PbfFile {
     fn handle_missing_toc(&mut self) -> Result<()> {
         let (mut frames, mut last) = (self.frames(), None);
         for head in &mut frames {
-            last = Some(head?.entry.offset);
+            last = Some(head?.entry);
         }
         if frames.tables() > 0 {
             self.toc_problem =
                 Some("the table of contents is stale: data was appended to the file".into());
             return Ok(());
         }
-        match last {
+        let is_cut_off = match last {
+            Some(entry) if entry.flags.has(BlobFlags::HAS_TABLE) => self.has_inner_part(&entry)?,
+            _ => false,
+        };
+        match last.map(|entry| entry.offset).filter(|_| !is_cut_off) {
             // Without a valid trailer the offset of the table is not known. So the last frame is taken for the table if it
             // looks like one.
             Some(start) if self.exclude_damaged_toc(start)? => {
@@ -218,6 +222,14 @@ impl PbfFile {
                 "the file is truncated: the table of contents that its header announces is not there",
             )),
         }
+    }
+
+    /// Whether the blob of `entry` has a part of a table of contents after which more parts follow.
+    fn has_inner_part(&self, entry: &BlobEntry) -> Result<bool> {
+        let mut body = vec![0; (entry.frame_len - entry.header_len) as usize];
+        let start = entry.offset + u64::from(entry.header_len);
+        self.input.read_all_at(&mut body, start)?;
+        Ok(is_inner_part(&body))
     }
 
     /// Whether the file has `expected` bytes, which is its size according to its table of contents or its header. If

@@ -4,7 +4,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobHeader, BlobKind, FRAME_PREFIX_LEN, FRAME_PROBE_LEN, TableBlob,
-    may_be_table_blob,
+    find_toc, may_be_table_blob,
 };
 use std::ops::Range;
 
@@ -43,7 +43,7 @@ impl<'f> HeaderWalker<'f> {
         }
     }
 
-    /// Returns the number of blobs that were skipped so far because they belong to a table of contents.
+    /// Returns the number of tables of contents so far whose last part was found.
     pub(super) const fn tables(&self) -> u32 {
         self.tables
     }
@@ -116,16 +116,14 @@ impl<'f> HeaderWalker<'f> {
 }
 
 impl HeaderWalker<'_> {
-    /// Returns the table in the blob of the current frame. Counts the blobs with a part of a table of contents.
+    /// Returns the table in the blob of the current frame. Counts the tables of contents.
     fn table(&mut self, header_len: usize, header: &BlobHeader<'_>) -> Result<TableBlob> {
         let mut body = vec![0; header.blob_len as usize];
         self.input
             .read_all_at(&mut body, self.offset + header_len as u64)?;
         let table = TableBlob::of(&body);
-        self.tables += u32::from(matches!(
-            table,
-            TableBlob::TableOfContents | TableBlob::Host
-        ));
+        let is_part = matches!(table, TableBlob::TableOfContents | TableBlob::Host);
+        self.tables += u32::from(is_part && find_toc(&body).is_some());
         Ok(table)
     }
 }

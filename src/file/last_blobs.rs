@@ -18,6 +18,10 @@ use std::ops::Range;
 /// compressed, so the file can become longer by up to this size.
 const MAX_WHOLE_LEN: usize = 8 << 10;
 
+/// The maximum size in bytes of the payload of a blob that gets a part of a table as a whole in a spatial layout.
+/// Together with 12 MB of the table, it is less than a blob may have.
+const MAX_LONG_HOST: usize = 8 << 20;
+
 /// A blob of an output.
 #[derive(Debug)]
 pub(super) enum OutputBlob {
@@ -49,32 +53,39 @@ impl OutputBlob {
                 .map(<[u8]>::to_vec),
         }
     }
+
+    /// Returns the uncompressed payload. Returns `None` if the blob is damaged.
+    fn sound_payload(&self, ctx: &Context) -> Result<Option<Vec<u8>>> {
+        match self.payload(ctx) {
+            Ok(payload) => Ok(Some(payload)),
+            Err(Error::Blob { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns all objects of the blob, to be written with a part of a table. Returns `None` if the blob cannot have
+    /// one, because it is damaged or long, or because it has no objects or objects of several kinds.
+    pub fn as_host(&self, ctx: &Context) -> Result<Option<TableHost>> {
+        let entry = self.entry();
+        let Some(payload) = self.sound_payload(ctx)? else {
+            return Ok(None);
+        };
+        let host = Block::parse(&payload).and_then(|block| host_of(&block, 0..usize::MAX));
+        let host = host.ok().filter(|host| host.payload.len() <= MAX_LONG_HOST);
+        let Some((kind, mut host)) = entry.kinds.single().zip(host) else {
+            return Ok(None);
+        };
+        if kind != ObjectKind::Node {
+            // The locations of members are not in the blob.
+            host.entry.bbox = entry.bbox;
+        }
+        Ok(Some(host))
+    }
 }
 
 /// Returns the error for damage in a block that this program has made or read before.
 fn internal(error: FormatError) -> Error {
     Error::Internal(error.to_string())
-}
-
-/// A blob of an output, all objects of which can get a part of a table.
-#[derive(Debug)]
-pub(super) struct WholeBlob {
-    pub blob: OutputBlob,
-    pub host: TableHost,
-}
-
-/// Returns the objects of a blob. Returns `None` if the blob is damaged, has no objects, or has objects of several
-/// kinds.
-fn whole(blob: &OutputBlob, ctx: &Context) -> Option<TableHost> {
-    let kind = blob.entry().kinds.single()?;
-    let payload = blob.payload(ctx).ok()?;
-    let block = Block::parse(&payload).ok()?;
-    let mut host = host_of(&block, 0..usize::MAX).ok()?;
-    if kind != ObjectKind::Node {
-        // The locations of members are not in the blob.
-        host.entry.bbox = blob.entry().bbox;
-    }
-    Some(host)
 }
 
 /// The last blobs of an output, in order.
@@ -121,27 +132,22 @@ impl LastBlobs {
         self.blobs.len()
     }
 
-    /// Whether there are no blobs.
-    pub fn is_empty(&self) -> bool {
-        self.blobs.is_empty()
-    }
-
     /// Returns the entries of the blobs.
     pub fn entries(&self) -> impl Iterator<Item = &BlobEntry> {
         self.blobs.iter().map(OutputBlob::entry)
     }
 
-    /// Removes up to `count` blobs from the end, as objects that get a part of a table, and returns them in order. Stops
-    /// at a blob that is damaged, or that has objects of several kinds.
-    pub fn take_whole(&mut self, count: usize, ctx: &Context) -> Vec<WholeBlob> {
-        let mut taken = VecDeque::new();
-        while taken.len() < count
-            && let Some(host) = self.blobs.back().and_then(|blob| whole(blob, ctx))
-            && let Some(blob) = self.pop_back()
-        {
-            taken.push_front(WholeBlob { blob, host });
+    /// Returns the objects of up to `count` blobs at the end, in order. Stops at a blob that cannot have a part of a
+    /// table.
+    pub fn whole_hosts(&self, count: usize, ctx: &Context) -> Result<Vec<TableHost>> {
+        let mut hosts = VecDeque::new();
+        for blob in self.blobs.iter().rev().take(count) {
+            match blob.as_host(ctx)? {
+                Some(host) => hosts.push_front(host),
+                None => break,
+            }
         }
-        taken.into()
+        Ok(hosts.into())
     }
 
     /// Removes and returns the first blob.
@@ -151,7 +157,8 @@ impl LastBlobs {
         Some(first)
     }
 
-    fn pop_back(&mut self) -> Option<OutputBlob> {
+    /// Removes and returns the last blob.
+    pub fn pop_back(&mut self) -> Option<OutputBlob> {
         let last = self.blobs.pop_back()?;
         self.objects -= count(&last);
         Some(last)
@@ -264,7 +271,7 @@ impl Split {
     /// 1 and the blob is small, all its objects are one host. Returns `None` if the blob has no objects, if it is
     /// damaged, or if it is the last blob (`is_last`) and its last object is too long.
     fn of(blob: &OutputBlob, wanted: usize, is_last: bool, ctx: &Context) -> Result<Option<Self>> {
-        let Ok(payload) = blob.payload(ctx) else {
+        let Some(payload) = blob.sound_payload(ctx)? else {
             return Ok(None);
         };
         let Ok(block) = Block::parse(&payload) else {

@@ -11,7 +11,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::{
     Backend, Input, OpenOutput, Output, OutputTarget, SizeHint, check_space, open_backend,
 };
-use crate::osm::{Bbox, ObjectKind};
+use crate::osm::{Bbox, KindSet, ObjectKind};
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobKind, EncodedFrame, FrameEncoder, HeaderBlock, TableHost,
     encode_blob_header, encode_blob_index, feature, header_frame, max_table_len, plain_header_len,
@@ -238,8 +238,9 @@ impl PbfWriter {
         if !self.options.has_spatial_layout {
             return self.last.next_before(hosts as u64);
         }
-        // In a spatial layout, whole blobs get parts of the tables. One of them has the directory of the table of ids.
-        let hosts = hosts + max_section_blobs(self.max_id_table_len) + 1;
+        // In a spatial layout, whole blobs get parts of the tables. One of them has the directory of the table of ids,
+        // and the table of contents may need one more when this blob is written.
+        let hosts = hosts + max_section_blobs(self.max_id_table_len) + 2;
         (self.last.len() > hosts).then(|| self.last.pop_front())?
     }
 
@@ -260,14 +261,20 @@ impl PbfWriter {
     fn write(&mut self, blob: &OutputBlob) -> Result<()> {
         match blob {
             OutputBlob::Frame(frame) => self.write_frame(frame),
+            // Strings of a table about another file are not copied.
             OutputBlob::Copy(_, entry) if entry.flags.has(BlobFlags::HAS_TABLE) => {
                 let payload = blob.payload(&self.ctx)?;
                 let mut encoder =
                     FrameEncoder::new(self.options.compression, self.options.blob_index);
                 let encoded = encoder.add_payload(&payload);
                 encoded.map_err(|error| self.failed(&error))?;
-                let frames = encoder.take_frames();
-                frames.iter().try_for_each(|frame| self.write_frame(frame))
+                for mut frame in encoder.take_frames() {
+                    if frame.entry.kinds != KindSet::of(ObjectKind::Node) {
+                        frame.entry.bbox = entry.bbox;
+                    }
+                    self.write_frame(&frame)?;
+                }
+                Ok(())
             }
             OutputBlob::Copy(input, entry) => self.write_copy(input, entry),
         }

@@ -39,7 +39,7 @@ pub use frame::header::{HeaderBlock, REQUIRED_FEATURES_KNOWN, TocFields, feature
 pub use frame::header_frame::{header_frame, reserved_header_len, stream_header_frame};
 pub use table::blob_index::{BLOB_INDEX_LEN, decode_blob_index, encode_blob_index};
 pub use table::entry::{BlobEntry, BlobFlags};
-pub(crate) use table::id_host::{IdHostFrame, IdParts, encode_id_host};
+pub(crate) use table::id_host::{IdParts, encode_id_host};
 pub use table::id_table::{
     ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, IdSectionBytes, IdTableBuilder,
     MAX_TABLE_FRAME_LEN, id_fingerprint, max_table_len,
@@ -66,7 +66,7 @@ pub use table::toc::{Toc, TocFlags, encode_toc};
 pub(crate) use table::toc_blob::put_host_objects;
 pub use table::toc_blob::{
     MAX_HOST_LEN, TOC_TAIL_LEN, TableBlob, TocPointer, TocReader, encode_toc_frames, find_toc,
-    is_lone_part, toc_parts,
+    is_inner_part, is_lone_part, may_be_toc_blob, toc_parts,
 };
 pub use table::toc_summary::TocSummary;
 pub(crate) use table::toc_summary::{KindTotals, SAMPLE_BLOBS, sample_indices};

@@ -224,10 +224,9 @@ impl<'f> IndexComparison<'f> {
         self.check.in_table += 1;
         self.check.hashed += u64::from(entry.flags.has(BlobFlags::HASHED));
         self.compare(entry, found, "the table of contents");
-        // A blob does not contain the locations of its relations, so only boxes of ways are compared. The table of
-        // contents does not describe its own blobs, which have no box.
-        let is_host = entry.flags.has(BlobFlags::HAS_TABLE) && entry.bbox.is_empty();
-        let has_box = !is_host && entry.kinds == KindSet::of(ObjectKind::Way);
+        // A blob does not contain the locations of its relations, so only boxes of ways are compared. A blob without a
+        // box is always read.
+        let has_box = entry.kinds == KindSet::of(ObjectKind::Way) && !entry.bbox.is_empty();
         let is_false = |bbox| has_box && entry.bbox != bbox;
         if box_of_ways.is_some_and(is_false) {
             self.differs(found, "the table of contents: the box of the ways differs");

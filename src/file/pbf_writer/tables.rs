@@ -4,36 +4,26 @@ use super::PbfWriter;
 use crate::error::{FormatError, Result};
 use crate::file::blob_plan::BlobPlan;
 use crate::file::id_table_parts::IdTableParts;
-use crate::file::last_blobs::WholeBlob;
 use crate::pbf::{
-    BlobEntry, IdHostFrame, IdSectionBytes, MAX_HOST_LEN, TableHost, Toc, TocFlags, TocPointer,
-    TocReader, TocSummary, encode_toc, encode_toc_frames, feature, id_fingerprint,
+    BlobEntry, IdParts, IdSectionBytes, MAX_HOST_LEN, TableHost, Toc, TocFlags, TocPointer,
+    TocReader, TocSummary, encode_id_host, encode_toc, encode_toc_frames, feature, id_fingerprint,
 };
+use std::ops::Range;
 
 impl PbfWriter {
     /// Begins a table of ids after all blobs were appended. Returns whether the file gets one: in a spatial layout, in
     /// which the blobs are not in the order of ids, unless it has few blobs or no table of contents.
     pub(crate) fn begin_id_table(&mut self) -> bool {
-        if !self.options.has_spatial_layout || !self.options.toc {
-            return false;
-        }
-        let blobs = self.last.take_whole(self.last.len(), &self.ctx);
-        match IdTableParts::new(blobs, self.hosts()) {
-            Ok(parts) if self.last.is_empty() => self.id_parts = Some(parts),
-            Ok(parts) => self.hold_back(parts.into_rest().0),
-            Err(blobs) => self.hold_back(blobs),
-        }
-        self.id_parts.is_some()
-    }
-
-    fn hold_back(&mut self, blobs: impl IntoIterator<Item = WholeBlob>) {
-        blobs.into_iter().for_each(|blob| self.last.push(blob.blob));
+        // One more blob gets sections, and another one the directory.
+        let has_blobs = self.last.len() >= self.hosts() + 2;
+        let is_wanted = self.options.has_spatial_layout && self.options.toc && has_blobs;
+        self.id_parts = is_wanted.then(|| IdTableParts::new(self.hosts()));
+        is_wanted
     }
 
     /// The [fingerprint](id_fingerprint) of all blobs that were appended.
     pub(crate) fn id_fingerprint(&self) -> u64 {
-        let parts = self.id_parts.iter().flat_map(IdTableParts::entries);
-        id_fingerprint(self.entries.iter().chain(parts).chain(self.last.entries()))
+        id_fingerprint(self.entries.iter().chain(self.last.entries()))
     }
 
     /// Appends a section of the table of ids. [`begin_id_table`](Self::begin_id_table) must have returned `true`.
@@ -46,57 +36,91 @@ impl PbfWriter {
     }
 
     fn write_id_sections(&mut self) -> Result<()> {
-        let (position, index) = (self.position, self.options.blob_index);
-        let parts = self.id_parts.as_mut();
-        let frame = parts.map(|parts| parts.sections_frame(position, index));
-        match frame.transpose().map_err(|error| self.failed(&error))? {
-            Some(Some(frame)) => self.write_id_host(&frame),
-            _ => Ok(()),
+        let Some(mut parts) = self.id_parts.take() else {
+            return Ok(());
+        };
+        let sections = parts.unwritten();
+        if sections.is_empty() {
+            self.id_parts = Some(parts);
+            return Ok(());
         }
+        // The directory and the table of contents follow.
+        let behind = parts.for_toc + 1;
+        match self.write_id_host(IdParts::Sections, &sections, behind)? {
+            Some((position, ranges)) => {
+                parts.written(position, &ranges);
+                self.id_parts = Some(parts);
+            }
+            None => self.warn_of_left_out_ids(),
+        }
+        Ok(())
     }
 
-    fn write_id_host(&mut self, frame: &IdHostFrame) -> Result<()> {
-        self.flush_copies()?;
-        self.backend.write(&frame.bytes)?;
-        self.ctx.stats.blobs_rewritten.add(1);
-        let entry = frame.entry;
-        self.take_entry(entry, entry.header_len, entry.frame_len);
-        Ok(())
+    /// Writes the next blob that was held back, with `parts` of the table of ids. Returns its offset and the ranges of
+    /// the file that have the parts. Blobs that cannot have the parts, because they are damaged or too large, are
+    /// written without them. Returns `None` if only `behind` blobs are left.
+    fn write_id_host(
+        &mut self,
+        kind: IdParts,
+        parts: &[Vec<u8>],
+        behind: usize,
+    ) -> Result<Option<(u64, Vec<Range<u64>>)>> {
+        while self.last.len() > behind
+            && let Some(blob) = self.last.pop_front()
+        {
+            let host = blob.as_host(&self.ctx)?;
+            let frame = host
+                .and_then(|host| encode_id_host(&host, kind, parts, self.options.blob_index).ok());
+            let Some(frame) = frame else {
+                self.write(&blob)?;
+                continue;
+            };
+            let position = self.position;
+            let ranges = frame.parts.iter();
+            let ranges = ranges.map(|range| position + range.start..position + range.end);
+            let ranges = ranges.collect();
+            self.flush_copies()?;
+            self.backend.write(&frame.bytes)?;
+            self.ctx.stats.blobs_rewritten.add(1);
+            let entry = frame.entry;
+            self.take_entry(entry, entry.header_len, entry.frame_len);
+            return Ok(Some((position, ranges)));
+        }
+        Ok(None)
+    }
+
+    fn warn_of_left_out_ids(&self) {
+        self.ctx.warn(format!(
+            "{}: the table of ids is left out, because the last blobs are damaged or too large to have it",
+            self.output.path().display()
+        ));
     }
 
     /// Completes the table of ids for a file with the given fingerprint.
     pub(crate) fn finish_id_table(&mut self, fingerprint: u64) -> Result<()> {
         self.write_id_sections()?;
-        while let Some(blob) = self.id_parts.as_mut().and_then(IdTableParts::next_ordinary) {
-            self.write(&blob)?;
-        }
-        let index = self.options.blob_index;
-        let parts = self.id_parts.as_mut();
-        let frame = parts.map(|parts| parts.directory_frame(fingerprint, index));
-        if let Some(frame) = frame.transpose().map_err(|error| self.failed(&error))? {
-            self.write_id_host(&frame)?;
-            self.has_id_table = true;
+        let Some(parts) = self.id_parts.take() else {
+            return Ok(());
+        };
+        let for_toc = parts.for_toc;
+        let directory = parts.directory(fingerprint);
+        let written = self.write_id_host(IdParts::Directory, &[directory], for_toc)?;
+        self.has_id_table = written.is_some();
+        if !self.has_id_table {
+            self.warn_of_left_out_ids();
         }
         Ok(())
     }
 
     /// Returns the last blobs of a spatial layout, which get the table of contents. Holds back the blobs before them.
     pub(super) fn take_whole_hosts(&mut self) -> Result<Vec<TableHost>> {
-        let blobs = match self.id_parts.take() {
-            None => self.last.take_whole(self.hosts(), &self.ctx),
-            Some(parts) => {
-                let (mut blobs, hosts) = parts.into_rest();
-                let hosts = blobs.split_off(blobs.len().saturating_sub(hosts));
-                self.hold_back(blobs);
-                hosts.into()
-            }
-        };
-        let last = blobs.last().map_or(0, |blob| blob.host.payload.len());
+        let hosts = self.last.whole_hosts(self.hosts(), &self.ctx)?;
+        let last = hosts.last().map_or(0, |host| host.payload.len());
         if last > MAX_HOST_LEN {
-            self.hold_back(blobs);
             return Ok(Vec::new());
         }
-        Ok(blobs.into_iter().map(|blob| blob.host).collect())
+        hosts.iter().for_each(|_| drop(self.last.pop_back()));
+        Ok(hosts)
     }
 
     /// Appends the table of contents. Returns the pointer to it, and its summary.

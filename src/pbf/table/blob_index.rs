@@ -82,13 +82,16 @@ pub fn decode_blob_index(indexdata: &[u8], entry: &mut BlobEntry) -> Option<()> 
             return None;
         }
     }
+    let mut flags = BlobFlags::default();
+    let has_table = entry.flags.has(BlobFlags::HAS_TABLE);
+    flags.set(BlobFlags::HAS_TABLE, has_table);
     *entry = BlobEntry {
         kinds: KindSet::of(kind),
         min_id,
         max_id,
         count,
         bbox,
-        flags: BlobFlags::default(),
+        flags,
         ..*entry
     };
     Some(())

@@ -34,7 +34,8 @@ pub struct TocFlags {
     /// The objects of each kind are in the order of a space-filling curve, no object occurs twice, and entries also
     /// have bounding boxes of ways and relations.
     pub spatial: bool,
-    /// A table of ids is stored between the last data frame and the table of contents.
+    /// The file has a table of ids. It is stored beside objects, in version 1 between the last data frame and the table
+    /// of contents.
     pub id_table: bool,
 }
 
@@ -61,7 +62,7 @@ impl TocFlags {
 /// The table of contents of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Toc {
-    /// The offset of the end of the last data frame. The table of ids, if any, and the table of contents follow.
+    /// The offset of the end of the last data frame that the table describes. The table of contents follows.
     ///
     /// For a table of version 1, which is stored in the header, this is the size of the whole file. The table is stale
     /// if the file has another size.

@@ -379,6 +379,17 @@ pub fn is_lone_part(start: &[u8]) -> bool {
     has(TITLE) && has(&description)
 }
 
+/// Whether a Blob message that begins with `start` may have a part of a table of contents. `start` must have at least
+/// the first 100 bytes of the message.
+pub fn may_be_toc_blob(start: &[u8]) -> bool {
+    memmem::find(start, TITLE.as_bytes()).is_some()
+}
+
+/// Whether a whole Blob message has a part of a table of contents after which more parts follow.
+pub fn is_inner_part(body: &[u8]) -> bool {
+    matches!(TocPart::parse(body), Ok(Some(part)) if part.number < part.of)
+}
+
 /// Appends the payload of a blob that has [`BlobFlags::HAS_TABLE`] to `out`, without the strings of the table. The
 /// table may be damaged. Fails if the objects are damaged.
 pub(crate) fn put_host_objects(blob: &Blob<'_>, out: &mut Vec<u8>) -> Result<(), FormatError> {
