@@ -47,7 +47,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
 pub fn give_back_large_blocks() {
     const LARGE: libc::c_int = 4 << 20;
     const KEPT: libc::c_int = 16 << 20;
-    // SAFETY: the function may be called at any time, and other threads do not exist yet.
+    // SAFETY: `mallopt` has no precondition, and no other thread exists yet.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
         libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
@@ -71,7 +71,7 @@ fn or_end(block: *mut u8, size: usize) -> *mut u8 {
 #[inline(never)]
 fn end(size: usize) -> ! {
     static IS_ENDING: AtomicBool = AtomicBool::new(false);
-    // If several threads fail at once, only one writes the message.
+    // If several threads fail, only the first one writes the message. The others wait here until it ends the process.
     while IS_ENDING.swap(true, Ordering::SeqCst) {
         std::thread::sleep(std::time::Duration::from_secs(1));
     }

@@ -76,7 +76,8 @@ impl MemberWays {
                 }
             })
         };
-        // The edge of the turned map is the prime meridian, where it would tear a way that crosses it.
+        // Turning helps only if a way crosses the antimeridian and no way crosses the prime meridian, which is the edge
+        // of the turned map.
         if !crosses(false) || crosses(true) {
             return self.assemble(nodes, open_rings);
         }

@@ -248,8 +248,9 @@ pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
         }
         let sides = sides::Sides::of(&segments, &corners);
         let rings = rings::Rings::of(&segments, &corners, &sides);
-        // If a hole has lost its outer ring, inside and outside are swapped in the hole and in the rings within it.
-        // Leaving out the hole corrects the rings within it.
+        // A ring whose ways all have the role `inner`, but which came out as an outer ring, has lost the ring around
+        // it. Inside and outside are then swapped in this ring and in the rings within it. Leaving it out corrects the
+        // rings within it.
         if open_rings == OpenRings::LeaveOut
             && let Some(is_kept) = rings.without_lone_holes(&segments)
         {

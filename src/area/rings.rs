@@ -82,7 +82,7 @@ impl Rings {
             let is_forward = sides.inside_is_left[segment as usize];
             let (corner, _) = corners.place_of(segment, is_forward);
             if position[corner] != usize::MAX {
-                // The boundary meets itself, so the path since the first visit to the corner is a ring.
+                // The path has been at this corner before. The part of the path since then is a ring.
                 self.cut(&mut path, position[corner], segments, corners, position);
             }
             position[corner] = path.corners.len();
@@ -188,7 +188,8 @@ impl Rings {
             Extent::of(points).map(|extent| (ring, extent))
         });
         let mut boxes: Vec<(usize, Extent)> = boxes.collect();
-        // A box precedes the boxes inside it.
+        // A box must come before the boxes inside it, because the loop below compares each box only with those before
+        // it.
         boxes.sort_by_key(|(_, Extent { low, high })| {
             let (east, north) = (Reverse(high.lon_e7), Reverse(high.lat_e7));
             (low.lon_e7, east, low.lat_e7, north)

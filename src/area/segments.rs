@@ -85,7 +85,8 @@ fn meeting(a: &Segment, b: &Segment) -> Meeting {
             let is_on_line = |point| a.side(point) == Ordering::Equal;
             let ends = [b.first, b.second];
             if is_on_line(b.first) && is_on_line(b.second) {
-                // The segments are collinear. The second begins at the end of the first, or they overlap.
+                // The segments touch and lie on one line. `b` does not begin west of `a`, so it begins where `a` ends,
+                // or the two overlap.
                 if b.first == a.second {
                     Meeting::Allowed
                 } else {
@@ -108,7 +109,7 @@ fn intersection(a: &Segment, b: &Segment) -> Point {
     );
     let along = |from: i32, to: i32| {
         let way = i128::from(to) - i128::from(from);
-        // The ends of `a` lie on different sides of `b`, so the divisor is not 0.
+        // The segments cross, so the ends of `a` lie on different sides of `b`, and the divisor is not 0.
         (i128::from(from) + one * way / (one - two)) as i32
     };
     Point {

@@ -27,8 +27,7 @@ pub(super) struct Corners {
     of_end: Vec<u32>,
 }
 
-/// Returns the half-plane of a direction: `false` is east, `true` is west. Directions in the same half-plane can be
-/// compared by [`turn`].
+/// Whether a direction leads west, or due south. Directions in the same half-plane can be compared by [`turn`].
 fn half(from: Point, to: Point) -> bool {
     (to.lon_e7, to.lat_e7) < (from.lon_e7, from.lat_e7)
 }
@@ -144,7 +143,8 @@ impl Sides {
         };
         let mut is_known = vec![false; corners.len()];
         let mut sweep = Sweep::new(segments);
-        // Corners are sorted from west to east, so the first unknown corner is the westernmost of its group.
+        // Corners are sorted from west to east. The first corner of a group in this order is therefore its westernmost
+        // corner.
         for corner in 0..corners.len() {
             if is_known[corner] {
                 continue;
@@ -154,7 +154,9 @@ impl Sides {
             if let Some(below) = below.filter(|_| is_inside) {
                 sides.nested.push((lowest.segment, below));
             }
-            // The outside of the group lies west of the corner, on the right of the corner's lowest segment.
+            // The area west of this corner lies on the right of its lowest segment. The group does not enclose that
+            // area, so it is inside only if the group lies inside another group (`is_inside`), and the left side is the
+            // opposite.
             sides.spread(corners, corner, !is_inside, &mut is_known);
         }
         sides
@@ -168,7 +170,7 @@ impl Sides {
             if std::mem::replace(&mut is_known[corner], true) {
                 continue;
             }
-            // Around a corner, inside and outside alternate.
+            // Around a corner, inside and outside alternate, so the side changes from each segment to the next.
             for (index, end) in corners.at(corner).iter().enumerate() {
                 let is_left = is_left ^ ((index ^ known) & 1 == 1);
                 self.inside_is_left[end.segment as usize] = is_left == end.is_first;
@@ -230,7 +232,7 @@ impl<'a> Sweep<'a> {
 
 /// Whether, of two segments that a vertical line crosses, the first lies above the second. The segments must not cross.
 fn is_above(one: &Segment, other: &Segment) -> bool {
-    // Compares the more eastern of the two western ends with the other segment. If it lies on the other segment,
+    // Compares the more eastern of the two western ends with the other segment. If that end lies on the other segment,
     // compares the more western of the two eastern ends.
     let by = match from_west(one.first, other.first) {
         Ordering::Less => one.side(other.first).reverse(),

@@ -25,7 +25,7 @@ pub(crate) fn simple_polygon(ring: &[Point], polygon: &mut AreaPolygon) -> bool 
     polygon.outer.extend_from_slice(behind);
     polygon.outer.extend_from_slice(before);
     if doubled_area(corners) < 0 {
-        // The westernmost corner stays the first.
+        // Leaves out index 0, because the westernmost corner must stay the first one.
         polygon.outer[1..].reverse();
     }
     true
@@ -53,8 +53,8 @@ fn is_convex(ring: &[Point]) -> bool {
         }
         direction = if turn == 0 { direction } else { turn };
     }
-    // A ring that winds around once changes between east and west twice, which is four times in the two rounds of this
-    // loop.
+    // A ring that winds around once changes between east and west twice per round, so at most four times in the two
+    // rounds of this loop.
     for edge in edges(ring).chain(edges(ring)) {
         let width = edge.to.lon_e7.cmp(&edge.from.lon_e7) as i32;
         turns += i32::from(width * last_width < 0);
@@ -67,7 +67,8 @@ fn is_convex(ring: &[Point]) -> bool {
 fn is_simple(ring: &[Point]) -> bool {
     let count = ring.len() - 1;
     for (index, edge) in edges(ring).enumerate() {
-        // The previous edge shares a corner with this one, and the first edge shares one with the last.
+        // Leaves out the earlier edges that share a corner with `edge`. These are the edge before it and, for the last
+        // edge, the first edge.
         let before = edges(ring).take(index.saturating_sub(1));
         let mut others = before.skip(usize::from(index + 1 == count));
         if others.any(|other| edge.relation_to(&other) != EdgeRelation::Apart) {

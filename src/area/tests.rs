@@ -107,7 +107,7 @@ fn rings_in_rings_are_holes_and_islands() {
 
 #[test]
 fn rings_that_touch_are_cut_where_they_touch() {
-    // Two triangles that meet in a corner; as one way, and as two.
+    // Two triangles that meet in a corner are two polygons, whether they are one way or two.
     let expected = [vec![vec![0, 33, 3]], vec![vec![33, 63, 66]]];
     assert_eq!(polygons(&[&[0, 33, 63, 66, 33, 3, 0]]), expected);
     assert_eq!(polygons(&[&[33, 0, 3, 33], &[66, 33, 63, 66]]), expected);
@@ -121,7 +121,7 @@ fn rings_that_touch_are_cut_where_they_touch() {
         polygons(&[&[0, 60, 66, 6, 0], &[0, 24, 66, 42, 0]]),
         [[vec![0, 24, 66, 6]], [vec![0, 60, 66, 42]]]
     );
-    // Two holes that meet in a corner, and rings that share an edge.
+    // Two holes that meet in a corner stay two holes. Rings that share an edge are joined.
     assert_eq!(
         polygons(&[&[0, 90, 99, 9, 0], &[22, 42, 44, 22], &[44, 64, 66, 44]]),
         [[vec![0, 90, 99, 9], vec![22, 44, 42], vec![44, 66, 64]]]
@@ -253,7 +253,7 @@ fn count_groups(cells: &Cells) -> usize {
 fn holds(ring: &[Point], (x, y): (i64, i64)) -> bool {
     let ends = ring.iter().cycle().skip(1);
     let crossed = ring.iter().zip(ends).filter(|(from, to)| {
-        // All edges are horizontal or vertical.
+        // All edges are horizontal or vertical, so an edge that spans the latitude `y` lies at the longitude of `from`.
         let (low, high) = (from.lat_e7.min(to.lat_e7), from.lat_e7.max(to.lat_e7));
         i64::from(low) <= y && y < i64::from(high) && i64::from(from.lon_e7) > x
     });
@@ -351,7 +351,7 @@ fn is_crossed(a: &Line, b: &Line) -> bool {
         let on_one_line = cross(along, between) == 0;
         return on_one_line && a[0].max(b[0]) < a[1].min(b[1]);
     }
-    // a[0] + along * t / divisor = b[0] + other * u / divisor
+    // The lines through `a` and `b` meet where a[0] + along * t / divisor = b[0] + other * u / divisor.
     let sign = divisor.signum();
     let (t, u, end) = (
         cross(between, other) * sign,
@@ -423,8 +423,8 @@ fn random_ways_are_valid_if_no_pair_of_segments_crosses_and_no_end_is_single() {
         for x in 0..size * 3 {
             for y in 0..size * 3 {
                 let point = (x, y);
-                // Points on segments lie on no side. Points above or below an end are skipped, and their neighbours are
-                // checked instead.
+                // Skips points on segments, because they lie on no side. Also skips points above or below an end. Their
+                // neighbours are checked instead.
                 let is_on = |[from, to]: &Line| {
                     let [from, to] = [from, to].map(|end| (end.0 * 3, end.1 * 3));
                     cross(minus(to, from), minus(point, from)) == 0

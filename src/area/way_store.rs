@@ -99,7 +99,7 @@ impl WayStore {
         let bytes = &self.batches[batch.get() as usize - 1][start as usize..];
         match self.decode(&mut Varints::new(bytes), nodes) {
             Ok(way) => way,
-            // The bytes are in memory and were encoded by a `WayBatch`.
+            // Decoding cannot fail, because a `WayBatch` encoded these bytes and they never leave memory.
             Err(error) => unreachable!("way {id} of a store: {error}"),
         }
     }

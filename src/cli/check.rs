@@ -82,8 +82,7 @@ pub fn run(args: &Args, refs_only: bool) -> Result<Answer> {
     if refs_only && Conventions::current().reports_like_osmium && !args.run.json {
         let mut ids = String::new();
         if args.show_ids {
-            // osmium reports references from relations to relations only after it has read all relations, in the order
-            // of the referenced ids.
+            // osmium reports missing relations last, after it has read all relations, and in the order of their ids.
             let to_relations = |dangling: &&Dangling| dangling.kind == ObjectKind::Relation;
             let from = summary.listed_refs.iter().rev().take_while(to_relations);
             let start = summary.listed_refs.len() - from.count();

@@ -271,7 +271,7 @@ mod tests {
             let found = with_force(command).try_get_matches_from(words());
             assert!(found.is_ok(), "{typed}: {found:?}");
         }
-        // After `--`, `--force` is a file name.
+        // After `--`, the word `--force` is a file name.
         let words = ["pbfhogg", "sort", "--", "--force"];
         let found = with_force(super::super::Cli::command()).get_matches_from(words);
         let (_, found) = found.subcommand().unwrap();

@@ -95,7 +95,7 @@ struct Job {
 
 impl Job {
     fn world(&self, name: &str, day: u32, changes: u32) -> synth::Options {
-        // Most files from other programs have no table of contents.
+        // The demonstration imitates files from other programs, and most of these have no table of contents.
         let write = WriteOptions {
             toc: false,
             ..WriteOptions::default()

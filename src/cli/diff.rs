@@ -109,7 +109,8 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     let format = format(args, derive_changes)?;
     let is_osc = matches!(format, Format::Osc(_));
     let to_stdout = args.output == Path::new("-");
-    // If only counts are reported, the differences are not written.
+    // With --json or --html, standard output gets only counts, and with --quiet nothing, so the differences are not
+    // written to it. A change file is written in spite of --quiet.
     let silent = to_stdout && (args.run.json || args.html.is_some() || (args.run.quiet && !is_osc));
     let target = text_target(&args.output, args.overwrite);
     let is_strict = conventions.diffs_in_pairs && !derive_changes;

@@ -134,8 +134,8 @@ impl FormatArgs {
         }
     }
 
-    /// Whether the format is GeoParquet. Without --output-format, it is if --theme or an option that writes a directory
-    /// is given, or else if the file name of the output says so.
+    /// Whether the format is GeoParquet. Without --output-format, --theme and the options that write a directory select
+    /// GeoParquet. Otherwise the file name of the output decides.
     fn is_geoparquet(&self, path: &Path) -> bool {
         let ending = path.extension().and_then(|ending| ending.to_str());
         match &self.output_format {

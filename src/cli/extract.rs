@@ -220,7 +220,8 @@ impl Args {
             for (key, value) in &extract.output_header {
                 match (key.as_str(), value) {
                     ("generator", None) => {}
-                    // A field that PBF does not have cannot be in the input, so there is nothing to keep.
+                    // `HeaderOption::parse` fails for a field that PBF does not have. The input cannot have such a
+                    // field, so there is no value to keep, and the error is ignored.
                     (key, None) => header
                         .set
                         .extend(HeaderOption::parse(&format!("{key}!")).ok()),

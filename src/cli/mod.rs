@@ -239,11 +239,11 @@ fn failure(error: &anyhow::Error) -> ExitCode {
         Some(advice) => format!("{error}; {advice}"),
         None => error.to_string(),
     };
-    // The message can contain file names and text from files. Escaped control characters keep it on one line.
+    // The message can contain file names and text from files, so control characters are escaped to keep it on one line.
     let line: String = message.chars().flat_map(printable).collect();
     let conventions = Conventions::current();
     complain(&format!("{}: error: {line}\n", conventions.name));
-    // An error without the type of the library is one in the command line that only the command could detect.
+    // An error that is no `crate::Error` is a mistake in the command line that clap could not detect.
     let is_usage = match error.downcast_ref() {
         None | Some(crate::Error::Usage(_)) => true,
         Some(_) => false,

@@ -136,7 +136,7 @@ fn begin() -> ProgressBar {
     let template = "{bar:32} {percent:>3} %  {msg}{left}";
     if let Ok(style) = ProgressStyle::with_template(template) {
         let left = |state: &ProgressState, out: &mut dyn Write| {
-            // The remaining time cannot be estimated before the first step.
+            // Before the first step, the remaining time cannot be estimated, so it is not shown.
             if state.pos() > 0 {
                 let is_end = state.len().is_some_and(|len| state.pos() >= len);
                 let _ = write!(out, "  {}", time_left(state.eta(), is_end));

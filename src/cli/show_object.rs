@@ -149,7 +149,8 @@ impl Pager {
         let mut command = Command::new(words.next()?);
         command.args(words).stdin(Stdio::piped());
         if std::env::var_os("LESS").is_none() {
-            // Makes less pass colours through, and exit at once if the text fits on the screen.
+            // With these options, less passes colours through (R), exits at once if the text fits on the screen (F),
+            // and leaves the text there (X).
             command.env("LESS", "FRX");
         }
         let mut program = command.spawn().ok()?;

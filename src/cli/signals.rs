@@ -13,8 +13,6 @@ use std::time::{Duration, Instant};
 pub fn install() {
     use signal_hook::consts::SIGHUP;
     use signal_hook::iterator::Signals;
-    // If handlers cannot be installed, the signals keep their default effect. A signal then ends the process, and a
-    // temporary file may remain on a file system without `O_TMPFILE`.
     fail_beyond_file_size_limit();
     let wanted: Vec<i32> = match crate::system::ignored_signals() {
         Some(ignored) => [SIGINT, SIGTERM, SIGHUP]
@@ -22,9 +20,12 @@ pub fn install() {
             .filter(|signal| ignored & (1 << (signal - 1)) == 0)
             .collect(),
         None if cfg!(target_os = "linux") => vec![SIGINT, SIGTERM, SIGHUP],
-        // `nohup` may have made the process ignore SIGHUP, which must not change.
+        // Outside of Linux, it is unknown whether `nohup` has made the process ignore SIGHUP, so SIGHUP is left
+        // unchanged.
         None => vec![SIGINT, SIGTERM],
     };
+    // If the handlers cannot be installed, the signals keep their default effect. A signal then ends the process, and a
+    // temporary file may remain on a file system without `O_TMPFILE`.
     if let Ok(mut signals) = Signals::new(wanted) {
         end_after(move || signals.forever().next());
     }

@@ -229,7 +229,8 @@ fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> R
                     finish(args, &ctx, &summary)?;
                 }
                 ctx.observer.finished();
-                // The remaining changes are applied in the next round, which begins at once.
+                // A round may apply only some of the available changes. In that case the next round begins without a
+                // pause.
                 summary.is_current || summary.change_files == 0
             }
             Err(error) if is_first => return Err(error.into()),

@@ -177,7 +177,7 @@ fn other_mistake(error: &clap::Error, command: &str, argument: &str, help: &str)
     let rendered = error.to_string();
     let line = rendered.lines().next().unwrap_or_default();
     let line = line.strip_prefix("error: ").unwrap_or(line).trim_end();
-    // clap mistook a second file for the name of a subcommand.
+    // In this case, clap took a second file for the name of a subcommand.
     if let (ErrorKind::ArgumentConflict, Some(name)) =
         (error.kind(), context(error, ContextKind::InvalidSubcommand))
     {
@@ -199,7 +199,7 @@ fn other_mistake(error: &clap::Error, command: &str, argument: &str, help: &str)
 
 /// Returns the message for missing arguments, given their names as clap formats them.
 fn missing_arguments(names: &[String]) -> String {
-    // clap formats alternatives as `<--bbox <BOX>|--polygon <FILE>>`.
+    // clap formats alternatives as `<--bbox <BOX>|--polygon <FILE>>`, which becomes `--bbox BOX or --polygon FILE`.
     let names: Vec<String> = names
         .iter()
         .map(|name| name.replace(['<', '>'], "").replace('|', " or "))

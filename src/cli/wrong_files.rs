@@ -32,7 +32,7 @@ fn content(path: &Path) -> Option<Content> {
         Some(_) => None,
         None => {
             let file = PbfFile::of_input(input, &Context::new(1)).ok()?;
-            // A PBF file with the history feature may contain changes.
+            // A PBF file with the history feature may contain changes, so its content counts as unknown.
             (!file.header.has(feature::HISTORY)).then_some(Content::Data)
         }
     }

@@ -160,7 +160,7 @@ impl Eq for ScratchSummary {}
 /// - [`Options::strict`] is set, and a node of a way is not in the file or has no location.
 /// - A block contains nodes and ways, and its units cannot express the locations of all nodes of the ways exactly.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    // The three phases read the members of relations, the nodes and the ways.
+    // One phase reads the members of relations, one the nodes, and one the ways.
     ctx.expect_phases(3);
     let file = input::open_with_changesets(&options.input, &options.output, ctx)?;
     add_to(file, options, ctx)

@@ -399,8 +399,8 @@ impl Run<'_> {
         let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
         let mut tally = Tally::default();
         if rules.locations.is_some() {
-            // The locations in ways depend on which changes of nodes have an effect. A change that is older than the
-            // base is found only when its node is written, so nodes are written first.
+            // The new locations in ways come only from those changes of nodes that have an effect. Whether a change is
+            // older than the base turns out only when its node is written, so nodes are written first.
             let ways = steps.partition_point(|step| step.is_nodes(changes));
             let ways = steps.split_off(ways);
             let nodes = std::mem::replace(&mut steps, ways);

@@ -179,7 +179,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 fn default_memory(file: &PbfFile, options: &Options) -> Option<u64> {
     let memory = (file.input.len() / 16).clamp(LEAST_MEMORY, MOST_MEMORY);
     let memory = memory.min(available_memory() / 5 * 4);
-    // A method that the user chose gets all the memory that it needs.
     (options.index_type == IndexType::Auto).then_some(memory)
 }
 
@@ -264,7 +263,7 @@ impl IndexDirectory {
         }
         let files = ListedDirectory::create_or_extend(path)?;
         remove_unlisted(path, is_index_file, || Manifest::listed_in(path));
-        // Builds that run at the same time write different files.
+        // The process id in the name keeps builds that run at the same time from writing the same file.
         let process = std::process::id();
         let name = |number: u32| format!("index-{process}-{number}.bin");
         let mut number = 1;

@@ -121,7 +121,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         size_hint = size_hint.and(copy_size_hint(file));
     }
     if options.kinds != KindSet::ALL || !options.clean.is_empty() || options.blobs.is_some() {
-        // The size of the objects that are left out is not known in advance.
+        // It is not known in advance how many bytes the objects that are left out have.
         size_hint.bytes = 0;
         size_hint.copied = 0;
     }
@@ -151,7 +151,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 fn header(files: &[PbfFile], options: &Options) -> Result<HeaderBlock> {
     let mut header = merged_header(files)?;
     if options.output.target.is_stream() && options.output.format == Format::Pbf {
-        // The header of a stream is written first, so it can declare only what is known now.
+        // The header of a stream is written first, so it can declare only an order that is already verified.
         let verified = |file: &PbfFile| file.toc.as_ref().is_some_and(|toc| toc.flags.sorted);
         header.set_optional(
             feature::SORTED,

@@ -70,7 +70,8 @@ pub(super) fn write(
     are_alone: bool,
     ctx: &Context,
 ) -> Result<Option<Written>> {
-    // Data that a stream has received cannot be withdrawn, so the inputs are searched for other objects first.
+    // Text that a stream has received cannot be withdrawn, and PBF output fails below. In both cases, the inputs are
+    // searched for other objects first.
     if are_alone && (output.target.is_stream() || output.format == Format::Pbf) {
         for (input, format) in inputs {
             if has_objects(input, *format)? {

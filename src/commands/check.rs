@@ -97,7 +97,7 @@ setters!(Options {
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)). If only indexes are
 ///   checked, a damaged blob is a finding instead, unless its length or its header is damaged.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    // One phase per kind, and one for indexes.
+    // One phase per kind, one for the indexes, and one for the contents unless the phases per kind read them.
     let by_kind = if options.ids || options.refs || options.places {
         3
     } else {
@@ -278,8 +278,8 @@ impl Check<'_> {
                 |mut found| {
                     for (position, id) in (0..).zip(std::mem::take(&mut found.ids)) {
                         let is_new = own.insert(id);
-                        // In a history file, the versions of an object are adjacent, so an id that repeats directly is
-                        // no violation.
+                        // In a history file, the versions of an object follow each other, so an id may equal the one
+                        // before it.
                         let is_version = check.order.history && last_id.replace(id) == Some(id);
                         if !is_new && !is_version && check.full && check.checks_ids {
                             let violation = IdViolation {
@@ -364,8 +364,8 @@ impl Check<'_> {
         for dangling in found.dangling.into_iter().chain(more) {
             self.dangling(dangling);
         }
-        // In relations, only references to relations are in `more_dangling`; those to nodes and ways are in
-        // `more_members`.
+        // `more_dangling` counts references of ways to nodes, or of relations to relations. References of relations to
+        // nodes and ways are in `more_members`.
         let kind = match in_kind {
             ObjectKind::Way => ObjectKind::Node,
             _ => ObjectKind::Relation,
@@ -390,7 +390,7 @@ impl Check<'_> {
     /// order.
     fn violation(&mut self, position: (usize, Position), violation: IdViolation) {
         *self.violations(violation.duplicate) += 1;
-        // Violations are not found in file order, but the first in file order are listed.
+        // Violations are not found in file order, but the list has the first ones in file order.
         self.ids.insert(position, violation);
         if self.ids.len() > self.options.max_listed {
             self.ids.pop_last();
@@ -429,7 +429,7 @@ impl Check<'_> {
                 self.summary.out_of_order = None;
             }
             if (out_of_order > 0 || self.order.is_free) && !self.options.full {
-                // Without order, duplicates may be far apart, and only adjacent duplicates were found.
+                // Without order, duplicates may be far apart, but only adjacent ones were found.
                 self.summary.duplicates = None;
                 self.summary.duplicates_in_a_row = Some(found);
             }

@@ -282,7 +282,7 @@ fn disorder<T, K: PartialOrd>(elements: &mut [T], random: &mut Random, key: impl
     for last in (1..elements.len()).rev() {
         elements.swap(last, random.below(last as u64 + 1) as usize);
     }
-    // A random order of few elements may be the original one.
+    // With few elements, a random order may be the original order. The reverse order then differs from it.
     if elements.is_sorted_by_key(key) {
         elements.reverse();
     }

@@ -310,7 +310,7 @@ pub fn run<'r>(
 /// Returns the filter of the objects that become features.
 fn filter(options: &Options, form: &FeatureForm) -> ObjectFilter {
     let expressions = match form.expressions() {
-        // Objects that belong to no theme need not be read.
+        // Without a filter of the user, only objects that belong to a theme are read.
         Some(of_themes) if options.filter.is_empty() => of_themes,
         _ => options.filter.clone(),
     };

@@ -221,7 +221,7 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
                 summary.passes += 1;
                 summary.extracts.extend(pass.extracted(kept));
             }
-            // The estimate was too low, so each half of the regions gets its own pass.
+            // The memory did not suffice, so the estimate was too low, and each half of the regions gets its own pass.
             None if range.len() == 1 => return Err(budget.out_of_memory_error(options)),
             None => {
                 let middle = range.start + range.len() / 2;
@@ -252,7 +252,7 @@ fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Co
             min_lon_e7: region.min_lat_e7,
             max_lon_e7: region.max_lat_e7,
         };
-        // A longitude beyond 90 degrees cannot be a latitude.
+        // If the longitudes of the region lie beyond 90 degrees, they cannot be latitudes, so nothing was swapped.
         let is_valid = swapped.min_lat_e7 >= -MAX_LAT_E7 && swapped.max_lat_e7 <= MAX_LAT_E7;
         let reason = match data.is_empty() {
             true => " (it has no nodes)".to_owned(),

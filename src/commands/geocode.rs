@@ -182,7 +182,7 @@ pub fn run(options: &Options, input: impl Read, output: impl Write) -> Result<Su
             return Ok(summary);
         }
         if let Some(header) = job.begin(&lines)? {
-            // The line with the names of columns does not count as a place.
+            // The line with the names of the columns does not count as a place, so one more line may be read.
             input.left = input.left.saturating_add(1);
             output.write_all(&header).map_err(write_failed)?;
         }
@@ -425,7 +425,8 @@ impl<R: Read> Input<R> {
             if lines.unfinished() > MAX_LINE {
                 break;
             }
-            // An interactive user expects an answer after each line.
+            // If no more bytes have arrived, the lines are answered at once, because an interactive user expects an
+            // answer after each line.
             if self.reader.buffer().is_empty() && lines.unfinished() == 0 {
                 break;
             }

@@ -142,8 +142,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
-    // A single pass can simply visit the blobs that have no index. Following references takes several passes, each of
-    // which chooses blobs by kind and id range.
+    // If no references are followed, a single pass visits the blobs, even those that have no index. Otherwise several
+    // passes choose blobs by kind and id range, so the entry of each blob must have both.
     let follows = children || parents;
     let needs = if follows {
         PlanNeeds::Ranges

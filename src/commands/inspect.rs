@@ -473,7 +473,7 @@ fn look_at_blobs(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Bl
 fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let mut census = Census::default();
-    // Starting threads would take longer than reading the statistics from the entries.
+    // If the entries of all blobs answer everything, reading them takes less time than starting threads.
     if plan.entries.iter().all(|entry| asked.is_answered(entry)) {
         for entry in &plan.entries {
             census.merge(asked.answers(entry));

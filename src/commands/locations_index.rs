@@ -286,7 +286,7 @@ pub fn dump(index: &Path, output: OutputOptions, ctx: &Context) -> Result<Writte
     loop {
         let read = system::read_at(&file, &mut portion, position);
         let read = read.map_err(|error| Error::io(index, "cannot read", error))?;
-        // The bytes of an incomplete entry are read again.
+        // If the last entry is incomplete, its bytes are read again with the next portion.
         let whole = read - read % ENTRY as usize;
         if whole == 0 {
             return writer.finish();

@@ -39,7 +39,7 @@ pub(crate) fn write(
     for (name, part) in PARTS {
         page = page.replacen(name, part, 1);
     }
-    // `</script>` in a string of the data would end the script element.
+    // `</script>` in a string of the data would end the script element, so each `<` is escaped.
     page = page.replacen(DATA, &json.replace('<', "\\u003c"), 1);
     let OpenOutput { output, file, .. } = OpenOutput::open(target, ctx)?;
     system::write(&file, page.as_bytes())

@@ -29,7 +29,7 @@ impl Random {
 
     /// Draws a number from `0..end`; 0 if `end` is 0.
     pub(in crate::commands) const fn below(&mut self, end: u64) -> u64 {
-        // The remainder is slightly biased, which does not matter for test data.
+        // The remainder favours small numbers slightly, which does not matter for test data.
         if end == 0 {
             0
         } else {

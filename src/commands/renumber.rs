@@ -153,8 +153,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ambiguous += renumbering.write_rest(&mut sink)?;
     changesets::put(&file, Place::Behind, &options.output, &mut sink, ctx)?;
     let numberings = renumbering.numberings;
-    // The map is written before the output gets its name, because every id of the output must be in the map, whereas a
-    // map with ids that no file has is harmless.
+    // The map gets its name before the output does, because every id of the output must be in the map. A map with ids
+    // that no file has is harmless.
     if let Some(files) = index_files {
         files.write(&numberings)?;
     }

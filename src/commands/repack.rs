@@ -200,8 +200,8 @@ impl<'o> Worker<'o> {
 
 fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
     let write = WriteOptions {
-        // Only blobs with the requested compression are copied, so the sink need neither compress them nor warn of
-        // their compression.
+        // Blobs are copied only if they have the requested compression, so the sink need neither recompress them nor
+        // warn of their compression.
         is_compression_explicit: false,
         recompress: false,
         ..options.output.write
@@ -225,8 +225,8 @@ enum Position {
 
 fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<RepackItem> {
     let mut items = Vec::with_capacity(plan.entries.len());
-    // The blob of the output that is not full yet: the kind of its last objects and, if known, their number. `None` if
-    // the last blob is copied.
+    // The kind of the last objects of the unfinished output blob and, if known, their number. `None` if the last blob
+    // is copied.
     let mut pending: Option<(ObjectKind, Option<usize>)> = None;
     let mut entries = plan
         .entries

@@ -216,7 +216,8 @@ fn ranges(entries: &[BlobEntry], parts: Parts) -> Vec<&[BlobEntry]> {
     let mut end = 0u64;
     while !rest.is_empty() {
         let start = end;
-        // If the number of parts is given, a blob belongs to the part in which the middle of the blob lies.
+        // With a number of parts, a blob belongs to the part in which its middle lies, so only half of its size
+        // (`share`) must fit below `limit`. With a maximum size, the whole blob must fit.
         let (limit, share) = match parts {
             Parts::Count(count) => {
                 let next = ranges.len() as u128 + 1;

@@ -224,8 +224,8 @@ impl Filter {
         let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
         let (matched, nodes) = self.matching(file, &plan, ctx)?;
         let once = plan.has_each_object_once();
-        // All versions of a matching way are kept, with the nodes of each version. `nodes` has only the nodes of
-        // versions that match, so it is used only if no object has several versions.
+        // `nodes` has only the nodes of matching versions, but the output keeps all versions of a matching way, with
+        // the nodes of each. So `nodes` is used only if each object has one version.
         let nodes = Some(nodes).filter(|_| once);
         let added = referenced(file, &plan, &matched, nodes, ctx)?;
         let only_referenced = if options.remove_tags {
@@ -236,8 +236,8 @@ impl Filter {
         let sets = [&matched, &added];
         let search = search_for(&sets, file, ctx)?;
         let decision = |entry: &BlobEntry| BlobDecision::visit_if(search.may_find_in(entry));
-        // Counts the referenced objects that are in the file. If an object may occur more than once, the ids of the
-        // referenced objects are collected instead.
+        // Counts the referenced objects that are in the file. If an object may occur more than once, also collects
+        // their ids.
         let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
             let (mut count, mut ids) = (0, Vec::new());
             select_by_id(block, selection, |kind, id| {

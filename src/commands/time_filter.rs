@@ -82,7 +82,7 @@ impl When {
         let Some(statistics) = entry.statistics else {
             return BlobDecision::Visit;
         };
-        // A version without a timestamp has the time 0.
+        // A version without a timestamp counts as a version with time 0.
         let first = if statistics.with_timestamp == entry.count {
             i64::from(statistics.first_timestamp)
         } else {
@@ -197,8 +197,8 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     let continued = Continued::new(&file, &plan, ctx);
     let (header, output_options) = (header(&file, options), &options.output);
     let job = FilterJob {
-        // The objects of a snapshot are all visible, so the attribute `visible` is removed. A file without history does
-        // not have the attribute.
+        // A snapshot has only visible objects, so the attribute `visible` is removed. An input without history does not
+        // have this attribute.
         clean: if is_history && is_snapshot {
             InfoFields::VISIBLE
         } else {
@@ -227,8 +227,8 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     let mut header = file.header.clone();
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
-    // The replication state of the input belongs to a later time. With its sequence number, the next update would leave
-    // out the changes between both times.
+    // A replication state that is later than the wanted time is removed. If the output kept it, the next update would
+    // leave out the changes between both times.
     let last = match options.when {
         When::At(time) => time,
         When::Between(_, end) => end.saturating_sub(1),

@@ -407,7 +407,7 @@ fn clip(
     let cut = extract::Options::new(&options.file, vec![region]);
     let cut = cut.strategy(strategy.clone()).write(output.write);
     ctx.expect_phases(extract::PHASES);
-    // The file must not be replaced by an empty extract if the region is wrong.
+    // If the region is wrong, the extract is empty. An empty extract must not replace the file.
     let summary = extract::cut(&whole, &cut.refuses_empty(true), ctx)?;
     let extracted = summary.extracts.into_iter().next();
     let extracted = extracted.ok_or_else(|| Error::Internal("an extract without region".into()))?;

@@ -36,8 +36,8 @@ mod entry {
     pub const DISTANCE: u16 = 1 << 7;
     const SKIPPED: u16 = 63;
     const CODE_SHIFT: u32 = 8;
-    /// The maximum numbers of bits that an entry of literals and an entry of a distance skip. Two distances and the
-    /// literals between them have at most 57 bits.
+    /// The maximum number of bits that an entry of literals skips; [`MOST_OF_DISTANCE`] is that of an entry of a
+    /// distance. Two distances and the literals between them have at most 57 bits.
     const MOST_OF_LITERALS: u32 = 13;
     const MOST_OF_DISTANCE: u32 = 22;
 
@@ -230,7 +230,8 @@ impl Tables {
             of_lengths[symbol] = bits.take(3)? as u8;
         }
         self.lengths.set(&of_lengths)?;
-        // The codes of code lengths have at most 7 bits. An incomplete code leaves zeros in the table.
+        // The table is indexed by 7 bits, the maximum length of the codes of code lengths. If the code is incomplete,
+        // the entries that it does not use stay 0.
         self.length_table.fill(0);
         self.lengths.fill(&mut self.length_table, |symbol, len| {
             len as u16 | (symbol as u16) << 8

@@ -57,15 +57,15 @@ impl Tree {
             .extend(occurring.map(|(symbol, &count)| (count, symbol)));
         self.leaves.sort_unstable();
         if self.leaves.len() < 2 {
-            // A code with fewer than two symbols is incomplete, so two symbols get a code. These are symbol 0 and the
-            // only symbol that occurs, or symbols 0 and 1 if that is symbol 0 or if no symbol occurs.
+            // Two symbols get a code even if fewer occur, because a code of one symbol is incomplete. One of the two is
+            // symbol 0. The other is the symbol that occurs, or symbol 1 if no symbol or only symbol 0 occurs.
             let only = self.leaves.first().map_or(1, |leaf| usize::from(leaf.1));
             (lens[0], lens[only.max(1)]) = (1, 1);
             return;
         }
         self.join();
         let mut at_depth = self.count_depths(most);
-        // The rarest symbols get the longest codes.
+        // The leaves are sorted by count, so the rarest symbols come first and get the longest codes.
         let mut depth = most;
         for &(_, symbol) in &self.leaves {
             while at_depth[depth] == 0 {
@@ -85,7 +85,7 @@ impl Tree {
         for number in 0..self.leaves.len().saturating_sub(1) {
             let mut weight = 0;
             for _ in 0..2 {
-                // If every inner node has a parent already, a leaf is left.
+                // `inner` is `None` if every inner node has a parent already. A leaf is left in this case.
                 let inner = self.inner.get(self.above_inner.len());
                 if let Some(leaf) = leaves.next_if(|leaf| inner.is_none_or(|inner| leaf <= inner)) {
                     self.above_leaf.push(number as u16);
@@ -102,7 +102,7 @@ impl Tree {
     /// Returns the number of leaves at each depth, limited to depth `most`.
     fn count_depths(&mut self, most: usize) -> [u32; MAX_CODE + 1] {
         let mut at_depth = [0u32; MAX_CODE + 1];
-        // The weights are no longer needed. The depths overwrite them.
+        // The depths overwrite the weights, which are no longer needed.
         let depths = &mut self.inner;
         if let Some(root) = depths.last_mut() {
             *root = 0;
@@ -114,9 +114,8 @@ impl Tree {
             let depth = depths[usize::from(*above)] as usize + 1;
             at_depth[depth.min(most)] += 1;
         }
-        // The leaves that were lifted to depth `most` use more codes than exist. For each excess code, a leaf above
-        // that depth is replaced by an inner node. The leaf itself moves one level down, and a leaf of depth `most`
-        // becomes its sibling.
+        // The leaves that were lifted to depth `most` take more codes than exist. For each excess code, a leaf above
+        // this depth becomes an inner node. Its children are the leaf itself and a leaf that was at depth `most`.
         let total = |at_depth: &[u32; MAX_CODE + 1]| -> u32 {
             (1..=most)
                 .map(|depth| at_depth[depth] << (most - depth))

@@ -113,7 +113,8 @@ impl LiteralEncoder {
             .rposition(|symbol| lens_of_lengths[*symbol] > 0)?
             .max(3)
             + 1;
-        // The flag "not the last block", the type "dynamic codes", then the numbers of codes.
+        // The header begins with a bit that says that this is not the last block, the type (dynamic codes), and the
+        // numbers of codes.
         out.put(0b100, 3);
         out.put(
             (lens.len() - DISTANCES.len() - (END_OF_BLOCK + 1)) as u64,
@@ -206,7 +207,7 @@ impl Repeats {
             let Some(sequence) = at(bytes) else {
                 continue;
             };
-            // The multiplier is 2^64 divided by the golden ratio.
+            // Multiplies by 2^64 divided by the golden ratio, which spreads similar sequences over the whole table.
             let hash =
                 sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::TABLE.ilog2());
             let last = &mut self.last[hash as usize % Self::TABLE];
@@ -239,7 +240,8 @@ const fn run_symbol(len: usize) -> (usize, u64, u32) {
 
 /// Counts the symbols of a block of literals.
 fn count_bytes(bytes: &[u8]) -> [u32; SYMBOLS] {
-    // With a single table, the increments for equal consecutive bytes would depend on one another.
+    // Four tables in turn let the processor count equal consecutive bytes independently. With a single table, each
+    // increment would wait for the one before it.
     let mut counts = [[0u32; 256]; 4];
     let (fours, rest) = bytes.as_chunks::<4>();
     for four in fours {
@@ -384,7 +386,7 @@ mod tests {
         let mut ends = Vec::new();
         EndFinder::default().find(&[&out], &mut ends).unwrap();
         assert_eq!((ends[0].last_block, ends[0].bits), (0, bits));
-        // Encoding into a buffer that is too short fails.
+        // If the buffer is one byte too short, encoding fails.
         let mut short = vec![0; out.len() - 1];
         assert_eq!(encoder.encode(bytes, &mut short), None);
         Some(bits)

@@ -27,7 +27,7 @@ pub(crate) fn zlib_stored_in_pieces(payload: &[u8], cuts: &[usize]) -> (Vec<u8>,
     }
     blocks.extend(payload[start..].chunks(BLOCK_LEN));
     if blocks.is_empty() {
-        // A stream has at least one block.
+        // A zlib stream has at least one block, so an empty payload becomes an empty block.
         blocks.push(payload);
     }
     let mut out = Vec::with_capacity(zlib_stored_len(payload.len()) + cuts.len() * 5);

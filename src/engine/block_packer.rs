@@ -262,7 +262,7 @@ fn work(jobs: &Receiver<Job>, most: usize, options: WriteOptions, ctx: &Context)
     for job in jobs {
         let encoded = catch_unwind(AssertUnwindSafe(|| worker.encode(&job.source)));
         let frames = encoded.unwrap_or_else(|_| Err(stopped()));
-        // The receiver has been dropped if the command has failed.
+        // Sending fails only if the command has failed and dropped the receiver. Nobody waits for the frames then.
         let _ = job.done.send(frames);
     }
 }

@@ -297,7 +297,7 @@ impl<'f> FilteredWriter<'f> {
             .first()
             .map_or(write, |output| write.for_header(&output.header));
         let (count, encoders) = (outputs.len(), Encoders::new(write, ctx));
-        // Workers encode blobs for PBF if at least one output is a PBF file.
+        // If at least one output is a PBF file, the workers encode blobs for PBF.
         let mut formats = outputs.iter().map(|output| output.format);
         let format = if formats.all(|format| format != Format::Pbf) {
             outputs.first().map_or(Format::Pbf, |output| output.format)

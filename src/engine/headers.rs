@@ -108,7 +108,8 @@ impl HeaderOption {
                 _ => Err(format!("xml_josm_upload={value}: expected true or false")),
             },
             "sorting" | feature::SORTED => match value {
-                // Canonical order is declared if the objects are in order, and only then.
+                // The writer declares canonical order only if the objects are in order, so the option can only keep
+                // this declaration.
                 "Type_then_ID" | "true" | "yes" => Ok(Self::Keep(KeptField::Order)),
                 _ => Ok(Self::Feature(feature::SORTED.into(), false)),
             },
@@ -263,7 +264,7 @@ fn keep_older_state(merged: &mut HeaderBlock, other: &HeaderBlock) {
     let older = |one: Option<i64>, other: Option<i64>| Some(one?.min(other?));
     let is_same = match (&merged.replication_url, &other.replication_url) {
         (Some(one), Some(other)) => is_same_server(one, other),
-        // Without URLs, equal sequence numbers are assumed to come from the same server.
+        // If neither header has a URL, equal sequence numbers are assumed to come from the same server.
         (None, None) => merged.replication_sequence == other.replication_sequence,
         _ => false,
     };

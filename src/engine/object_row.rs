@@ -176,7 +176,7 @@ mod tests {
             put_object(object, &mut row);
             rows.push((object.kind(), row));
         }
-        // All rows are read into the same object. No value of an earlier row may remain in it.
+        // Reads all rows into the same object, in which no value of an earlier row may remain.
         let mut found = Object::node(0, None, vec![]);
         for (expected, (kind, row)) in objects.iter().zip(&rows) {
             read_object(*kind, row, &mut found).unwrap();

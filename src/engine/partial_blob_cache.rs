@@ -42,8 +42,8 @@ impl PartialBlobCache {
         script: impl FnOnce() -> EditScript,
     ) -> Result<(), FormatError> {
         let is_little = kept > 0 && kept * MIN_RATIO <= entry.count as usize;
-        // Only a content hash proves that the entry describes the blob. A blob without a hash is decoded again when it
-        // is written, and only then compared with its entry.
+        // The entry of a blob with a content hash is known to be true. A blob without a hash has to be decoded again
+        // when it is written, because its entry is compared with it only then.
         let is_true = entry.flags.has(BlobFlags::HASHED) && entry.kinds.single().is_some();
         if !is_little || !is_true || self.left.load(Ordering::Relaxed) == 0 {
             return Ok(());
@@ -61,7 +61,7 @@ impl PartialBlobCache {
                 let mut blobs = lock(&self.blobs);
                 blobs.insert(entry.offset, (*entry, cut));
             }
-            // The cache is full. When 0 bytes are left, `add` returns early for further blobs.
+            // The cache is full. `left` becomes 0, so `add` returns early for all further blobs.
             Err(_) => self.left.store(0, Ordering::Relaxed),
         }
         Ok(())

@@ -92,7 +92,8 @@ pub(crate) fn referring(
             |ids| relations.extend(ids),
         )?;
         found.extend(relations);
-        // The relations that were found may be members of further relations.
+        // The relations found in this round may be members of further relations, so the search ends only after a round
+        // without new relations.
         if found.len() == before {
             return Ok(found);
         }

@@ -25,7 +25,7 @@ impl WorkItem for ScanItem<'_> {
     }
 
     fn held_bytes(&self) -> u64 {
-        // The results of closures need up to 16 bytes per object.
+        // Besides the blob, the results of the closures need up to 16 bytes per object.
         self.0.input_bytes() * 2 + u64::from(self.0.count) * 16
     }
 }

@@ -124,7 +124,8 @@ pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
         && hashed(other)
         && (one.hash, one.payload_len, one.count) == (other.hash, other.payload_len, other.count)
         && (one.first_key(), one.last_key()) == (other.first_key(), other.last_key())
-        // If ids repeat, further versions of the blob's last object may follow in the next blob.
+        // If an id repeats, the next blob may have further versions of the last object. So blobs in which ids may
+        // repeat do not count as equal.
         && one.flags.has(BlobFlags::UNIQUE_IDS)
         && one.kinds.single().is_some()
 }
@@ -216,7 +217,7 @@ pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
     let starts = std::iter::once(None).chain(cuts.iter().copied().map(Some));
     let ends = cuts.iter().copied().map(Some).chain([None]);
     let mut shards = Vec::new();
-    // The blobs of the current shard that extend into the next shard.
+    // The blobs of the last shard that extend into the next one.
     let mut reaching: Vec<Source> = Vec::new();
     let mut rest = cluster.as_slice();
     for (from, until) in starts.zip(ends) {

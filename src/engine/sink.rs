@@ -220,7 +220,8 @@ impl ClosedSink {
             ClosedFile::Pbf(writer) => writer.finish()?,
             ClosedFile::Text(text) => text.finish()?,
         };
-        // `add` counted all blobs to recompress as rewritten, although those with the right compression were copied.
+        // Of the blobs to recompress, the writer copied those that had the right compression already, but `add` counted
+        // all as rewritten.
         let kept = written
             .blobs_copied
             .saturating_sub(self.summary.blobs_copied);

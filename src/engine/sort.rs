@@ -133,7 +133,8 @@ const SHARD_BYTES: u64 = 32 << 20;
 /// Sorts and merges `files` into one output in canonical order. Fails if there is no file.
 pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> Result<Summary> {
     let mut header = merged_header(&files)?;
-    // A single sorted file needs no further phase, because it is copied while its order is checked.
+    // `copy_while_sorted` announces a phase itself. A single file whose header declares order is expected to need no
+    // other phase.
     ctx.expect_phases(u64::from(files.len() > 1 || !header.has(feature::SORTED)));
     header.set_optional(feature::SORTED, true);
     job.output.header.apply(&mut header);
@@ -226,15 +227,15 @@ fn copy_while_sorted(
     kept: KeptVersions,
     ctx: &Context,
 ) -> Result<Attempt> {
-    // Bytes that were written to a stream cannot be withdrawn, and writing text is slow. Streams and text are therefore
-    // written only when the order is known.
+    // Bytes that were written to a stream cannot be withdrawn, and text is slow to write. A stream or a text file is
+    // therefore not written before the order is known.
     let mut sink = if job.output.is_streamed() {
         None
     } else {
         let mut size_hint = copy_size_hint(file);
         if !file.toc.as_ref().is_some_and(|toc| toc.flags.sorted) {
-            // The order is not verified yet. If the file turns out to be unsorted, nothing is copied, so it is too
-            // early to fail for lack of space.
+            // The order is not verified yet, and an unsorted file is not copied. So lack of space for the copy is no
+            // error yet.
             size_hint.copied = 0;
         }
         Some(Sink::create(&job.output, header.clone(), size_hint, ctx)?)

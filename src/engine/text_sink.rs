@@ -376,7 +376,7 @@ impl ChunkWriter<'_> {
         let text = self.text.take();
         let failed = |error: &dyn std::fmt::Display| FormatError::with(error.to_string());
         let text = text.map_err(|error| failed(&error))?;
-        // A single object may be much larger than a chunk.
+        // Cuts the text into pieces, because a single object may be much larger than a chunk.
         text.in_pieces(8 * CHUNK, |text| {
             let sent = self.chunks.send(Chunk {
                 index: self.index,

@@ -184,7 +184,8 @@ impl BlobPlan {
         let is_walk = |head: Result<FrameHead>| {
             head.is_ok_and(|head| matches!(item_of(head), PlanItem::Known(_)))
         };
-        // Headers are not read ahead if blobs have to be decoded, because decoding reads whole blobs anyway.
+        // Headers are read ahead only if no blob has to be decoded, because decoding reads whole blobs anyway. The
+        // first blob decides.
         let reads_headers_only = file.frames().next().is_some_and(is_walk);
         let ahead = reads_headers_only
             .then(|| HeaderPrefetch::start(&file.input, file.data_start..file.data_end));

@@ -204,7 +204,8 @@ impl ElementReader {
         let holds_nodes_alone = entry.kinds.single() == Some(ObjectKind::Node);
         match &self.bbox {
             Some(bbox) if holds_nodes_alone && !entry.bbox.is_empty() => {
-                // Other programs may round the coordinates in an index differently, by one unit of 1e-7 degree.
+                // An index by another program may have coordinates that were rounded differently, by one unit of 1e-7
+                // degree.
                 let tolerance = i32::from(!entry.flags.has(BlobFlags::SCANNED));
                 entry.bbox.widened(tolerance).intersects(bbox)
             }
@@ -303,7 +304,7 @@ impl ElementReader {
     /// As [`for_each`](Self::for_each).
     pub fn for_each_pipelined(&self, mut visit: impl FnMut(Element<'_>)) -> Result<()> {
         let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
-        // Payloads are several times as long as their frames.
+        // A payload is several times as long as its frame, so each blob in flight counts four times.
         self.pass().holding(4).run_stream(
             self.entries(),
             || (),
@@ -341,7 +342,8 @@ impl ElementReader {
         identity: impl Fn() -> T + Sync,
         reduce: impl Fn(T, T) -> T + Sync,
     ) -> Result<T> {
-        // `total` and `part` are `None` only while `reduce` has their values.
+        // `total` and `part` are options only because `reduce` takes their values. They are `None` only during its
+        // call.
         let mut total = Some(identity());
         self.pass().run_stream(
             self.entries(),

@@ -98,7 +98,7 @@ impl PbfFile {
         let mut reader = TocReader::new(start);
         let (mut frames, mut at) = (Vec::new(), start);
         while at < self.input.len() {
-            // A table of contents is stored uncompressed: reading it takes no more memory than its length in the file.
+            // A table of contents is stored uncompressed, so reading it needs no more memory than its size in the file.
             let len = (self.input.len() - at).min(MAX_READ_LEN);
             frames.resize(len as usize, 0);
             self.input.read_all_at(&mut frames, at)?;
@@ -144,7 +144,8 @@ impl PbfFile {
         match found {
             Ok(found) => self.take_toc(found, start),
             Err(problem) if self.exclude_damaged_toc(start)? => self.reject_toc(&problem),
-            // The table at the end belongs to another file, and so does the offset in it.
+            // No table begins at `start`. So the trailer at the end of the file, from which `start` comes, belongs to
+            // another file.
             Err(_) => return self.handle_missing_toc(),
         }
         Ok(())
@@ -183,7 +184,7 @@ impl PbfFile {
         let found = self.input.read_at(&mut probe, start)?;
         let header = BlobHeader::split(&probe[..found]);
         let header = header.and_then(|(header, _)| BlobHeader::parse(header));
-        // The walk over the frames finds other damage.
+        // A header that cannot be parsed is no error here, because the walk over the frames finds it.
         if header.is_ok_and(|header| header.kind != BlobKind::Data) {
             let cause =
                 format!("the frame at byte {start} has the last objects, but not the type OSMData");
@@ -345,7 +346,7 @@ fn is_possible(entry: &BlobEntry) -> bool {
         && entry.payload_len <= MAX_PAYLOAD_LEN
         && entry.count <= MAX_PAYLOAD_LEN
         && entry.first_key() <= entry.last_key()
-        // Commands would skip a blob if its entry had no facts about its contents.
+        // An entry without facts about the contents of its blob is refused, because commands would skip the blob.
         && entry.is_indexed()
 }
 

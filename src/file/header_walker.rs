@@ -77,7 +77,8 @@ impl<'f> HeaderWalker<'f> {
                 header.blob_len
             ))));
         }
-        // If the header is long, the probe has no bytes of the blob. Tables have short headers.
+        // If the header fills the probe, `blob_start` is empty, and the blob counts as one without a table. This is
+        // right, because the blobs of tables have short headers.
         let blob_start = probe.get(header_len..).unwrap_or_default();
         let mut entry = BlobEntry {
             offset: self.offset,

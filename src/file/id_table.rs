@@ -81,8 +81,8 @@ impl PbfFile {
         }))
     }
 
-    /// Returns the range of bytes of the frame with the directory of a table of version 1, whose last bytes have the
-    /// size of the frame. Returns `None` if they do not.
+    /// Returns the range of bytes of the frame with the directory of a table of version 1. The frame ends with a string
+    /// that contains the size of the frame. Returns `None` if `table` does not end with this string.
     fn lone_directory(&self, table: &Range<u64>, ctx: &Context) -> Result<Option<Range<u64>>> {
         let len = table.end - table.start;
         let tail_len = (ID_TABLE_TAIL_LEN as u64).min(len);

@@ -7,9 +7,10 @@ use std::ops::Range;
 /// below 16 MiB.
 const LEN_IN_A_BLOB: usize = 9 << 20;
 
-/// Returns the number of blobs that get sections of a table of at most `len` bytes.
+/// Returns a number of blobs that suffices for the sections of a table of at most `len` bytes.
 pub(super) fn max_section_blobs(len: u64) -> usize {
-    // A blob may have half as much as a blob should have, because a long section follows.
+    // Every blob but the last one gets at least `LEN_IN_A_BLOB` bytes of sections, so this is up to twice the number of
+    // blobs that are needed.
     len.div_ceil(LEN_IN_A_BLOB as u64 / 2).max(1) as usize
 }
 

@@ -282,7 +282,7 @@ impl Split {
             match objects.next() {
                 Ok(Some(object)) => keys.push(object.key),
                 Ok(None) => break,
-                // The objects behind a damaged one would be lost.
+                // The blob stays as it is, because the objects behind a damaged one would be lost.
                 Err(_) => return Ok(None),
             }
         }

@@ -18,8 +18,8 @@ impl OrderSoFar {
         let first = entry.first_key();
         let unsorted = scanned && !entry.flags.has(BlobFlags::SORTED);
         self.broken |= unsorted || (first.is_some() && first < self.last);
-        // The blob may continue the versions of the last object. Id ranges do not show whether the versions are in
-        // order.
+        // If `first` equals `last`, the blob may begin with further versions of the last object. Id ranges do not show
+        // whether these versions are in order.
         self.unknown |= !scanned || (first.is_some() && first == self.last);
         self.last = entry.last_key().max(self.last);
     }

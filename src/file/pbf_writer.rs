@@ -166,7 +166,7 @@ impl PbfWriter {
 
     /// Writes the header of a stream, or reserves space for the header of a file.
     fn begin(&mut self, size_hint: &SizeHint) -> Result<()> {
-        // Nearly all files have dense nodes, and some readers expect this feature even in files without nodes.
+        // Nearly all files have dense nodes, and some readers expect this feature even in a file without nodes.
         self.header.set_required(feature::SCHEMA, true);
         self.header
             .set_required(feature::DENSE_NODES, self.options.dense_nodes);
@@ -188,7 +188,8 @@ impl PbfWriter {
             let frame = stream_header_frame(&self.header, self.options.toc);
             frame.map_err(|error| self.failed(&error))?
         } else {
-            // Padding that lets blobs share file system blocks is worth it only in large outputs.
+            // Padding lets copied blobs share file system blocks with the input, which is worth the space only in large
+            // outputs.
             let alike = size_hint
                 .first_copy
                 .filter(|_| size_hint.bytes >= MIN_ALIGNED_LEN);
@@ -244,13 +245,13 @@ impl PbfWriter {
         (self.last.len() > hosts).then(|| self.last.pop_front())?
     }
 
-    /// Returns the number of hosts, which are objects whose blobs also get a part of the table of contents. In a spatial
-    /// layout, it is the number of blobs that get a part.
+    /// Returns the number of hosts, which are objects whose blobs also get a part of the table of contents. In a
+    /// spatial layout, returns the number of blobs that get a part.
     fn hosts(&self) -> usize {
-        // From this number of blobs on, the table has several kilobytes. Then there are several hosts, and the last one
-        // has no text of the table.
+        // The number of blobs from which on the table has several kilobytes. It then has several hosts, and the last
+        // host gets no text of the table, so that the last blob stays short.
         const FEW: usize = 100;
-        // The number of entries in a part of the table, if an entry has 150 bytes.
+        // The number of entries per part of the table, if an entry has 150 bytes.
         const ENTRIES: usize = 60_000;
         match self.entries.len() {
             0..FEW => 1,

@@ -112,7 +112,8 @@ impl Change {
         };
         match same_time {
             SameTime::LastRead => age(self).supersedes(age(kept), Unversioned::Newest),
-            // The result must not depend on the order of the files, so a missing time needs a rank.
+            // The result must not depend on the order of the files, so even a change without a version or a time has a
+            // rank.
             SameTime::Existing => {
                 (self.rank(), self.precedence()) >= (kept.rank(), kept.precedence())
             }

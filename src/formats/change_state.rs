@@ -224,9 +224,9 @@ mod tests {
             )]),
             (replication(73, 7200), 0)
         );
-        // The data includes the changes already.
+        // The state stays, because the data includes the changes already.
         assert_eq!(on_base(&[step(72, 7200), step(60, 6000)]), (base(), 0));
-        // A gap, another server, and numbers of another server.
+        // The changes do not continue the state after a gap, from another server, or with numbers of another server.
         assert_eq!(on_base(&[step(74, 7400)]), (base(), 1));
         assert_eq!(
             on_base(&[step(73, 7300), step(75, 7500)]),

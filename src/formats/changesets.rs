@@ -94,7 +94,7 @@ pub fn read_changesets(
     match format {
         TextFormat::Opl | TextFormat::Debug => read_opl(text, input, &mut take),
         TextFormat::Osm | TextFormat::OsmChange => read_xml(text, input, &mut take),
-        // o5m has no changesets.
+        // o5m has no changesets. `true` means that the file has other objects.
         TextFormat::O5m | TextFormat::O5c => Ok(true),
     }
 }

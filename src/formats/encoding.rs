@@ -23,7 +23,7 @@ pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
     let coding = coding(&start).map_err(|cause| Error::file(input.path(), cause))?;
     let bytes: Box<dyn Read + Send> = match read {
         Ok(_) => Box::new(Cursor::new(start).chain(bytes)),
-        // The bytes before the error are passed on, and the next read fails.
+        // Passes on the bytes before the error. The next read then fails with the error.
         Err(error) => Box::new(Cursor::new(start).chain(Failing(Some(error)))),
     };
     Ok(match coding {
@@ -73,12 +73,12 @@ fn coding(start: &[u8]) -> Result<Coding, String> {
         "iso-8859-1" | "iso8859-1" | "iso_8859-1" | "latin1" | "latin-1" | "l1" => {
             return Ok(Coding::Latin1);
         }
-        // ASCII is UTF-8, too.
+        // ASCII text is valid UTF-8.
         "us-ascii" | "ascii" => return Ok(Coding::Utf8),
         _ => {}
     }
     match Encoding::for_label(label.as_bytes()) {
-        // A declaration that can be read byte by byte is not in UTF-16, whatever label it has.
+        // A declaration in ASCII shows that the document is not in UTF-16, whatever the declaration says.
         Some(encoding) if [UTF_8, UTF_16LE, UTF_16BE].contains(&encoding) => Ok(Coding::Utf8),
         Some(encoding) if encoding != REPLACEMENT => {
             Ok(Coding::Other(encoding.new_decoder_without_bom_handling()))
@@ -139,7 +139,7 @@ impl<R: Read> Decoding<R> {
         let wanted = INPUT_LEN.saturating_sub(self.input.len()) as u64;
         let mut more = self.bytes.by_ref().take(wanted);
         let ends = more.read_to_end(&mut self.input)? == 0 && wanted > 0;
-        // Most bytes become at most three bytes of UTF-8. A decoder that needs more space asks for another call.
+        // Most bytes become at most three bytes of UTF-8. If the decoder needs more space, it is called again.
         self.text.resize(3 * self.input.len() + 16, 0);
         self.at = 0;
         let (state, read, written) = match &mut self.coding {

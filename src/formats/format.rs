@@ -64,7 +64,7 @@ impl TextFormat {
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const PROBE_LEN: u64 = 1 << 16;
         let start = input.start()?;
-        // An OPL file without objects is empty, so only its name shows the format.
+        // An OPL file without objects is an empty file, so only its name shows the format.
         let empty = names_opl(input.path()).then_some(Self::Opl);
         if start.is_empty() {
             return Ok(empty);
@@ -75,8 +75,8 @@ impl TextFormat {
         let mut start = Vec::new();
         let read = decoded(input)?.take(PROBE_LEN).read_to_end(&mut start);
         match (Self::of_text(&start), read) {
-            // The format is known, although the file is damaged further on. The damage is reported when the file is
-            // read.
+            // The format is known even if `read` is an error, which means that the file is damaged further on. The
+            // damage is reported when the file is read.
             (Some(format), _) => Ok(Some(format)),
             (None, Ok(_)) if start.is_empty() => Ok(empty),
             (None, Ok(_)) => Ok(None),
@@ -100,7 +100,7 @@ impl TextFormat {
             return Some(format);
         }
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-        // White space may precede XML, and empty lines may precede OPL.
+        // Skips white space before XML, but only empty lines before OPL, whose lines begin with their object.
         let start = match start.trim_ascii_start() {
             trimmed @ [b'<', ..] => trimmed,
             _ => start.get(start.iter().take_while(|byte| **byte == b'\n').count()..)?,

@@ -10,8 +10,9 @@ const EIGHT_DIGITS: u64 = 100_000_000;
 /// lowest byte.
 #[inline(always)]
 const fn digits_of(number: u32) -> u64 {
-    // The number is split into halves of four digits, then into pairs, then into single digits, side by side in one
-    // word. A multiplication and a shift divide by 100 or by 10; they are exact for numbers of this size.
+    // Splits the number into halves of four digits, then into pairs, then into single digits. All parts lie side by
+    // side in one word. A multiplication and a shift divide all of them by 100 or 10 at once, exactly for numbers of
+    // this size.
     let halves = (number / 10_000) as u64 | ((number % 10_000) as u64) << 32;
     let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let pairs = hundreds | (halves - 100 * hundreds) << 16;
@@ -100,8 +101,7 @@ pub(super) fn e7_text(value_e7: i32) -> ([u8; 16], usize) {
     let mut text = u128::from(u32::from_le_bytes([first, second, third, 0]));
     let fraction = value % ONE;
     if fraction != 0 {
-        // The fraction has seven digits. The first of the eight digits is therefore 0, and the decimal point replaces
-        // it.
+        // The fraction has seven digits, so the first of the eight digits is 0. The decimal point replaces it.
         let digits = digits_of(fraction);
         let zeros = digits.leading_zeros() / 8;
         let point_and_digits = (digits | ZEROS) & !0xff | u64::from(b'.');

@@ -159,7 +159,7 @@ impl ObjectText {
             Buffer::Opl(lines) => &mut lines.text,
             Buffer::Debug(lines) => &mut lines.text,
         };
-        // The text of the next chunk will be about as long.
+        // The text of the next chunk will be about as long, so it gets the capacity of this one and some more.
         let space = TextBuffer::with_capacity((text.len() + text.len() / 8).min(MAX_SPACE));
         let text = std::mem::replace(text, space);
         if let Buffer::OsmChange(_, of_buffer) = &mut self.buffer {

@@ -182,7 +182,7 @@ pub(super) fn read_all(
 /// `123.osc.gz`. Returns `None` if it does not exist or cannot be read.
 pub(super) fn sidecar(path: &Path) -> Option<Replication> {
     let mut stem = path.to_owned();
-    // A compression suffix may follow `.osc`.
+    // Removes extensions up to and including `.osc`, because the extension of a compression may follow it.
     loop {
         let is_found = stem.extension()? == "osc";
         stem.set_extension("");

@@ -39,7 +39,7 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
         seen,
         [(-2, false), (1, false), (8, true), (5, false), (7, false)]
     );
-    // The set does not contain an object that the user of an editor deleted.
+    // The set only counts, and does not contain, an object that the user of an editor deleted.
     assert_eq!(set.deleted_in_editor(), 1);
     let changes = set.changes().iter().filter(|c| !c.is_deletion());
     let objects: Vec<_> = changes.map(|change| set.object(change)).collect();

@@ -126,7 +126,7 @@ impl TextChunks {
         let mut part = self.reader.by_ref().take(wanted as u64);
         match part.read_to_end(&mut self.pending) {
             Ok(count) => Ok(count == wanted),
-            // An error of the input itself names the file already.
+            // A failed read of the input is an `Error` already, which names the file.
             Err(error) => Err(error
                 .downcast::<Error>()
                 .unwrap_or_else(|error| self.failed(error.to_string()))),
@@ -261,7 +261,7 @@ impl XmlCutter {
         };
         self.at += start;
         let rest = text.get(self.at..)?;
-        // The longest opening below, `<![CDATA[`, has nine bytes.
+        // Waits for nine bytes, which is the length of `<![CDATA[`, the longest opening below.
         if rest.len() < 9 {
             return None;
         }
@@ -277,7 +277,7 @@ impl XmlCutter {
             [b'<', b'!', ..] => {
                 let end = memchr(b'>', rest)?;
                 match memchr(b'[', rest).filter(|subset| *subset < end) {
-                    // A DOCTYPE with declarations.
+                    // A DOCTYPE with declarations in brackets ends with `]>`.
                     Some(_) => until(b"<!", b"]>"),
                     None => Some(self.at + end + 1),
                 }

@@ -57,8 +57,8 @@ impl TextEncoder {
     /// The header of a file, which is written before all chunks.
     pub(super) const fn head(compression: TextCompression) -> &'static [u8] {
         match compression {
-            // Method deflate, no name, no time, operating system Unix. Without a time, the same text gives the same
-            // bytes.
+            // The bytes stand for gzip, method deflate, no name, no time, operating system Unix. Without a time, the
+            // same text always gives the same bytes.
             TextCompression::Gzip => &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3],
             TextCompression::None | TextCompression::Bzip2 | TextCompression::Zstd => &[],
         }
@@ -68,7 +68,8 @@ impl TextEncoder {
     pub fn encode(&mut self, text: impl Into<Vec<u8>>) -> io::Result<EncodedText> {
         let text = text.into();
         let bytes = match self.compression {
-            // Some readers stop after the first bzip2 stream, so the output compresses all chunks as one stream.
+            // Bzip2 is left to the output, which compresses all chunks as one stream, because some readers stop after
+            // the first stream.
             TextCompression::None | TextCompression::Bzip2 => text,
             TextCompression::Gzip => {
                 let mut crc = Crc::new();
@@ -80,7 +81,7 @@ impl TextEncoder {
             }
             TextCompression::Zstd => {
                 let mut zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL)?;
-                // Checksums reveal damage. The program zstd adds them, too.
+                // Adds a checksum, which reveals damage, as the program zstd does.
                 zstd.include_checksum(true)?;
                 zstd.compress(&text)?
             }
@@ -126,7 +127,7 @@ impl GzipTrailer {
     pub(super) fn tail(&self, compression: TextCompression) -> Vec<u8> {
         match compression {
             TextCompression::Gzip => {
-                // The final deflate block, which is empty.
+                // The final deflate block is empty, because each chunk has ended its own blocks.
                 let mut tail = vec![3, 0];
                 tail.extend_from_slice(&self.crc.sum().to_le_bytes());
                 tail.extend_from_slice(&self.crc.amount().to_le_bytes());

@@ -87,7 +87,7 @@ impl TextOutput {
     fn put(&mut self, chunk: &EncodedText) -> Result<()> {
         self.tally.add(chunk);
         match &mut self.bzip2 {
-            // Long chunks are written without a copy.
+            // Writes a long chunk directly, without a copy into the buffer.
             None if chunk.bytes.len() >= WRITE_LEN => {
                 self.flush()?;
                 return self.output.write(&chunk.bytes);
@@ -131,7 +131,7 @@ impl TextOutput {
             && self.output.len() == 0
             && self.bytes.is_empty()
         {
-            // A zstd file without frames is not valid.
+            // A zstd file without frames is not valid, so an empty file gets an empty frame.
             let chunk = self.encoder.encode(String::new());
             self.put(&chunk.map_err(|error| failed(self.output.path(), error))?)?;
         }

@@ -158,7 +158,7 @@ const PLAIN: [bool; 256] = {
 
 /// Appends a string. Characters with a meaning in OPL, and invisible characters, become `%hex%`.
 pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) {
-    // Nearly all strings are ASCII without special characters.
+    // Nearly all strings are ASCII without special characters, and are copied whole.
     let is_plain = |byte: u8| PLAIN[usize::from(byte)];
     if text.bytes().all(is_plain) {
         out.push_str(text);

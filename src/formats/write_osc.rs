@@ -22,7 +22,7 @@ impl Default for OscText {
     fn default() -> Self {
         let options = TextOptions::new(TextFormat::OsmChange);
         Self {
-            // The section shows whether an object is deleted.
+            // The section of an object shows whether it is deleted, so no object needs the attribute `visible`.
             elements: XmlBuffer::new(&options, Visibility::Never),
             section: None,
         }

@@ -44,8 +44,8 @@ pub(super) fn document(root: &str, document_header: &DocumentHeader) -> TextBuff
     attribute("osmosis_replication_sequence_number", sequence);
     let time = state.timestamp.map(format_timestamp);
     attribute("osmosis_replication_timestamp", time);
-    // The attributes below are written only if they are needed. Without them, a change file is one step in the
-    // sequence.
+    // Readers take a change file without the attributes below for one step in the sequence. So only other change files
+    // get these attributes.
     let previous = &document_header.previous;
     let is_step = previous
         .sequence
@@ -94,7 +94,7 @@ pub(super) enum Indent {
 impl Indent {
     #[inline(always)]
     fn put(self, text: &mut TextBuffer) {
-        // Strings of constant length are copied without a function call.
+        // Each arm copies a string of constant length, for which the compiler needs no function call.
         match self {
             Self::Root => text.push_str("  "),
             Self::Section => text.push_str("    "),
@@ -283,7 +283,8 @@ const PLAIN: [bool; 256] = {
 /// would otherwise replace them by spaces. Characters that XML 1.0 cannot express become references, too, except NUL,
 /// which becomes U+FFFD. Returns the number of characters that XML 1.0 cannot express.
 pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) -> u64 {
-    // Nearly all strings have no special character. The byte 0xef begins the characters from U+F000 to U+FFFF.
+    // Nearly all strings have no special character, and are copied whole. The byte 0xef is not plain, because it begins
+    // the characters from U+F000 to U+FFFF, two of which are special.
     let is_plain = |byte: u8| PLAIN[usize::from(byte)];
     if text.bytes().all(is_plain) {
         out.push_str(text);
@@ -306,7 +307,7 @@ pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) -> u64 {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '\0' => {
-                // XML has no reference for NUL.
+                // XML has no reference for NUL, so it is replaced.
                 inexpressible += 1;
                 out.push(char::REPLACEMENT_CHARACTER);
             }

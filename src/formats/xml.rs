@@ -212,7 +212,7 @@ impl Parser {
     fn close(&mut self, element: Ancestor) -> Result<(), String> {
         if element == Ancestor::Remark {
             let remark = std::mem::take(&mut self.remark);
-            // A remark is reported in a message of one line.
+            // A remark is reported in a message of one line, so its line breaks become spaces.
             let words: Vec<&str> = remark.split_whitespace().collect();
             self.objects
                 .remarks
@@ -298,7 +298,7 @@ impl Parser {
         for_each_attribute(element, |key, value| {
             match key {
                 "id" => id = Some(number::<i64>(key, value)?),
-                // Some editors write version 0 for objects without a version.
+                // Some editors write version 0 for objects without a version, so 0 counts as no version.
                 "version" => {
                     let version = number::<i32>(key, value)?;
                     draft.version = u32::try_from(version).ok().filter(|&version| version > 0);
@@ -309,7 +309,8 @@ impl Parser {
                 "user" => draft.user = self.objects.strings.add(value),
                 "lat" => lat = Some(degrees(key, value)?),
                 "lon" => lon = Some(degrees(key, value)?),
-                // Servers and editors write visible="true" for current data.
+                // Servers and editors also write visible="true" for current data, so the value "true" is no sign of
+                // history.
                 "visible" => match value {
                     "true" => {}
                     "false" => {
@@ -318,8 +319,8 @@ impl Parser {
                     }
                     _ => return Err(format!("visible=\"{value}\" is neither true nor false")),
                 },
-                // With this attribute, editors mark objects that their user deleted. The OSM database does not have the
-                // deleted version.
+                // With this attribute, editors mark objects that their user has deleted, but not yet uploaded. The OSM
+                // database has no deleted version of these objects, so they are left out.
                 "action" if self.format == TextFormat::Osm && value == "delete" => {
                     draft.is_left_out = true;
                 }
@@ -417,8 +418,8 @@ impl Parser {
 /// it would lose its data.
 fn other(ancestor: Ancestor, name: &str) -> Result<Ancestor, String> {
     let is_misplaced = match ancestor {
-        // Servers write tags into elements that are not part of the format. They write the nodes of ways into these
-        // elements, too, and into members.
+        // Servers write tags into elements that are not part of the format, and nodes of ways into these elements and
+        // into members. Neither is an error.
         Ancestor::Remark | Ancestor::Other => CONTAINERS.contains(&name),
         Ancestor::Member => name != "nd" && (PARTS.contains(&name) || CONTAINERS.contains(&name)),
         Ancestor::Root | Ancestor::Section(_) | Ancestor::Object(_) | Ancestor::Leaf => {

@@ -169,7 +169,7 @@ impl<'i> Query<'i, '_> {
     ) -> Result<Option<Chosen<'i>>> {
         let radius = self.index.manifest().search_radius;
         let is_near = |near: &&Near<'i>| near.distance_m() <= radius;
-        // A nearer street with another name contradicts an address.
+        // A street with another name contradicts an address if it is nearer than the address.
         let is_of_other = |near: &Near<'i>| {
             street.is_some_and(|(street, names)| {
                 let is_other = || near.street().is_some_and(|name| !names.has(name));
@@ -178,7 +178,8 @@ impl<'i> Query<'i, '_> {
         };
         let is_at = |near: &Near<'i>| near.distance_m() <= AT_HOUSE;
         let is_on_street = || street.is_some_and(|(street, _)| street.distance_m() <= ON_STREET);
-        // At the corner of two streets, a house can belong to the farther one.
+        // At the corner of two streets, a house can belong to the farther street. So at a house, the nearer street
+        // contradicts it only if the place is on that street and not on the street of the house.
         let contradicts = |near: &Near<'i>| match near.street() {
             Some(own) if is_of_other(near) && is_at(near) => {
                 Ok(is_on_street() && !self.is_on(own, ON_STREET)?)
@@ -203,7 +204,7 @@ impl<'i> Query<'i, '_> {
             _ => near,
         };
         let between = interpolation.filter(is_near).filter(|between| {
-            // If the place is at a house with a number, that number is preferred even to a nearer interpolated one.
+            // The number of a house is preferred to a nearer interpolated number if the place is at the house.
             let is_nearer = near.as_ref().is_none_or(|near| {
                 between.found.squared < near.found.squared
                     && !(is_at(near) && house_number(&near.tags).is_some())

@@ -384,7 +384,7 @@ impl<'c> Areas<'c> {
         visit: &mut impl FnMut(Point, Point) -> bool,
     ) -> Result<()> {
         let head = self.head(part)?;
-        // The box may extend beyond the bands to the south and to the north.
+        // The box may begin south of the first band or end north of the last one.
         let low = head.band(extent.low.lat_e7).unwrap_or(0);
         let high = head.band(extent.high.lat_e7).unwrap_or(head.count - 1);
         if low <= high {
@@ -425,7 +425,7 @@ mod tests {
         for corners in [3, 10, 100, 1000] {
             let mut lines: Vec<Vec<Point>> = Vec::new();
             for part in 0..3 {
-                // A ring may cross itself. A place is inside if a ray from it crosses an odd number of edges.
+                // A ring may cross itself, so a place is inside if a ray from it crosses an odd number of edges.
                 let mut ring: Vec<Point> = (0..corners)
                     .map(|_| Point {
                         lat_e7: random.below(100),

@@ -35,7 +35,7 @@ impl ChildQueue {
     /// Creates a queue of the first `count` boxes.
     #[inline(always)]
     pub(super) fn of(projection: &LocalProjection, count: usize, edges: &EdgeRows) -> Self {
-        // The margin is larger than the error of rounding to `f32`.
+        // Lowers the bounds by more than the error of rounding to `f32`.
         const LESS: f64 = 1.0 - 1e-6;
         let [souths, wests, norths, easts] = edges;
         let mut bounds = [0f32; QUEUE_LEN];
@@ -75,7 +75,7 @@ impl ChildQueue {
         let next = least.into_iter().fold(i32::MAX, i32::min);
         let bound = f32::from_bits((next & !NUMBER) as u32);
         self.last = next;
-        // `i32::MAX` marks the end. Its bound is NaN, which is not within any limit.
+        // `i32::MAX` marks the end of the queue. As a bound it is NaN, which is not less than or equal to any limit.
         (f64::from(bound) <= limit).then_some((next & NUMBER) as u8)
     }
 }

@@ -93,7 +93,7 @@ pub(super) fn city<'a, 'i>(
     let reaches = |area: &&Roles<'_, '_>| {
         municipality.is_none_or(|municipality| area.level <= municipality.level)
     };
-    // The boundary with the highest level comes last in `boundaries`.
+    // Begins with the boundary of the highest level, which comes last in `boundaries`.
     let mut around = boundaries.iter().rev().filter(reaches);
     let is_role = |area: &&Roles<'_, '_>| {
         area.own.is_some()

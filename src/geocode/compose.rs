@@ -189,7 +189,8 @@ impl<'i> Parts<'i> {
         };
         let county = at_level([6, 5]).filter(|area| !is_city(area));
         self.county = county.and_then(named);
-        // If the municipality has a level below 8, all boundaries within it are its parts.
+        // If the level of the municipality is below 8, all boundaries of higher levels around the place are parts of
+        // the municipality.
         let level = municipality.and_then(|city| city.level);
         let is_part = |area: &&Area<'i>| {
             area.is_administrative
@@ -288,7 +289,7 @@ pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
         PostcodePlace::AfterState if state.is_some() => [[city, None], [state, postcode]],
         PostcodePlace::AfterCity | PostcodePlace::AfterState => [[city, postcode], [state, None]],
     };
-    // A part has at most two words. A part that equals the one before it is left out.
+    // A part has at most two words. Of equal parts in a row, only the first one is kept.
     let parts = [
         [address.house_name, None],
         house,

@@ -46,7 +46,7 @@ impl ContainerWriter {
 
     /// Begins the next section. Sections are numbered from 0.
     pub(crate) fn begin_section(&mut self) -> Result<()> {
-        // Sections begin at multiples of 8 bytes.
+        // Pads the file, so that the section begins at a multiple of 8 bytes.
         let missing = self.output.len().next_multiple_of(8) - self.output.len();
         self.append(&[0; 8][..missing as usize])?;
         let at = self.output.len();

@@ -131,7 +131,7 @@ fn words(name: &str) -> Vec<String> {
     for char in name.chars().flat_map(char::to_lowercase) {
         match char {
             'a'..='z' | '0'..='9' => word.push(char),
-            // Apostrophes do not end words. Combining marks are dropped.
+            // An apostrophe does not end a word, and a combining mark is dropped, so neither adds anything.
             '\'' | '’' | '‘' | '`' | '´' | 'ʼ' | '\u{300}'..='\u{36f}' => {}
             _ if char.is_alphanumeric() => {
                 let plain = PLAIN.iter().find(|(_, marked)| marked.contains(char));
@@ -154,7 +154,7 @@ fn words(name: &str) -> Vec<String> {
 pub(crate) fn folded(name: &str) -> String {
     let words = words(name);
     let is_direction = |word: &String| standing_for(&DIRECTIONS, word).is_some();
-    // The street type is the last word, or the one before a direction: "Main St N".
+    // The type of the street is the last word, or the word before a direction, as in "Main St N".
     let mut last = words.len().saturating_sub(1);
     if last > 1 && words.get(last).is_some_and(is_direction) {
         last -= 1;
@@ -178,7 +178,7 @@ pub(crate) fn folded(name: &str) -> String {
         match (put, ending) {
             (Some("street"), _) => out.push_str("str"),
             (Some("place"), _) if at == last => out.push_str("pl"),
-            // Polish and Russian names may omit the word for a street.
+            // Spellings of Polish and Russian names may omit the word for a street, so it is left out everywhere.
             (Some("ulica"), _) => {}
             (Some(word), _) => out.push_str(word),
             (None, Some((start, short))) => {

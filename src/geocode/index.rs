@@ -153,7 +153,7 @@ impl GeocodeIndex {
         loop {
             let opened = Self::of(directory, manifest.clone());
             let newer = match &opened {
-                // A build may have replaced the index after the manifest was read.
+                // A build may have replaced the index after this manifest was read. If so, the new manifest differs.
                 Err(_) => Manifest::read(directory)?,
                 Ok(_) => return opened,
             };
@@ -263,7 +263,7 @@ impl GeocodeIndex {
             container: &self.container,
             section: AREA_SECTION,
         };
-        // The start of the record of each area, and the bounding box of the part that contains the place.
+        // For each area, the start of its record, and the bounding box of the part of the area that contains the place.
         let mut records: Vec<(u64, Extent)> = Vec::new();
         for place in both_sides(place) {
             tree.meeting(&self.container, &Extent::at(place), &mut |leaf| {

@@ -198,7 +198,7 @@ impl Members<'_> {
     #[inline]
     fn text(&mut self, key: &'static str, text: &str) {
         self.key(key);
-        // The loop has no early exit, so that it compiles to vector instructions.
+        // The loop does not end early, so that the compiler uses vector instructions.
         let is_plain = text.bytes().fold(true, |is_plain, byte| {
             is_plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\')
         });

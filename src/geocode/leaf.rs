@@ -214,7 +214,7 @@ impl<'c> Leaf<'c> {
         let Units { base, shift } = self.units;
         let [lat, lon] = [base.lat_e7, base.lon_e7].map(f64::from);
         let unit = (1u64 << shift) as f64;
-        // One row per edge, so that vector instructions can convert the edges.
+        // Gives each edge a row of its own, so that vector instructions can convert the edges.
         let mut in_units = [[0u8; QUEUE_LEN]; 4];
         for (number, of_box) in self.boxes.iter().enumerate() {
             for (row, edge) in in_units.iter_mut().zip(of_box) {
@@ -515,7 +515,7 @@ mod tests {
             });
             assert!(tags.is_err(), "{at}");
         }
-        // More items than a queue holds, and offsets with a width of neither two nor four bytes.
+        // The damaged leaves have more items than a queue holds, or offsets with a width of neither two nor four bytes.
         for (at, value) in [(12, 17), (14, 0), (14, 3), (15, 0), (15, 1)] {
             let mut damaged = bytes.clone();
             damaged[at] = value;

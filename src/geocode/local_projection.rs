@@ -61,8 +61,8 @@ impl LocalProjection {
             ..projection
         };
         let half = CIRCLE_E7 as f64 / 2.0;
-        // The azimuthal projection needs no copy, because it accepts longitudes that differ by multiples of 360
-        // degrees.
+        // Near a pole, no shifted copy is needed, because the azimuthal projection accepts longitudes that differ by
+        // 360 degrees.
         let is_plane = !projection.is_polar;
         let is_west = is_plane && projection.lon_e7 - near < -half;
         let is_east = is_plane && projection.lon_e7 + near > half;
@@ -137,7 +137,7 @@ impl LocalProjection {
             east,
             north,
         } = edges;
-        // `f64::max` is slower, because it handles NaN.
+        // These are faster than `f64::max` and `f64::min`, which also handle NaN.
         let larger = |one: f64, other: f64| if one > other { one } else { other };
         let smaller = |one: f64, other: f64| if one < other { one } else { other };
         if self.is_polar {
@@ -148,7 +148,8 @@ impl LocalProjection {
         let [west, east] = [west, east].map(|edge| edge - self.lon_e7);
         let v = larger(larger(south, -north), 0.0) * (RADIUS * RADIANS);
         let u = larger(larger(west, -east), 0.0);
-        // The projected box is a trapezoid. Its shorter side is its southern or its northern edge.
+        // The projected box is a trapezoid with its southern and its northern edge as parallel sides. The bound uses
+        // the shorter one.
         let sides = [south, north].map(|edge| self.metres - self.decrease * edge);
         let least = larger(smaller(sides[0], sides[1]), 0.0);
         let u = u * least;
@@ -236,7 +237,6 @@ mod tests {
                     if (lat + dlat).abs() > 90.0 {
                         continue;
                     }
-                    // Longitudes wrap around at the antimeridian.
                     let wrapped = if lon + dlon > 180.0 {
                         lon + dlon - 360.0
                     } else {

@@ -51,7 +51,7 @@ fn cut(middles: &mut [Middle], groups: &mut Vec<Vec<usize>>) {
     } = extent.edges().map(f64::from);
     let narrow = ((south + north) / 2.0 / RADIAN_E7).cos();
     let is_tall = north - south > (east - west) * narrow;
-    // The lower half is a whole number of full groups.
+    // The lower half gets a whole number of full groups, so at most one group is not full in the end.
     let half = middles.len().div_ceil(LEAF_ITEMS) / 2 * LEAF_ITEMS;
     middles.select_nth_unstable_by_key(half, |(middle, number)| {
         if is_tall {
@@ -95,7 +95,7 @@ mod tests {
             let others = boxes.iter().skip(at + 1);
             others.filter(move |other| other.meets(one))
         });
-        // Some boxes touch, because a cut along a row of points leaves some points of the row on each side.
+        // Boxes may touch, because a cut along a row of points leaves some points of the row on each side.
         assert!(overlaps.count() < 2 * groups.len(), "{}", groups.len());
         assert!(super::groups(&[]).is_empty());
     }

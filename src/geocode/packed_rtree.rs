@@ -386,7 +386,8 @@ impl PackedRTree {
         let mut count = 0;
         for (child, of_child) in children.meeting(extent) {
             let number = children.first + u64::from(child);
-            // All leaves below a child inside the box intersect the box.
+            // If the box of a child lies inside `extent`, all leaves below the child intersect `extent`, so they need
+            // not be visited.
             let is_inside = extent.and(&of_child) == *extent;
             count += match children.level {
                 0 => 1,

@@ -47,7 +47,7 @@ impl<'i> Query<'i, '_> {
     fn next_place(&self, others: &[i64]) -> Result<Option<Near<'i>>> {
         let farthest = PLACES.iter().map(|(_, reach)| *reach);
         let farthest = farthest.fold(0.0, f64::max);
-        // The squared ratio of distance to reach, and the place.
+        // The best place so far, after its squared ratio of distance to reach.
         let mut best: Option<(f64, Hit<'i>)> = None;
         let index = self.index;
         index.visit_near(Layer::Places, self.place, farthest, |found, limit| {

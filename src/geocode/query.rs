@@ -251,7 +251,8 @@ impl<'i> Query<'i, '_> {
     ) -> Result<Parts<'i>> {
         let manifest = self.index.manifest();
         let mut parts = Parts::default();
-        // A chosen address without a street gets the nearest street only if that is within the smaller radius.
+        // A chosen address without a street gets the nearest street only within `search_radius`, the smaller one of the
+        // two radii.
         let radius = match chosen {
             Some(_) => manifest.search_radius,
             None => manifest.coarse_search_radius,

@@ -179,8 +179,8 @@ impl<'a> Polygons<'a> {
             spans.clear();
             return;
         };
-        // The shift keeps the absolute values of width and height at or below 2^30. Absolute values of coordinates are
-        // at most 2^31, so each product is at most 2^61, and the difference of two products fits.
+        // Each edge is at most 2^32 wide and high, so after the shift both are at most 2^30. Coordinates are at most
+        // 2^31, so each product is at most 2^61, and the difference of two products fits into 64 bits.
         let (width, height) = (longest.width() >> 2, longest.height() >> 2);
         let across =
             |point: Point| width * i64::from(point.lat_e7) - height * i64::from(point.lon_e7);

@@ -93,7 +93,8 @@ pub(crate) fn line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point>>> 
         return None;
     }
     parts.push(part);
-    // A point on the antimeridian belongs to both sides. If it is an end of the line, it may be alone on one side.
+    // A point on the antimeridian belongs to the parts on both sides. At an end of the line, a part may have only this
+    // point, and is then removed.
     parts.iter_mut().for_each(Vec::dedup);
     parts.retain(|part| part.len() > 1);
     Some(parts)
@@ -106,7 +107,7 @@ fn is_across(from: Point, to: Point) -> bool {
 
 /// Returns the latitude at which an edge crosses the antimeridian.
 fn lat_at_antimeridian(from: Point, to: Point) -> i32 {
-    // The edge is measured from west to east, so that an edge and its reverse are cut at the same place.
+    // Measures the edge from west to east, so that an edge and its reverse are cut at the same latitude.
     let (west, east) = if from.lon_e7 > to.lon_e7 {
         (turned(from), turned(to))
     } else {
@@ -116,7 +117,7 @@ fn lat_at_antimeridian(from: Point, to: Point) -> i32 {
     let width = i128::from(east.lon_e7) + by;
     let height = i128::from(east.lat_e7) - i128::from(west.lat_e7);
     if width == 0 {
-        // Both ends lie on the antimeridian.
+        // Both ends lie on the antimeridian, so there is no single intersection.
         return to.lat_e7;
     }
     west.lat_e7 + (2 * by * height + width).div_euclid(2 * width) as i32
@@ -169,7 +170,8 @@ pub(crate) fn cut_turned<'r>(rings: impl Iterator<Item = &'r Vec<Point>> + Clone
             corner(west, QUARTER),
         ];
         let mut found = intersection(rings.clone(), &[half]);
-        // The western half of the turned map lies between the prime meridian and 180 degrees east.
+        // Turns the points back. The western half of the turned map lies between the prime meridian and 180 degrees
+        // east.
         for point in found.iter_mut().flatten().flatten() {
             point.lon_e7 = (i64::from(point.lon_e7) - west - east) as i32;
         }
@@ -193,7 +195,7 @@ fn intersection<'r>(
     let Extent { low, high } = of_one.and(&of_other);
     let (lon, lon_reach) = middle(low.lon_e7, high.lon_e7);
     let (lat, lat_reach) = middle(low.lat_e7, high.lat_e7);
-    // Wide areas are cut on a grid that is half as fine.
+    // Intersections are exact only below `MAX_EXACT`, so the coordinates of wide areas are halved.
     let unit = 1 + i64::from(lon_reach.max(lat_reach) >= MAX_EXACT);
     let scaled = |point: &Point| {
         let scaled = |value_e7: i32, middle: i64| ((i64::from(value_e7) - middle) / unit) as i32;

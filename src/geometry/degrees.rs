@@ -169,7 +169,7 @@ fn bbox_of_corners(first: Point, second: Point, order: CornerOrder) -> Result<Bo
         (west, east) = (east, west);
     }
     if west > east {
-        // 180 and -180 are the same meridian, so use the sign of the side on which the box lies.
+        // 180 and -180 are the same meridian. The edge on it gets the sign of the side on which the box lies.
         if west == ANTIMERIDIAN_E7 {
             west = -ANTIMERIDIAN_E7;
         } else if east == -ANTIMERIDIAN_E7 {

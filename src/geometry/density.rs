@@ -89,7 +89,8 @@ impl<const N: usize> Density<N> {
             self.coarsen();
         }
         for (cell, points) in &other.cells {
-            // This grid may become coarser with each added cell.
+            // Each cell that is added may make this grid coarser, so the parent is computed for each with the current
+            // level.
             self.add_to(parent(*cell, other.level - self.level), points);
         }
     }

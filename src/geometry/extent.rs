@@ -168,7 +168,7 @@ impl Extent {
     /// Whether two boxes share a point, edges included.
     #[inline]
     pub const fn meets(&self, other: &Self) -> bool {
-        // `&` instead of `&&`, because branches would be mispredicted.
+        // `&` evaluates all comparisons. With `&&`, branches would often be mispredicted.
         (self.low.lat_e7 <= other.high.lat_e7)
             & (other.low.lat_e7 <= self.high.lat_e7)
             & (self.low.lon_e7 <= other.high.lon_e7)

@@ -79,12 +79,13 @@ impl RadianEdge {
         let middle = (self.from_lat + self.to_lat) / 2.0;
         scale.move_to(middle);
         let (sin, cos) = scale.sin_cos(middle);
-        // The radii of curvature along the meridian and across it.
+        // `along` and `across` are the radii of curvature along the meridian and across it.
         let shrink = 1.0 - E2 * sin * sin;
         let across = RADIUS / shrink.sqrt();
         let along = across * (1.0 - E2) / shrink;
         let height = self.to_lat - self.from_lat;
-        // The chord of the arc, by the haversine formula with two terms of each sine.
+        // `square` is the square of the chord, by the haversine formula with two terms of each sine. The last line adds
+        // the difference between arc and chord.
         let halved = |angle: f64| angle * angle * (1.0 - angle * angle / 12.0);
         let parallel = across * across * (cos * cos - height * height / 4.0);
         let square = along * along * halved(height) + parallel * halved(self.width);
@@ -100,11 +101,11 @@ impl RadianEdge {
         let (sin, cos) = scale.sin_cos(middle);
         let shrink = 1.0 - E2 * sin * sin;
         let squares = RADIUS * RADIUS * (1.0 - E2) / (shrink * shrink);
-        // The mean area below the parallels of the points of the edge differs from the area below the middle parallel.
-        // This correction comes from the second derivative.
+        // Corrects the area below the middle parallel to the mean area below the parallels of all points of the edge.
+        // The correction comes from the second derivative.
         let curved =
             -squares * sin * (1.0 - 4.0 * E2 * cos * cos / shrink) * height * height / 24.0;
-        // The correction for the geodesic, which is bent away from the equator in the plane of longitude and latitude.
+        // Corrects for the geodesic, which is bent away from the equator in the plane of longitude and latitude.
         let curvature = cos * cos * self.width * self.width + 2.0 * height * height;
         let bent = squares * sin * curvature / 12.0;
         self.width * (below_parallel(sin) + curved + bent)
@@ -115,7 +116,7 @@ impl RadianEdge {
 /// sine of the latitude of the parallel.
 fn below_parallel(sin: f64) -> f64 {
     let x = E2 * sin * sin;
-    // The integral of 1 / (1 - e² s²)² over s.
+    // `sin * series` is the integral of 1 / (1 - e² s²)² over s, from 0 to `sin`.
     let series = 1.0
         + x * (2.0 / 3.0
             + x * (3.0 / 5.0
@@ -153,7 +154,8 @@ fn for_each_short(
             geodesic().direct(lat, lon, azimuth, length * part as f64 / parts)
         };
         let mut width = next_lon - before_lon;
-        // The part may cross the antimeridian.
+        // If the part crosses the antimeridian, the difference of its longitudes is off by 360 degrees, which is undone
+        // here.
         width -= 360.0 * (width / 360.0).round();
         take(
             RadianEdge {
@@ -216,8 +218,8 @@ impl Small {
     fn length<'p>(&self, edges: impl Iterator<Item = (&'p Point, &'p Point)>) -> f64 {
         let (sin, cos, shrink) = self.scale();
         let square = RADIUS * RADIUS;
-        // The squares of the lengths of one radian of longitude and of latitude, and their derivatives with respect to
-        // latitude.
+        // `east` and `north` are the squares of the lengths of one radian of longitude and of latitude. The others are
+        // the coefficients of their series in the difference of latitude.
         let east = square * cos * cos / shrink;
         let bend = -2.0 * square * (1.0 - E2) / (shrink * shrink);
         let (east_1, east_2) = (bend * sin * cos, bend * (cos * cos - sin * sin) / 2.0);
@@ -281,8 +283,8 @@ pub(crate) fn ring_area_m2(ring: &[Point]) -> f64 {
             turn += edge.width;
         });
     }
-    // The edges of a ring around a pole lead once around the axis of the earth. Their sum is the area between the ring
-    // and the equator, and not that between the ring and the pole.
+    // The edges of a ring around a pole lead once around the axis of the earth. For such a ring, `sum` is the area
+    // between the ring and the equator. The area between the ring and the pole is the rest of the hemisphere.
     if turn.abs() > PI {
         let half = 2.0 * PI * below_parallel(1.0);
         sum += if sum < 0.0 { half } else { -half };

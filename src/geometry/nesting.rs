@@ -43,8 +43,8 @@ fn side(ring: &[Point], point: HalfUnitPoint) -> Side {
         if turn == Ordering::Equal && beside(a.0, b.0, point.0) && beside(a.1, b.1, point.1) {
             return Side::Edge;
         }
-        // An edge that spans the latitude of the point is east of it if the point lies on the left of an upward edge,
-        // or on the right of a downward edge.
+        // Counts the edges east of the point that span its latitude. The point lies on the left of such an edge if it
+        // leads upwards, and on the right if it leads downwards.
         let upwards = a.1 <= point.1 && point.1 < b.1;
         let downwards = b.1 <= point.1 && point.1 < a.1;
         if (upwards && turn == Ordering::Greater) || (downwards && turn == Ordering::Less) {

@@ -29,7 +29,7 @@ pub(crate) fn read_points(
 ) -> Result<(), FormatError> {
     let (count, mut last) = (values.read()?, ORIGIN);
     points.clear();
-    // A point has at least two bytes.
+    // A point has at least two bytes, so the rest of the bytes limits the memory that a wrong count can reserve.
     points.reserve((values.rest().len() / 2).min(count as usize));
     for _ in 0..count {
         last = next_point(values, last)?;

@@ -55,7 +55,7 @@ impl Region {
         if rings.any(|ring| self.meets_path(ring, true)) {
             return true;
         }
-        // No edges meet, so each ring of the region lies either completely inside the polygon or completely outside.
+        // No edges meet, so each ring of the region lies completely inside or completely outside of the polygon.
         let is_within = |edge: &Edge| {
             let rings = std::iter::once(outer).chain(holes.iter().map(Vec::as_slice));
             let crossed = rings.flat_map(|ring| edges_of(ring, true));

@@ -59,7 +59,7 @@ impl Slot<'_> {
             Self::Array(list, window) => {
                 let is_there = window.first() <= Some(&offset) && window.last() >= Some(&offset);
                 match window.first_chunk::<WINDOW>() {
-                    // Without an early exit the compiler vectorises the comparison.
+                    // The loop has no early exit, so that the compiler uses vector instructions.
                     Some(window) if is_there => window
                         .iter()
                         .fold(false, |found, one| found | (*one == offset)),
@@ -91,7 +91,7 @@ impl Chunk {
             }
             Self::Array(list) => {
                 let at = match list.last() {
-                    // Most ids are inserted in order.
+                    // Most ids are inserted in order, and need no search.
                     Some(&last) if last < offset => list.len(),
                     _ => match list.binary_search(&offset) {
                         Ok(_) => return false,
@@ -100,7 +100,7 @@ impl Chunk {
                 };
                 if list.len() < MAX_ARRAY_LEN {
                     if list.len() == list.capacity() {
-                        // Grow by less than `Vec` does, because a set has many such lists.
+                        // Grows by less than `Vec` does, because a set has many lists.
                         list.reserve_exact(list.len() / 4 + 4);
                     }
                     list.insert(at, offset);
@@ -167,7 +167,7 @@ fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
 pub(super) fn find_listed(list: &[u16], offset: u16) -> Option<usize> {
     let (start, window) = window(list, offset);
     if window.first() <= Some(&offset) && window.last() >= Some(&offset) {
-        // Without an early exit the compiler vectorises the comparison.
+        // The count has no early exit, so that the compiler uses vector instructions.
         let before = |window: &[u16]| window.iter().filter(|one| **one < offset).count();
         let at = match window.first_chunk::<WINDOW>() {
             Some(window) => before(window),
@@ -230,7 +230,8 @@ impl RunCounts {
         match chunk {
             Chunk::Empty => None,
             Chunk::Array(list) => {
-                // The list entry just after or just before that of the previous look-up is the most likely.
+                // The entries just after and just before that of the previous look-up are the most likely ones, so they
+                // are tried first.
                 let next = *at + 1;
                 *at = match list.get(next) {
                     Some(found) if *found == offset => next,

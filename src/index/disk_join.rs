@@ -168,7 +168,7 @@ impl DiskJoin {
             ctx.jobs,
             ctx.byte_budget(),
             ids.groups().into_iter().map(Ok),
-            // An estimate. Encoded locations have more bytes than encoded ids, most of which have one byte.
+            // Locations need more bytes than ids, most of which have one byte each. The factor is an estimate.
             |group| ids.bytes_of(group) * 10,
             Lookup::default,
             |lookup, group| {
@@ -300,7 +300,8 @@ impl<'s> RangeFinder<'s> {
             let behind = self.starts.partition_point(|start| *start <= rank);
             self.at = behind.saturating_sub(1);
             let start = self.starts[self.at];
-            // `ranks` excludes rank `u64::MAX`, so the range of the id of that rank is searched each time.
+            // The end of `ranks` is excluded. So it never contains rank `u64::MAX`, and the id of that rank is searched
+            // for each time.
             self.ranks = start..self.starts.get(behind).copied().unwrap_or(u64::MAX);
         }
         self.at

@@ -101,7 +101,8 @@ impl IdSet {
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         let (below, above) = self.chunks.chunks();
         let zero = self.contains(0).then_some(0);
-        // Canonical order is by absolute value, and -1 has the largest chunk number and offset, so iterate backwards.
+        // Canonical order is by absolute value, and -1 has the largest chunk number and offset. So the chunks and the
+        // offsets of negative ids are reversed.
         let below = below.into_iter().flat_map(|(number, chunk)| {
             chunk
                 .offsets()

@@ -242,7 +242,7 @@ fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<O
         .zip(locations.iter().copied())
         .collect();
     nodes.sort_by_key(|(offset, _)| *offset);
-    // `dedup_by` removes the later node of two, so copy its location to the node that is kept.
+    // `dedup_by` removes the later one of two equal nodes, but its location counts.
     nodes.dedup_by(|later, kept| {
         let is_same = later.0 == kept.0;
         if is_same {
@@ -332,7 +332,7 @@ impl LocationStore {
             }
             let is_dense = self.form == StoreForm::Dense;
             if let Some(open) = self.open.filter(|open| *open < number) {
-                // If nodes are sorted, no more nodes will be added to the earlier chunk.
+                // In a sorted input, no more nodes follow for an earlier chunk, so it is closed.
                 self.chunks.chunk_mut(open).close(&mut self.locations);
             }
             self.open = Some(number);

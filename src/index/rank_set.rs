@@ -49,7 +49,8 @@ impl From<IdSet> for RankSet {
                 };
                 next += count;
                 if *number == 0 && zeros > 0 {
-                    // 0 precedes the negative ids, but it is also the first id of this chunk.
+                    // Id 0 is the first id of this chunk, but its rank comes before those of the negative ids. So the
+                    // ranks of this chunk begin one lower.
                     found.first -= 1;
                     next -= 1;
                 }

@@ -94,7 +94,7 @@ impl SetTable {
     /// Returns the number of the set whose bitmap is the result of `op` for each pair of words of two sets.
     fn combine(&self, one: SetNumber, two: SetNumber, op: impl Fn(u64, u64) -> u64) -> SetNumber {
         let (one, two) = (self.words(one), self.words(two));
-        // Bitmaps are stored without trailing zero words.
+        // Bitmaps are stored without zero words at the end, so a missing word is 0.
         let word = |set: &[u64], index: usize| set.get(index).map_or(0, |word| *word);
         let words = 0..one.len().max(two.len());
         self.number(words.map(|at| op(word(&one, at), word(&two, at))).collect())

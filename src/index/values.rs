@@ -185,7 +185,7 @@ impl Values {
                         return;
                     }
                 }
-                // Counting the distinct numbers requires a sort, so count them only once per 1024 offsets.
+                // Counting the distinct numbers requires a sort, so they are counted only once per 1024 offsets.
                 if offsets.len().is_multiple_of(1024) && self.bytes() > self.packed_bytes() {
                     self.pack();
                 }
@@ -259,7 +259,7 @@ impl Offsets for Values {
 /// it.
 fn insert(offsets: &mut Vec<u16>, offset: u16) -> Result<usize, usize> {
     let at = match offsets.last() {
-        // Most ids are inserted in order.
+        // Most ids are inserted in order, and need no search.
         Some(&last) if last < offset => offsets.len(),
         _ => match offsets.binary_search(&offset) {
             Ok(at) => return Err(at),
@@ -267,7 +267,7 @@ fn insert(offsets: &mut Vec<u16>, offset: u16) -> Result<usize, usize> {
         },
     };
     if offsets.len() == offsets.capacity() {
-        // Grow by less than `Vec` does, because a map has many such lists.
+        // Grows by less than `Vec` does, because a map has many lists.
         offsets.reserve_exact(offsets.len() / 4 + 4);
     }
     offsets.insert(at, offset);

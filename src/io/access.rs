@@ -17,7 +17,7 @@ pub(super) fn keep(path: &Path, file: &File) -> Option<String> {
     let mut mode = metadata.permissions().mode();
     let is_kept =
         fchown(file, Some(owner), Some(group)).is_ok() || fchown(file, None, Some(group)).is_ok();
-    // A file of another group must not give that group the permissions of the old file's group.
+    // If the new file has another group, that group must not get the permissions of the old file's group.
     let is_group_lost = !is_kept && file.metadata().is_ok_and(|own| own.gid() != group);
     #[cfg(target_os = "linux")]
     let lost = {
@@ -100,7 +100,8 @@ mod attributes {
             }
         }
         let Some(list) = value(path, LIST) else {
-            // The default access control list of the directory may give the new file more users than the old file had.
+            // The default access control list of the directory may permit the new file to more users than could use the
+            // old file.
             let _ = fremovexattr(file, LIST);
             return (None, lost);
         };
@@ -116,7 +117,7 @@ mod attributes {
             list
         };
         if fsetxattr(file, LIST, &list.to_bytes(), XattrFlags::empty()).is_ok() {
-            // If a file has an access control list, the group bits of its mode are the mask of the list.
+            // If a file has an access control list, the group bits of its mode stand for the mask of the list.
             lost.has_list = true;
             return (list.mask(), lost);
         }

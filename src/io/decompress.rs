@@ -23,7 +23,7 @@ impl FileCompression {
         Some(match start {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [b'B', b'Z', b'h', ..] => Self::Bzip2,
-            // A file may begin with a skippable frame, in which parallel compressors store the length of the next
+            // A zstd file may begin with a skippable frame, in which parallel compressors store the length of the next
             // frame.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
             [0xfd, b'7', b'z', b'X', b'Z', ..] => Self::Xz,
@@ -185,7 +185,7 @@ mod tests {
         let (one, two, zeros) = (gzip("one "), gzip("two"), vec![0; 700]);
         let text = |parts: &[&[u8]]| {
             let (bytes, mut text) = (parts.concat(), String::new());
-            // A small buffer, which must be refilled several times within padding and members.
+            // The buffer is so small that it must be refilled several times within padding and members.
             let reader = BufReader::with_capacity(7, bytes.as_slice());
             gunzip(reader).read_to_string(&mut text).map(|_| text)
         };

@@ -64,7 +64,7 @@ impl FileLock {
 #[cfg(unix)]
 fn open_to_lock(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    // Without the flag, opening a named pipe would wait for a writer.
+    // Without `NONBLOCK`, opening a named pipe would wait for a writer.
     let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     File::options().read(true).custom_flags(nonblock).open(path)
 }
@@ -73,7 +73,7 @@ fn open_to_lock(path: &Path) -> io::Result<File> {
 /// be read.
 #[cfg(windows)]
 fn open_to_lock(path: &Path) -> io::Result<File> {
-    // The file may have several paths.
+    // The file may have several paths, but all of them must lead to the same lock file.
     let path = path.canonicalize()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     File::create(path.with_file_name(format!(".{name}.pbfhogg-lock")))

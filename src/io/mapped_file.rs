@@ -22,7 +22,7 @@ impl MappedFile {
         // truncates it nevertheless, the process ends with a bus error, as every reader of mapped files does.
         let bytes = unsafe { Mmap::map(&file) };
         let bytes = bytes.map_err(|error| Error::io(path, "cannot map", error))?;
-        // Queries read few pages in random order. A refusal of this hint does not matter.
+        // Queries read few pages, in random order. It does no harm if the system refuses this hint.
         #[cfg(unix)]
         let _ = bytes.advise(memmap2::Advice::Random);
         Ok(Self { bytes })

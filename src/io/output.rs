@@ -297,7 +297,7 @@ pub(super) fn check_directory(directory: &Path, output: &Path) -> Result<()> {
         Ok(_) => "this is a file, not a directory",
         Err(error) if error.kind() == io::ErrorKind::NotFound => "there is no such directory",
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => "this is no directory",
-        // Creating the output reports the cause.
+        // After any other error, creating the output fails and reports the cause.
         Err(_) => return Ok(()),
     };
     let cause = format!(
@@ -351,14 +351,15 @@ fn put_in_place(
     let link = |name: &Path| system::give_name(file, name);
     system::admit(Call::Rename, 0)?;
     if !overwrite || path.symlink_metadata().is_err() {
-        // If there is nothing to replace, the file needs no temporary name, which a killed process could leave behind.
+        // If there is nothing to replace, the file gets its name directly. A temporary name could be left behind by a
+        // killed process.
         let linked = unfinished::end(None, completed, || check().and_then(|()| link(path)));
         match linked {
             Err(error) if overwrite && error.kind() == io::ErrorKind::AlreadyExists => {}
             result => return result,
         }
     }
-    // `linkat` cannot replace a file, but `rename` can. So give the file a temporary name first.
+    // `linkat` cannot replace a file, but `rename` can, so the file first gets a temporary name.
     temporary::lock(file);
     loop {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
@@ -376,7 +377,7 @@ fn put_in_place(
                 temporary::unlock(file);
                 return Ok(());
             }
-            // A killed process with the same process id left a file of this name. Try the next name.
+            // A killed process with the same process id left a file of this name. Tries the next name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }

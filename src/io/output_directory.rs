@@ -145,7 +145,7 @@ impl Staging {
 
     /// Flushes the files and the entries of all directories to disk.
     fn flush(&self) -> io::Result<()> {
-        // One flush of the file system takes less time than many of files.
+        // One flush of the whole file system takes less time than flushes of many files.
         const MANY: usize = 32;
         if self.created.len() > MANY && system::sync_file_system(self.path())? {
             return Ok(());

@@ -126,7 +126,7 @@ fn a_directory_that_cannot_be_renamed_gets_the_files_one_after_another() {
     place.write("own 2", true).unwrap();
     assert!(faults.end());
     assert!(place.has("own 2") && place.beside().is_empty());
-    // A process was killed after it had moved the first file.
+    // Imitates a process that was killed after it had moved the first file.
     let staged = place.0.path().join(".table.pbfhogg-1-1.tmp");
     fs::create_dir(&staged).unwrap();
     fs::write(staged.join(".moving"), "").unwrap();

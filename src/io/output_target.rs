@@ -107,7 +107,7 @@ impl OutputTarget {
         match self {
             Self::Stdout | Self::Writer(_) => true,
             Self::Scratch(_) => false,
-            // Devices and named pipes are written to, not replaced.
+            // Devices and named pipes are not replaced. The output is written to them.
             Self::File { path, .. } => path
                 .metadata()
                 .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()),
@@ -204,7 +204,8 @@ impl OutputTarget {
 /// Resolves symbolic links in `path`, so that an output replaces the file that a link points to, and not the link.
 pub(super) fn real_path(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    // The last link may point to a file that does not exist yet. A cycle of links makes a later system call fail.
+    // The last link may point to a file that does not exist yet, which `canonicalize` cannot resolve. If the links form
+    // a cycle, a later system call fails.
     for _ in 0..40 {
         match (path.canonicalize(), path.read_link()) {
             (Ok(real), _) => return real,

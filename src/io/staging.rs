@@ -69,7 +69,7 @@ impl Staging {
             if let Err(error) = made {
                 unfinished::end_all(std::slice::from_ref(&name));
                 match error.kind() {
-                    // A killed process with the same process id left a directory of this name.
+                    // A killed process with the same process id left a directory of this name. Tries the next name.
                     io::ErrorKind::AlreadyExists => continue,
                     _ => return Err(error),
                 }
@@ -83,7 +83,7 @@ impl Staging {
                 created: vec![name.clone()],
                 _lock: lock,
             };
-            // Another run may have removed the directory before it was locked.
+            // Another run may have removed the directory before it was locked. If so, tries the next name.
             if name.is_dir() {
                 return Ok(staging);
             }

@@ -61,7 +61,7 @@ impl StreamOutput {
         self.len += bytes.len() as u64;
         let ready = self.len - self.len % WRITEBACK_LEN;
         if !self.is_stream && ready > self.written_back {
-            // Start writing to disk, so that the flush at the end has little left to do.
+            // Makes the system start writing to disk, so that the flush at the end has little left to do.
             system::release(&self.file, self.written_back, ready - self.written_back);
             self.written_back = ready;
         }
@@ -77,7 +77,7 @@ impl StreamOutput {
     /// in bytes.
     #[cfg(any(test, feature = "parquet"))]
     pub(crate) fn commit_unflushed(self) -> Result<u64> {
-        // Start writing to disk, so that the flush has little left to do.
+        // Makes the system start writing to disk, so that the later flush has little left to do.
         let rest = self.len - self.written_back;
         system::release(&self.file, self.written_back, rest);
         self.output.commit_unflushed()?;

@@ -40,7 +40,7 @@ pub(super) fn create(path: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let temp = builder.tempfile_in(directory_of(path))?;
         lock(temp.as_file());
-        // Another run may have removed the file before it was locked.
+        // Another run may have removed the file before it was locked. If so, tries another name.
         if temp.path().exists() {
             return Ok(temp);
         }
@@ -74,7 +74,7 @@ pub(super) fn remnants(path: &Path) -> Vec<PathBuf> {
     };
     let prefix = prefix(path);
     let is_unused = |path: &PathBuf| {
-        // Anything else with a matching name, such as a named pipe, is not opened, because opening it may block
+        // Does not open anything else with a matching name, because opening a named pipe, for example, may block
         // forever.
         let is_ours = |found: fs::Metadata| found.is_file() || found.is_dir();
         path.symlink_metadata().is_ok_and(is_ours)
@@ -131,7 +131,7 @@ mod tests {
         remove_remnants(&path);
         assert_eq!(entries(), 3);
         assert!(used.path().exists() && others.iter().all(|other| other.exists()));
-        // A long name.
+        // The name of the output has the maximum length, so the temporary name contains only a part of it.
         let long = directory.path().join("x".repeat(255));
         drop(create(&long).unwrap());
     }

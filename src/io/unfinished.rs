@@ -27,7 +27,7 @@ fn names() -> MutexGuard<'static, Vec<PathBuf>> {
 pub fn abandon_unfinished() {
     let together = lock(&TOGETHER);
     let names = names();
-    // In the list, a directory comes before its content.
+    // A directory comes before its content in the list, so the list is processed from its end.
     for name in names.iter().rev() {
         if fs::remove_file(name).is_err() {
             let _ = fs::remove_dir(name);
@@ -35,12 +35,12 @@ pub fn abandon_unfinished() {
     }
     let trees = trees();
     for tree in trees.iter() {
-        // Another thread may add a file concurrently, so try again.
+        // Another thread may add a file while the directory is removed, so this is tried several times.
         for _ in 0..3 {
             let _ = fs::remove_dir_all(tree);
         }
     }
-    // Never release the locks, so that an output that is about to get its name waits for them until the process exits.
+    // Never releases the locks, so that an output that is about to get its name waits for them until the process exits.
     std::mem::forget(names);
     std::mem::forget(trees);
     std::mem::forget(together);

@@ -65,7 +65,7 @@ mod pipe {
             let file = File::from(OwnedFd::from(end.try_clone().map_err(failed)?));
             let copy = move || {
                 let copied = io::copy(&mut source, &mut writer).and_then(|_| writer.flush());
-                // Later writes to the other end fail with a broken pipe.
+                // Closes this end, so that later writes to the other end fail with a broken pipe.
                 drop(source);
                 copied
             };

@@ -35,14 +35,14 @@ impl Attempts<'_> {
                 Ok(found) => return Ok(found),
                 Err(fault) => fault,
             };
-            // An attempt that brought new bytes resets the number of failures.
+            // An attempt that brought new bytes resets the count, so only attempts without progress add up.
             failures = if arrived > before { 1 } else { failures + 1 };
             before = arrived;
             let is_lost = pace.as_ref().is_some_and(|pace| pace.is_lost(arrived));
             let pause = match &fault {
                 Fault::Missing | Fault::Refused(_) | Fault::Permanent(_) => return Err(fault),
                 _ if failures >= self.most || is_lost => return Err(fault),
-                // The usual pause is the minimum, even if the server asks for a shorter one.
+                // If the server asks for a pause that is shorter than the usual one, the pause is the usual one.
                 Fault::Busy(Some(pause)) => {
                     (*pause).min(LONGEST_PAUSE).max(self.pause_after(failures))
                 }

@@ -23,7 +23,7 @@ pub(super) fn configured(read_time: Option<Duration>) -> ConfigBuilder<AgentScop
         .accept_encoding("identity")
         .timeout_connect(Some(CONNECT_TIME))
         .timeout_per_read(Some(read_time.unwrap_or(READ_TIME)))
-        // All headers must arrive within this time, even if each read is in time.
+        // Limits the time for all headers together, because each read alone may be in time.
         .timeout_recv_response(Some(read_time.unwrap_or(READ_TIME)))
 }
 

@@ -88,7 +88,8 @@ impl<'t> Fetcher<'t> {
             len,
             bytes: mut part,
         } = self.transport.open(url, bytes.len())?;
-        // A server that does not support ranges starts again from the first byte.
+        // A server that does not support ranges starts again from the first byte, so the bytes that have arrived are
+        // dropped.
         if start != bytes.len() {
             bytes.clear().map_err(|error| Fault::unwritten(&error))?;
             if start > 0 {
@@ -184,7 +185,7 @@ mod tests {
         assert_eq!(fetched(vec![Ok((0, all))], 100), (whole.clone(), vec![]));
         let steps = vec![Ok((0, 10)), passing(), Ok((10, 5)), Ok((15, all - 15))];
         assert_eq!(fetched(steps, 100), (whole.clone(), vec![100, 200, 100]));
-        // A server without ranges.
+        // The second attempt begins with the first byte, because the server does not support ranges.
         let steps = vec![Ok((0, 10)), Ok((0, all))];
         assert_eq!(fetched(steps, 100), (whole.clone(), vec![100]));
         let busy = Err(Fault::Busy(Some(Duration::from_secs(7))));

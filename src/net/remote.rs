@@ -129,7 +129,7 @@ impl RemoteFile {
             let mut parts = self.lock();
             match fetched {
                 Ok(()) => parts.fetched.add(part),
-                // The part stays claimed, so that no other thread fetches it.
+                // The part stays claimed in spite of the failure, so that no other thread fetches it.
                 Err(fault) => parts.failure = parts.failure.take().or(Some(fault)),
             }
             drop(parts);
@@ -233,7 +233,7 @@ fn ask(
     let url = url.to_str().ok_or(Fault::Permanent(no_text.into()))?;
     let bytes = format!("bytes={}-{}", range.start, range.end.saturating_sub(1));
     let mut headers = vec![(RANGE, bytes)];
-    // A weak ETag never matches.
+    // A weak ETag never matches in `If-Match`, so it is not sent.
     let strong = etag.filter(|etag| !etag.starts_with("W/"));
     headers.extend(strong.map(|etag| (IF_MATCH, etag.to_owned())));
     web.ask(url, &headers)

@@ -32,7 +32,7 @@ pub struct LocalFiles;
 impl Transport for LocalFiles {
     fn open(&self, url: &str, start: u64) -> Result<BodyRange, Fault> {
         let path = url.strip_prefix("file://").unwrap_or(url);
-        // On Windows, `file:///C:/mirror` leads to a drive.
+        // On Windows, the URL of a path with a drive is `file:///C:/mirror`, so the slash before the drive is removed.
         let path = path
             .strip_prefix('/')
             .filter(|_| cfg!(windows))

@@ -67,8 +67,7 @@ impl WebFiles {
     /// A transport that uses `credentials`. `read_time` is the timeout of a read; `None` means one minute.
     pub fn new(credentials: Credentials, read_time: Option<Duration>) -> Self {
         let config = client::configured(read_time)
-            // Redirects are followed by `ask` and not by the client, so that secrets go only to the server that they
-            // are for.
+            // `ask` follows redirects itself, so that it sends secrets only to the server that they are for.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .build();
@@ -158,8 +157,8 @@ impl Transport for WebFiles {
             StatusCode::PARTIAL_CONTENT => {
                 client::content_range(response.headers()).map_or(start, |(part, _)| part.start)
             }
-            // The requested part begins at or beyond the end of the file: the file became shorter, or all of it had
-            // already arrived.
+            // The requested part begins at or beyond the end of the file, because the file became shorter or all of it
+            // had already arrived.
             StatusCode::RANGE_NOT_SATISFIABLE => {
                 return Err(Fault::Transient("the file became shorter meanwhile".into()));
             }

@@ -200,7 +200,7 @@ pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
 /// if the text is not a number, or if the result does not fit the 32 bits of stored coordinates. The error message
 /// continues a sentence that begins with `text`.
 pub fn parse_stored_e7(text: &str) -> Result<i32, &'static str> {
-    // A coordinate of 32 bits is always within ±215 degrees, so the effective limit is the range of `i32`.
+    // A coordinate of 32 bits is always within ±215 degrees, so only the range of `i32` limits it.
     parse_e7(text, 215).ok_or_else(|| match text.trim().parse::<f64>() {
         Ok(number) if !number.is_nan() => {
             "is beyond ±214.7483647 degrees, the limit of coordinates with 32 bits"

@@ -21,7 +21,7 @@ fn hash_of(text: &str) -> u64 {
 
 fn at<'a>(text: &'a str, spans: &[(u32, u32)], id: u32) -> &'a str {
     let (start, end) = spans[id as usize];
-    // Beyond 4 GiB the offsets are wrong, which callers report afterwards.
+    // If the text exceeds 4 GiB, offsets are wrong. Callers report this after all strings are added.
     text.get(start as usize..end as usize).unwrap_or("")
 }
 

@@ -49,7 +49,7 @@ pub fn parse_period(text: &str) -> Option<RangeInclusive<i64>> {
     let text = text.trim();
     let start = parse_moment(text)?;
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    // The month after the last representable one begins right after the last representable second.
+    // The month after the last representable month begins one second after the last representable second.
     let month = |year: i64, month: i64| {
         parse_moment(&format!("{year:04}-{month:02}")).unwrap_or(last_second() + 1)
     };

@@ -81,8 +81,8 @@ fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
             Err(cause) => incomplete.push((relation.id, cause)),
         }
     }
-    // A download of one boundary contains the relations of its subareas, but not their ways. The subareas lie within
-    // the boundary, so the region is the same without them.
+    // A boundary that was downloaded alone contains the relations of its subareas, but not their ways. The subareas lie
+    // within the boundary, so the region is the same without them.
     let missed = incomplete
         .into_iter()
         .find(|(id, _)| !parts_of_complete.contains(id));

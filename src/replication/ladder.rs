@@ -93,8 +93,8 @@ impl<'s> Ladder<'s> {
                 continue;
             }
             let from = state_of(server, newest, at.timestamp)?;
-            // The change file of a longer interval may begin before `at`. It is worth a download unless most of its
-            // changes are known.
+            // The change file of a longer interval may begin before `at`. It is downloaded unless most of its changes
+            // are known.
             let (known, new) = (
                 at.timestamp.saturating_sub(from.timestamp),
                 newest.timestamp.saturating_sub(at.timestamp),

@@ -33,8 +33,8 @@ pub fn state_at(
         halves = !halves;
         match existing(guess, &search.left, &mut state_of)? {
             Some(state) => search.narrow(state, target),
-            // No state near the guess exists. As long as no older state is known, the wanted state must be above the
-            // guess. Otherwise, the search goes on below, because a state before the missing ones is good enough.
+            // No state near the guess exists. While no older state is known, the wanted state must be above the guess.
+            // Later, the search goes on below the guess, because a state before the missing ones is good enough.
             None if search.lower.is_none() => search.left.start = guess + 1,
             None => search.left.end = guess,
         }
@@ -93,7 +93,7 @@ fn go_back(
         upper: newest,
         left: 0..newest.sequence,
     };
-    // Of the requested sequence numbers that have no state, the one nearest to `search.upper`.
+    // Of the sequence numbers that were asked for and have no state, the nearest one below `search.upper`.
     let mut missing = None;
     let mut step = 1;
     while search.lower.is_none() && !search.left.is_empty() {
@@ -181,7 +181,7 @@ mod tests {
             );
             assert!(asked < 60, "{target}: {asked}");
         }
-        // States with irregular times, which have a gap of a day after each 5000 states.
+        // The states have irregular times, with a gap of a day after each 5000 states.
         let irregular: BTreeMap<i64, i64> = (0..100_000)
             .map(|at| (at, 60 * at + at / 5000 * 86_400))
             .collect();
@@ -209,7 +209,7 @@ mod tests {
             );
             assert!(asked < 200, "{target}: {asked}");
         }
-        // A gap that is longer than the range of neighbours that are tried.
+        // The gap is longer than the range of neighbours that are tried.
         let all = (0..30_000).map(|at| (at, 3600 * at));
         let states: BTreeMap<i64, i64> = all
             .filter(|(at, _)| !(15_000..16_000).contains(at))

@@ -113,7 +113,7 @@ impl<'s> Server<'s> {
                 if let Some(cache) = &self.cache {
                     cache.put(&name, state.to_text().as_bytes())?;
                 }
-                // Some servers have stored a copy of another state under this number.
+                // Some servers store a copy of another state under this number, so the number in the file is ignored.
                 Ok(Some(State { sequence, ..state }))
             }
             Err(Fault::Missing | Fault::Incomplete(_)) => Ok(None),
@@ -142,7 +142,8 @@ impl<'s> Server<'s> {
         let read = |bytes: &mut Vec<u8>| {
             let bytes = bytes.as_slice();
             let text = String::from_utf8_lossy(bytes);
-            // A number at the end of the file may be truncated, unless a second attempt yields the same bytes.
+            // If the file ends with the sequence number, the number may be truncated, unless a second attempt yields
+            // the same bytes.
             let is_open = text.lines().last().is_some_and(|line| {
                 line.trim_start().starts_with("sequenceNumber") && !text.ends_with(['\n', '\r'])
             });
@@ -293,7 +294,7 @@ mod tests {
         let fetcher = Fetcher::new(&LocalFiles, &pause, Duration::ZERO);
         let server = Server::new(&base, fetcher, None);
         assert_eq!(server.newest().unwrap(), whole);
-        // A file that ends with a number is read twice.
+        // A file that ends with a number is read twice, because the number may be truncated.
         let turned =
             |number| format!("timestamp=1970-01-01T00\\:00\\:00Z\nsequenceNumber={number}");
         let whole = State {

@@ -59,7 +59,8 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
                 let stopped = |_| Err(Error::Internal(format!("a thread '{name}' panicked")));
                 if let Err(error) = done.unwrap_or_else(stopped) {
                     scratch = init();
-                    // The receiver is gone if the command has failed.
+                    // Sending fails only if the command has failed and dropped the receiver. Nobody waits for the error
+                    // then.
                     let _ = chunks.0.send(Err(error));
                 }
                 drop(chunks);
@@ -77,7 +78,7 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         let (sender, chunks) = bounded(MAX_CHUNKS);
         self.waiting.push_back(chunks);
         let mut job = (job, ChunkSender(sender));
-        // If the queue is full, it contains earlier jobs, which have chunks to wait for.
+        // A full queue contains earlier jobs, whose chunks have to be taken first.
         while let Some(back) = self.queue.try_send(job)? {
             job = back;
             self.take_next(&mut take)?;
@@ -98,7 +99,7 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         let next = self.waiting.front().map(Receiver::recv);
         match next {
             Some(Ok(chunk)) => take(chunk?),
-            // The job has no more chunks.
+            // The sender is gone, so the job has no more chunks.
             Some(Err(_)) => {
                 self.waiting.pop_front();
                 Ok(())

@@ -30,7 +30,7 @@ where
     T: Send,
     R: Send,
 {
-    // With a budget of 0, every claim would wait forever.
+    // A budget of 0 would make every claim wait forever, so it counts as 1.
     let queue = Queue::new(source, budget.max(1));
     let worker = || {
         let mut scratch = None;
@@ -102,7 +102,7 @@ impl Drop for Workers<'_, '_> {
     fn drop(&mut self) {
         (self.stop)();
         for thread in self.threads.drain(..) {
-            // Panics in `work` have already been caught and turned into errors.
+            // `join` cannot fail, because panics in `work` have already been caught and turned into errors.
             let _ = thread.join();
         }
     }

@@ -142,7 +142,7 @@ pub(crate) fn free_space(directory: &Path) -> Option<u64> {
     #[cfg(unix)]
     {
         let system = rustix::fs::statvfs(directory).ok()?;
-        // Some file systems report a total of zero blocks. Their free space is unknown.
+        // A file system that reports a total of zero blocks does not know its free space.
         if system.f_blocks == 0 {
             return None;
         }

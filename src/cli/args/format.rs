@@ -85,7 +85,8 @@ impl FormatKind {
 pub fn kind_of_name(path: &Path) -> Option<FormatKind> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let (_, ending) = name.split_once('.')?;
-    // The name can have dots before the ending, so try the longest possible ending first.
+    // The file name can have dots before the ending, as in `a.b.osm.pbf`. So everything after the first dot is tried
+    // first, then everything after the second dot, and so on.
     let mut endings = std::iter::successors(Some(ending), |rest| {
         rest.split_once('.').map(|(_, ending)| ending)
     });

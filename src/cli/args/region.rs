@@ -16,7 +16,8 @@ pub fn region(bbox: Option<&str>, polygon: Option<&Path>, ctx: &Context) -> Resu
             Ok(Some(region.shape))
         }
         (None, Some(polygon)) => {
-            // An error in the polygon file counts as an error in the command line, with exit status 2.
+            // An error in the polygon file counts as wrong usage, with exit status 2, so it loses the type of the
+            // library's errors.
             let shape = read_shape(polygon, None);
             let shape = shape.map_err(|error| Error::msg(error.to_string()))?;
             Ok(Some(shape))

@@ -15,7 +15,7 @@ pub(super) fn select_nodes(
     mut visit: impl FnMut(i64, Option<Location>),
 ) -> Result<(), FormatError> {
     selection.start_one_output();
-    // A node outside of the world is treated like a node without a location.
+    // A node outside of the world counts as a node without a location.
     let mut visit = |id, location: Option<Location>| {
         visit(id, location.filter(|location| location.is_on_earth()));
     };

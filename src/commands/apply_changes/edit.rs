@@ -102,7 +102,7 @@ impl<'a> Editor<'a> {
     pub(super) fn new(changes: &'a ChangeSet, options: WriteOptions, rules: &'a Rules) -> Self {
         let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
         if rules.locations.is_none() {
-            // Coordinates in the ways of change files are dropped, too, so that no way of the output has coordinates.
+            // Drops the coordinates in the ways of change files, too, so that no way of the output has coordinates.
             encoder.drop_locations();
         }
         Self {
@@ -266,8 +266,8 @@ impl Edit<'_> {
             0 => (payload, block),
             _ => (relocated.as_slice(), Block::parse(relocated)?),
         };
-        // If the index entry does not record whether the ways have coordinates, they are treated as if they had some,
-        // because a rebuilt block loses them in any case.
+        // `may_have_locations` is also true if the index entry does not record whether the ways have coordinates. A
+        // rebuilt block loses its coordinates in any case, so they have to be counted.
         let strips = self.rules.locations.is_none() && self.entry.may_have_locations();
         if strips {
             script.tally.locations_dropped = block.count_located_ways()?;
@@ -314,7 +314,8 @@ impl Edit<'_> {
             new_locations: self.rules.locations.is_some(),
         };
         if script.edits.is_unchanged() && !strips {
-            // New locations do not change the index entry of a blob that contains only ways.
+            // Only coordinates in ways have changed here. The index entry of a blob that contains only ways does not
+            // depend on them.
             let is_ways = self.entry.kinds == KindSet::from_iter([ObjectKind::Way]);
             if is_ways {
                 self.encoder
@@ -328,7 +329,7 @@ impl Edit<'_> {
         {
             self.encoder.add_edited(self.spliced, segments)?;
         } else {
-            // The objects are spread evenly over the blocks, because a small last block would stay small.
+            // Spreads the objects evenly over the blocks, because a small last block would stay small.
             let blocks = count.div_ceil(TARGET_ELEMENTS);
             self.encoder.set_max_objects(count.div_ceil(blocks));
             self.rebuild(&block, &script.edits, &objects)?;

@@ -55,7 +55,8 @@ pub fn apply_to_history(
         )
     });
     let mut files = changes.collect::<Result<Vec<_>>>()?;
-    // Of equal versions in the change files, the last one counts, as if the files were applied one after the other.
+    // If the change files contain a version twice, the last one counts, as if the files were applied one after the
+    // other.
     let equal = match same_version {
         SameVersion::Redact => EqualVersions::Last,
         SameVersion::KeepBase => {

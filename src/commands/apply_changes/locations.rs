@@ -128,7 +128,7 @@ fn check_has_locations(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result
         let entries = plan.entries.iter();
         entries.filter(|entry| entry.kinds.contains(ObjectKind::Way))
     };
-    // A per-blob index does not record locations. For a blob that has only this index, the header decides.
+    // A per-blob index does not record whether ways have locations. If a blob has only this index, the header decides.
     let is_without = |entry: &&BlobEntry| {
         if entry.flags.has(BlobFlags::SCANNED) {
             !entry.flags.has(BlobFlags::LOCATIONS)
@@ -316,7 +316,8 @@ impl LocationUpdates {
         let ids: IdSet = outdated.into_iter().collect();
         let locations = look_up(file, plan, &ids, ctx)?;
         for id in ids.ids() {
-            // The node stays among the changed nodes, because the coordinates in a way may be older than the node.
+            // Replaces the location, but keeps the node among the changed nodes, because the coordinates that a way has
+            // for the node may be older than the node.
             let location = locations.get(&id).copied().flatten();
             self.moved.insert(id, location);
         }

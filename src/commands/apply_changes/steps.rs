@@ -114,7 +114,8 @@ pub(super) fn plan_steps(
     }
     let mut steps = Vec::with_capacity(slots.len() + 8);
     let mut next_change = 0;
-    // The ranges of the changes that become new blobs, each with the index of the slot before which the new blobs come.
+    // The ranges of changes that become new blobs, each with the index of the slot before which these blobs are
+    // written.
     let mut inserts: Vec<(usize, Range<usize>)> = Vec::new();
     for index in 0..=slots.len() {
         let gap_end = slots
@@ -293,8 +294,8 @@ fn attach(
         return false;
     };
     let (before, after) = slots.split_at_mut(behind);
-    // The changes of a blob are one range, so only adjacent changes can be added. Once a part of the gap becomes new
-    // blobs, they separate the blob on one side from the parts on the other side.
+    // The changes of a blob are one range, so a part can be added only if it is adjacent to that range. Once a part of
+    // the gap becomes new blobs, these lie between the blob before the gap and the later parts.
     if let Some(slot) = before.last_mut()
         && slot.has_room(slot.last, kind, new)
         && (slot.changes.is_empty() && part.start == gap.start || slot.changes.end == part.start)

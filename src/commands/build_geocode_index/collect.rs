@@ -139,7 +139,7 @@ impl Visitor for Collector {
             .iter()
             .map_while(|location| location.and_then(on_earth));
         points.extend(on_earth);
-        // A way with a missing node has no geometry.
+        // A way with a missing node, or with a node outside of the world, has no geometry.
         if points.len() == locations.len() && points.len() > 1 {
             self.located_way(way, &mut points, &tags, &layers);
         }

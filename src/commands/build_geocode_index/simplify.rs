@@ -62,7 +62,7 @@ fn ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
     let mut parts = vec![(0, middle), (middle, corners.len())];
     while let Some((from, to)) = parts.pop() {
         is_kept[from] = true;
-        // The range has a single corner only if the whole ring has a single corner.
+        // The pattern fails only for a range of one corner, which occurs only if the whole ring has one corner.
         let [start, between @ .., end] = &closed[from..=to] else {
             continue;
         };

@@ -103,7 +103,8 @@ impl ContentFindings {
             what: fault.what,
         }));
         if listed.len() > max_listed {
-            // The kinds are checked one after the other, each in file order, so the list has to be sorted.
+            // The kinds are checked one after the other, each in file order, so the list as a whole is not in file
+            // order.
             listed.sort_by_key(|fault| fault.blob);
             listed.truncate(max_listed);
         }
@@ -119,7 +120,7 @@ pub(super) fn check(
     rules: ContentRules,
     ctx: &Context,
 ) -> Result<Contents> {
-    // The passes that check ids do not read blobs without objects.
+    // The passes that check ids do not read blobs without objects, so these blobs are left.
     let is_left = |entry: &&BlobEntry| findings.is_none() || entry.kinds.is_empty();
     let left: Vec<_> = plan.entries.iter().filter(is_left).collect();
     let mut findings = findings.unwrap_or_default();

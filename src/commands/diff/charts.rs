@@ -257,7 +257,7 @@ impl ChangeCharts {
         let within = |first: TypeThenId, last: TypeThenId| {
             let start = nodes.partition_point(|node| key(node) < first);
             let end = nodes.partition_point(|node| key(node) <= last);
-            // A wrong index may give a blob a last id before its first id.
+            // A wrong index may give a blob a last id before its first id, and `end` is then less than `start`.
             &nodes[start..end.max(start)]
         };
         let wanted = side.plan.entries.iter().filter_map(|entry| {
@@ -382,7 +382,6 @@ impl Times {
             (Some(first), Some(last)) => last - first,
             _ => 0,
         };
-        // `len` is the number of characters of a formatted time in this unit.
         let (unit, len) = match span {
             ..=96 => ("hour", "2026-11-24T13".len()),
             97..=9600 => ("day", "2026-11-24".len()),
@@ -400,7 +399,8 @@ impl Times {
         };
         let (mut last, mut next) = (None, None);
         for (hour, counts) in hours {
-            // Times without objects between the last hour and this one have columns, too.
+            // Times without objects get columns, too, so this counts through all hours since the last one that has
+            // objects.
             for between in next.unwrap_or(*hour)..=*hour {
                 let time = name(between);
                 if last.as_ref() != Some(&time) {

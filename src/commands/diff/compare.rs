@@ -156,7 +156,7 @@ impl Comparison {
             sources,
             format: format.cloned(),
             equality: match format {
-                // A change file contains all metadata.
+                // A change file contains all metadata, so objects that differ in any metadata are changes.
                 Some(Format::Osc(_)) => Equality {
                     metadata: true,
                     ..Equality::default()
@@ -234,7 +234,8 @@ impl Comparison {
         let (entry, other) = (&one.entry, &two.entry);
         let hashed = entry.flags.has(BlobFlags::HASHED) && other.flags.has(BlobFlags::HASHED);
         let shows_common = matches!(self.format, Some(Format::Text { common: true, .. }));
-        // An object that occurs twice has to be found, even if both files have it twice.
+        // A change file cannot be made from a file in which an object occurs twice. The objects are compared to find
+        // such an object, even if both files have it twice.
         let may_repeat = self.makes_changes() && !entry.flags.has(BlobFlags::UNIQUE_IDS);
         let (Some(kind), false, true) = (
             entry.kinds.single(),
@@ -244,8 +245,8 @@ impl Comparison {
         ) else {
             return Ok(None);
         };
-        // Without `verify`, two blobs that both have a hash have to be compared object by object, because the hashes
-        // differ or equal objects are written.
+        // Without `verify`, pairs of blobs with equal hashes have already been left out, unless equal objects are
+        // written or ids may repeat. So if both blobs have a hash here, their objects have to be compared.
         if hashed && !self.verify {
             return Ok(None);
         }
@@ -415,7 +416,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         old: Option<Head<'a>>,
         new: Option<Head<'a>>,
     ) -> Result<(), FormatError> {
-        // `self.old` and `self.new` already hold a pair that differs.
+        // For a pair that differs, `are_same` has already set `self.old` and `self.new`.
         match report {
             Report::Left => old.map_or(Ok(()), |old| self.old.fill(&old.object, old.block))?,
             Report::Right => new.map_or(Ok(()), |new| self.new.fill(&new.object, new.block))?,

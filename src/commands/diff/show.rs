@@ -74,7 +74,7 @@ pub(super) fn put_details(out: &mut String, old: &Side<'_>, new: &Side<'_>, equa
     line("object", shown(old.info.visible), shown(new.info.visible));
     if equality.metadata {
         let infos = [&old.info, &new.info];
-        // Metadata that one of the objects lacks is not compared.
+        // An attribute that one of the objects lacks is not compared, so it is not shown.
         let mut line = |name: &str, values: [Option<String>; 2]| {
             if let [Some(before), Some(after)] = values {
                 line(name, before, after);

@@ -165,7 +165,7 @@ pub(super) struct Builder {
 /// Empties a list, so that it can be used for tags with another lifetime.
 fn recycled<'a>(mut tags: TagList<'_>) -> TagList<'a> {
     tags.clear();
-    // `collect` reuses the memory of a vector whose elements have the same size.
+    // `collect` reuses the memory of a vector if the new elements have the same size as the old ones.
     tags.into_iter().map(|_| ("", "")).collect()
 }
 
@@ -450,7 +450,7 @@ impl Builder {
                 *point = turned(*point);
             }
         }
-        // `locate` has set `nodes` only if consecutive nodes have the same location.
+        // `locate` leaves `nodes` empty unless consecutive nodes have the same location.
         if self.nodes.is_empty() {
             let mut polygon = std::mem::take(&mut self.polygon);
             let is_simple = simple_polygon(&self.points, &mut polygon);
@@ -549,7 +549,7 @@ impl Builder {
         };
         let is_incomplete = members.missing.is_some();
         for problem in assembly.problems {
-            // Errors in an incomplete relation may come from its missing parts.
+            // An error in a relation with missing members may be due to these members, so it is not reported.
             if !(is_incomplete && problem.kind.is_error()) {
                 self.problem(kind, id, ProblemCause::Area(problem));
             }

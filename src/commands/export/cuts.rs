@@ -55,7 +55,8 @@ impl Cuts {
     /// Cuts a geometry. `extent` is the box around it.
     pub(super) fn apply(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
         let at_antimeridian = if self.at_antimeridian && extent.is_wide() {
-            // Areas have already been cut at the antimeridian, when they were assembled.
+            // The last argument cuts no polygon, because areas are already cut at the antimeridian when they are
+            // assembled.
             cut(geometry, line_at_antimeridian, |_| None)
         } else {
             CutGeometry::Whole

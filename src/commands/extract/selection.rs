@@ -101,7 +101,8 @@ impl<'a> RegionMembers<'a> {
             each_once,
             near: FxHashMap::default(),
             outside: is_spatial.then(Outside::default),
-            // Deleted nodes have no location. The header declares whether a file may contain deleted nodes.
+            // The bounding box of a blob does not cover deleted nodes, which have no location. Only a file that
+            // declares history may contain deleted nodes.
             boxes_cover_all_nodes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
             added_nodes: IdMap::default(),
@@ -316,7 +317,8 @@ impl<'a> RegionMembers<'a> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(&mut refs, &mut ways)?;
-        // Consecutive refs of a way are mostly close to each other, and a cursor looks up nearby ids faster.
+        // Consecutive refs of a way are mostly close to each other, so a cursor, which looks up nearby ids faster, is
+        // used.
         let mut nodes = self.nodes.walk();
         let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
         let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);

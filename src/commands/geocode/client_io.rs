@@ -137,7 +137,7 @@ impl Write for ClientIo {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // hyper calls this when all bytes have been written to the socket.
+        // hyper calls this function when it has written all bytes to the socket.
         self.sent.set_sent();
         Poll::Ready(Ok(()))
     }

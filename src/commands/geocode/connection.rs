@@ -35,7 +35,7 @@ pub(super) async fn connection(
     limit: Duration,
     mut stopped: watch::Receiver<()>,
 ) {
-    // Answers are written as a whole, so delaying small packets would only add latency.
+    // Answers are written as a whole, so a delay of small packets (Nagle's algorithm) would only add latency.
     let _ = stream.set_nodelay(true);
     let sent = Arc::new(SendState::default());
     let answer = service_fn(|request: Request<Incoming>| {
@@ -77,15 +77,16 @@ pub(super) async fn connection(
         }
         Some(_) if stopped.has_changed().is_ok() => farewell(stream).await,
         Some(_) => {}
-        // The client did not accept its last answer in time. The kernel drops the bytes that are not sent yet.
+        // The client did not accept its last answer in time. Without lingering, the kernel drops the bytes that it has
+        // not sent yet.
         None => drop(stream.set_zero_linger()),
     }
 }
 
 /// Answers that there are too many connections, and closes the connection.
 pub(super) async fn turn_away(stream: TcpStream, service: Arc<Service>) {
-    // Most clients send their request immediately. They may lose an answer that arrives before they have sent the
-    // request.
+    // Waits for the request, because a client may lose an answer that arrives before it has sent its request. Most
+    // clients send it immediately.
     let _ = timeout(Duration::from_millis(500), stream.readable()).await;
     let message = "too many connections are open; try again later";
     let refusal = service.refusal(StatusCode::SERVICE_UNAVAILABLE, message);
@@ -105,7 +106,7 @@ async fn refuse(stream: TcpStream, refusal: &Response<AnswerBody>) {
     let len = body.len();
     answer.extend(format!("content-length: {len}\r\nconnection: close\r\n\r\n").bytes());
     answer.extend(body);
-    // The send buffer has room for the answer, because it contains nothing else for this client.
+    // The kernel's send buffer has room for the whole answer, because it holds no other bytes for this client.
     if stream.try_write(&answer).is_ok() {
         farewell(stream).await;
     }

@@ -52,7 +52,8 @@ pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> Que
     weighted.sort_by(|one, other| other.1.total_cmp(&one.1));
     let mut languages: Vec<String> = Vec::new();
     for (language, _) in weighted {
-        // Most names are tagged with a language code without a region.
+        // Most names are tagged with a language code without a region, so a code with a region is also looked for
+        // without it.
         let plain = language.split('-').next().unwrap_or(language);
         for language in [language, plain] {
             if !languages.iter().any(|known| known == language) {

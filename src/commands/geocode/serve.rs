@@ -242,7 +242,7 @@ async fn accept(
             _ = tick.tick() => service.reload(log),
             (room, accepted) = accepted => match accepted {
                 Ok((stream, _)) => rooms.admit(stream, room, &service, &stopped, log),
-                // Too many files are open, or the client is gone already. The service continues.
+                // Too many files are open, or the client is gone already. The service waits a moment and goes on.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
         }
@@ -252,7 +252,7 @@ async fn accept(
     let all = rooms
         .free
         .acquire_many(u32::try_from(count).unwrap_or(u32::MAX));
-    // Connections that are still open after `CLOSING_TIME` are cut off.
+    // Waits until all connections are closed. Those that are still open after `CLOSING_TIME` are cut off.
     let _ = tokio::time::timeout(CLOSING_TIME, all).await;
     Ok(())
 }

@@ -54,7 +54,7 @@ fn node_margin(address_type: &str) -> i32 {
 impl<'a> Subject<'a> {
     fn object(object: &NearObject, types: [&'a str; 3], rank: u8, name: &'a str) -> Self {
         let [category, sort, address_type] = types;
-        // The queries of the service always ask for extents.
+        // The queries of the service always ask for extents, so `extent` is set.
         let edges = object.extent.map(|extent| extent.edges());
         Self {
             kind: object.kind,
@@ -292,7 +292,8 @@ impl Parts {
         let parts = parts.chain(part("state", 8, address.state));
         let parts = parts.chain(codes(8, 3..=4));
         let mut parts: Vec<Part> = parts.chain(last.into_iter().flatten()).collect();
-        // Overlapping areas of one level have codes with the same key. Only the code of the smallest area stays.
+        // Overlapping areas of one level have codes with the same key. Only the first code stays, which is that of the
+        // smallest area.
         parts.dedup_by(|later, earlier| later.0 == earlier.0);
         Self(parts)
     }

@@ -82,7 +82,8 @@ pub(super) fn look_at(
     mut sample: Vec<BlobEntry>,
     ctx: &Context,
 ) -> Result<SampledCompression> {
-    // Blobs that also have the table of contents are stored uncompressed, whatever the compression of the others is.
+    // Blobs with a part of the table of contents are always stored uncompressed, so they are left out if there are
+    // others.
     let is_ordinary = |entry: &BlobEntry| !entry.flags.has(BlobFlags::HAS_TABLE);
     if sample.iter().any(is_ordinary) {
         sample.retain(is_ordinary);
@@ -142,8 +143,8 @@ fn zlib_level(
     payload: &[u8],
     in_segments: bool,
 ) -> Result<LevelGuess, FormatError> {
-    // A level of this program stands for the compression ratio of zlib at this level. libdeflate, which does the
-    // compression, reaches that ratio at another level, and sets `flags` by that one.
+    // `own` are the levels of this program at which libdeflate sets `flags`, and `others` those at which zlib does.
+    // They differ, because libdeflate reaches the compression ratio of a zlib level at another level of its own.
     let (own, others) = match flags {
         0 => (1..=2, (1, 1)),
         1 => (3..=7, (2, 5)),

@@ -78,7 +78,7 @@ impl NodeStatistics {
     fn add_edges(&mut self, found: [(i64, i64); 4]) {
         let edges = self.edges.get_or_insert(found);
         for (edge, found) in edges.iter_mut().zip(found) {
-            // The comparison is not `<=`, because among nodes with the same coordinate the first in the file counts.
+            // `<` and not `<=`, because among nodes with the same coordinate the first one in the file counts.
             if found.0 < edge.0 {
                 *edge = found;
             }

@@ -159,7 +159,8 @@ impl OrderedPass<'_> {
         }
         let ambiguous = match turn {
             Some(turn) => {
-                // The error of the earlier blob is the one that is reported, because it comes first.
+                // `take` returns `None` only after an error in an earlier blob. That error is reported instead of
+                // `failed`.
                 let failed = FormatError::new("a blob before this one is damaged");
                 turn.take(|missing| references.number(missing, nodes))
                     .ok_or(failed)?;

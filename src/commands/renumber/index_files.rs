@@ -62,8 +62,8 @@ impl IndexFiles {
         let [nodes, ways, relations] = numberings.each_ref().map(Numbering::start);
         let mut starts = StreamOutput::new(self.starts);
         starts.write(format!("{nodes},{ways},{relations}\n").as_bytes())?;
-        // The file with the first ids gets its name first, because maps without this file are not recognized as those
-        // of an earlier run.
+        // If the process is killed between the renames, maps without the file of the first ids would not be recognized
+        // as those of an earlier run. So that file gets its name first.
         let mut outputs = vec![starts];
         for (numbering, output) in numberings.iter().zip(self.maps) {
             let mut output = StreamOutput::new(output);
@@ -95,7 +95,7 @@ pub(super) fn read(
         .into_iter()
         .chain([starts_path(directory)])
     {
-        // Opening a named pipe would wait for a writer.
+        // Refuses named pipes and devices before they are opened, because opening a named pipe would wait for a writer.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(Error::file(
                 &path,

@@ -127,8 +127,8 @@ impl MemberBoxes {
             },
             |found| boxes.extend(found),
         )?;
-        // The box of a relation is added to the boxes of its parents. Boxes only grow, so the loop ends in spite of
-        // cycles.
+        // The box of a relation is added to the boxes of its parents, and so on. Boxes only grow, so the loop ends even
+        // if relations contain each other.
         let mut grown: Vec<i64> = boxes.keys().copied().collect();
         self.relations.extend(boxes);
         while let Some(child) = grown.pop() {

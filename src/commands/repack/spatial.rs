@@ -67,12 +67,14 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     check(&file, &plan)?;
     let mut header = file.header.clone();
     header.set_optional(feature::SORTED, false);
-    // A file without ways need not declare it.
+    // `check` has made sure that the header declares locations if there are ways. A file without ways need not declare
+    // them.
     header.set_optional(feature::LOCATIONS, true);
     options.output.header.apply(&mut header);
     let write = options.output.write.for_header(&header);
     if is_pbf && write.changes_objects() {
-        // If the output encoded the blobs again, they would differ from those whose boxes and ids are known here.
+        // The tables record the boxes and the ids of the blobs that are made here. If the output encoded these blobs
+        // again, to leave out metadata, the new blobs would differ from them.
         let cause = "--layout hilbert writes objects in the form that they have: `pbfhogg cat -f pbf,add_metadata=…` \
                      leaves metadata out before it";
         return Err(Error::Usage(cause.into()));
@@ -430,8 +432,8 @@ fn blob_lens(rows: &[(u64, usize)], most: BlobLimits) -> Vec<usize> {
     lens
 }
 
-/// Divides the last row from the last blob, if that has more rows. The table of contents is stored beside it, and must
-/// be found in the last bytes of the file.
+/// Puts the last row into a blob of its own. The table of contents is stored beside this row, and must be found in the
+/// last bytes of the file.
 fn divide_last(lens: &mut Vec<usize>) {
     if let Some(last) = lens.last_mut().filter(|last| **last > 1) {
         *last -= 1;
@@ -522,7 +524,7 @@ mod tests {
         assert_eq!(lens(&towns, 4000), [401]);
         assert!(lens(&[], 400).is_empty());
         assert_eq!(lens(&[5; 401], 200), [133, 134, 134]);
-        // A row that is longer than the limit.
+        // A row that is longer than `bytes` becomes a blob of its own.
         let limits = BlobLimits {
             objects: 8,
             bytes: 100,

@@ -90,7 +90,7 @@ fn collect(world: &World, days: u32) -> Vec<Day> {
             let (Lifetime::Changes(day) | Lifetime::Goes(day)) = object.lifetime else {
                 continue;
             };
-            // Changes of later days were not asked for.
+            // Changes of days after the last wanted day are left out.
             let Some(changes) = by_day.get_mut(day as usize - 1) else {
                 continue;
             };
@@ -106,14 +106,14 @@ fn collect(world: &World, days: u32) -> Vec<Day> {
         for changes in [&mut day.created, &mut day.modified, &mut day.deleted] {
             changes.sort_by_key(|object| (object.kind(), object.id));
         }
-        // Relations are deleted before their members, ways before their nodes.
+        // The reverse order deletes relations before their members, and ways before their nodes.
         day.deleted.reverse();
     }
     by_day
 }
 
 fn write_day(day: &Day, out: impl Write) -> std::io::Result<()> {
-    // The gzip header has no modification time, so that the same seed gives the same bytes.
+    // The gzip header gets no modification time, so that the same seed gives the same bytes.
     let gzip = GzBuilder::new().mtime(0).write(out, Compression::new(6));
     let mut osc = OscWriter::new(BufWriter::new(gzip), "pbfhogg synth")?;
     let parts = [

@@ -379,7 +379,7 @@ impl Town {
     /// Adds a house and its corners, which change or are deleted on the same day as the house. Returns the id of its
     /// way.
     fn house(&mut self, number: u64, row: i32, column: i32, house: i32) -> i64 {
-        // Every sixteenth house may be a member of a relation, and a member must not be deleted.
+        // Every sixteenth house may become a member of a relation, so it must not be deleted.
         let lifetime = if number.is_multiple_of(16) {
             Lifetime::Stays
         } else {

@@ -92,7 +92,7 @@ impl CountTable {
             return Ok(());
         }
         self.bytes.store(0, Ordering::Relaxed);
-        // One shard is taken and sorted at a time, so that a run needs little further memory.
+        // Takes and sorts one shard at a time, so that a run needs little further memory.
         let directory = std::env::temp_dir();
         let failed = |error| failed(&directory, error);
         let mut run = BufWriter::new(tempfile::tempfile().map_err(failed)?);
@@ -156,7 +156,7 @@ fn failed(directory: &Path, error: std::io::Error) -> Error {
 }
 
 fn shard_of(name: &str) -> usize {
-    // Uses bits 32 to 37 of the hash, because the hash table of the pool depends on the lowest and the highest bits.
+    // Uses bits 32 to 37 of the hash, because the hash table of the string pool uses the lowest and the highest bits.
     let hash = BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one(name);
     (hash >> 32) as usize % SHARDS
 }
@@ -181,7 +181,7 @@ fn merge_shard(
     take: &mut impl FnMut(&str, u64),
 ) -> std::io::Result<()> {
     let mut in_memory = in_memory.iter().peekable();
-    // The next record of each run that still has names of the shard: the name, the index of the run, and the count.
+    // For each run that has further names of the shard, the next name, the index of the run, and the count of the name.
     let mut heap: BinaryHeap<Reverse<(String, usize, u64)>> = heads
         .iter()
         .enumerate()

@@ -133,7 +133,7 @@ impl<'d> Downloader<'d> {
             if last < end {
                 break;
             }
-            // Fetches only as many files as are expected to fit within the limit.
+            // The next group has only as many files as are expected to fit within the limit.
             let mean = self.text_len / self.files.max(1);
             let more = self.limit.saturating_sub(self.text_len) / mean.max(1);
             group = more.clamp(1, GROUP);
@@ -146,7 +146,8 @@ impl<'d> Downloader<'d> {
         server: &Server<'_>,
         sequences: std::ops::RangeInclusive<i64>,
     ) -> Vec<Result<Option<ChangeFile>>> {
-        // The limit applies to the uncompressed text, and a change file is smaller than its text.
+        // `self.limit` applies to the uncompressed text, but `changes` limits the size of the file, which is smaller
+        // than its text. The first file is read even if its text exceeds `self.limit`, so at least 1 GiB is allowed.
         let limit = self.limit.max(1 << 30);
         let sequences: Vec<i64> = sequences.collect();
         self.connections.install(|| {

@@ -93,7 +93,8 @@ impl<'a> FilterWorker<'a> {
             ..
         } = self;
         selection.clear();
-        // Objects are selected before the transform, because it may remove metadata that the selection depends on.
+        // Selects objects before the transform, because the transform may remove metadata on which the selection
+        // depends.
         let (mut block, mut noted) = (None, None);
         if item.is_visited {
             let parsed = block.insert(Block::parse(payload)?);

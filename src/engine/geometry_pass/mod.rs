@@ -65,7 +65,7 @@ pub(crate) trait Visitor {
 
     /// Flushes buffered rows. Called after the results of a blob were sent.
     fn flush(&mut self) {
-        // Most visitors buffer no rows.
+        // Most visitors buffer no rows, so the default does nothing.
     }
 }
 

@@ -75,7 +75,7 @@ impl WayLocations {
             return Ok(Self::Keep);
         }
         let is_declared = with(true).any(|(file, _)| file.header.has(feature::LOCATIONS));
-        // If no input declares locations, it is accepted that some ways have locations and others have none.
+        // If no input declares locations in ways, the output may mix ways with and without locations, as the inputs do.
         if let Some((file, _)) = with(false).next().filter(|_| is_declared) {
             ctx.warn(format!(
                 "the locations in ways are removed, because the ways of {} have none \
@@ -85,7 +85,7 @@ impl WayLocations {
             header.set_locations(None);
             return Ok(Self::Drop);
         }
-        // A feature about locations in ways is declared if all inputs with ways declare it.
+        // The output declares a feature about locations in ways if all inputs whose ways have locations declare it.
         for name in [feature::LOCATIONS, feature::ALL_NODES] {
             if with(true).all(|(file, _)| file.header.has(name)) {
                 header.set_optional(name, true);
@@ -248,8 +248,8 @@ fn compare_nodes(
             found.push((id, location));
         }
     };
-    // The object that is kept so far, with the index of its source, its location, and whether another version of the
-    // object has a different location.
+    // The object that is kept so far, as the index of its source, the object, its location, and whether another version
+    // of it has a different location.
     let mut last = None;
     while let Some((index, object)) = merged.next()? {
         if object.key.0 != ObjectKind::Node {
@@ -267,7 +267,7 @@ fn compare_nodes(
                         note(id_from_rank(before.key.1), location_before, differs);
                         (index, object, location, false)
                     }
-                    // If several versions are written, the location of the last one counts.
+                    // If both versions are written, the location of the last one counts.
                     Choice::Second | Choice::Both => (index, object, location, differs_now),
                     Choice::First => (source, before, location_before, differs_now),
                 });

@@ -177,7 +177,7 @@ fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
 
 /// Cuts a cluster into parts of about `shard_bytes` bytes of payload. Each part becomes a run.
 fn parts(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
-    // Blobs are taken in file order, because adjacent blobs of a file are often in order already.
+    // Takes blobs in file order, because adjacent blobs of a file are often in order already.
     let mut blobs = cluster.to_vec();
     blobs.sort_by_key(|source| (source.file, source.entry.offset));
     let mut parts = Vec::new();

@@ -54,7 +54,7 @@ impl<'a> Portions<'a> {
     fn fill(&mut self) -> Result<(), FormatError> {
         let place = |(index, object): &(u32, RawElement<'a>)| (object.key, object.version, *index);
         let mut held: Vec<(u32, RawElement<'a>)> = Vec::new();
-        // The lowest position that is known to belong to a later portion.
+        // The lowest position of all objects that were left for a later portion so far.
         let mut end: Option<Place> = None;
         let mut cursor = self.block.cursor();
         let mut index = 0;

@@ -115,7 +115,8 @@ impl Memory {
             memory.dense += bytes(StoreForm::Dense);
             memory.sparse += bytes(StoreForm::Sparse);
         }
-        // Overlapping blobs share chunks of the store, so the sum over all blobs may be too high.
+        // Blobs whose id ranges overlap share chunks of the store, so the sums over all blobs may be too high. The
+        // estimate for the whole range of ids is then lower.
         let by_rank = |id: &i64| id_rank(*id);
         let first = parts
             .with_nodes()
@@ -180,8 +181,8 @@ impl Memory {
         let needed =
             |ranges: u64| self.fixed + DiskJoin::memory(ranges, self.lists) + store(ranges);
         let fits = |ranges: &u64| needed(*ranges) <= self.limit;
-        // Each range has an open temporary file. Half of the files are spare, because there may be more ranges than
-        // planned.
+        // Each range has an open temporary file. Half of the permitted files stay free, because there may be more
+        // ranges than planned.
         let most = MAX_PARTITIONS.min(system::max_open_files().saturating_sub(OTHER_FILES) / 2);
         let most = most.max(1);
         let ranges = match options.ranges {

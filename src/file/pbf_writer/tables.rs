@@ -129,7 +129,7 @@ impl PbfWriter {
         hosts: &[TableHost],
     ) -> Result<(Option<TocPointer>, Option<TocSummary>)> {
         let start = self.position;
-        // The table does not describe the blobs of the hosts, which contain it.
+        // The hosts are the last blobs. The table does not describe their blobs, because these contain the table.
         self.entries.truncate(self.entries.len() - hosts.len());
         let flags = TocFlags {
             sorted: self.written.sorted,

@@ -39,7 +39,7 @@ impl NewestChanges {
         self.set.append(changes)?;
         if self.set.memory() >= self.limit {
             self.set.sort_and_keep_newest(self.same_time, ctx);
-            // If little was removed this time, little will be removed next time. The limit then grows more.
+            // If little was removed this time, little will be removed next time, so the limit grows more.
             let factor = if self.set.remove_unused() { 2 } else { 4 };
             self.limit = self.min.max(self.set.memory() * factor);
         }
@@ -88,7 +88,7 @@ impl ChangeSet {
         used += strings
             .map(|(id, _)| STRING + self.strings.get(id).len())
             .sum::<usize>();
-        // The list of changes still has the capacity for the removed ones.
+        // Removed changes still count, because the list keeps its capacity.
         let held =
             self.memory() + (self.changes.capacity() - self.changes.len()) * size_of::<Change>();
         let is_worth = held / 2 > used;

@@ -94,7 +94,7 @@ fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point
         for point in points {
             len += put_point_before_comma(&mut space[len..len + POINT_LEN], point);
         }
-        // The last comma is cut off.
+        // Cuts off the comma after the last point.
         len.saturating_sub(1)
     });
     text.push(']');
@@ -113,7 +113,8 @@ fn put_point_before_comma(space: &mut [u8], point: Point) -> usize {
     put(0, b"[");
     put(1, &lon);
     put(1 + lon_len, b",");
-    // The buffer has room for the sixteen bytes of the array.
+    // Copies all sixteen bytes of `lat`, for which the buffer has room. The next line overwrites those behind the
+    // number.
     put(2 + lon_len, &lat);
     put(2 + lon_len + lat_len, b"],");
     lon_len + lat_len + 4

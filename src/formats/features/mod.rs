@@ -60,7 +60,7 @@ impl Geometry<'_> {
             Self::Point(point) => Some(Extent::at(*point)),
             Self::LineString(points) => Extent::of(*points),
             Self::MultiLineString(lines) => Extent::of(lines.iter().flatten()),
-            // Holes lie within outer rings.
+            // Holes lie within outer rings, so they do not extend the box.
             Self::MultiPolygon(polygons) => {
                 Extent::of(polygons.iter().flat_map(|polygon| &polygon.outer))
             }

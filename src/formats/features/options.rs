@@ -30,7 +30,7 @@ impl FeatureFormat {
             "geojsonseq" | "jsonseq" => Self::GeoJsonSeq {
                 has_record_separator: true,
             },
-            // Readers of this extension expect lines without RS.
+            // Readers of files with this extension expect lines without a record separator.
             "geojsonl" => Self::GeoJsonSeq {
                 has_record_separator: false,
             },

@@ -83,7 +83,8 @@ impl FeatureText {
     /// Appends a feature to `out`, as a row for [`add_row`](Self::add_row). The buffer must be empty, and stays so.
     pub(crate) fn put_row(&mut self, out: &mut Vec<u8>, feature: &Feature<'_>) {
         self.put(feature);
-        // The position fits in 32 bits, because the number is among the first bytes of a feature.
+        // The number is among the first bytes of the feature, so its position fits in 32 bits. `u32::MAX` means no
+        // number.
         let number = self.numbers.pop().map_or(u32::MAX, |at| at as u32);
         out.extend_from_slice(&number.to_le_bytes());
         out.extend_from_slice(self.text.bytes());
@@ -119,7 +120,7 @@ impl FeatureText {
         if features == 0 {
             return Ok(None);
         }
-        // The text of the next chunk will be about as long.
+        // The text of the next chunk will be about as long, so it gets the capacity of this one and some more.
         let space = TextBuffer::with_capacity(self.text.len() + self.text.len() / 8);
         let mut text = std::mem::replace(&mut self.text, space);
         let text = match self.options.unique_id {

@@ -92,7 +92,7 @@ impl O5mChunks {
         let mut part = self.reader.by_ref().take(wanted as u64);
         match part.read_to_end(&mut self.buffer) {
             Ok(found) => self.is_read = found < wanted,
-            // An error of the input itself names the file already.
+            // A failed read of the input is an `Error` already, which names the file.
             Err(error) => {
                 return Err(error
                     .downcast::<Error>()
@@ -162,7 +162,7 @@ impl O5mChunks {
 
     /// Reads a dataset.
     fn dataset(&mut self, set: &mut ChangeSet) -> Result<()> {
-        // The type has one byte, and the length at most ten.
+        // Eleven bytes are enough for the type, which has one byte, and for the length, which has at most ten.
         self.fill(11)?;
         let Some(&kind) = self.rest().first() else {
             self.progress = Progress::Done;
@@ -195,7 +195,7 @@ impl O5mChunks {
             dataset::WAY => Some(ObjectKind::Way),
             dataset::RELATION => Some(ObjectKind::Relation),
             dataset::BOUNDS | dataset::TIMESTAMP | dataset::HEADER => None,
-            // Jump marks and the like, and datasets that later versions of the format may add.
+            // Skips jump marks, and datasets that later versions of the format may add.
             _ => return self.skip(1 + len_bytes, len),
         };
         if len > LONGEST {

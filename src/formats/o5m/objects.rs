@@ -51,7 +51,7 @@ impl State {
         self.last.id = self.last.id.wrapping_add(reader.signed()?);
         draft.id = self.last.id;
         self.info(reader, &mut draft, set)?;
-        // A deleted object has neither coordinates nor a list of references.
+        // An object that ends here is deleted. All others have coordinates or a list of references.
         if reader.is_empty() {
             draft.action = ChangeAction::Delete;
             set.is_history = true;
@@ -120,7 +120,7 @@ impl State {
             let at = reader.at();
             let delta = reader.signed()?;
             // Some writers store differences as numbers of 32 bits, which overflow beyond 214 degrees. Adding with
-            // overflow restores the coordinate.
+            // overflow gives the right coordinate even then.
             let is_near = (-(1 << 33)..1 << 33).contains(&delta);
             *last = last.wrapping_add(delta as i32);
             if is_near && (-limit..=limit).contains(last) {

@@ -345,7 +345,8 @@ mod tests {
             holes: vec![points(&[(20, 10), (20, 30), (40, 30), (40, 10)])],
         };
         let [lon, lat] = centroid(&Geometry::MultiPolygon(&[polygon]));
-        // A square of 1600 with its centre at 20, minus a hole of 400 with its centre at 30.
+        // The polygon is a square with the area 1600 and the centre (20, 20), minus a hole with the area 400 and the
+        // centre (30, 20).
         assert!(
             (lon - 20.0 / 12.0).abs() < 1e-9 && (lat - 2.0).abs() < 1e-9,
             "{lon} {lat}"

@@ -169,13 +169,14 @@ impl<'k> FeatureValues<'k> {
         self.of_theme.add(self.theme, tags, text, parents)?;
         let extent = geometry.extent();
         for (column, wanted) in self.tag_columns.iter_mut().zip(self.wanted) {
-            // Errors are reported by the loop below.
+            // `flatten` skips errors, which the loop below reports.
             let found = tags.flatten().find(|(key, _)| *key == wanted.as_bytes());
             column.push_optional(found.map(|(_, value)| text(value)));
         }
         let start = self.tags.values.len();
         if tags.len() > MANY_TAGS {
-            // A list that grows by doubling could use twice the memory.
+            // Reserves exactly the memory that many tags need, because a list that doubles its capacity could use twice
+            // as much.
             let count = tags.count();
             self.keys.reserve(count);
             self.tags.reserve(count);

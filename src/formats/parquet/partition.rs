@@ -49,7 +49,7 @@ impl PartitionKey {
             Self::GeometryType => 2,
             Self::Theme => 6,
             Self::Quadkey(zoom) => 2 * zoom as u32,
-            // The number of a base cell, and three bits for each finer resolution.
+            // A cell has the number of its base cell in 7 bits, and three bits for each finer resolution.
             Self::H3(resolution) => 7 + 3 * resolution as u32,
         }
     }
@@ -97,7 +97,7 @@ impl FromStr for PartitionKey {
             None => (text, None),
         };
         match (name, level.map(str::parse)) {
-            // `geometry` is an older name of the key.
+            // `geometry` is an older name of the key `geometry_type`.
             ("geometry_type" | "geometry", None) => Ok(Self::GeometryType),
             ("theme", None) => Ok(Self::Theme),
             ("quadkey", Some(Ok(zoom @ 1..=12))) => Ok(Self::Quadkey(zoom)),

@@ -306,6 +306,6 @@ fn properties(pages: PageCompression) -> Result<WriterPropertiesBuilder> {
     ] {
         properties = properties.set_column_dictionary_enabled(path(names), false);
     }
-    // Ids are in order, so their differences need few bits.
+    // Ids are in order, so their differences are small and need few bits.
     Ok(properties.set_column_encoding(path(&["id"]), Encoding::DELTA_BINARY_PACKED))
 }

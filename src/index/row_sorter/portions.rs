@@ -33,7 +33,7 @@ impl<'s> RowPortions<'s> {
     /// many are in memory.
     pub(crate) fn next(&mut self, memory: usize) -> Result<SharedRows> {
         let (mut held, mut buffer) = (RowBatch::with_room(2 * memory), BlockBuffer::default());
-        // Once set, rows that are read and are not less than this row are left for later parts.
+        // A row that belongs to a later part. Once it is set, rows that are not less than it are left for later parts.
         let mut end: Option<(u64, Vec<u8>)> = None;
         let last = self.last.as_ref();
         let last = last.map(|(key, row, count)| ((*key, row.as_slice()), *count));

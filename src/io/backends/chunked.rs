@@ -167,7 +167,7 @@ impl<E: Executor> Backend for Chunked<E> {
             match self.current.segments.last_mut() {
                 Some(Segment::Bytes(gathered)) => gathered.extend_from_slice(part),
                 _ => {
-                    // Most chunks have a single segment, so allocate its buffer with the size of the chunk.
+                    // Most chunks have a single segment, so the first buffer gets the size of the whole chunk.
                     let len = if self.current.segments.is_empty() {
                         self.room()
                     } else {

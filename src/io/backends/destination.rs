@@ -165,7 +165,7 @@ impl Destination {
                 (head, tail)
             }
             Err(error) => {
-                // `EXDEV` concerns only this input. Another input may be on the output's file system.
+                // `EXDEV` concerns only this input, because another input may be on the file system of the output.
                 if error.kind() != ErrorKind::CrossesDevices {
                     self.clones.store(false, Ordering::Relaxed);
                 }
@@ -188,9 +188,9 @@ impl Destination {
                     left = left.skip(count);
                 }
                 Err(error) => {
-                    // These errors do not disable kernel copies. If the disk is full or a limit is reached, writing in
-                    // the fallback fails and reports it. After `EXDEV`, another input may be on the output's file
-                    // system.
+                    // These errors do not disable kernel copies. If the disk is full or a limit is reached, the writes
+                    // that follow fail and report it. After `EXDEV`, another input may still be on the file system of
+                    // the output.
                     let passing = [
                         ErrorKind::StorageFull,
                         ErrorKind::QuotaExceeded,

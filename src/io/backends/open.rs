@@ -22,7 +22,7 @@ pub(crate) fn check_space(
     size_hint: &SizeHint,
     ctx: &Context,
 ) -> Result<()> {
-    // A copy that shares blocks needs no space.
+    // A copy that shares blocks with the input needs no space, so the required space is unknown.
     if system::shares_blocks(file) {
         return Ok(());
     }
@@ -65,7 +65,7 @@ pub(crate) fn open_backend(
             Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
                 return Err(Error::io(path, "cannot reserve space", error));
             }
-            // Not every file system can reserve space.
+            // Other errors do not matter, because not every file system can reserve space.
             _ => {}
         }
     }

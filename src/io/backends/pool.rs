@@ -63,7 +63,7 @@ impl Pool {
                 .spawn(move || shared.work(&jobs));
             match thread {
                 Ok(thread) => pool.threads.push(thread),
-                // A pool also works with one thread.
+                // One thread is enough, so a later one that cannot be started is left out.
                 Err(_) if !pool.threads.is_empty() => break,
                 Err(error) => {
                     return Err(Error::io(

@@ -99,9 +99,8 @@ impl Ring {
                 iov_len: slot.buffer.len(),
             })
             .collect();
-        // SAFETY: the buffers are boxed slices that live in `slots` as long as the ring: `Ring` drops
-        // the ring, which ends the registration, no later than the slots (see `Drop`), and nothing
-        // ever replaces a `buffer`.
+        // SAFETY: the buffers are boxed slices in `slots`, and nothing ever replaces a `buffer`. The registration ends
+        // when `Ring` drops `ring`, which happens no later than it drops `slots` (see `Drop`).
         unsafe { ring.submitter().register_buffers(&buffers) }
             .map_err(|error| explain_registration(&error))?;
         Ok(Self {
@@ -195,13 +194,13 @@ impl Ring {
             .enumerate()
             .map(|(operation, entry)| entry.user_data((index as u64) << 32 | operation as u64))
             .collect();
-        // The queue has room for the longest chains of all slots together. SAFETY: the descriptors stay open. The
-        // destination's descriptor stays open as long as `self`. The descriptors of inputs stay open because the chunk
-        // holds the inputs, and the slot keeps the chunk until all operations are completed. The memory is the slot's
-        // registered buffer, which no other code touches until then.
+        // The queue has room for the longest chains of all slots together. SAFETY: all descriptors stay open. That of
+        // the destination stays open as long as `self`. Those of the inputs stay open because the slot keeps the chunk,
+        // and with it the inputs, until all operations are completed. The memory is the slot's registered buffer, which
+        // no other code touches until then.
         let pushed = unsafe { self.ring.submission().push_multiple(&chain) };
         if pushed.is_err() {
-            // None of the operations was queued, so use plain calls.
+            // No operation was queued, so `finish_slot` does the work with plain calls.
             (slot.waiting, slot.incomplete) = (0, true);
             return self.finish_slot(index);
         }
@@ -246,7 +245,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         while self.in_flight() {
             if self.ring.submit_and_wait(1).is_err() {
-                // The kernel may still write to the buffers, so leak them.
+                // The kernel may still use the buffers, so they are leaked and not freed.
                 for slot in &mut self.slots {
                     Box::leak(std::mem::take(&mut slot.buffer));
                 }
@@ -258,14 +257,14 @@ impl Drop for Ring {
                 .map(|entry| entry.user_data())
                 .collect();
             for user_data in completed {
-                // `get_mut` instead of an index, because a panic here would abort the process.
+                // An index that is out of range must not panic here, because a panic in `drop` can abort the process.
                 if let Some(slot) = self.slots.get_mut((user_data >> 32) as usize) {
                     slot.waiting = slot.waiting.saturating_sub(1);
                 }
             }
         }
-        // Without this call the kernel releases the locked memory only some time later, and the next ring may exceed
-        // the limit of locked memory.
+        // Without this call, the kernel would release the locked memory only some time later, and the next ring could
+        // exceed the limit of locked memory.
         let _ = self.ring.submitter().unregister_buffers();
     }
 }

@@ -86,7 +86,8 @@ impl DenseNodes<'_> {
         ] {
             check_varints(column.as_bytes()).map_err(|error| error.within("DenseNodes"))?;
         }
-        // The sum of fewer than 2^14 deltas below 2^49 does not overflow.
+        // Short varints are below 2^49, and fewer than 2^14 of them have a sum that does not overflow, so these columns
+        // need no further check.
         let is_few = self.len() < 1 << 14;
         for column in [&self.lats, &self.lons] {
             if !(is_few && are_short_varints(column.as_bytes())) {

@@ -33,7 +33,7 @@ impl<'a> Delta<'a> {
 
     #[inline(always)]
     pub(crate) fn read(&mut self) -> Result<i64, FormatError> {
-        // Wraps around, because the delta between ids at opposite ends of their range does not fit 64 bits.
+        // The sum wraps around, because the delta between ids at opposite ends of their range does not fit 64 bits.
         self.last = self.last.wrapping_add(self.deltas.read_sint()?);
         Ok(self.last)
     }

@@ -303,7 +303,7 @@ pub(in crate::pbf) fn check_tags(
         is_open = true;
         facts.largest_string = facts.largest_string.max(key).max(keys_vals.read()?);
     }
-    // Some writers omit the last 0.
+    // Some writers omit the last 0, so the tags after the last 0 count as those of one more node.
     if ended + usize::from(is_open) <= nodes {
         Ok(facts)
     } else {
@@ -330,7 +330,7 @@ pub(in crate::pbf) fn put_no_tags(nodes: usize, out: &mut Vec<u8>) {
 #[inline]
 pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> Result<&'a [u8], FormatError> {
     let (rest, start) = (keys_vals.rest(), keys_vals.position());
-    // Most nodes have no tags.
+    // Most nodes have no tags, so this case comes first.
     if rest.first() == Some(&0) {
         keys_vals.read()?;
         return Ok(&[]);

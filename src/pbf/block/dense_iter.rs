@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn an_error_ends_the_nodes() {
-        // One node, and the tags of two.
+        // The message has one node, but tags of two nodes.
         let message = b"\x0a\x01\x02\x42\x01\x02\x4a\x01\x02\x52\x02\x00\x00";
         let dense = DenseNodes::parse(message).unwrap();
         let strings = StringTable::default();

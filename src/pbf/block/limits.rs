@@ -20,7 +20,7 @@ pub(in crate::pbf) fn check_parts(
     kind: ObjectKind,
     id: i64,
 ) -> Result<(), FormatError> {
-    // A value has at least one byte.
+    // A value has at least one byte, so a short run cannot have too many values, which need not be counted.
     if parts.len() <= MAX_PARTS * each {
         Ok(())
     } else {

@@ -456,7 +456,7 @@ pub(crate) fn object_id(message: &[u8], kind: ObjectKind) -> Result<i64, FormatE
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
         if field.number == object::ID {
-            // The id is zigzag coded in nodes only.
+            // Only the ids of nodes are zigzag coded.
             return match kind {
                 ObjectKind::Node => field.sint(),
                 ObjectKind::Way | ObjectKind::Relation => field.varint().map(|id| id as i64),

@@ -75,7 +75,7 @@ impl<'a> Block<'a> {
     fn add_dense(&mut self, bytes: &'a [u8]) -> Result<(), FormatError> {
         let dense = DenseNodes::parse(bytes)?;
         if dense.is_empty() {
-            // Fails if the message has tags although it has no nodes.
+            // `next` fails if the message has tags although it has no nodes.
             return dense.raw_nodes().next().map(drop);
         }
         if self.dense.len() == MAX_DENSE {

@@ -54,7 +54,7 @@ pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
 /// error of parsing the string table.
 #[cold]
 fn named(payload: &[u8], error: FormatError) -> FormatError {
-    // A table that is too long is not read again.
+    // Any other error means that the table is damaged or too long, so it is not read again.
     if !error.to_string().ends_with(NOT_UTF8) {
         return error;
     }
@@ -100,7 +100,7 @@ fn string_uses(
     mut take: impl FnMut(ContentFault),
 ) -> Result<(), FormatError> {
     let mut used = vec![false; faults.len()];
-    // The escaped text of a fault is identified by its address.
+    // A text is the escaped text of a fault if it has the same address.
     let fault_of = |text: &str| {
         let is_same = |fault: &StringFault| std::ptr::eq(fault.text.as_ptr(), text.as_ptr());
         faults.iter().position(is_same)
@@ -205,7 +205,8 @@ impl StringFault {
 
 /// Whether a string has control characters or other characters that XML 1.0 does not allow.
 fn is_inexpressible(text: &str) -> bool {
-    // In UTF-8, the bytes of control characters occur in no other character.
+    // In UTF-8, a byte of a control character occurs in no other character, so the bytes can be searched without
+    // decoding.
     let is_control = |byte: u8| is_forbidden_in_xml(char::from(byte));
     text.bytes().any(is_control) || (!text.is_ascii() && text.chars().any(is_forbidden_in_xml))
 }
@@ -230,7 +231,8 @@ fn escaped(bytes: &[u8]) -> String {
             let _ = write!(text, "\\x{byte:02x}");
         }
     }
-    // The fault may be in the part that is cut off, so the text ends with the offset and the value of its first byte.
+    // The fault may lie in the part that is cut off, so the result ends with the offset and the value of the faulty
+    // byte.
     if text.chars().count() <= SHOWN {
         return text;
     }

@@ -433,7 +433,7 @@ impl BlockEncoder {
         );
         put_deltas(&mut columns.lats, self.lats.iter().copied());
         put_deltas(&mut columns.lons, self.lons.iter().copied());
-        // The column of tags could be omitted if no node has tags, but some readers then lose the nodes.
+        // Writes the column of tags even if no node has tags, because some readers lose the nodes if it is absent.
         for object in &self.objects {
             for &id in &self.tags[object.tags.clone()] {
                 put_varint(&mut columns.keys_vals, u64::from(id));

@@ -89,10 +89,10 @@ impl fmt::Display for Compression {
     }
 }
 
-/// The libdeflate level whose output is not larger than that of zlib at `level` on OSM data.
+/// Returns the libdeflate level whose output is not larger than that of zlib at `level` on OSM data.
 ///
-/// A user who asks for `zlib:6` expects a compression ratio. libdeflate reaches it at a lower and faster level
-/// (`notes/codec.md`).
+/// A user who asks for `zlib:6` expects the compression ratio of zlib at level 6, which libdeflate reaches at a lower
+/// and faster level (`notes/codec.md`).
 fn libdeflate_level(level: u8) -> libdeflater::CompressionLvl {
     let level = match level {
         0..=2 => 1,
@@ -104,7 +104,7 @@ fn libdeflate_level(level: u8) -> libdeflater::CompressionLvl {
         9 => 7,
         other => i32::from(other),
     };
-    // A `Compression` that was not parsed may have a level above 12, which counts as the default level.
+    // A `Compression` that was not parsed may have a level above 12. It counts as the default level.
     libdeflater::CompressionLvl::new(level).unwrap_or_default()
 }
 

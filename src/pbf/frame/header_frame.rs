@@ -27,7 +27,7 @@ pub fn reserved_header_len(header: &HeaderBlock, alike: Option<u64>) -> usize {
     header.encode(&mut message);
     let least = message.len() + ROOM;
     let mut payload = least;
-    // The varints that encode lengths in the frame can grow with the payload. The next round corrects that.
+    // The padding can make the varints longer that encode lengths in the frame. The next round corrects this.
     for _ in 0..4 {
         let Some(offset) = alike else { break };
         let len = frame_len_of(payload) as u64;
@@ -55,7 +55,7 @@ pub fn header_frame(
     if let Some(toc) = toc {
         put_bytes_field(&mut payload, TOC_FIELD, &toc.encode());
     }
-    // A padding field needs at least three bytes.
+    // The room that is left must be empty or have at least three bytes, because a padding field needs three.
     let room_behind = |payload: &[u8]| {
         let room = payload_len.checked_sub(payload.len());
         room.filter(|&room| room == 0 || room >= 3)
@@ -85,7 +85,7 @@ pub fn stream_header_frame(header: &HeaderBlock, has_toc: bool) -> Result<Vec<u8
 
 fn stored_frame(payload: &[u8], frame_len: usize) -> Result<Vec<u8>, FormatError> {
     let blob = Blob {
-        // Some readers reject an uncompressed (raw) header blob.
+        // The header is stored as zlib data, because some readers reject an uncompressed (raw) header blob.
         encoding: Encoding::Zlib,
         data: &zlib_stored(payload, 0),
         payload_len: payload.len() as u32,
@@ -106,7 +106,7 @@ fn put_padding(out: &mut Vec<u8>, room: usize) {
     let end = out.len() + room;
     while out.len() < end {
         let left = end - out.len();
-        // If no single field has exactly this length, an empty field of three bytes is written first.
+        // Some lengths are not those of any single field. In this case, an empty field of three bytes comes first.
         let fits = (1..=5).find_map(|digits| {
             let len = left.checked_sub(2 + digits)?;
             (varint_len(len as u64) == digits).then_some(len)
@@ -132,7 +132,8 @@ fn frame_len_of(payload_len: usize) -> usize {
 /// Returns the size of the payload of a header frame of `frame_len` bytes, the inverse of [`frame_len_of`]. Returns
 /// `None` if no payload gives a frame of exactly this size.
 fn payload_len_of(frame_len: usize) -> Option<usize> {
-    // Besides its payload, a frame has less than 64 bytes, and 5 bytes for each stored block of zlib data.
+    // Besides the payload, a frame has less than 64 bytes, and 5 bytes for each stored block of zlib data. So the guess
+    // is a lower bound that is close to the result.
     let guess = frame_len.saturating_sub(frame_len.div_ceil(65_535) * 5 + 64);
     (guess.max(1)..frame_len).find(|&len| frame_len_of(len) == frame_len)
 }

@@ -278,7 +278,7 @@ impl<'a> GrowingTable<'a> {
         if strings.is_empty() {
             put_bytes_field(&mut encoded, string_table::S, b"");
         }
-        // Id 0 terminates the tags of each dense node, so no key or value may use it.
+        // Skips string 0, because id 0 ends the tags of each dense node, so no key or value may have it.
         let lookup = (0..)
             .zip(strings.iter())
             .skip(1)
@@ -477,7 +477,7 @@ fn splice_dense(
     for column in InfoColumn::written(&needed) {
         let source = sources[column as usize].0;
         let value = |index: usize| column.value(&new.infos[index]);
-        // A column that the block lacks is filled with the absent value, once per node of the block.
+        // If the block lacks the column, its nodes have the absent value in it.
         let filled;
         let source = if source.is_empty() {
             let mut bytes = Vec::with_capacity(dense.len());

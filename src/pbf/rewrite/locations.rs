@@ -142,7 +142,7 @@ pub(crate) fn relocate_ways(
         .iter_mut()
         .for_each(|node| *node = nodes.way_index_of(*node));
     numbers.dedup();
-    // If the units change, all ways with locations must be encoded in the new units.
+    // If the units of the block change, all ways with locations have to be encoded in the new units.
     let is_same_scale = scale_of_ways(block) == block.units;
     let is_wanted = |way: usize| !is_same_scale || numbers.binary_search(&way).is_ok();
     let (mut relocated, mut locations) = (Relocated::default(), Vec::new());
@@ -168,7 +168,7 @@ pub(crate) fn relocate_ways(
     })?;
     if relocated.ways > 0 {
         let locations_of = |number: usize| {
-            // Ways that are not in `ways` are copied.
+            // `None` means that the way is copied.
             let at = ways.binary_search_by_key(&number, |(way, _)| *way).ok()?;
             Some(&locations[ways[at].1.clone()])
         };
@@ -233,8 +233,8 @@ fn put_groups(
                 head.clear();
                 let len = out.len() - start;
                 put_bytes_head(&mut head, primitive_block::PRIMITIVEGROUP, len);
-                // The length is known only after the group is encoded. A separate buffer for the group would need as
-                // much memory.
+                // Inserts the header of the group before it, because its length is known only now. A separate buffer
+                // would need as much memory as the group.
                 out.splice(start..start, head.iter().copied());
             }
             primitive_block::GRANULARITY
@@ -298,7 +298,7 @@ pub(super) fn put_way(
     [lats, lons]: [&[u8]; 2],
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    // Most ways have no coordinates yet, so their messages can be copied whole.
+    // `old` is the size of the coordinates to remove. It is 0 for most ways, which are copied whole.
     let mut old = 0;
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {

@@ -142,8 +142,8 @@ fn note(run: &Packed<'_>, used: &mut Vec<bool>) -> Result<(), FormatError> {
     let mut values = run.values();
     while !values.is_done() {
         let index = usize::try_from(values.read()?).unwrap_or(usize::MAX);
-        // No payload has `MAX_PAYLOAD_LEN` strings. A larger index is ignored, because an error is reported when the
-        // object is decoded.
+        // Ignores an index of `MAX_PAYLOAD_LEN` or more, because no payload has so many strings. An error is reported
+        // when the object is decoded.
         if index >= used.len() && index < crate::pbf::MAX_PAYLOAD_LEN as usize {
             used.resize(index + 1, false);
         }
@@ -160,7 +160,7 @@ fn without_unused(message: &[u8], used: &[bool]) -> Result<Vec<u8>, FormatError>
     let strings = StringTable::parse(message)?;
     let mut table = Vec::with_capacity(message.len());
     for (index, text) in strings.iter().enumerate() {
-        // `used` ends with the largest id in use.
+        // `used` ends with the largest id in use, so strings with larger ids are unused.
         let is_used = used.get(index) == Some(&true);
         let text = if is_used { text.as_bytes() } else { b"" };
         put_bytes_field(&mut table, string_table::S, text);

@@ -73,7 +73,8 @@ impl Walk<'_> {
 
     fn group(&mut self, group: &[u8], end: usize) -> Result<ControlFlow<()>, FormatError> {
         each_field(group, end - group.len(), |field, range| {
-            // A group has objects of one kind. A group without DenseNodes has a field for each object and no columns.
+            // A group without DenseNodes has a field for each object and no columns. All objects of a group are of one
+            // kind, so its first field shows this.
             if field.number != primitive_group::DENSE {
                 return Ok(ControlFlow::Break(()));
             }
@@ -179,7 +180,7 @@ mod tests {
         block.extend([17 << 3, 1, 100]);
         let parts = parts(&block);
         let lens: Vec<_> = parts.iter().map(|part| part.range.len()).collect();
-        // The tag and length of a message belong to the part of its first column.
+        // The tag and the length of a message count for the part of its first column.
         let expected = [706, 2_003 + 8, 1_003 + 3, 3_003, 50_008, 50_008, 603 + 13];
         assert_eq!(lens, expected);
         let values: Vec<_> = parts.iter().map(|part| part.values).collect();
@@ -204,7 +205,7 @@ mod tests {
         let dense = message(&[(1, vec![0; 2_000])]);
         let ways = message(&[(3, way)]);
         assert!(parts(&message(&[(1, vec![0; 4_000]), (2, ways.clone())])).is_empty());
-        // Ways after nodes are a part.
+        // Ways after nodes are a part of their own.
         let mixed = message(&[(2, message(&[(2, dense)])), (2, ways)]);
         assert_eq!(parts(&mixed).len(), 2);
         assert!(parts(b"").is_empty());

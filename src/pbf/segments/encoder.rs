@@ -186,7 +186,7 @@ impl SegmentEncoder {
         start: usize,
     ) -> Option<(usize, Option<DeflateEnd>)> {
         self.make_room(part.len(), start);
-        // A block of literals that is not shorter than the part does not fit into `out`, and is discarded.
+        // `out` has no room for a block of literals that is longer than the part, so encoding such a block fails.
         let out = self.deflated.get_mut(start..start + part.len())?;
         let bits = match values {
             Values::Singular => self.literals.encode(part, out),
@@ -227,7 +227,8 @@ fn put_segment(stream: &[u8], end: &DeflateEnd, out: &mut Vec<u8>) -> Option<()>
     let start = out.len();
     out.extend_from_slice(stream);
     *out.get_mut(start + end.last_block / 8)? &= !(1 << (end.last_block % 8));
-    // The header of a stored block is three zero bits and padding up to the next byte.
+    // Appends the header of a stored block, which is three zero bits and padding up to the next byte. `MARKER` begins
+    // behind it.
     out.resize(start + (end.bits + 3).div_ceil(8), 0);
     out.extend_from_slice(&MARKER);
     Some(())

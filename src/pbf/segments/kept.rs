@@ -56,8 +56,8 @@ impl Search<'_> {
 
     fn find(&mut self, part: &[u8], old_start: usize) -> Option<usize> {
         let rest = self.payload.get(self.done..)?;
-        // In most cases, no bytes were inserted or removed between the end of the last part found and the start of this
-        // one.
+        // Mostly, no bytes were inserted or removed between the last part that was found and this one, so the usual
+        // place is tried first.
         let usual = old_start - self.old_done;
         let at = if rest.get(usual..).is_some_and(|rest| rest.starts_with(part)) {
             usual

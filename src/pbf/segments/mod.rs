@@ -111,8 +111,8 @@ impl Default for SegmentInflater {
         let content: Vec<u8> = (0..PROBE_LEN as u64 / 8)
             .flat_map(|number| random.hash_one(number).to_le_bytes())
             .collect();
-        // The length of the block differs between runs of the program. The upper bits of the first byte have no
-        // meaning.
+        // The probe cannot be predicted. Its length and the upper five bits of its first byte, which have no meaning,
+        // differ between runs of the program, too.
         let [padding, len, ..] = random.hash_one(()).to_le_bytes();
         let len = PROBE_LEN / 2 + usize::from(len) % (PROBE_LEN / 2);
         let [low, high] = (len as u16).to_le_bytes();
@@ -154,7 +154,7 @@ impl SegmentInflater {
         let (mut at, mut done) = (HEADER_LEN, 0);
         for marker in memmem::find_iter(body, &MARKER) {
             let end = marker + MARKER.len();
-            // A marker without a segment before it overlaps the previous marker.
+            // The range always has bytes, because the markers from `find_iter` do not overlap.
             let Some(segment) = body.get(at..end).filter(|segment| !segment.is_empty()) else {
                 continue;
             };

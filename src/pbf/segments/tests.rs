@@ -130,8 +130,8 @@ fn segments_without_changes_are_copied() {
         segments: &segments,
     };
     let fourth = &segments[4].payload;
-    // An offset, the number of bytes to remove there, and the bytes to insert. Ordered from the last offset to the
-    // first.
+    // An offset, the number of bytes to remove there, and the bytes to insert there. The splices of a case are ordered
+    // from the last offset to the first.
     type Splice<'a> = (usize, usize, &'a [u8]);
     let cases: [(&str, &[Splice<'_>], usize); 6] = [
         ("nothing", &[], 18),
@@ -215,7 +215,7 @@ fn data_without_segments_or_with_wrong_ones_has_none() {
         );
         assert!(!codec.inflate(&data[..index], &mut out, &mut found));
     }
-    // A segment that needs the window of the previous one.
+    // The second segment needs the window of the first one.
     let mut zlib = flate2::Compress::new(flate2::Compression::new(6), true);
     let mut stream = Vec::with_capacity(400_000);
     for part in [&bytes[..100_000], &bytes[..50_000]] {
@@ -247,7 +247,7 @@ fn segments_that_are_marked_as_the_last_or_take_what_follows_are_not_found() {
     for (block, is_found) in [
         (stored(0, 8), true),
         (stored(1, 8), false),
-        // The marker and the end of the data become content.
+        // The length of the stored block makes the marker, and perhaps the end of the data, its content.
         (stored(1, 8 + 10 + 5), false),
         (stored(0, 8 + 10), false),
     ] {

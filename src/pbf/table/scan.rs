@@ -88,7 +88,7 @@ impl Scan {
                     ObjectKind::Node => field.sint()?,
                     ObjectKind::Way | ObjectKind::Relation => field.varint()? as i64,
                 })?,
-                // Keys, values and roles are string ids.
+                // Keys, values and roles are string ids, so they all count for the largest id.
                 object::KEYS => largest_string = largest_string.max(columns.keys.add(&field)?),
                 object::VALS => largest_string = largest_string.max(columns.values.add(&field)?),
                 relation::ROLES_SID if kind == ObjectKind::Relation => {
@@ -229,7 +229,7 @@ impl Strings {
     fn count_names(&self, deltas: Varints<'_>) -> Result<u64, FormatError> {
         let (mut largest, mut count) = (0, 0);
         let mut overflows = deltas.for_each_sum(|index, times| {
-            // As `u64`, a negative index is larger than any valid one.
+            // As `u64`, a negative index is larger than any valid one, so `check` refuses it.
             largest = largest.max(index as u64);
             count += u64::from(index != 0) * times as u64;
         })?;

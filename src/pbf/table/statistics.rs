@@ -130,7 +130,7 @@ impl ObjectCounts {
 /// Returns the number of positive versions.
 fn count_versions(column: &Packed<'_>) -> Result<u64, FormatError> {
     let bytes = column.as_bytes();
-    // A varint of one byte is not negative.
+    // If all varints have one byte, no version is negative, and only zeros have to be left out.
     if bytes.is_ascii() {
         return Ok((bytes.len() - memchr::memchr_iter(0, bytes).count()) as u64);
     }

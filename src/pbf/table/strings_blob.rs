@@ -43,7 +43,7 @@ pub(super) fn put_stored_frame(
         payload_len: payload.len() as u32,
     };
     encode_frame(out, BlobKind::Data, index, &blob)?;
-    // The zlib data is the last field of the Blob message.
+    // The zlib data is the last field of the Blob message, so it ends where `out` ends.
     let start = out.len() - data.len();
     Ok(begins.iter().map(|begin| start + begin).collect())
 }
@@ -82,7 +82,7 @@ pub(super) fn read_stored<T>(
     read: impl FnOnce(&[u8]) -> Result<T, FormatError>,
 ) -> Result<Option<T>, FormatError> {
     let blob = Blob::parse(body)?;
-    // A table is stored uncompressed. Rejecting compressed data limits the memory to the size of the blob.
+    // Refuses compressed data, because a table is stored uncompressed. This limits the memory to the size of the blob.
     if blob.encoding != Encoding::Zlib || blob.payload_len as usize > body.len() {
         return Ok(None);
     }

@@ -276,7 +276,8 @@ impl Columns<'_> {
         let mut boxes = Boxes::new(self);
         let mut hashes = get(column::HASH, false);
         let mut statistics = StatisticsColumns::new(self);
-        // Each frame length needs at least one byte, unless it equals the previous one.
+        // Each frame length has at least one byte, unless it equals the one before. So the column limits the memory
+        // that a wrong count can reserve.
         let mut entries = Vec::with_capacity(count.min(frame_lens.len()));
         let (mut end, mut number, mut last_id) = (data_start, 1u32, 0i64);
         for _ in 0..count {
@@ -322,7 +323,7 @@ impl Columns<'_> {
 
 /// Fails if any of `count` entries covers several blobs.
 fn refuse_several_blobs(mut blobs: Column<'_>, count: usize) -> Result<(), FormatError> {
-    // A run of a few bytes can stand for any number of values. Therefore, `count` limits how many are read.
+    // A few bytes can stand for a run of any number of values, so only `count` values are read.
     for _ in 0..count {
         match blobs.next()? {
             None => break,

@@ -193,7 +193,7 @@ impl TocReader {
         let mut rest = frames;
         while let Some((body, behind)) = data_blob(rest) {
             let part = TocPart::parse(body)?.ok_or_else(damaged)?;
-            // Compares the checksum of the blob.
+            // `read_stored` fails if the checksum of the blob is wrong.
             read_stored(body, |_| Ok(()))?.ok_or_else(damaged)?;
             let frame_len = rest.len() - behind.len();
             if let Some(objects) = &part.objects {
@@ -284,7 +284,7 @@ impl TocPart {
             let (version, number, of) = part_numbers(host.numbers)?;
             let mut objects = Vec::new();
             host.put_objects(&mut objects);
-            // The objects are sound even if the text is not.
+            // If the text is damaged, the objects are kept without it.
             let strings = host.text().unwrap_or_default();
             let part = Self::of_strings(strings.iter(), (number, of), Some(objects));
             return (version == BESIDE_OBJECTS).then_some(part);

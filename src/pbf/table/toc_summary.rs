@@ -275,7 +275,8 @@ fn count(fields: &mut Varints<'_>) -> Result<u64, FormatError> {
 /// invalid in another file, to which a program that does not know summaries may have copied it.
 fn checksum(pointer: TocPointer, body: &[u8]) -> u32 {
     let mut start = pointer.encode();
-    // The CRC of data followed by its own CRC is a constant. Therefore, the CRC in the pointer is cut off.
+    // Cuts off the CRC at the end of the pointer. With it, the CRC would not depend on the pointer, because the CRC of
+    // data followed by their own CRC is a constant.
     start.truncate(start.len() - 4);
     crc32c::crc32c_append(crc32c::crc32c(&start), body)
 }

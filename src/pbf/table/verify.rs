@@ -34,7 +34,8 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
     let [is_sorted, is_hashed] =
         [BlobFlags::SORTED, BlobFlags::HASHED].map(|flag| entry.flags.has(flag));
     if is_sorted && !is_hashed && !found.flags.has(BlobFlags::UNIQUE_IDS) {
-        // If an id occurs twice, `SORTED` also means that its versions do not descend. Only a full scan can check this.
+        // If an id occurs twice, `SORTED` also promises that its versions do not descend, which only a full scan can
+        // check.
         scan_payload(payload, &mut found)?;
     }
     match entry.id_mismatch(&found) {
@@ -94,8 +95,8 @@ impl Block<'_> {
     /// nodes within the world lie outside of the box by more than 1e-7 degree, unless the entry is verified.
     pub(crate) fn check_box(&self, entry: &BlobEntry) -> Result<bool, FormatError> {
         let bounds = self.bounds()?;
-        // A difference of 1e-7 degree is accepted, because other programs may round coordinates between two units
-        // differently.
+        // Other programs may round coordinates between two units differently, so a difference of 1e-7 degree is
+        // accepted.
         let is_verified = entry.flags.has(BlobFlags::VERIFIED);
         let found = &bounds.bbox;
         if is_verified || found.is_empty() || entry.bbox.widened(1).encloses(found) {
@@ -129,7 +130,8 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(i64, i64, i64),
     ) -> Result<(), FormatError> {
-        // For nearly all blocks, the extremes of the coordinates show that no node lies outside of the world.
+        // In nearly all blocks, the extremes of the coordinates show that no node lies outside of the world, so the
+        // nodes need not be visited.
         if !self.bounds()?.leaves_out {
             return Ok(());
         }

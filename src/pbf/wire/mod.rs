@@ -207,8 +207,8 @@ impl<'a> Fields<'a> {
             5 => self.take(4).map(|_| Value::Other)?,
             other => return Err(unknown_wire_type(other)),
         };
-        // The range is always valid. Unlike `get`, indexing can panic, so the compiler would not remove it where `raw`
-        // is unused.
+        // The range is always valid. `get` lets the compiler remove the access where `raw` is unused, whereas indexing
+        // can panic, so it would stay.
         let raw = self.data.get(start..self.pos).unwrap_or_default();
         Ok(Some(Field { number, value, raw }))
     }

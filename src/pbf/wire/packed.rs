@@ -66,7 +66,7 @@ impl<'a> Packed<'a> {
 /// Returns the number of varints that end in `run`, which is the number of bytes without a continuation bit.
 #[inline]
 pub fn count_varints(run: &[u8]) -> usize {
-    // Summing bytes in short chunks lets the compiler count sixteen or more at a time.
+    // A sum of up to 255 flags fits in a byte, so the compiler can add sixteen or more bytes at a time.
     run.chunks(255)
         .map(|chunk| usize::from(chunk.iter().map(|&byte| u8::from(byte < 0x80)).sum::<u8>()))
         .sum()
@@ -176,7 +176,8 @@ impl<'a> Varints<'a> {
     pub fn for_each_sum(mut self, mut f: impl FnMut(i64, usize)) -> Result<bool, FormatError> {
         let (mut sum, mut overflows) = (0i64, false);
         while !self.is_done() {
-            // Neighbouring values in a column of metadata are often equal, so their deltas are 0.
+            // Neighbouring values in a column of metadata are often equal. Their deltas are 0, and eight of them are
+            // read at once.
             if word_at(self.run, self.pos) == Some(0) {
                 self.pos += 8;
                 f(sum, 8);
@@ -204,8 +205,8 @@ impl<'a> Varints<'a> {
     pub fn sum_sints(&mut self, mut count: usize) -> Result<i64, FormatError> {
         let mut sum = 0i64;
         while count > 0 {
-            // Neighbouring values in a column often differ little, so their deltas have one byte each. Eight deltas are
-            // added up together.
+            // Neighbouring values in a column often differ little, so their deltas have one byte each. Eight such
+            // deltas are added together.
             if count >= 8
                 && let Some(word) = word_at(self.run, self.pos)
                 && word & CONTINUATION_BITS == 0
@@ -230,7 +231,8 @@ impl<'a> Varints<'a> {
             count -= (!word & CONTINUATION_BITS).count_ones() as usize;
             self.pos += 8;
         }
-        // The position may now be in the middle of a value. The rest of this value is then read as one value.
+        // The position may now be inside of a value. The rest of this value is then read as one value and counted,
+        // because its last byte is not counted yet.
         while count > 0 {
             self.read_branchless()?;
             count -= 1;

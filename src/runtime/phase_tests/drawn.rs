@@ -88,7 +88,7 @@ fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
             Ok(())
         },
     );
-    // The phase returns the first error in item order. Failures of later items have no effect.
+    // The phase must return the first error in item order, so failures of later items have no effect.
     let first = wrong
         .iter()
         .map(|(item, _)| *item)

@@ -62,7 +62,8 @@ fn cgroup_directories(groups: &str) -> Vec<PathBuf> {
 /// limit or does not exist. `read` must return the content of a file of the control group, by name.
 fn cgroup_available(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-    // The page cache counts as used memory, but the kernel frees inactive file pages when memory is short.
+    // The page cache counts as used memory, but inactive file pages count as available here, because the kernel frees
+    // them when memory is short.
     let cached = |key: &str| -> u64 {
         let stat = read("memory.stat").unwrap_or_default();
         let line = stat.lines().find_map(|line| line.strip_prefix(key));
@@ -101,7 +102,7 @@ pub(crate) fn shares_blocks(file: &File) -> bool {
 /// file system does not report it.
 pub(crate) fn free_space(directory: &Path) -> Option<u64> {
     let system = rustix::fs::statvfs(directory).ok()?;
-    // Some file systems report a total of zero blocks. Their free space is unknown.
+    // A file system that reports a total of zero blocks does not know its free space.
     if system.f_blocks == 0 {
         return None;
     }

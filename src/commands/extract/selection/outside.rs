@@ -29,7 +29,7 @@ impl Outside {
             min_lon_e7: i32::MIN,
             max_lon_e7: i32::MAX,
         };
-        // An empty box means that the locations are unknown.
+        // An empty box means that the locations of the members are unknown, so they may be anywhere.
         let bbox = if bbox.is_empty() { WORLD } else { *bbox };
         if self.relations.last() != Some(&bbox) {
             self.relations.push(bbox);
