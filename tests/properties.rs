@@ -124,6 +124,11 @@ fn of_tables() {
 }
 
 #[test]
+fn of_hosts() {
+    holds("hosts", 20000);
+}
+
+#[test]
 fn of_id_tables() {
     holds("id_table", 20000);
 }

@@ -12,8 +12,9 @@ use pbfhogg::unstable::geometry::{AreaIndex, CornerOrder};
 use pbfhogg::unstable::osm::{ObjectExpression, ObjectFilter};
 use pbfhogg::unstable::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Block, Compression, Compressor, Decompressor, Element,
-    HeaderBlock, IdDirectory, IdSection, IdSectionBytes, IdTableBuilder, Info, InfoFields, Toc,
-    clean_block, decode_blob_index, encode_blob_index, encode_toc, scan_payload,
+    HeaderBlock, IdDirectory, IdSection, IdSectionBytes, IdTableBuilder, Info, InfoFields,
+    TableBlob, TableHost, Toc, TocReader, clean_block, decode_blob_index, encode_blob_index,
+    encode_toc, encode_toc_frames, scan_payload,
 };
 use pbfhogg::unstable::region_file::{read_config, read_shape};
 use pbfhogg::{Context, ElementReader, Error, ObjectKind};
@@ -32,7 +33,7 @@ pub struct Property {
 }
 
 /// Every property.
-pub const ALL: [Property; 15] = [
+pub const ALL: [Property; 16] = [
     Property {
         name: "frame",
         holds: frame,
@@ -57,6 +58,11 @@ pub const ALL: [Property; 15] = [
         name: "table",
         holds: table,
         seeds: tables,
+    },
+    Property {
+        name: "hosts",
+        holds: hosts,
+        seeds: frames_of_hosts,
     },
     Property {
         name: "id_table",
@@ -303,6 +309,46 @@ fn tables() -> Vec<Vec<u8>> {
     let mut bytes = encode_toc(&table, 100);
     bytes.truncate(bytes.len() - 4);
     vec![bytes]
+}
+
+/// The blobs with objects among the frames of a table of contents follow each other, and a walk over the frames knows
+/// them as such. A frame that is not whole is none of them.
+fn hosts(bytes: &[u8]) {
+    let mut reader = TocReader::new(7);
+    let Ok(used) = reader.add(bytes) else {
+        return;
+    };
+    let Ok((_, entries)) = reader.finish() else {
+        return;
+    };
+    let mut end = 7;
+    for entry in &entries {
+        assert!(entry.offset >= end && entry.end() <= 7 + used as u64);
+        let start = (entry.offset - 7) as usize + entry.header_len as usize;
+        let body = &bytes[start..(entry.end() - 7) as usize];
+        assert_eq!(TableBlob::of(body), TableBlob::Host);
+        assert!(entry.count > 0);
+        end = entry.end();
+    }
+}
+
+fn frames_of_hosts() -> Vec<Vec<u8>> {
+    let host = |payload: Vec<u8>| {
+        let mut entry = BlobEntry::default();
+        scan_payload(&payload, &mut entry).expect("a good block");
+        TableHost { payload, entry }
+    };
+    let of_kinds = blocks().into_iter().map(host);
+    let of_kinds: Vec<_> = of_kinds
+        .filter(|host| host.entry.kinds.single().is_some() && host.entry.count > 0)
+        .collect();
+    let encode = |hosts: &[TableHost]| {
+        encode_toc_frames(b"some table", 7, hosts, false).expect("good hosts")
+    };
+    let one = of_kinds
+        .iter()
+        .map(|host| encode(std::slice::from_ref(host)));
+    one.chain([encode(&of_kinds), encode(&[])]).collect()
 }
 
 /// A directory of a table of ids that can be decoded is unchanged after it is encoded and decoded again; a valid checksum

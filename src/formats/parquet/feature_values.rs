@@ -210,7 +210,7 @@ impl<'k> FeatureValues<'k> {
     }
 }
 
-/// Returns the ids of the administrative areas around an area, the largest first. If the area has a tag `admin_level`,
+/// Returns the ids of the administrative areas around an area, countries first. If the area has a tag `admin_level`,
 /// only areas with a lower admin level count.
 fn parents(
     areas: Option<&AdminAreas>,
