@@ -136,6 +136,16 @@ fn restrictions_are_lines_only_if_they_are_asked_for() {
     let coordinates = serde_json::json!([[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]]);
     assert_eq!(found["r3"]["coordinates"], coordinates);
     let table = dir.path().join("out.parquet");
+    // A member relation that is not in the file is missing. One that is nested in itself is not.
+    let summary = export(&nested, &table, &["--line-relations", "superroute"]);
+    assert_eq!(summary["incomplete"], 2);
+    let whole = fs::read_to_string(&nested).unwrap().replace(",r9@", "");
+    fs::write(&nested, whole).unwrap();
+    let summary = export(&nested, &table, &["--line-relations", "superroute"]);
+    assert_eq!(
+        (&summary["lines"], &summary["incomplete"]),
+        (&2.into(), &0.into())
+    );
     let summary = export(&input, &table, &[]);
     assert_eq!(
         (&summary["lines"], &summary["incomplete"]),

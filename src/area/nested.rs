@@ -11,6 +11,15 @@ pub(crate) const MAX_DEPTH: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct NestedRelations(FxHashMap<i64, Vec<RouteMember>>);
 
+/// The ways of a route.
+#[derive(Debug, Default)]
+pub(crate) struct RouteWays {
+    /// The ids of the ways, in order. A way may occur several times.
+    pub ids: Vec<i64>,
+    /// Whether ways may be missing because a member relation was not added.
+    pub lack_relations: bool,
+}
+
 /// A member way or member relation that is part of the line of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RouteMember {
@@ -48,14 +57,14 @@ impl NestedRelations {
         self.0.contains_key(&id)
     }
 
-    /// Returns the ids of the ways of the route `id`, in the order of `members`. A member relation is replaced by its
-    /// own ways, if it was added. A relation that is nested in itself is not followed again.
+    /// Returns the ways of the route `id`, in the order of `members`. A member relation is replaced by its own ways, if
+    /// it was added. A relation that is nested in itself is not followed again.
     pub(crate) fn ways_of<'m>(
         &self,
         id: i64,
         members: impl Iterator<Item = Member<'m>>,
-    ) -> Vec<i64> {
-        let (mut ways, mut above) = (Vec::new(), vec![id]);
+    ) -> RouteWays {
+        let (mut ways, mut above) = (RouteWays::default(), vec![id]);
         self.add_ways(RouteMember::of(members), &mut above, &mut ways);
         ways
     }
@@ -64,16 +73,19 @@ impl NestedRelations {
         &self,
         members: impl Iterator<Item = RouteMember>,
         above: &mut Vec<i64>,
-        ways: &mut Vec<i64>,
+        ways: &mut RouteWays,
     ) {
         for member in members {
             match member {
-                RouteMember::Way(id) => ways.push(id),
+                RouteMember::Way(id) => ways.ids.push(id),
                 RouteMember::Relation(id) if above.len() < MAX_DEPTH && !above.contains(&id) => {
-                    if let Some(members) = self.0.get(&id) {
-                        above.push(id);
-                        self.add_ways(members.iter().copied(), above, ways);
-                        above.pop();
+                    match self.0.get(&id) {
+                        None => ways.lack_relations = true,
+                        Some(members) => {
+                            above.push(id);
+                            self.add_ways(members.iter().copied(), above, ways);
+                            above.pop();
+                        }
                     }
                 }
                 RouteMember::Relation(_) => {}

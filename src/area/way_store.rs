@@ -1,5 +1,6 @@
 //! The nodes of member ways, compressed in memory until the relations are assembled.
 
+use super::nested::RouteWays;
 use super::{AreaNode, NestedRelations};
 use crate::error::FormatError;
 use crate::geometry::Point;
@@ -65,12 +66,12 @@ impl WayStore {
         Self { nested, ..self }
     }
 
-    /// Returns the ids of the ways of a route, as [`NestedRelations::ways_of`] does.
+    /// Returns the ways of a route, as [`NestedRelations::ways_of`] does.
     pub(crate) fn ways_of_route<'m>(
         &self,
         id: i64,
         members: impl Iterator<Item = Member<'m>>,
-    ) -> Vec<i64> {
+    ) -> RouteWays {
         self.nested.ways_of(id, members)
     }
 

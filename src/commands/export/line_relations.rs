@@ -9,7 +9,8 @@ use crate::pbf::Relation;
 /// The types of relations that become lines by default.
 pub const LINE_RELATIONS: [&str; 3] = ["route", "waterway", "superroute"];
 
-/// The lines of a relation, and whether some of its ways, or nodes of these ways, are missing.
+/// The lines of a relation, and whether some of its ways, nodes of these ways, or member relations of a superroute are
+/// missing.
 pub(super) struct RelationLines {
     pub lines: Vec<Vec<Point>>,
     pub is_incomplete: bool,
@@ -19,11 +20,12 @@ impl RelationLines {
     /// Merges the member ways of a relation in the order of its members. For a superroute, also merges the ways of its
     /// member relations, in their place. The contents of `nodes` are overwritten.
     pub(super) fn of(relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) -> Self {
-        let (mut merger, mut is_incomplete) = (LineMerger::default(), false);
         let follows = is_superroute(relation);
         let members = relation.members();
         let members = members.filter(|one| follows || one.kind != ObjectKind::Relation);
-        for id in ways.ways_of_route(relation.id(), members) {
+        let found = ways.ways_of_route(relation.id(), members);
+        let (mut merger, mut is_incomplete) = (LineMerger::default(), found.lack_relations);
+        for id in found.ids {
             nodes.clear();
             match ways.read(id, nodes) {
                 StoredWay::Located => merger.add(nodes.iter().map(|node| node.point).collect()),

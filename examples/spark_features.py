@@ -2,7 +2,7 @@
 
     pbfhogg export malta.osm.pbf --partition geometry_type -o malta-features
     spark-submit --packages org.apache.sedona:sedona-spark-shaded-3.5_2.12:1.7.1,org.datasyslab:geotools-wrapper:1.7.1-28.5 \
-        sedona.py malta-features
+        spark_features.py malta-features
 
 The directory may lie in object storage (s3a://bucket/features): Spark reads its files on all machines, and of each file
 the row groups that a question needs.
@@ -24,7 +24,7 @@ spark = (
 spark.sparkContext.setLogLevel("ERROR")
 features = spark.read.format("geoparquet").load(sys.argv[1])
 for part in ("point", "linestring", "polygon"):
-    features.where(features.geometry_type == part).createOrReplaceTempView(part)
+    features.where(f"geometry_type = '{part}'").createOrReplaceTempView(part)
 
 print("Length of roads by class, in kilometres:")
 spark.sql(
