@@ -7,16 +7,17 @@ use rustc_hash::FxHashMap;
 /// The maximum number of levels of nested relations, including the superroute itself. Deeper relations are ignored.
 pub(crate) const MAX_DEPTH: usize = 16;
 
-/// The relations that are members of superroutes, directly or through others, with their own members.
+/// The relations that are members of superroutes, directly or through others, with their own members; `None` for a
+/// relation that is not in the file.
 #[derive(Debug, Default)]
-pub(crate) struct NestedRelations(FxHashMap<i64, Vec<RouteMember>>);
+pub(crate) struct NestedRelations(FxHashMap<i64, Option<Vec<RouteMember>>>);
 
 /// The ways of a route.
 #[derive(Debug, Default)]
 pub(crate) struct RouteWays {
     /// The ids of the ways, in order. A way may occur several times.
     pub ids: Vec<i64>,
-    /// Whether ways may be missing because a member relation was not added.
+    /// Whether ways may be missing because a member relation is not in the file.
     pub lack_relations: bool,
 }
 
@@ -49,16 +50,21 @@ impl RouteMember {
 impl NestedRelations {
     /// Adds a relation.
     pub(crate) fn add(&mut self, id: i64, members: Vec<RouteMember>) {
-        self.0.insert(id, members);
+        self.0.insert(id, Some(members));
     }
 
-    /// Whether a relation was added.
+    /// Adds a relation that is not in the file, unless it is added later.
+    pub(crate) fn add_missing(&mut self, id: i64) {
+        self.0.insert(id, None);
+    }
+
+    /// Whether a relation was added, possibly as a missing one.
     pub(crate) fn has(&self, id: i64) -> bool {
         self.0.contains_key(&id)
     }
 
     /// Returns the ways of the route `id`, in the order of `members`. A member relation is replaced by its own ways, if
-    /// it was added. A relation that is nested in itself is not followed again.
+    /// it is in the file. A relation that is nested in itself is not followed again.
     pub(crate) fn ways_of<'m>(
         &self,
         id: i64,
@@ -80,8 +86,8 @@ impl NestedRelations {
                 RouteMember::Way(id) => ways.ids.push(id),
                 RouteMember::Relation(id) if above.len() < MAX_DEPTH && !above.contains(&id) => {
                     match self.0.get(&id) {
-                        None => ways.lack_relations = true,
-                        Some(members) => {
+                        None | Some(None) => ways.lack_relations = true,
+                        Some(Some(members)) => {
                             above.push(id);
                             self.add_ways(members.iter().copied(), above, ways);
                             above.pop();

@@ -29,8 +29,8 @@ impl GeometryPass<'_> {
                 break;
             }
             let needed = std::mem::take(&mut pending);
-            // A relation that is not in the file keeps the empty list, so it is not looked for again.
-            needed.iter().for_each(|id| nested.add(*id, Vec::new()));
+            // A relation that is not in the file is not looked for again.
+            needed.iter().for_each(|id| nested.add_missing(*id));
             let scan = Scan::bare("superroutes", self.file, &self.plan, self.ctx).with_strings();
             scan.run(
                 |entry| entry.kinds.contains(ObjectKind::Relation),
