@@ -56,7 +56,8 @@ pub struct Options {
     pub overwrite: bool,
     /// The maximum distance between the position of a query and its address, in metres.
     pub search_radius: f64,
-    /// The maximum distance between the position of a query and the other objects in the answer, in metres.
+    /// The maximum distance between the position of a query and the nearest street and other roads, in metres. Place
+    /// nodes have limits of their own.
     pub coarse_search_radius: f64,
     /// The maximum number of corners of an area; `None` for no limit.
     pub max_area_vertices: Option<usize>,

@@ -38,7 +38,8 @@ pub struct Manifest {
     pub counts: BTreeMap<String, u64>,
     /// The maximum distance of an address from the query point, in metres.
     pub search_radius: f64,
-    /// The maximum distance of any object from the query point, in metres.
+    /// The maximum distance of the nearest street and of other roads from the query point, in metres. Place nodes have
+    /// limits of their own.
     pub coarse_search_radius: f64,
 }
 

@@ -105,7 +105,7 @@ pub fn exported_kind(path: &Path) -> Option<String> {
     Some(ending).filter(|ending| is_exported(ending))
 }
 
-/// Whether a file name has the ending of a change file: `.osc` or `.o5c`, alone or followed by a compression suffix.
+/// Whether a file name ends like that of a change file, such as `.osc`, `.osc.gz` or `.o5c`.
 pub fn names_changes(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut endings = name.rsplit('.').take(2);

@@ -17,7 +17,8 @@ const PIECE_POINTS: usize = 512;
 /// The expected size of a piece of text, in bytes.
 const PIECE_LEN: usize = 16 << 10;
 
-/// The lines of a map as JSON. Holds a position in the index, but no text.
+/// Writes the JSON text of the roads, streets and boundaries of a map piece by piece. It holds only its position in the
+/// index.
 pub(super) struct MapText {
     index: Arc<GeocodeIndex>,
     walk: MapWalk,

@@ -62,8 +62,8 @@ impl IndexFiles {
         let [nodes, ways, relations] = numberings.each_ref().map(Numbering::start);
         let mut starts = StreamOutput::new(self.starts);
         starts.write(format!("{nodes},{ways},{relations}\n").as_bytes())?;
-        // If the process is killed between the renames, maps without the file of the first ids would not be recognized
-        // as those of an earlier run. So that file gets its name first.
+        // `start_ids` is renamed first. If the process were killed between the renames, `.idx` files without it would
+        // not be recognized as the output of an earlier run.
         let mut outputs = vec![starts];
         for (numbering, output) in numberings.iter().zip(self.maps) {
             let mut output = StreamOutput::new(output);

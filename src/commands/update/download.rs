@@ -42,7 +42,8 @@ pub(super) struct Downloader<'d> {
 }
 
 impl<'d> Downloader<'d> {
-    /// Creates a downloader that stores files on the file system of `scratch` while it reads them.
+    /// Creates a downloader. It keeps each fetched change file in a temporary file in the directory `scratch` until it
+    /// has been read.
     pub(super) fn new(
         ladder: &'d Ladder<'d>,
         scratch: PathBuf,

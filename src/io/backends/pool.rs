@@ -41,7 +41,7 @@ struct Shared {
 
 impl Pool {
     /// Starts a pool that writes to `destination`. `direct` is the same file opened with `O_DIRECT`; if given, writes
-    /// bypass the page cache. Fails if no thread can be started.
+    /// bypass the page cache until one of them is refused. Fails if no thread can be started.
     pub(crate) fn start(destination: Arc<Destination>, direct: Option<File>) -> Result<Self> {
         let (queue, jobs) = bounded(QUEUE_LEN);
         let shared = Arc::new(Shared {

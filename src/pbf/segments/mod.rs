@@ -111,8 +111,8 @@ impl Default for SegmentInflater {
         let content: Vec<u8> = (0..PROBE_LEN as u64 / 8)
             .flat_map(|number| random.hash_one(number).to_le_bytes())
             .collect();
-        // The probe cannot be predicted. Its length and the upper five bits of its first byte, which have no meaning,
-        // differ between runs of the program, too.
+        // The probe must be unpredictable. So besides its content, two more things are random in each run: its length,
+        // and the upper five bits of its first byte, which decoders ignore.
         let [padding, len, ..] = random.hash_one(()).to_le_bytes();
         let len = PROBE_LEN / 2 + usize::from(len) % (PROBE_LEN / 2);
         let [low, high] = (len as u16).to_le_bytes();
