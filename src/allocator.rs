@@ -1,7 +1,7 @@
 //! The allocator of the program. If an allocation fails, it prints one line to standard error and exits with status 2.
 //!
 //! The standard library would abort the process with a signal. Its hook for failed allocations is not stable, and
-//! `try_reserve` covers neither collections that grow element by element nor those of other crates.
+//! `try_reserve` covers neither collections that grow element by element nor collections in other crates.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -40,9 +40,9 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
 
 /// Makes glibc return large blocks to the system when they are freed.
 ///
-/// By default, once a block of up to 32 MiB has been freed, glibc allocates blocks of this size from its heaps, and
-/// keeps up to twice as much free memory in each heap, so the memory of one phase of a command would still be held in
-/// the next phase. The buffers that commands reuse are smaller than `LARGE`.
+/// By default, once a block of up to 32 MiB has been freed, glibc allocates blocks up to this size from its heaps, and
+/// keeps up to twice this size of free memory in each heap. The memory of one phase of a command would then still be
+/// held in the next phase. The buffers that commands reuse are smaller than `LARGE`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn give_back_large_blocks() {
     const LARGE: libc::c_int = 4 << 20;

@@ -88,7 +88,8 @@ pub enum Error {
         kind: ErrorKind,
         /// The cause.
         cause: String,
-        /// Advice for users of the command-line program, which names options of the program; see [`Error::advice`].
+        /// Advice for users of the command-line program. The advice names options of the program; see
+        /// [`Error::advice`].
         advice: Option<Cow<'static, str>>,
     },
     /// The command cannot run with these options or in this environment.
@@ -116,7 +117,8 @@ fn reason(error: &io::Error) -> String {
 }
 
 impl Error {
-    /// Creates an error about a system call on a file that failed. A broken pipe becomes [`Error::ClosedPipe`].
+    /// Creates an error about a failed system call on a file. If `source` is a broken pipe, returns
+    /// [`Error::ClosedPipe`].
     pub fn io(path: &Path, action: &'static str, source: io::Error) -> Self {
         if source.kind() == io::ErrorKind::BrokenPipe {
             return Self::ClosedPipe;
@@ -173,8 +175,8 @@ impl Error {
         }
     }
 
-    /// Returns advice for users of the command-line program, which names options of the program. The message of the
-    /// error does not contain the advice; the program prints it after the message.
+    /// Returns advice for users of the command-line program. The advice names options of the program. It is not part of
+    /// the error message; the program prints it after the message.
     pub fn advice(&self) -> Option<Cow<'static, str>> {
         match self {
             Self::Io { path, action, .. }

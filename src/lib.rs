@@ -43,14 +43,16 @@
 //!
 //! # Features
 //!
-//! All are on by default; `default-features = false` leaves them out, and with them more than half of the dependencies.
+//! All of these features are on by default. `default-features = false` turns them off, which removes more than half of
+//! the dependencies.
 //!
-//! - `cli`: the program. It needs all others.
+//! - `cli`: the program. It turns on the other features of this list.
 //! - `parquet`: [`commands::export`] to GeoParquet and to tables.
 //! - `serve`: the HTTP service of the reverse geocoder.
 //! - `update`: [`commands::update`] from web servers. Without it, updates come only from local directories.
 
-// The layers re-export items that only tests and benchmarks use, through the feature `unstable`.
+// The layers re-export items that only tests and benchmarks use. Without the feature `unstable`, nothing uses these
+// re-exports.
 #![cfg_attr(not(feature = "unstable"), allow(unused_imports))]
 
 mod area;
@@ -120,7 +122,7 @@ pub mod write {
     //!
     //! [`ElementWriter`] accepts objects one by one, compresses on every core, and writes PBF with a table of contents
     //! or, with [`OutputOptions::format`], OSM XML, OPL or another format. To make blocks on threads of your own, give
-    //! each a [`FrameEncoder`], and pass its frames to one [`PbfWriter`]:
+    //! each thread a [`FrameEncoder`], and pass the frames of all threads to one [`PbfWriter`]:
     //!
     //! ```
     //! use pbfhogg::write::{FrameEncoder, PbfWriter};
@@ -151,8 +153,8 @@ pub mod write {
     //! # Ok::<(), Box<dyn std::error::Error>>(())
     //! ```
     //!
-    //! A file gets its name when it is complete and on disk. [`OutputTarget::writer`] is a stream to any
-    //! [`Write`](std::io::Write).
+    //! A file gets its name when it is complete and on disk. [`OutputTarget::writer`] creates a target that writes to
+    //! any [`Write`](std::io::Write).
 
     pub use crate::engine::{ElementWriter, Format, HeaderOption, HeaderOptions, OutputOptions};
     pub use crate::file::{BlobHistory, BlobLocations, PbfWriter, WriteOptions, Written};

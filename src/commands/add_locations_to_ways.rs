@@ -42,8 +42,8 @@ pub struct Options {
     pub keep_untagged_nodes: bool,
     /// Whether nodes without tags that are members of relations are kept.
     pub keep_member_nodes: bool,
-    /// Whether it is an error if a way refers to a node that is not in the file or has no location. Otherwise these
-    /// references are counted.
+    /// Whether the command fails if a way refers to a node that is not in the file or has no location. Otherwise,
+    /// references to these nodes are only counted.
     pub strict: bool,
     /// The directory for the temporary files of a join on disk; `None` for the directory of the output or, if the
     /// output is a stream, the system's temporary directory.
@@ -131,11 +131,11 @@ impl Eq for ScratchSummary {}
 
 /// Adds the coordinates of nodes to the ways of a file of current data.
 ///
-/// Reads one file, which may be unsorted, and writes one file. Unless all nodes are kept, the relations are read first,
-/// for their members. Nodes in canonical order are then read once. If locations are kept in memory, ways are read once,
-/// and nodes in any other order up to three times. A join on disk reads ways twice; it reads nodes that are not in
-/// canonical order twice for each range of ids that their blob overlaps, and once more to write them. The temporary
-/// files of a join need 5 to 7 bytes per reference.
+/// Reads one file, which may be unsorted, and writes one file. Unless all nodes are kept, first reads the relations to
+/// find the nodes that are their members. Nodes in canonical order are then read once. If locations are kept in memory,
+/// ways are read once, and unsorted nodes up to three times. A join on disk reads ways twice. It reads unsorted nodes
+/// twice for each range of ids that their blob overlaps, and once more to write them. The temporary files of a join
+/// need 5 to 7 bytes per reference.
 ///
 /// # Memory
 ///
@@ -146,8 +146,8 @@ impl Eq for ScratchSummary {}
 /// - external: for the nodes of one range of ids, as much as for sparse; in addition, 0.5 MB per range, and 16 bytes
 ///   for each pair of a range and a blob of ways.
 ///
-/// In addition, the set of nodes that are members of relations, unless all nodes are kept, and the set of missing
-/// nodes.
+/// The set of missing nodes and, unless all nodes are kept, the set of nodes that are members of relations need further
+/// memory.
 ///
 /// # Errors
 ///
@@ -166,7 +166,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     add_to(file, options, ctx)
 }
 
-/// Adds locations to the ways of an open file, as [`run`] does for the file that it opens.
+/// Works like [`run`], but with a file that is already open.
 pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
@@ -317,7 +317,8 @@ impl<'f> Job<'f> {
         writer.pass(FilterPass::plain("nodes"), items.collect(), select, note)
     }
 
-    /// Returns the blobs of [`NodeParts::nodes`], to be visited, or to be copied if all nodes are kept.
+    /// Returns the blobs in [`NodeParts::nodes`]. If all nodes are kept, the blobs are copied; otherwise they are
+    /// visited.
     fn nodes(&self) -> impl Iterator<Item = FilterItem> + '_ {
         let decision = match self.members {
             Some(_) => BlobDecision::Visit,
@@ -327,8 +328,8 @@ impl<'f> Job<'f> {
         nodes.map(move |entry| FilterItem::new(*entry, decision))
     }
 
-    /// Returns the blobs of [`NodeParts::rest`]. Blobs with nodes are to be visited unless all nodes are kept, and
-    /// blobs with ways are to be transformed.
+    /// Returns the blobs in [`NodeParts::rest`]. Blobs with ways are transformed. Blobs with nodes are visited unless
+    /// all nodes are kept.
     fn rest(&self) -> impl Iterator<Item = FilterItem> + '_ {
         self.parts.rest.iter().map(|entry| {
             let drops = self.members.is_some() && entry.kinds.contains(ObjectKind::Node);

@@ -37,8 +37,8 @@ pub struct Options {
     pub changes: Vec<PathBuf>,
     /// The destination of the output, its encoding and its header.
     pub output: OutputOptions,
-    /// How untagged nodes are treated while the coordinates in ways are kept up to date. If `None`, the coordinates are
-    /// removed from ways instead.
+    /// How untagged nodes are treated. If set, the coordinates in ways are kept up to date. If `None`, the coordinates
+    /// are removed from ways.
     pub locations_on_ways: Option<UntaggedNodes>,
     /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a base
     /// without locations is an error. Used only if [`Options::locations_on_ways`] is set.
@@ -102,8 +102,8 @@ pub struct Summary {
 pub struct LocationsSummary {
     /// The number of ways without a change of their own that got new coordinates because their nodes moved.
     pub ways_moved: u64,
-    /// The number of references to nodes without a location. In changed ways, these are nodes whose location is
-    /// unknown; in other ways, these are nodes that lost their location.
+    /// The number of references to nodes without a location. In a changed way, a reference counts if the location of
+    /// the node is unknown. In any other way, a reference counts if the node lost its location.
     pub missing_references: u64,
     /// The number of new or changed nodes that were left out, because they have no tags and are members of no relation,
     /// and the base does not contain nodes of this kind.
@@ -120,15 +120,15 @@ pub struct LocationsSummary {
 /// timestamp is written. Blobs without a changed object are copied. A base that is not in canonical order is first
 /// sorted into a temporary file in the directory of the output.
 ///
-/// The header of the output gets the replication state of the changes if they continue the state of the base. Changes
-/// continue it if, as far as known, they come from the same server and their sequence numbers follow that of the base.
-/// Otherwise the header keeps the state of the base, and there is a warning.
+/// The header of the output gets the replication state of the changes if the changes continue the state of the base.
+/// Changes continue a state if they come from the same server and their sequence numbers follow the sequence number of
+/// the state, as far as these are known. Otherwise the header keeps the state of the base, and there is a warning.
 ///
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), and the changes: 112 bytes per change, 8 per tag, 16 per reference, and
-/// the distinct strings. Changes that are replaced by others are removed while files are read. With
-/// [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed way.
+/// the distinct strings. While files are read, a change is removed if a newer change of the same object replaces it.
+/// With [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed way.
 ///
 /// # Errors
 ///
@@ -151,7 +151,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     apply(options, || read_change_files(&options.changes, ctx), ctx)
 }
 
-/// Applies the changes that `read_changes` returns, as [`run`] applies the changes of its change files.
+/// Works like [`run`], but applies the changes that `read_changes` returns.
 pub(crate) fn apply(
     options: &Options,
     read_changes: impl FnOnce() -> Result<ChangeSet>,

@@ -54,10 +54,10 @@ pub struct Options {
     pub directory: PathBuf,
     /// Whether an index in the directory may be replaced.
     pub overwrite: bool,
-    /// The maximum distance between the position of a query and its address, in metres.
+    /// The maximum distance in metres between the position of a query and the address in the answer.
     pub search_radius: f64,
-    /// The maximum distance between the position of a query and the nearest street and other roads, in metres. Place
-    /// nodes have limits of their own.
+    /// The maximum distance in metres between the position of a query and a street or road in the answer. Place nodes
+    /// have limits of their own.
     pub coarse_search_radius: f64,
     /// The maximum number of corners of an area; `None` for no limit.
     pub max_area_vertices: Option<usize>,
@@ -123,8 +123,8 @@ fn as_texts<S: Serializer>(ids: &[ObjectId], serializer: S) -> Result<S::Ok, S::
 
 /// Builds an index for reverse geocoding from a file without history.
 ///
-/// An existing index is replaced when the new one is complete. Programs that have the old one open continue to use it
-/// until they open the index again.
+/// An existing index is replaced when the new index is complete. Programs that have opened the old index continue to
+/// use it until they open the index again.
 ///
 /// # Memory
 ///

@@ -72,8 +72,8 @@ impl Options {
     }
 }
 
-/// The result of `cat`. For text output, [`WriteSummary::blobs_rewritten`] is the number of blobs that were converted;
-/// for changesets, only the size and the number of objects are set.
+/// The result of `cat`. For text output, [`WriteSummary::blobs_rewritten`] is the number of blobs that were converted.
+/// If changesets were written, only the size and the number of objects are set.
 pub type Summary = WriteSummary;
 
 /// Concatenates files.
@@ -121,7 +121,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         size_hint = size_hint.and(copy_size_hint(file));
     }
     if options.kinds != KindSet::ALL || !options.clean.is_empty() || options.blobs.is_some() {
-        // It is not known in advance how many bytes the objects that are left out have.
+        // The size of the objects that are left out is not known in advance.
         size_hint.bytes = 0;
         size_hint.copied = 0;
     }
@@ -147,7 +147,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     closed.finish()
 }
 
-/// Returns the header of the output, without the fields that the options set.
+/// Returns the header of the output. The fields that the options set are not applied yet.
 fn header(files: &[PbfFile], options: &Options) -> Result<HeaderBlock> {
     let mut header = merged_header(files)?;
     if options.output.target.is_stream() && options.output.format == Format::Pbf {
@@ -201,8 +201,8 @@ fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
 /// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped. A
 /// blob with wanted and unwanted kinds is re-encoded.
 fn copy(file: &PbfFile, options: &Options, sink: &mut Sink, ctx: &Context) -> Result<()> {
-    // Without a table of contents in the output, kinds and id ranges suffice. If all blobs are copied without per-blob
-    // indexes, not even kinds and id ranges are needed.
+    // Without a table of contents in the output, only the kinds and id ranges of blobs are needed. If, in addition, all
+    // kinds are kept and no per-blob indexes are written, only the frames are needed.
     let write = options.output.encoding();
     let needs = match (write.toc, options.kinds == KindSet::ALL) {
         _ if options.rescan => PlanNeeds::Rescan,
@@ -297,7 +297,7 @@ fn wanted_entries(
     Ok(wanted.into_iter().map(|(_, entry)| entry).collect())
 }
 
-/// Adds those objects of a block that have a kind in `kinds` to an encoder, and ends the encoder's block.
+/// Adds the objects of a block to an encoder if their kind is in `kinds`, and ends the encoder's block.
 fn take_kinds(
     payload: &[u8],
     kinds: KindSet,

@@ -37,9 +37,9 @@ setters!(Options { criteria: Criteria });
 /// The criteria for changesets. A changeset has to match all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Criteria {
-    /// Selects changesets that were closed at this time or later, and open ones; in seconds since 1970.
+    /// Selects open changesets, and changesets that were closed at this time or later. In seconds since 1970.
     pub after: Option<i64>,
-    /// Selects changesets that were opened at this time or earlier; in seconds since 1970.
+    /// Selects changesets that were opened at this time or earlier. In seconds since 1970.
     pub before: Option<i64>,
     /// Selects changesets with a bounding box that overlaps this box.
     pub bbox: Option<Bbox>,

@@ -15,7 +15,7 @@ use crate::runtime::Context;
 /// The size in bytes at which buffered text is written.
 const CHUNK: usize = 1 << 20;
 
-/// Returns the inputs with their formats if the first object of each is a changeset, as in files of changesets; `None`
+/// Returns the inputs with their formats if each input begins with a changeset, as files of changesets do; `None`
 /// otherwise.
 pub(super) fn of(
     inputs: &[(Input, Option<TextFormat>)],
@@ -70,8 +70,8 @@ pub(super) fn write(
     are_alone: bool,
     ctx: &Context,
 ) -> Result<Option<Written>> {
-    // Text that a stream has received cannot be withdrawn, and PBF output fails below. In both cases, the inputs are
-    // searched for other objects first.
+    // If the target is a stream, searches the inputs for other objects first, because text that a stream has received
+    // cannot be withdrawn. Also searches first if the output is PBF, because PBF output fails below.
     if are_alone && (output.target.is_stream() || output.format == Format::Pbf) {
         for (input, format) in inputs {
             if has_objects(input, *format)? {

@@ -82,15 +82,15 @@ setters!(Options {
 /// Checks the ids, references and indexes of a file. A violation is not an error, but part of the summary.
 ///
 /// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other,
-/// so a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more, and so
-/// does [`Options::full`], unless the ids of all kinds are checked. Writes nothing.
+/// so a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more.
+/// [`Options::full`] also reads every blob once more, unless the ids of all kinds are checked. Writes nothing.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), and id sets: [`Options::refs`] needs the ids of nodes,
-/// [`Options::relations`] and [`Options::full`] need the ids of all kinds, and `relations` also those of missing
-/// members. A check of indexes uses 16 bytes for each range of the id table, which has one range for every few hundred
-/// objects.
+/// The [base memory](crate::commands#memory), and id sets: [`Options::refs`] needs the ids of nodes, and
+/// [`Options::relations`] and [`Options::full`] need the ids of all kinds. [`Options::relations`] also needs the ids of
+/// missing members. A check of indexes uses 16 bytes for each range of the id table, which has one range for every few
+/// hundred objects.
 ///
 /// # Errors
 ///
@@ -376,7 +376,7 @@ impl Check<'_> {
         }
     }
 
-    /// Returns the counter of ids that occur again if `are_duplicates` is set, and that of ids out of order otherwise.
+    /// Returns the counter of duplicate ids if `are_duplicates` is set, and the counter of ids out of order otherwise.
     fn violations(&mut self, are_duplicates: bool) -> &mut u64 {
         let counter = if are_duplicates {
             &mut self.summary.duplicates
@@ -390,7 +390,7 @@ impl Check<'_> {
     /// order.
     fn violation(&mut self, position: (usize, Position), violation: IdViolation) {
         *self.violations(violation.duplicate) += 1;
-        // Violations are not found in file order, but the list has the first ones in file order.
+        // Violations are not found in file order, but the list keeps the first violations in file order.
         self.ids.insert(position, violation);
         if self.ids.len() > self.options.max_listed {
             self.ids.pop_last();
@@ -438,7 +438,7 @@ impl Check<'_> {
         self.summary
     }
 
-    /// Compares the last object of each blob with the first object of the next.
+    /// Compares the last object of each blob with the first object of the next blob.
     fn between_blobs(&mut self) {
         let ends = std::mem::take(&mut self.ends);
         let mut before: Option<Ends> = None;

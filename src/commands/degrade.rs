@@ -282,7 +282,7 @@ fn disorder<T, K: PartialOrd>(elements: &mut [T], random: &mut Random, key: impl
     for last in (1..elements.len()).rev() {
         elements.swap(last, random.below(last as u64 + 1) as usize);
     }
-    // With few elements, a random order may be the original order. The reverse order then differs from it.
+    // If there are few elements, the shuffle may leave them in order. In this case, reverses the elements.
     if elements.is_sorted_by_key(key) {
         elements.reverse();
     }

@@ -1,7 +1,7 @@
 //! `diff`: writes the differences between two files, as text or as a change file.
 //!
-//! Pairs of blobs with equal content hashes are not read. The other blobs are cut into shards, which are ranges of
-//! ids. A worker walks the objects of a shard in both files side by side.
+//! Pairs of blobs with equal content hashes are usually not read. The other blobs are cut into shards, which are ranges
+//! of ids. A worker walks the objects of a shard in both files side by side.
 
 mod charts;
 mod compare;
@@ -39,7 +39,8 @@ pub struct Options {
     pub kinds: KindSet,
     /// The rules that decide whether two objects are equal.
     pub equality: Equality,
-    /// Whether objects are matched by version as well as by id, as always in history files.
+    /// Whether objects are matched by id and version, and not only by id. Objects of history files are always matched
+    /// by both.
     pub by_version: bool,
     /// Whether to read and compare blobs with equal content hashes, too.
     pub verify: bool,
@@ -117,7 +118,8 @@ pub enum Format {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Deletions {
-    /// Whether a deletion has the version of the object in the old file plus one, instead of that version.
+    /// Whether a deletion has the version of the object in the old file plus one. Otherwise it has the version in the
+    /// old file.
     pub increment_version: bool,
     /// The timestamp of deletions, in seconds since 1970; if `None`, a deletion has the timestamp of the object in the
     /// old file.
@@ -125,7 +127,8 @@ pub struct Deletions {
     /// Whether a deletion contains the whole object of the old file. Otherwise it contains only id, version and
     /// timestamp.
     pub keep_details: bool,
-    /// Whether a change is a creation if the new version is 1, rather than if the old file lacks the object.
+    /// Whether a change counts as a creation if the new version is 1. Otherwise it counts as a creation if the old file
+    /// lacks the object.
     pub creates_version_1: bool,
     /// The name of the writing program; `None` for the name and the version of this program.
     pub generator: Option<String>,
@@ -210,8 +213,9 @@ impl Summary {
 ///
 /// Reads both files. Pairs of blobs with equal content hashes are read only if [`Options::verify`] is set or equal
 /// objects are written. A file that is not in canonical order is first sorted into a temporary file in the system's
-/// temporary directory. History files can be compared as text. Writes nothing, or a text file or change file, which is
-/// compressed if its name ends in `.gz`, `.bz2` or `.zst`. A difference is not an error, but part of the summary.
+/// temporary directory. History files can be compared as text. If [`Options::output`] is set, writes a text file or a
+/// change file, compressed if its name ends in `.gz`, `.bz2` or `.zst`. A difference is not an error, but part of the
+/// summary.
 ///
 /// # Memory
 ///

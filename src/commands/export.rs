@@ -68,9 +68,9 @@ pub struct Options {
     pub rules: FeatureRules,
     /// The types of geometries that are written.
     pub geometry_types: GeometryTypes,
-    /// The values of the tag `type` of relations that become lines: by default [`LINE_RELATIONS`] for tables, and none
-    /// for text. The member ways are joined in their order; platforms and stops are left out. If some of its ways are
-    /// missing, a relation becomes the lines of the other ways.
+    /// The values of the tag `type` of relations that become lines. The default is [`LINE_RELATIONS`] for tables, and
+    /// none for text. The member ways are joined in their order; platforms and stops are left out. A relation with
+    /// missing ways becomes the lines of its remaining ways.
     pub line_relations: Vec<String>,
     /// Whether features without tags are written.
     pub keep_untagged: bool,
@@ -78,7 +78,7 @@ pub struct Options {
     pub kinds: KindSet,
     /// The expressions that select objects; all objects are selected if there are none.
     pub filter: Vec<ObjectExpression>,
-    /// The region that selects features: a feature is written if its geometry shares a point with the region. `None`
+    /// The region that selects features. A feature is written if its geometry shares a point with the region. `None`
     /// writes all features.
     pub region: Option<Shape>,
     /// The region at whose edges geometries are cut; `None` for no cuts.
@@ -99,8 +99,8 @@ pub struct Options {
     pub temp_dir: Option<PathBuf>,
     /// The maximum memory in bytes for locations; `None` for four fifths of the available memory.
     pub max_memory: Option<u64>,
-    /// Whether text output has areas after all points and lines, in the order in which a single pass over the ways of a
-    /// sorted file completes the areas. Otherwise areas come in the order of the input.
+    /// Whether text output has areas after all points and lines. Areas are then in the order in which a single pass
+    /// over the ways of a sorted file completes the areas. Otherwise areas are in the order of the input.
     pub areas_last: bool,
 }
 

@@ -66,8 +66,8 @@ pub struct Options {
     pub clean: InfoFields,
     /// The compression, the indexes and the verification of the outputs.
     pub write: WriteOptions,
-    /// The maximum memory in bytes. If one pass for all regions would need more, the input is read several times.
-    /// `None` limits several regions to three quarters of the memory of the machine.
+    /// The maximum memory in bytes. If one pass for all regions would need more, the input is read several times. If
+    /// `None`, several regions may use three quarters of the memory of the machine.
     pub max_memory: Option<u64>,
     /// The maximum number of regions per pass over the input; `None` if only memory and open files limit the number.
     pub max_regions_per_pass: Option<usize>,
@@ -191,7 +191,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// The number of phases. They find nodes, find ways, find relations, complete ways and write objects.
 pub(crate) const PHASES: u64 = 5;
 
-/// Cuts regions out of an open file, as [`run`] does with the file at [`Options::input`], in [`PHASES`] phases.
+/// Works like [`run`], but with a file that is already open. Has [`PHASES`] phases.
 pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(file, ctx)?;
@@ -236,8 +236,8 @@ pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
 /// The latitude of the north pole, in units of 1e-7 degree.
 const MAX_LAT_E7: i32 = 900_000_000;
 
-/// Warns about regions without objects. If the latitude and the longitude of a region look swapped, the warning
-/// mentions it.
+/// Warns about regions without objects. If the latitude and the longitude of a region look swapped, the warning says
+/// so.
 fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Context) {
     let boxes = plan.entries.iter().map(|entry| entry.bbox);
     let data = boxes.fold(Bbox::EMPTY, |all, bbox| all.union(&bbox));

@@ -61,12 +61,13 @@ pub(super) struct Tally {
     pub locations_dropped: u64,
     /// The number of ways without a change of their own that got new coordinates because their nodes moved.
     pub ways_moved: u64,
-    /// The number of references to nodes without a location. In changed ways, these are nodes whose location is
-    /// unknown; in other ways, these are nodes that lost their location.
+    /// The number of references to nodes without a location. In a changed way, a reference counts if the location of
+    /// the node is unknown. In any other way, a reference counts if the node lost its location.
     pub missing_references: u64,
     /// The number of changed nodes that the output leaves out.
     pub left_out: u64,
-    /// The ids of nodes whose changes are older than the base, if the coordinates in ways are kept up to date.
+    /// The ids of nodes whose changes are older than the base. Empty unless the coordinates in ways are kept up to
+    /// date.
     pub outdated_nodes: Vec<i64>,
     /// The number of blobs of the base that were joined with neighbours.
     pub blobs_joined: u64,
@@ -199,7 +200,8 @@ fn objects_of<'s>(set: &'s ChangeSet, changes: &[&Change]) -> Vec<Object<'s>> {
     changes.iter().map(|change| set.object(change)).collect()
 }
 
-/// Encodes the objects of changes that fall between two blobs of the base as new blobs. Deletions are only counted.
+/// Encodes the objects that changes create between two blobs of the base, and returns the new blobs. Deletions are only
+/// counted.
 fn insert_all(
     encoder: &mut FrameEncoder,
     set: &ChangeSet,
@@ -266,8 +268,8 @@ impl Edit<'_> {
             0 => (payload, block),
             _ => (relocated.as_slice(), Block::parse(relocated)?),
         };
-        // `may_have_locations` is also true if the index entry does not record whether the ways have coordinates. A
-        // rebuilt block loses its coordinates in any case, so they have to be counted.
+        // Counts the ways that lose their coordinates. The count may be 0, because `may_have_locations` is also true if
+        // the index entry does not record whether the ways have coordinates.
         let strips = self.rules.locations.is_none() && self.entry.may_have_locations();
         if strips {
             script.tally.locations_dropped = block.count_located_ways()?;
@@ -315,7 +317,7 @@ impl Edit<'_> {
         };
         if script.edits.is_unchanged() && !strips {
             // Only coordinates in ways have changed here. The index entry of a blob that contains only ways does not
-            // depend on them.
+            // depend on coordinates.
             let is_ways = self.entry.kinds == KindSet::from_iter([ObjectKind::Way]);
             if is_ways {
                 self.encoder

@@ -33,8 +33,8 @@ pub(super) struct LocationUpdates {
     moved: FxHashMap<i64, Option<Location>>,
     /// The ids of the nodes in `moved`.
     moved_ids: IdSet,
-    /// The locations of nodes without a change of their own that changed ways refer to, or that become members of
-    /// relations.
+    /// The locations of nodes that have no change of their own. Changed ways refer to these nodes, or the nodes become
+    /// members of relations.
     known: FxHashMap<i64, Option<Location>>,
     /// The offsets of the blobs that contain a way whose nodes move. If the offsets are not known (`None`), every blob
     /// with ways has to be decoded.
@@ -99,9 +99,9 @@ enum Nodes {
 }
 
 impl Nodes {
-    /// Determines from the header which nodes the base contains. If the header does not declare them, as in files of
-    /// other programs, looks up a sample of the nodes of ways. Returns `All` if at least 16 nodes were sampled and all
-    /// of them are in the base, and `Needed` if fewer than half of them are.
+    /// Determines from the header which nodes the base contains. Headers written by other programs do not declare this.
+    /// In this case, looks up a sample of the nodes of ways. Returns `All` if at least 16 nodes were sampled and all of
+    /// them are in the base, and `Needed` if fewer than half of the sampled nodes are in the base.
     fn of_base(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Self> {
         const LEAST: u64 = 16;
         match (
@@ -324,8 +324,8 @@ impl LocationUpdates {
         Ok(())
     }
 
-    /// Sets the coordinates in changed ways. The location of a node comes from its change or from the base. If neither
-    /// has a location for it, the location comes from the change of the way.
+    /// Sets the coordinates in changed ways. The location of a node comes from the change of the node or, if the node
+    /// has no change, from the base. If the base does not have the node, the location comes from the change of the way.
     pub(super) fn locate(&self, changes: &mut ChangeSet) {
         changes.set_way_locations(|id, given| {
             let known = self.moved.get(&id).or_else(|| self.known.get(&id));

@@ -174,7 +174,8 @@ impl Fullness {
     }
 
     /// Whether a blob with `count` objects and `bytes` bytes of payload is small enough to be joined with its
-    /// neighbour. Both numbers must be less than a quarter of those of a full blob.
+    /// neighbour. `count` must be less than a quarter of the objects of a full blob, and `bytes` less than a quarter of
+    /// [`TARGET_PAYLOAD`].
     fn is_small(&self, kind: ObjectKind, count: u32, bytes: u64) -> bool {
         count < self.full(kind) / 4 && bytes < TARGET_PAYLOAD as u64 / 4
     }
@@ -295,7 +296,7 @@ fn attach(
     };
     let (before, after) = slots.split_at_mut(behind);
     // The changes of a blob are one range, so a part can be added only if it is adjacent to that range. Once a part of
-    // the gap becomes new blobs, these lie between the blob before the gap and the later parts.
+    // the gap becomes new blobs, the new blobs lie between the blob before the gap and the later parts.
     if let Some(slot) = before.last_mut()
         && slot.has_room(slot.last, kind, new)
         && (slot.changes.is_empty() && part.start == gap.start || slot.changes.end == part.start)

@@ -56,7 +56,7 @@ pub(super) struct Collector {
     points: Vec<Point>,
 }
 
-/// The layers of an index that a way belongs to.
+/// The layers of the index to which a way belongs.
 struct WayLayers {
     is_address: bool,
     is_interpolation: bool,
@@ -210,8 +210,8 @@ impl Visitor for Collector {
     }
 }
 
-/// Completes an address without a street, using the tags of the relation that the house is a member of. Returns the id
-/// of the way that has the street name, if the relation has none.
+/// Completes an address without a street, using the tags of the relation that assigns the house to a street. If the
+/// relation has no street name, returns the id of the way that has the name.
 fn complete<'a>(
     relations: &'a Relations,
     kind: ObjectKind,
@@ -325,7 +325,7 @@ impl Collector {
         self.put(layer, &item);
     }
 
-    /// Adds a way. A way that crosses the antimeridian is added twice, with the longitudes of each side.
+    /// Adds a way. A way that crosses the antimeridian is added twice, once with the longitudes of each side.
     fn put_way(&mut self, layer: Layer, id: i64, shape: Shape, line: &[Point], tags: &TagList<'_>) {
         let item = |line| Item {
             kind: ObjectKind::Way,

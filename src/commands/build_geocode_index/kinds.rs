@@ -131,7 +131,7 @@ fn has_name(tags: Tags<'_, '_>) -> bool {
     text_tag(tags, "name").is_some()
 }
 
-/// Returns the `addr:*` tags of an object, with its name and its class.
+/// Returns the `addr:*` tags of an object, its `name`, and the tag that gives its class.
 pub(super) fn address_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     let class = CLASS_KEYS.iter().find(|key| tag(tags, key).is_some());
     let is_kept = |key: &str| {
@@ -181,7 +181,7 @@ pub(super) fn is_address(tags: Tags<'_, '_>) -> bool {
     })
 }
 
-/// The kind of a way, which is a street with a name or a road without one.
+/// The kind of a way. A street has a name, and a road has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreetKind {
     Street,

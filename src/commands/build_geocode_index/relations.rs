@@ -18,7 +18,7 @@ pub(super) struct StreetRelation {
     /// The address tags that the relation provides for its houses. A house's own tag with the same key takes
     /// precedence.
     pub tags: Vec<(String, String)>,
-    /// The id of the way that has the street name, if the relation has none.
+    /// The id of the way that has the street name. Set only if the relation itself has no street name.
     pub way: Option<i64>,
 }
 
@@ -108,8 +108,9 @@ impl Relations {
         }
     }
 
-    /// Returns, for the label node and for the centre node of a boundary, the key under which the index stores the
-    /// node, and the node's kind of place. A node whose name is not that of the boundary is left out.
+    /// Returns a pair for the label node and a pair for the centre node of a boundary. A pair consists of the key under
+    /// which the index stores the node, and the node's kind of place. A node whose name is not that of the boundary is
+    /// left out.
     pub(super) fn labels(
         &self,
         boundary: &Relation<'_>,

@@ -123,7 +123,8 @@ pub(super) struct KindCheck {
     pub collects: bool,
     /// Whether the references are checked.
     pub refs: bool,
-    /// The maximum number of violations and of missing objects that are listed. Others are only counted.
+    /// The maximum number of violations to list, and of references to missing objects to list. Further violations and
+    /// references are only counted.
     pub max_listed: usize,
     /// Whether duplicate ids are found with a set of all ids. If so, adjacent objects are not compared for duplicates.
     pub full: bool,
@@ -141,7 +142,8 @@ impl KindCheck {
         }
     }
 
-    /// Whether a blob has to be read. If it has objects of one kind only, its entry already gives their number.
+    /// Whether a blob has to be read. If its objects only have to be counted, the entry of a blob with a single kind
+    /// suffices.
     pub(super) fn needs_payload(&self, entry: &BlobEntry) -> bool {
         self.refs || self.places || self.needs_keys(entry)
     }
@@ -192,9 +194,9 @@ impl KindCheck {
         Ok(found)
     }
 
-    /// A fast path of [`keys`](Self::keys) for blocks of this kind alone whose ids are positive and strictly ascending,
-    /// as nearly all blocks are. Counts the objects and collects their ids. Returns `None` for other blocks, and if
-    /// versions have to be compared.
+    /// The fast path of [`keys`](Self::keys) for blocks that contain only this kind, with positive and strictly
+    /// ascending ids. Nearly all blocks are like this. Counts the objects and collects their ids. Returns `None` for
+    /// other blocks, and if versions have to be compared.
     fn ascending(&self, block: &Block<'_>) -> Result<Option<BlobFindings>, FormatError> {
         if self.order.history {
             return Ok(None);

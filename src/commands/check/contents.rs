@@ -21,7 +21,7 @@ pub struct Outside {
     pub lon: f64,
 }
 
-/// A fault in the contents of a file that makes other commands refuse the file or readers misunderstand it.
+/// A fault in the contents of a file. Other commands refuse a file with a fault, or readers misunderstand the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// The kind of the object; `None` if the fault concerns a whole blob or the file.
@@ -120,7 +120,7 @@ pub(super) fn check(
     rules: ContentRules,
     ctx: &Context,
 ) -> Result<Contents> {
-    // The passes that check ids do not read blobs without objects, so these blobs are left.
+    // The passes that check ids do not read blobs without objects, so the contents of these blobs are checked here.
     let is_left = |entry: &&BlobEntry| findings.is_none() || entry.kinds.is_empty();
     let left: Vec<_> = plan.entries.iter().filter(is_left).collect();
     let mut findings = findings.unwrap_or_default();
@@ -209,8 +209,8 @@ fn decode_and_check(
     }
 }
 
-/// Returns the contradictions between the blobs and the features that the header declares. Each comes with the number
-/// of a blob, or 0 for the file as a whole.
+/// Returns the contradictions between the blobs and the features that the header declares, each with the number of a
+/// blob, or with 0 for the file as a whole.
 fn false_features(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -239,6 +239,6 @@ fn false_features(
     found
 }
 
-/// The description of the fault that the header declares locations on ways, and no way has them.
+/// The description of the fault that the header declares locations on ways, but no way has locations.
 pub(super) const NO_WAY_HAS_LOCATIONS: &str =
     "the header declares LocationsOnWays, and no way has the locations of its nodes";

@@ -224,8 +224,8 @@ impl<'f> IndexComparison<'f> {
         self.check.in_table += 1;
         self.check.hashed += u64::from(entry.flags.has(BlobFlags::HASHED));
         self.compare(entry, found, "the table of contents");
-        // A blob does not contain the locations of its relations, so only boxes of ways are compared. A blob without a
-        // box is always read.
+        // Only boxes of ways are compared here, because a blob of relations does not contain the locations of its
+        // relations. An entry without a box is not a difference, because readers never skip a blob without a box.
         let has_box = entry.kinds == KindSet::of(ObjectKind::Way) && !entry.bbox.is_empty();
         let is_false = |bbox| has_box && entry.bbox != bbox;
         if box_of_ways.is_some_and(is_false) {

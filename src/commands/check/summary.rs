@@ -30,8 +30,8 @@ pub struct Summary {
     pub outside: Option<u64>,
     /// The number of faults in the contents; `None` without [`Options::full`](super::Options::full).
     pub faults: Option<u64>,
-    /// The number of strings, in all blobs together, with control characters or other characters that XML 1.0 does not
-    /// allow. Each use of one of these strings is a fault. `None` without [`Options::full`](super::Options::full).
+    /// The number of strings, over all blobs, with characters that XML 1.0 does not allow, such as control characters.
+    /// Each use of one of these strings is a fault. `None` without [`Options::full`](super::Options::full).
     pub inexpressible: Option<u64>,
     /// The result of the check of indexes; `None` if indexes were not checked.
     pub index: Option<IndexCheck>,

@@ -399,8 +399,8 @@ impl Times {
         };
         let (mut last, mut next) = (None, None);
         for (hour, counts) in hours {
-            // Times without objects get columns, too, so this counts through all hours since the last one that has
-            // objects.
+            // The chart also has columns for times without objects. So the loop visits every hour since the last hour
+            // with objects.
             for between in next.unwrap_or(*hour)..=*hour {
                 let time = name(between);
                 if last.as_ref() != Some(&time) {

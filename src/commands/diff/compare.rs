@@ -245,8 +245,8 @@ impl Comparison {
         ) else {
             return Ok(None);
         };
-        // Without `verify`, pairs of blobs with equal hashes have already been left out, unless equal objects are
-        // written or ids may repeat. So if both blobs have a hash here, their objects have to be compared.
+        // Without `verify`, two blobs with hashes get here only if the hashes differ, equal objects are written, or ids
+        // may repeat. In each of these cases, the objects have to be compared.
         if hashed && !self.verify {
             return Ok(None);
         }
@@ -428,7 +428,7 @@ impl<'c, 'a> Pair<'c, 'a> {
         Ok(())
     }
 
-    /// Whether two objects are equal. If not, `self.old` and `self.new` hold them afterwards.
+    /// Whether two objects are equal. If they are not equal, `self.old` and `self.new` contain them afterwards.
     fn are_same(&mut self, old: Head<'a>, new: Head<'a>) -> Result<bool, FormatError> {
         if self.shares_strings(old.block, new.block) && old.object.is_bitwise_equal(&new.object) {
             return Ok(true);
@@ -581,7 +581,7 @@ impl Equality {
     }
 }
 
-/// Whether two values are equal. A value that one side lacks is not compared.
+/// Whether two values are equal. Returns `true` if one of the objects lacks the value.
 fn agree<T: PartialEq>(old: Option<T>, new: Option<T>) -> bool {
     old.zip(new).is_none_or(|(old, new)| old == new)
 }

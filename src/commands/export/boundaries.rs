@@ -10,7 +10,7 @@ use std::sync::Mutex;
 
 /// The areas of administrative boundaries that all workers have found.
 pub(super) struct Boundaries {
-    /// The highest admin level that is collected. Larger areas have lower admin levels.
+    /// The highest `admin_level` that is collected, which is the level of the smallest areas.
     lowest: u8,
     found: Mutex<Vec<AdminArea>>,
 }

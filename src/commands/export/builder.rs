@@ -99,8 +99,8 @@ impl Shared {
         self.types.lines && types.any(|one| type_of.is_some_and(|(_, value)| value == one))
     }
 
-    /// Returns, for each object of a block in file order, whether it is a relation whose member ways are needed, for
-    /// the area or the lines that it becomes.
+    /// Returns, for each object of a block in file order, whether the object is a visited relation that has an area or
+    /// becomes lines. The member ways of these relations are needed.
     pub(super) fn selected_areas(&self, block: &Block<'_>) -> Result<Vec<bool>, FormatError> {
         let visited = self.visited(block)?;
         let mut areas = Vec::new();
@@ -324,8 +324,8 @@ impl Builder {
         self.tags = recycled(list);
     }
 
-    /// Removes the tags that are not written. Returns whether the object becomes a feature, because it has tags left or
-    /// features without tags are written, too.
+    /// Removes the tags that are not written. Returns whether the object becomes a feature. It becomes a feature if the
+    /// rules leave a tag, or if features without tags are written, too.
     fn retain(&self, tags: &mut TagList<'_>) -> bool {
         self.shared.rules.retain(tags);
         let is_feature = self.shared.keep_untagged || !tags.is_empty();
@@ -380,8 +380,8 @@ impl Builder {
         }
     }
 
-    /// Sets `points` to the locations of a way, without consecutive duplicates. If there were duplicates, also sets
-    /// `nodes`, which still has them. Fails if a node has no location, or if fewer than two points are left.
+    /// Sets `points` to the locations of a way, without consecutive duplicates. If there are duplicates, also sets
+    /// `nodes` to all nodes of the way. Fails if a node has no location, or if fewer than two points are left.
     fn locate(
         &mut self,
         way: &Way<'_>,
@@ -478,7 +478,7 @@ impl Builder {
         self.area(object, tags, &assembly.polygons, is_across);
     }
 
-    /// Adds an area. `is_turned` is whether the longitudes of its points are turned by 180 degrees.
+    /// Adds an area. `is_turned` tells whether the longitudes of its points are turned by 180 degrees.
     fn area(
         &mut self,
         object: AreaObject<'_>,

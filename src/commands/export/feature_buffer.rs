@@ -84,8 +84,8 @@ impl FeatureForm {
     }
 }
 
-/// The size in bytes at which buffered rows are passed to the sorter even before the end of a blob. The rows of a blob
-/// of a real file are smaller.
+/// The size in bytes at which buffered rows are passed to the sorter even before the end of a blob. In real files, the
+/// rows of one blob are smaller.
 #[cfg(feature = "parquet")]
 const MAX_ROWS: usize = 2 << 20;
 
@@ -136,9 +136,9 @@ impl FeatureBuffer {
         }
     }
 
-    /// Adds a feature: text once, but a row for each of the feature's themes. `extent` is the box around the feature.
-    /// `completion` is given for areas only. Returns the themes as a set of bits; bit 0 alone if the output has no
-    /// themes.
+    /// Adds a feature. Text contains a feature once; rows contain a feature once for each of its themes. `extent` is
+    /// the box around the feature. `completion` is given for areas only. Returns the themes as a set of bits; bit 0
+    /// alone if the output has no themes.
     #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
     pub(super) fn put(
         &mut self,

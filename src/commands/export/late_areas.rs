@@ -1,4 +1,5 @@
-//! Areas that are written after all points and lines, in the order in which a single pass over the ways completes them.
+//! Areas that are written after all points and lines. They are in the order in which a single pass over the ways
+//! completes the areas.
 //!
 //! The area of a relation is complete with its last member way. The area of a closed way comes directly after the
 //! relations that the way completes. Relations that the same way completes are ordered by the position of the way among
@@ -50,8 +51,8 @@ impl Completion {
         }
     }
 
-    /// Returns the completion of the area of a relation, which is its last member way in file order. Returns the lowest
-    /// value if there are no member ways.
+    /// Returns the completion of the area of a relation. The last member way in file order completes the area. If there
+    /// are no member ways, returns the lowest value.
     pub(super) fn of_relation<'m>(members: impl Iterator<Item = Member<'m>>) -> Self {
         let ways = (0..)
             .zip(members)

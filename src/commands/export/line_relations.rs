@@ -17,8 +17,8 @@ pub(super) struct RelationLines {
 }
 
 impl RelationLines {
-    /// Merges the member ways of a relation in the order of its members. For a superroute, also merges the ways of its
-    /// member relations, in their place. The contents of `nodes` are overwritten.
+    /// Merges the member ways of a relation in the order of its members. In a superroute, the ways of a member relation
+    /// take the place of that relation. The contents of `nodes` are overwritten.
     pub(super) fn of(relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) -> Self {
         let follows = is_superroute(relation);
         let members = relation.members();
@@ -43,13 +43,13 @@ impl RelationLines {
 #[derive(Default)]
 struct LineMerger {
     lines: Vec<Vec<Point>>,
-    /// The number of added lines from which the last one of `lines` was joined.
+    /// The number of added lines that make up the last line in `lines`.
     joined: usize,
 }
 
 impl LineMerger {
-    /// Adds a line. If its last point is where the previous line ends, reverses the new line. The previous line may be
-    /// reversed, too, if it was not joined with another.
+    /// Adds a line. To join it with the previous line, reverses the new line, the previous line, or both. A previous
+    /// line that was already joined with another line is not reversed.
     fn add(&mut self, mut points: Vec<Point>) {
         points.dedup();
         let (Some(first), Some(last), true) = (points.first(), points.last(), points.len() > 1)

@@ -34,7 +34,7 @@ pub enum ProblemCause {
     /// A node of a member way is not in the file, or has no location. The first value is the id of the way, the second
     /// is the id of the node.
     MissingNodeOf(i64, i64),
-    /// A problem of the polygons.
+    /// A problem with the polygons of a way or a relation.
     Area(AreaProblem),
 }
 

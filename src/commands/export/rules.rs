@@ -81,7 +81,7 @@ impl Default for FeatureRules {
 }
 
 impl FeatureRules {
-    /// Makes every closed way with tags both a line and an area, unless its tag `area` says which of them it is.
+    /// Makes every closed way with tags both a line and an area, unless its tag `area` decides between the two.
     pub fn both() -> Self {
         Self {
             linear: Some(TagRule::Any),

@@ -16,8 +16,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The limits for the number of rows in a row group. Within them, a table has about [`GROUPS`] row groups, so that
-/// readers that look for a place can skip most of a small table, too.
+/// The limits for the number of rows in a row group. Within these limits, a table has about [`GROUPS`] row groups, so
+/// that even in a small table, readers that look for a place can skip most rows.
 const GROUP_ROWS: RangeInclusive<u64> = 1_024..=100_000;
 const GROUPS: u64 = 64;
 /// The maximum size in memory of the rows that are read at a time, in bytes. It also limits the size of a row group.
@@ -27,7 +27,7 @@ const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
     memory: 48 << 20,
 };
-/// The layout of the keys of rows: the number of a partition, and a position on the Hilbert curve. A range of keys may
+/// The key of a row consists of the number of a partition and a position on the Hilbert curve. A range of keys may
 /// contain several partitions, because partitions can be small.
 const KEY: KeyBits = KeyBits {
     uncounted: 8,
@@ -158,7 +158,7 @@ impl TableSink {
 
 /// A result of a thread.
 enum Encoded {
-    /// The number of a partition, and a row group of it.
+    /// The number of a partition, and a row group of the partition.
     Group(u64, FeatureGroup),
     /// The number of rows of a range, once all of them are encoded.
     Done(u64),
@@ -291,7 +291,7 @@ impl<'t> TableWriter<'t> {
         }
     }
 
-    /// Completes the current file. A file in a directory gets its name later, together with the others.
+    /// Completes the current file. If the output is a directory, all of its files get their names later, together.
     fn end_file(&mut self) -> Result<()> {
         if let Some((file, facts)) = self.current.take() {
             let metadata = self.table.metadata(&facts);

@@ -77,7 +77,7 @@ impl Tally {
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     summary: Summary,
-    /// The box and the area of all features, and their numbers by theme. The other numbers are in `summary`.
+    /// The box and the area of all features, and the numbers of features by theme. The other numbers are in `summary`.
     geometry: Tally,
 }
 

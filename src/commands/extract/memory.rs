@@ -25,7 +25,7 @@ const BYTES_PER_OUTPUT: u64 = 3_000_000;
 const BYTES_PER_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
 /// The memory per kept id, in bytes, in a pass for one region and in a pass for several.
 const BYTES_PER_ID: [u64; 2] = [2, 6];
-/// The number of ids to plan for per node in the regions, as numerator and denominator. The additional ids allow for
+/// The estimated number of kept ids per node in the regions, as numerator and denominator. The additional ids allow for
 /// ways, relations, nodes of ways outside of the regions, spare capacity, and the sampling error.
 const IDS_PER_NODE: [u64; 2] = [7, 4];
 /// The maximum number of blobs in the sample from which the numbers of nodes in the regions are estimated.
@@ -51,8 +51,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Estimates the number of nodes in each region from a sample of blobs, or from all blobs if
-    /// [`Options::refuses_empty`] is set and the sample has no node in a region. For a single region, nothing is read.
+    /// Estimates the number of nodes in each region from a sample of blobs. If the sample has no node in any region and
+    /// [`Options::refuses_empty`] is set, counts the nodes in all blobs. For a single region, reads nothing.
     pub(super) fn estimate(
         options: &Options,
         areas: &AreaIndex,
@@ -81,7 +81,7 @@ impl Budget {
     }
 
     /// Whether there are several regions, and no node was found in any of them. If [`Options::refuses_empty`] is set,
-    /// all blobs were searched; otherwise only a sample.
+    /// all blobs were searched. Otherwise only a sample was searched.
     pub(super) fn has_no_nodes(&self) -> bool {
         self.nodes.len() > 1 && self.nodes.iter().all(|&nodes| nodes == 0)
     }
@@ -91,7 +91,7 @@ impl Budget {
         MAX_CACHE_BYTES.min(self.limit / 8)
     }
 
-    /// The estimated memory of a pass over `regions` regions with `nodes` nodes in all, in bytes.
+    /// The estimated memory in bytes of a pass over `regions` regions that together contain `nodes` nodes.
     fn bytes(&self, nodes: u64, regions: usize) -> u64 {
         let an_id = BYTES_PER_ID[usize::from(regions > 1)];
         let ids = nodes * IDS_PER_NODE[0] / IDS_PER_NODE[1] * an_id;
@@ -186,7 +186,7 @@ impl Budget {
 }
 
 /// Estimates the number of nodes in each region from a sample of blobs; 0 for a single region. If the sample has no
-/// node in a region and [`Options::refuses_empty`] is set, counts the nodes in all blobs.
+/// node in any region and [`Options::refuses_empty`] is set, counts the nodes in all blobs.
 fn nodes_in(
     areas: &AreaIndex,
     options: &Options,

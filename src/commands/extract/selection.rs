@@ -36,8 +36,8 @@ pub(super) struct RegionMembers<'a> {
     near: FxHashMap<u64, Option<Vec<u32>>>,
     /// The locations and boxes of kept objects outside of the regions; `None` unless the file has a spatial layout.
     outside: Option<Outside>,
-    /// Whether the bounding box of a blob that was never scanned counts as covering all its nodes. Deleted nodes, which
-    /// only history files have, lie in no box.
+    /// Whether the bounding box of a blob that was never scanned is assumed to cover all nodes of the blob. Not assumed
+    /// in history files, because deleted nodes lie in no box.
     boxes_cover_all_nodes: bool,
     /// Nodes in the regions; after `join`, all nodes that are kept.
     nodes: IdMap,
@@ -49,7 +49,7 @@ pub(super) struct RegionMembers<'a> {
     /// Ways that regions keep only as members of completed relations.
     added_ways: IdMap,
     relations: IdMap,
-    /// The kept relations without a kept node or way, which are parents of other kept relations.
+    /// The relations that have no kept node or way, and are kept only as parents of other kept relations.
     parents: IdSet,
     /// The memory budget of the ids.
     room: MemoryBudget,
@@ -146,7 +146,7 @@ impl<'a> RegionMembers<'a> {
         }
     }
 
-    /// Whether no node lies in a region. In this case nothing is kept.
+    /// Whether no node of the file lies in any region. In this case nothing is kept.
     pub(super) const fn has_no_nodes(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -306,8 +306,8 @@ impl<'a> RegionMembers<'a> {
     }
 
     /// Finds the ways of a block with a node in a region. If `with_nodes` is set, also returns the nodes of these ways
-    /// that lie outside of a region that keeps the way, each with the set of those regions. In a file with a spatial
-    /// layout, also returns the locations of all nodes of those ways that lie partly outside of a region.
+    /// that regions have to add. A region adds a node if it keeps the way and does not contain the node. In a file with
+    /// a spatial layout, also returns the locations of all nodes of each way with an added node.
     fn ways_with_nodes(
         &self,
         entry: &BlobEntry,
@@ -317,8 +317,8 @@ impl<'a> RegionMembers<'a> {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(&mut refs, &mut ways)?;
-        // Consecutive refs of a way are mostly close to each other, so a cursor, which looks up nearby ids faster, is
-        // used.
+        // Uses a cursor, which looks up nearby ids faster, because consecutive refs of a way are mostly close to each
+        // other.
         let mut nodes = self.nodes.walk();
         let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
         let (mut found, mut nodes, mut start) = (Vec::new(), Vec::new(), 0);
@@ -540,7 +540,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Returns the budget that remains if other ids use `bytes`.
+    /// Returns the budget that remains if ids in other maps use `bytes` bytes.
     const fn less(self, bytes: u64) -> Self {
         Self::new(self.most.saturating_sub(bytes))
     }

@@ -22,7 +22,8 @@ pub enum Strategy {
         /// The types of relations that are completed.
         types: RelationTypes,
         /// The minimum percentage of members, from 1 to 100, that are nodes in the region or ways with a node in the
-        /// region. Relations of other types that reach it are completed, too. `None` completes no other types.
+        /// region. Relations of other types that reach this percentage are completed, too. `None` completes no other
+        /// types.
         min_percent: Option<u32>,
         /// A further condition for completing a relation. At least one of these expressions must match a tag of the
         /// relation. If the list is empty, there is no further condition.

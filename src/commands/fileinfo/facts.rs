@@ -74,7 +74,8 @@ pub struct MetadataFields {
 }
 
 impl MetadataFields {
-    /// Returns the fields for which `has` returns true, when called with the number of objects that have the field.
+    /// Calls `has` with the number of objects that have a field, for each field. Returns the fields for which `has`
+    /// returns true.
     fn of(counts: &ObjectCounts, has: impl Fn(u64) -> bool) -> Self {
         Self {
             version: has(counts.with_version),
@@ -130,8 +131,8 @@ impl Facts {
         self.counts().iter().sum::<u64>() + self.changesets
     }
 
-    /// Returns the first and the last timestamp in seconds since 1970; `None` if there is no object. Objects without a
-    /// timestamp count as 0, and the last timestamp is at least 1.
+    /// Returns the first and the last timestamp in seconds since 1970; `None` if there is no object. An object without
+    /// a timestamp counts as having timestamp 0. The last timestamp is at least 1.
     pub fn timestamps(&self) -> Option<(i64, i64)> {
         let all = self.all();
         let (first, last) = all.times.unwrap_or((0, 0));
@@ -220,8 +221,8 @@ impl Facts {
     }
 }
 
-/// Returns the size in bytes of an object in the buffers of osmium, as measured. Parts are padded to multiples of 8
-/// bytes.
+/// Returns the size in bytes that an object has in the buffers of osmium. The sizes of the parts were measured; each
+/// part is padded to a multiple of 8 bytes.
 fn buffer_bytes(object: &Object<'_>) -> u64 {
     let padded = |bytes: usize| bytes.next_multiple_of(8) as u64;
     let fixed = match object.kind() {

@@ -40,7 +40,8 @@ impl<'s> RegionLookup<'s> {
             return self.last.2;
         }
         let around = self.locator.at(lat_e7, lon_e7, &mut self.partial);
-        // Both lists are mostly empty, and a call of memcmp would take longer than the rest of the function.
+        // Tests for empty lists first. Both lists are mostly empty, and a call of memcmp would take longer than the
+        // rest of the function.
         let both_empty = self.partial.is_empty() && self.last.1.is_empty();
         if around != self.last.0 || !(both_empty || self.partial == self.last.1) {
             let whole = &self.areas.sets()[around as usize];

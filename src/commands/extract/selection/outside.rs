@@ -48,8 +48,8 @@ impl Outside {
         (self.nodes.len() * size_of::<Location>()) as u64
     }
 
-    /// Whether a blob of nodes may contain a node of a kept way outside of the regions, or a member of a completed
-    /// relation.
+    /// Whether a blob of nodes may contain a kept node outside of the regions. A kept node outside of the regions
+    /// belongs to a kept way, or is a member of a completed relation.
     pub(super) fn may_have_node(&self, entry: &BlobEntry) -> bool {
         let bbox = &entry.bbox;
         let start = self

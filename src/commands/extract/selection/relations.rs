@@ -146,8 +146,8 @@ impl RegionMembers<'_> {
     }
 
     /// Returns the regions in `direct` that keep at least `min_percent` percent of the members of a relation. A region
-    /// keeps a member if it is in the [`set_of_member`](RegionMembers::set_of_member). `members` is the number of all
-    /// members. Returns the empty set if `min_percent` is `None`.
+    /// keeps a member if the region is in the [`set_of_member`](RegionMembers::set_of_member) of the member. `members`
+    /// is the number of all members. Returns the empty set if `min_percent` is `None`.
     fn mostly_kept(
         &self,
         relation: &BlockWalk<'_>,
