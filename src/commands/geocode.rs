@@ -45,13 +45,13 @@ pub use serve::{MAX_CONNECTIONS, ServeOptions, TIMEOUT, serve};
 #[cfg(feature = "serve")]
 pub use service::parse_origin;
 
-/// The maximum number of lines that are read before they are answered.
+/// The maximum number of lines that are read at once. These lines are answered before more lines are read.
 const LINES: u64 = 1 << 16;
 /// The number of lines that a thread answers at a time.
 const CHUNK: usize = 1 << 8;
 /// The expected size of an answer, in bytes.
 const ANSWER_LEN: usize = 1 << 10;
-/// The number of bytes that are read at a time.
+/// The size of the input buffer and of the output buffer, in bytes.
 const BUFFER_LEN: usize = 1 << 20;
 /// The maximum length of a line, in bytes.
 const MAX_LINE: usize = 1 << 16;
@@ -66,12 +66,12 @@ pub struct Options {
     pub query: QueryOptions,
     /// Whether answers are JSON objects rather than human-readable lines.
     pub is_json: bool,
-    /// Whether answers are appended as columns to the lines of a table, which are otherwise unchanged.
+    /// Whether each line of a table is copied, with its answer appended as columns.
     pub is_csv: bool,
-    /// The indices of the columns with the latitude and the longitude; `None` if the first line names them, or if the
-    /// table has no other columns.
+    /// The indices of the columns with the latitude and the longitude. May be `None` if the first line has the names of
+    /// the columns, or if the table has only these two columns.
     pub columns: Option<[usize; 2]>,
-    /// The maximum number of places of the input that are answered; `None` for all.
+    /// The maximum number of input lines that are answered, not counting a line with column names; `None` for all.
     pub limit: Option<u64>,
     /// The number of threads.
     pub jobs: usize,
@@ -102,17 +102,17 @@ setters!(Options {
     jobs: usize,
 });
 
-/// The result of `geocode`, with the number of places whose latitude and longitude look swapped.
+/// The result of `geocode`: the places whose latitude and longitude look swapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Summary {
     /// The number of places that lie outside of the bounding box of the index, but would be in it if latitude and
     /// longitude were swapped.
     pub exchanged: u64,
-    /// The number of the first line, counted from 1, with a place whose latitude and longitude look swapped; 0 if there
-    /// is none.
+    /// The number, counted from 1, of the first line with a place whose latitude and longitude look swapped; 0 if no
+    /// line has such a place.
     pub first_exchanged: u64,
-    /// The indices of the columns with the latitude and the longitude.
+    /// The indices of the columns with the latitude and the longitude. Set only if `exchanged` is not 0.
     pub columns: [usize; 2],
 }
 
@@ -154,8 +154,8 @@ fn put_answer(line: &mut Vec<u8>, options: &Options, answer: &Answer<'_>) {
 ///
 /// # Errors
 ///
-/// The index cannot be opened or is damaged, the first line names columns without a latitude or a longitude, or the
-/// input or the output fails.
+/// The index cannot be opened or is damaged, the first line has column names but no name of a column of latitudes or of
+/// longitudes, or the input or the output fails.
 pub fn run(options: &Options, input: impl Read, output: impl Write) -> Result<Summary> {
     let index = GeocodeIndex::open(&options.index)?;
     let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs);
@@ -209,8 +209,8 @@ fn write_failed(error: io::Error) -> Error {
     Error::io(Path::new("-"), "cannot write", error)
 }
 
-/// A line of the input. Consists of the position of its place on a Hilbert curve, its line number, and its place or the
-/// error.
+/// A line of the input: the position of its place on a Hilbert curve (`None` without a valid place), the index of the
+/// line in its group, and its place or an error message.
 type Question = (Option<u64>, usize, Result<Location, String>);
 
 /// The answer to a line, or the reason why the line has no place.
@@ -219,10 +219,10 @@ type Answered<'a> = std::result::Result<Answer<'a>, &'a str>;
 /// The answers to consecutive lines.
 struct Answers {
     chunks: Vec<Vec<u8>>,
-    /// For each line, the chunk with its answer, and the range of the answer in the chunk; `None` for the line with the
-    /// names of columns.
+    /// For each line, the index of the chunk with its answer, and the range of the answer in the chunk; `None` for a
+    /// line with column names.
     places: Vec<Option<(usize, Range<usize>)>>,
-    /// The numbers of the lines with a place whose latitude and longitude look swapped.
+    /// The indices of the lines with a place whose latitude and longitude look swapped.
     exchanged: Vec<usize>,
 }
 
@@ -242,14 +242,14 @@ struct Job<'o> {
     bbox: Bbox,
     /// The form of the table; `None` before the first line that is not blank.
     table: Option<TableForm>,
-    /// The number of the line with the names of the columns, if that line is in the next group of lines.
+    /// The index of the line with column names, if that line is in the current group of lines.
     header: Option<usize>,
     lines_before: u64,
 }
 
 impl Job<'_> {
-    /// Detects the form of the table, unless it is known. If the lines begin with the names of columns, returns the
-    /// line with the names of the output columns.
+    /// Detects the form of the table from the first line that is not blank, unless the form is known. If that line has
+    /// column names, returns the header line of the output, which is empty without [`Options::is_csv`].
     fn begin(&mut self, lines: &Lines) -> Result<Option<Vec<u8>>> {
         let is_blank = |number: &usize| lines.get(*number).trim_ascii().is_empty();
         let first = (0..lines.ends.len()).find(|number| !is_blank(number));
@@ -301,8 +301,8 @@ impl Job<'_> {
         out.push(b'\n');
     }
 
-    /// Answers lines. Places are looked up in the order of a Hilbert curve, because neighbours use the same parts of
-    /// the index, which are then in the processor cache.
+    /// Answers lines. Places are looked up in the order of a Hilbert curve, because places near each other use the same
+    /// parts of the index. These parts then stay in the processor cache.
     fn answers_to(&self, lines: &Lines) -> Result<Answers> {
         let question = |number: usize| -> Question {
             let place = self.place_in(lines.get(number));
@@ -348,7 +348,7 @@ impl Job<'_> {
     }
 }
 
-/// Appends the answer to a line without a place.
+/// Appends the error message that answers a line without a valid place.
 fn put_error(line: &mut Vec<u8>, options: &Options, error: &str) {
     let text = if options.is_json {
         serde_json::json!({ "error": error }).to_string()

@@ -25,7 +25,8 @@ pub struct Options {
     pub input: PathBuf,
     /// The ids of the wanted objects.
     pub ids: IdSource,
-    /// Whether all objects except the wanted ones are written. Cannot be combined with `add_referenced`.
+    /// Whether all objects except the wanted ones are written. Cannot be combined with `add_referenced` or
+    /// `add_parents`.
     pub invert: bool,
     /// Whether to also write the members of wanted relations and the nodes of wanted ways, and in turn the members and
     /// nodes of these objects.
@@ -70,8 +71,8 @@ pub struct Summary {
     pub kept: WriteSummary,
     /// The number of distinct ids that were asked for.
     pub requested: u64,
-    /// The number of ids that were added to the requested ones. Their objects are referenced by requested objects or
-    /// refer to requested objects, directly or through other objects. 0 unless [`Options::add_referenced`] or
+    /// The number of ids that were added to the requested ones. The added objects are referenced by requested objects
+    /// or refer to requested objects, directly or through other objects. 0 unless [`Options::add_referenced`] or
     /// [`Options::add_parents`] is set.
     pub referenced: u64,
     /// The requested and referenced ids that are not in the file. The serialized form has the first thousand in
@@ -142,8 +143,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
-    // If no references are followed, a single pass visits the blobs, even those that have no index. Otherwise several
-    // passes choose blobs by kind and id range, so the entry of each blob must have both.
+    // If no references are followed, a single pass visits the blobs, even blobs without an index. Otherwise several
+    // passes choose blobs by kind and id range, so the entry of each blob must have its kinds and its id range.
     let follows = children || parents;
     let needs = if follows {
         PlanNeeds::Ranges
@@ -196,9 +197,9 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 struct Rule<'a> {
     options: &'a Options,
     wanted: &'a IdSets,
-    /// The ids of the objects that wanted objects refer to, and of those that refer to wanted objects.
+    /// The ids of the objects that wanted objects refer to, and of the objects that refer to wanted objects.
     added: &'a IdSets,
-    /// The ids of the objects that refer to wanted objects. Unlike the other added objects, these always keep their
+    /// The ids of the objects that refer to wanted objects. The objects that refer to wanted objects always keep their
     /// tags.
     referring: &'a IdSets,
 }

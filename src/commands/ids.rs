@@ -23,7 +23,7 @@ pub struct IdSource {
     pub id_files: Vec<PathBuf>,
     /// OSM files. The ids of all their objects are used.
     pub osm_files: Vec<PathBuf>,
-    /// The kind of an id in a text file if the file does not give it, as in `17` instead of `n17`.
+    /// The kind of an id in a text file that gives no kind, as in `17` instead of `n17`.
     pub default_kind: ObjectKind,
 }
 
@@ -116,7 +116,8 @@ struct Columns {
 }
 
 impl Columns {
-    /// Returns the columns that the first line of a table names; `None` if the line does not name both.
+    /// Returns the columns that the first line of a table names; `None` if the line does not name a column of kinds and
+    /// a column of ids.
     fn of_title(line: &str) -> Option<Self> {
         let names: Vec<String> = cells(line).map(str::to_ascii_lowercase).collect();
         let position =
@@ -171,7 +172,8 @@ fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
     )
 }
 
-/// The kinds of objects that can refer to an object of `ids`: ways for nodes, relations for all objects.
+/// The kinds of objects that can refer to an object of `ids`: ways if `ids` has nodes, and relations unless `ids` is
+/// empty.
 pub(super) fn kinds_of_parents(ids: &IdSets) -> KindSet {
     let kinds = ids.kinds();
     let way = kinds.contains(ObjectKind::Node).then_some(ObjectKind::Way);

@@ -166,7 +166,7 @@ pub struct Summary {
     /// The distribution of the ids of each kind; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id_ranges: Option<Vec<IdRange>>,
-    /// The first blobs of the file, at most [`Options::list_blobs`]; `None` if not requested.
+    /// The first blobs of the file, at most as many as [`Options::list_blobs`] allows; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob_list: Option<Vec<BlobLine>>,
     /// The smallest and the largest id of each kind, indexed by kind, including objects in blobs of
@@ -318,8 +318,8 @@ fn put_keys(value: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
     }
 }
 
-/// Determines which kind of index a file has. Opening the file finds a table of contents; if the header contains a
-/// summary of the table, only the end of the table is read. Without a table of contents, BlobHeaders are read as well.
+/// Determines which kind of index a file has. Reads the header and the table of contents, or only the end of the table
+/// if the header contains a summary of the table. If the file has no table of contents, also reads BlobHeaders.
 ///
 /// Fails if the file cannot be opened or read.
 pub fn index_kind(options: &Options, ctx: &Context) -> Result<IndexKind> {
@@ -473,7 +473,8 @@ fn look_at_blobs(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(Bl
 fn take_census(file: &PbfFile, asked: Statistics, ctx: &Context) -> Result<(BlobPlan, Census)> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let mut census = Census::default();
-    // If the entries of all blobs answer everything, reading them takes less time than starting threads.
+    // If the entries of all blobs contain all requested statistics, reading the entries takes less time than starting
+    // threads.
     if plan.entries.iter().all(|entry| asked.is_answered(entry)) {
         for entry in &plan.entries {
             census.merge(asked.answers(entry));

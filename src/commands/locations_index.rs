@@ -67,7 +67,7 @@ pub struct Summary {
 ///
 /// Reads one file, which may be unsorted, a history file or a change file. Stores the location of the last version of
 /// each node in the file; a deleted version has no location. A new index appears under its name when it is complete. An
-/// index that is updated is changed in place.
+/// existing index is updated in place.
 ///
 /// # Memory
 ///
@@ -139,8 +139,8 @@ fn check_room_for(plan: &BlobPlan, index: &Path) -> Result<()> {
     check_room(index, ids.max().unwrap_or(0), has)
 }
 
-/// Fails if the file system has too little space for an index of `has` entries to grow up to `id` and some entries
-/// beyond. All entries in between are written, because a hole in the file would read as the location 0,0.
+/// Fails if the file system has too little space for an index of `has` entries to grow up to `id` and [`GROWTH`]
+/// entries beyond. All new entries are written, because a hole in the file would read as the location 0,0.
 fn check_room(path: &Path, id: u64, has: u64) -> Result<()> {
     let entries = id.saturating_add(1 + GROWTH);
     let wanted = entries.saturating_mul(ENTRY);

@@ -25,12 +25,12 @@ pub struct Options {
     pub output: OutputTarget,
     /// The compression of the output.
     pub compression: TextCompression,
-    /// Whether only the last change of each object is written. This is the change with the highest version and, if
-    /// several have this version, the latest timestamp.
+    /// Whether only the last change of each object is written. The last change of an object is the one with the highest
+    /// version. Of several changes with that version, it is the one with the latest timestamp.
     pub simplify: bool,
-    /// With `simplify`, whether the change files belong to several extracts and cover the same period. In this case
-    /// their order has no meaning. Among changes with the same version and time, a modification is preferred to a
-    /// creation, and a creation to a deletion, because an object that left one extract and entered another still
+    /// With `simplify`, whether the change files belong to several extracts and cover the same period. In this case the
+    /// order of the files has no meaning. Among changes with the same version and time, a modification is preferred to
+    /// a creation, and a creation to a deletion, because an object that left one extract and entered another still
     /// exists.
     pub of_extracts: bool,
     /// The attribute `generator` of the output. If `None`, the name and version of this program.

@@ -9,7 +9,7 @@ use crate::runtime::Context;
 use crate::system;
 use serde::Serialize;
 
-/// The parts that all pages share. The templates contain their names as placeholders.
+/// The parts that all pages share. The templates contain the names of these parts as placeholders.
 const PARTS: [(&str, &str); 2] = [
     ("{{STYLE}}", include_str!("pages/style.css")),
     ("{{SCRIPT}}", include_str!("pages/common.js")),
@@ -54,8 +54,8 @@ pub(crate) fn add_counts<const N: usize>(sums: &mut [u64; N], counts: &[u64; N])
         .for_each(|(sum, count)| *sum += count);
 }
 
-/// Returns the boxes of blobs with nodes, at most 2,000 of them, spread evenly over the file. Also returns the total
-/// number of these boxes in the file.
+/// Returns the boxes of at most 2,000 blobs with nodes, which are spread evenly over the file. Also returns the number
+/// of all blobs with nodes whose box is known.
 pub(crate) fn boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
     let of_nodes = plan.entries.iter();
     let of_nodes = of_nodes.filter(|entry| entry.kinds.contains(ObjectKind::Node));

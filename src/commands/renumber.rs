@@ -2,8 +2,8 @@
 //!
 //! Nodes and ways in canonical order get new ids according to their positions, while they are written. Relations, and
 //! all objects of files in another order, are read twice: first for their ids and their references to objects that are
-//! not in the file, then to be written. The new id of an object follows from the rank of the old id in the set of all
-//! old ids. Ids are replaced in the encoded blocks, without rebuilding the blocks.
+//! not in the file, then to be written. The new id of an object that is read twice follows from the rank of its old id
+//! in the set of all old ids. Ids are replaced in the encoded blocks, without rebuilding the blocks.
 
 mod in_order;
 mod index_files;
@@ -41,7 +41,7 @@ pub struct Options {
     pub kinds: KindSet,
     /// The first new ids of nodes, ways and relations. They must not be 0, which is not checked. From a negative first
     /// id, new ids count downwards. If `None`, the first ids that `directory` records are used, or 1 for each kind if
-    /// there are none.
+    /// `directory` records none.
     pub start: Option<[i64; 3]>,
     /// The directory that keeps the map of ids from one run to the next; `None` to keep no map.
     pub directory: Option<PathBuf>,
@@ -74,7 +74,8 @@ setters!(Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Orphans {
-    /// The referenced objects get new ids after those of the objects in the file, in the order of the references.
+    /// The referenced objects get new ids, in the order of the references. These ids follow the new ids of the objects
+    /// in the file.
     #[default]
     Assign,
     /// The references keep their ids, which may be the new ids of other objects.
@@ -111,8 +112,8 @@ pub struct Summary {
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), and the ids of all kinds: between 1 bit and 2 bytes per id, and 6 % more.
-/// About 40 bytes for each object that is referenced but not in the file, and for each id that a later run added to the
-/// map. 8 bytes for each reference from a relation to a relation.
+/// About 40 bytes for each object that is referenced but not in the file, and for each id that was added to the map
+/// after the first run. 8 bytes for each reference from a relation to a relation.
 ///
 /// # Errors
 ///
@@ -247,8 +248,8 @@ impl<'f> Renumbering<'f> {
         Ok(())
     }
 
-    /// Assigns new ids, after those of all objects in the file, to the objects that are referenced but not in the file.
-    /// Returns the number of these objects.
+    /// Assigns new ids to the objects that are referenced but not in the file. The ids follow the new ids of all
+    /// objects in the file. Returns the number of these objects.
     fn number_orphans(&mut self) -> Result<u64> {
         let members = std::mem::take(&mut self.orphans.undecided);
         let relations = &self.numberings[ObjectKind::Relation as usize];

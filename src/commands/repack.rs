@@ -215,18 +215,18 @@ fn sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Sink> {
 /// The position of a blob's objects in the blobs of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// The objects are exactly one blob of the output. That blob ends with the last of them because it is full or
-    /// because the next object is of another kind.
+    /// The objects form exactly one blob of the output. That blob is full, or no further object of the same kind
+    /// follows it directly.
     Fits,
-    /// The objects are written to new blobs. The value is the number of objects that precede them in the first of the
-    /// new blobs; `None` if this number is not known in advance.
+    /// The objects are written to new blobs. The value is the number of objects that the first of the new blobs has
+    /// before it gets these objects; `None` if this number is not known in advance.
     After(Option<usize>),
 }
 
 fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<RepackItem> {
     let mut items = Vec::with_capacity(plan.entries.len());
-    // The kind of the last objects of the unfinished output blob and, if known, their number. `None` if the last blob
-    // is copied.
+    // The kind of the objects in the unfinished output blob and, if known, their number. `None` if no output blob is
+    // unfinished.
     let mut pending: Option<(ObjectKind, Option<usize>)> = None;
     let mut entries = plan
         .entries

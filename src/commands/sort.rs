@@ -46,8 +46,8 @@ setters!(Options {
 ///
 /// Reads one file or several, sorted or unsorted. They may be history files: the versions of an object are ordered by
 /// version. A single file is copied in one pass as long as the pass finds it in order. Otherwise a blob is copied if it
-/// is in order and its id range does not overlap that of any other blob; the other blobs are merged. Writes one file.
-/// If blobs overlap widely, sorted runs are first written to a temporary file in the directory of the output.
+/// is in order and its id range overlaps no other blob. All blobs that are not copied are merged. Writes one file. If
+/// blobs overlap widely, sorted runs are first written to a temporary file in the directory of the output.
 ///
 /// # Memory
 ///

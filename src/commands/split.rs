@@ -92,13 +92,13 @@ pub struct Part {
 
 /// Divides a file into parts, which together have all objects of the file, in the same order.
 ///
-/// Each part is a complete PBF file with a table of contents. Blobs are copied, except the last ones of a part: its
-/// last objects are re-encoded in blobs that also hold the table. The parts get their names together, when all of them
-/// are complete.
+/// Each part is a complete PBF file with a table of contents. Blobs are copied, except at the end of each part, where
+/// the last objects are re-encoded in blobs that also hold the table of contents. The parts get their names together,
+/// when all of them are complete.
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), with the outputs counted once per job.
+/// The [base memory](crate::commands#memory), in which the memory for an output counts once per job.
 ///
 /// # Errors
 ///
@@ -216,8 +216,8 @@ fn ranges(entries: &[BlobEntry], parts: Parts) -> Vec<&[BlobEntry]> {
     let mut end = 0u64;
     while !rest.is_empty() {
         let start = end;
-        // With a number of parts, a blob belongs to the part in which its middle lies, so only half of its size
-        // (`share`) must fit below `limit`. With a maximum size, the whole blob must fit.
+        // With a number of parts, a blob belongs to the part in which its middle lies, so only half of its size must
+        // fit below `limit` (`share` is 2). With a maximum size, the whole blob must fit (`share` is 1).
         let (limit, share) = match parts {
             Parts::Count(count) => {
                 let next = ranges.len() as u128 + 1;

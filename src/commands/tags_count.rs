@@ -84,7 +84,7 @@ pub struct TagCount {
     pub count: u64,
     /// The key.
     pub key: String,
-    /// The value; `None` if `count` is that of the key with any value.
+    /// The value; `None` if `count` counts the objects that have the key with any value.
     pub value: Option<String>,
 }
 

@@ -75,7 +75,8 @@ pub struct Summary {
     #[serde(flatten)]
     pub kept: WriteSummary,
     /// The number of objects that were kept because of their tags. If [`Options::omit_referenced`] is set, each version
-    /// of an object counts, and the number is 0 if the number of objects in a copied blob is not known.
+    /// of an object counts. In this case, `matched` is 0 if the output contains a copied blob whose number of objects
+    /// is not known.
     pub matched: u64,
     /// The number of referenced objects that are not in the file; 0 if referenced objects are left out.
     pub missing: u64,
@@ -224,8 +225,8 @@ impl Filter {
         let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
         let (matched, nodes) = self.matching(file, &plan, ctx)?;
         let once = plan.has_each_object_once();
-        // `nodes` has only the nodes of matching versions, but the output keeps all versions of a matching way, with
-        // the nodes of each. So `nodes` is used only if each object has one version.
+        // `nodes` has only the nodes of matching versions, but the output keeps all versions of a matching way, and
+        // needs the nodes of all these versions. Therefore `nodes` is used only if each object has one version.
         let nodes = Some(nodes).filter(|_| once);
         let added = referenced(file, &plan, &matched, nodes, ctx)?;
         let only_referenced = if options.remove_tags {
@@ -236,8 +237,8 @@ impl Filter {
         let sets = [&matched, &added];
         let search = search_for(&sets, file, ctx)?;
         let decision = |entry: &BlobEntry| BlobDecision::visit_if(search.may_find_in(entry));
-        // Counts the referenced objects that are in the file. If an object may occur more than once, also collects
-        // their ids.
+        // Counts the referenced objects that are in the file. If an object may occur more than once, also collects the
+        // ids of these objects.
         let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
             let (mut count, mut ids) = (0, Vec::new());
             select_by_id(block, selection, |kind, id| {

@@ -76,8 +76,8 @@ impl When {
 }
 
 impl When {
-    /// Decides about a blob by its entry. `has_single_versions` is whether each of its objects has only one version in
-    /// this blob and the next blob together.
+    /// Decides about a blob by its entry. `has_single_versions` is whether each object of the blob has only one version
+    /// in this blob and the next blob together.
     fn decide(self, entry: &BlobEntry, has_single_versions: bool) -> BlobDecision {
         let Some(statistics) = entry.statistics else {
             return BlobDecision::Visit;
@@ -156,7 +156,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     }
 }
 
-/// Writes a snapshot to a temporary file, and from there to the output, with locations in ways.
+/// Writes a snapshot to a temporary file. Then writes the snapshot, with locations in ways, to the output.
 fn filter_with_locations(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     options.output.target.check()?;
     let directory = options.output.target.scratch_directory();
@@ -227,8 +227,9 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     let mut header = file.header.clone();
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
-    // A replication state that is later than the wanted time is removed. If the output kept it, the next update would
-    // leave out the changes between both times.
+    // If the replication timestamp is later than the wanted time, it is set to the wanted time. If it is later or
+    // missing, the sequence number is removed. With the old state, the next update would leave out changes after the
+    // wanted time.
     let last = match options.when {
         When::At(time) => time,
         When::Between(_, end) => end.saturating_sub(1),

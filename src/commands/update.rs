@@ -49,8 +49,8 @@ pub struct Options {
     pub file: PathBuf,
     /// The action that is taken with the fetched changes.
     pub goal: Goal,
-    /// The URLs of servers that publish the same changes, those with the longest intervals first. If the list is empty,
-    /// the server in the header of the file is used.
+    /// The URLs of servers that publish the same changes. Servers with longer intervals between change files come
+    /// first. If the list is empty, the server in the header of the file is used.
     pub servers: Vec<String>,
     /// The directory in which fetched files are kept.
     pub cache: Option<PathBuf>,

@@ -17,7 +17,7 @@ pub(super) struct AnswerBody {
     rest: Option<Box<Rest>>,
 }
 
-/// The rest of an answer, which is generated once the bytes before it have been sent.
+/// The rest of an answer. It is generated after all bytes before it have been sent.
 struct Rest {
     text: MapText,
     sent: Arc<SendState>,

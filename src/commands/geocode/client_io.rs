@@ -12,7 +12,8 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// Records whether the answers of a connection have been sent. It is used only by the task of the connection.
+/// Records whether the answers of a connection have been sent, and whether a part of a request has arrived. Only the
+/// task of the connection uses this state.
 #[derive(Default)]
 pub(super) struct SendState {
     is_unsent: AtomicBool,
@@ -57,7 +58,7 @@ impl SendState {
     }
 }
 
-/// The connection to a client. A write fails if the client accepts nothing within the limit.
+/// The connection to a client. A write fails if the client accepts no bytes within `limit`.
 pub(super) struct ClientIo {
     stream: TokioIo<TcpStream>,
     sent: Arc<SendState>,
@@ -143,7 +144,7 @@ impl Write for ClientIo {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // `farewell` closes the connection after it has read the rest of the requests.
+        // Does nothing, because `farewell` shuts down the connection later.
         Poll::Ready(Ok(()))
     }
 }

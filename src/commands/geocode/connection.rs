@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 /// The maximum size in bytes of a request, and of the part of an answer that waits to be sent.
 const MAX_REQUEST: usize = 16 << 10;
-/// The time after which a connection is closed as soon as its current request is answered.
+/// The maximum age of a connection. An older connection is closed as soon as its current request is answered.
 const CONNECTION_TIME: Duration = Duration::from_secs(300);
 /// The time limit for the last answer of a connection that is being closed.
 pub(super) const CLOSING_TIME: Duration = Duration::from_secs(3);
@@ -35,7 +35,8 @@ pub(super) async fn connection(
     limit: Duration,
     mut stopped: watch::Receiver<()>,
 ) {
-    // Answers are written as a whole, so a delay of small packets (Nagle's algorithm) would only add latency.
+    // Each answer, or each piece of a long answer, is written as a whole, so a delay of small packets (Nagle's
+    // algorithm) would only add latency.
     let _ = stream.set_nodelay(true);
     let sent = Arc::new(SendState::default());
     let answer = service_fn(|request: Request<Incoming>| {
@@ -77,16 +78,16 @@ pub(super) async fn connection(
         }
         Some(_) if stopped.has_changed().is_ok() => farewell(stream).await,
         Some(_) => {}
-        // The client did not accept its last answer in time. Without lingering, the kernel drops the bytes that it has
-        // not sent yet.
+        // The client did not accept its last answer in time. With a linger time of zero, the kernel drops the bytes
+        // that it has not sent yet.
         None => drop(stream.set_zero_linger()),
     }
 }
 
 /// Answers that there are too many connections, and closes the connection.
 pub(super) async fn turn_away(stream: TcpStream, service: Arc<Service>) {
-    // Waits for the request, because a client may lose an answer that arrives before it has sent its request. Most
-    // clients send it immediately.
+    // Waits for the request, because a client may lose an answer that arrives before the request is sent. Most clients
+    // send the request immediately.
     let _ = timeout(Duration::from_millis(500), stream.readable()).await;
     let message = "too many connections are open; try again later";
     let refusal = service.refusal(StatusCode::SERVICE_UNAVAILABLE, message);
@@ -106,7 +107,7 @@ async fn refuse(stream: TcpStream, refusal: &Response<AnswerBody>) {
     let len = body.len();
     answer.extend(format!("content-length: {len}\r\nconnection: close\r\n\r\n").bytes());
     answer.extend(body);
-    // The kernel's send buffer has room for the whole answer, because it holds no other bytes for this client.
+    // The kernel's send buffer has room for the whole answer, because the buffer holds no other bytes for this client.
     if stream.try_write(&answer).is_ok() {
         farewell(stream).await;
     }

@@ -10,19 +10,19 @@ use crate::osm::Bbox;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The maximum number of lines of each layer of a map.
+/// The approximate maximum number of roads, of streets, or of boundary edges in a map.
 const MAP_BUDGET: usize = 20_000;
 /// The number of points in a piece of text.
 const PIECE_POINTS: usize = 512;
 /// The expected size of a piece of text, in bytes.
 const PIECE_LEN: usize = 16 << 10;
 
-/// Writes the JSON text of the roads, streets and boundaries of a map piece by piece. It holds only its position in the
-/// index.
+/// Generates the JSON text of the roads, streets and boundaries of a map piece by piece. Stores only a position in the
+/// index, and no text.
 pub(super) struct MapText {
     index: Arc<GeocodeIndex>,
     walk: MapWalk,
-    /// Whether the list that is being written has an entry.
+    /// Whether the list that is being written already has an entry.
     has_entry: bool,
     has_begun: bool,
     has_ended: bool,
@@ -129,7 +129,8 @@ fn put_comma(text: &mut Vec<u8>, has_entry: &mut bool) {
     *has_entry = true;
 }
 
-/// Appends coordinates, longitudes first, separated by commas. Begins with a comma unless `is_first`.
+/// Appends the coordinates of points, separated by commas. The longitude of each point precedes its latitude. Begins
+/// with a comma unless `is_first`.
 fn put_points(text: &mut Vec<u8>, points: &[Point], is_first: bool) {
     let coordinates = points.iter().flat_map(|point| [point.lon_e7, point.lat_e7]);
     for (number, coordinate) in coordinates.enumerate() {

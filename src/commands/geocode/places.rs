@@ -1,12 +1,12 @@
-//! Reads places from lines of text, as two numbers, columns of a table, or members of a JSON object.
+//! Reads places from lines of text. A line is two numbers, a row of a table, or a JSON object.
 
 use crate::geometry::point_of_text;
 use crate::osm::Location;
 use std::borrow::Cow;
 
-/// The names of a column of latitudes, in the order in which they are looked for.
+/// The accepted names of a column of latitudes, in the order of the search.
 const LAT_NAMES: [&str; 3] = ["lat", "latitude", "y"];
-/// The names of a column of longitudes.
+/// The accepted names of a column of longitudes, in the order of the search.
 const LON_NAMES: [&str; 5] = ["lon", "lng", "long", "longitude", "x"];
 
 /// Parses a place, which is a latitude and a longitude in degrees. They are separated by a space, a comma, a semicolon
@@ -41,8 +41,8 @@ fn place(lat: &str, lon: &str) -> Result<Location, String> {
     place.ok_or_else(|| "this place is not on the earth".to_owned())
 }
 
-/// Returns the members `lat` and `lon` of a JSON object, or members with other names in [`LAT_NAMES`] and
-/// [`LON_NAMES`].
+/// Returns the latitude and the longitude in a JSON object. The two members may have any of the names in
+/// [`LAT_NAMES`] and [`LON_NAMES`].
 fn members(text: &str) -> Result<[String; 2], String> {
     let object: serde_json::Value =
         serde_json::from_str(text).map_err(|error| format!("no JSON object: {error}"))?;
@@ -92,7 +92,7 @@ impl TableForm {
     ///
     /// # Errors
     ///
-    /// The first line names columns, but none with latitudes or none with longitudes.
+    /// The first line has column names, but no name of a column of latitudes, or no name of a column of longitudes.
     pub(super) fn of(first: &str, columns: Option<[usize; 2]>) -> Result<Self, String> {
         let first = first.trim_start_matches('\u{feff}');
         let separator = Separator::of(first);

@@ -7,7 +7,8 @@ use crate::geometry::point_of_text;
 use crate::osm::Location;
 use std::collections::HashMap;
 
-/// Parameters of other geocoders that ask for more than an address. They are refused unless they are off.
+/// Parameters of other geocoders that ask for more than an address. A request with one of them is refused, unless the
+/// value is off.
 const REFUSED: [&str; 8] = [
     "namedetails",
     "extratags",
@@ -19,7 +20,7 @@ const REFUSED: [&str; 8] = [
     "polygon_text",
 ];
 /// Parameters of other geocoders that are refused with any value. A callback would let pages of other origins use the
-/// answers even if the service does not allow it.
+/// answers even if the service does not allow these origins.
 const CALLBACKS: [&str; 2] = ["json_callback", "callback"];
 
 /// The parameters of a request.
@@ -52,8 +53,8 @@ pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> Que
     weighted.sort_by(|one, other| other.1.total_cmp(&one.1));
     let mut languages: Vec<String> = Vec::new();
     for (language, _) in weighted {
-        // Most names are tagged with a language code without a region, so a code with a region is also looked for
-        // without it.
+        // Most tags of names have a language code without a region. After a code with a region, such as `de-AT`, the
+        // plain code `de` is therefore looked for.
         let plain = language.split('-').next().unwrap_or(language);
         for language in [language, plain] {
             if !languages.iter().any(|known| known == language) {
@@ -171,8 +172,8 @@ impl ReverseOptions {
     }
 }
 
-/// Returns the answer to a query. Unless the answer is a house, also looks up the objects that the names in the address
-/// refer to.
+/// Returns the answer to a query. If `zoom` is below [`ADDRESS_ZOOM`], or if the answer has no house, also looks up the
+/// objects that the names in the address refer to.
 pub(super) fn answer_of<'i>(
     index: &'i GeocodeIndex,
     place: Location,

@@ -15,9 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 pub const MAX_CONNECTIONS: u32 = 1024;
 /// The default of [`ServeOptions::timeout`].
 pub const TIMEOUT: Duration = Duration::from_secs(10);
-/// The maximum number of further connections that are answered with the status 503 at a time.
+/// The maximum number of connections beyond the limit that are answered with the status 503 at a time.
 const TURNED_AWAY: usize = 64;
-/// The number of open files that are not connections.
+/// The number of files that the process may open for connections that are turned away, and for everything but
+/// connections.
 const OTHER_FILES: u64 = TURNED_AWAY as u64 + 64;
 /// The maximum number of connections that wait in the kernel to be accepted.
 const BACKLOG: u32 = 1024;
@@ -72,9 +73,9 @@ setters!(ServeOptions {
 /// first line has the address.
 ///
 /// The service checks regularly whether the index was rebuilt, and then uses the new index. SIGHUP makes it check
-/// immediately. Connections that send no request, or do not accept their answer, are closed. A client beyond the
-/// maximum number of connections waits for a second, and is answered with the status 503 if no connection was closed by
-/// then.
+/// immediately. A connection is closed if its client does not send a request, or does not accept an answer, within
+/// [`ServeOptions::timeout`]. A client beyond the maximum number of connections waits for a second, and is answered
+/// with the status 503 if no connection was closed by then.
 ///
 /// # Errors
 ///
@@ -125,7 +126,7 @@ struct Rooms {
     turned_away: Arc<Semaphore>,
     /// The number of permits for connections.
     count: usize,
-    /// The time limit of a connection.
+    /// The time within which a request has to arrive, and within which a client has to accept some bytes of its answer.
     limit: Duration,
     /// Whether no permit became free while the last client waited.
     is_full: bool,
@@ -156,7 +157,7 @@ impl Rooms {
         }
     }
 
-    /// Serves a connection that has a permit, and turns away any other.
+    /// Serves a connection if `room` is a permit, or if a permit is free by now. Otherwise turns the connection away.
     fn admit(
         &mut self,
         stream: TcpStream,
@@ -189,8 +190,7 @@ impl Rooms {
     }
 }
 
-/// Returns the maximum number of connections, which is `wanted` or, if less, what the limit of open files of the
-/// process allows.
+/// Returns the maximum number of connections: `wanted`, or fewer if the process may not open as many files.
 fn connections_allowed(wanted: u32, log: &(dyn Fn(&str) + Sync)) -> usize {
     let files = crate::system::max_open_files();
     let allowed = files.saturating_sub(OTHER_FILES).max(1);
@@ -252,7 +252,7 @@ async fn accept(
     let all = rooms
         .free
         .acquire_many(u32::try_from(count).unwrap_or(u32::MAX));
-    // Waits until all connections are closed. Those that are still open after `CLOSING_TIME` are cut off.
+    // Waits until all connections are closed. Connections that are still open after `CLOSING_TIME` are cut off.
     let _ = tokio::time::timeout(CLOSING_TIME, all).await;
     Ok(())
 }

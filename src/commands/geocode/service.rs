@@ -46,7 +46,8 @@ pub fn parse_origin(text: &str) -> Option<&str> {
 pub(super) struct Service {
     directory: PathBuf,
     index: RwLock<Arc<GeocodeIndex>>,
-    /// The origin whose pages may read the answers in a browser; `*` for all origins, `None` for no other origin.
+    /// The origin of the web pages that may read the answers in a browser; `*` for all origins, `None` if only the
+    /// service's own page may read the answers.
     cors: Option<HeaderValue>,
 }
 
@@ -96,8 +97,8 @@ impl Service {
         }
     }
 
-    /// Answers a request. A long answer is generated in pieces. Each piece is generated after the bytes before it were
-    /// sent.
+    /// Answers a request. A long answer is generated in pieces. A piece is generated only after all earlier pieces have
+    /// been sent.
     pub(super) fn answer(
         &self,
         request: &Request<Incoming>,

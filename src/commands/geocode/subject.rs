@@ -1,4 +1,4 @@
-//! The object that answers a request, and the parts of its address under the keys that clients of geocoders know.
+//! The object that answers a request, and the parts of its address with the keys that clients of geocoders expect.
 
 use crate::geocode::{Answer, NamedArea, NearObject};
 use crate::osm::{Edges, ObjectKind};
@@ -114,7 +114,8 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns the smallest unit of the address, from suburb to country, that `zoom` allows.
+    /// Returns the smallest unit of the address, from suburb to country, that `zoom` allows. If there is no such unit,
+    /// returns the smallest administrative area that `zoom` allows.
     fn larger(answer: &'a Answer<'_>, zoom: u8) -> Option<Self> {
         let (address, sources) = (&answer.address, &answer.sources);
         let city_kind = address.city_kind.unwrap_or("city");
@@ -129,8 +130,8 @@ impl<'a> Subject<'a> {
             .into_iter()
             .find_map(|(least_zoom, kind, rank, name, source)| {
                 let (name, source) = name.zip(source).filter(|_| zoom >= least_zoom)?;
-                // A unit that is known only from the address of a house has the house as its source. The house is not
-                // the unit itself.
+                // If a unit is known only from the address tags of a house, the source of the unit is the house. The
+                // house is not the unit itself, so the unit is skipped.
                 let house = answer.object.as_ref().map(|answering| answering.object);
                 if house.is_some_and(|house| (house.kind, house.id) == (source.kind, source.id)) {
                     return None;
@@ -233,10 +234,10 @@ impl Subject<'_> {
 /// A part of an address: its key, such as `city`, and its value.
 type Part = (Cow<'static, str>, String);
 
-/// The parts of an address, the finest first, under the keys that clients of geocoders know.
+/// The parts of an address, the finest first, with the keys that clients of geocoders expect.
 pub(super) struct Parts(Vec<Part>);
 
-/// The start of the key of an ISO 3166-2 code. The admin level of the area follows it.
+/// The prefix of the key of an ISO 3166-2 code. The key ends with the admin level of the area.
 const CODE_KEY: &str = "ISO3166-2-lvl";
 
 /// The key of the city in an address.
@@ -261,7 +262,7 @@ fn codes(answer: &Answer<'_>, levels: RangeInclusive<u8>) -> impl Iterator<Item 
 }
 
 impl Parts {
-    /// Creates the parts of an answer's address, without those that are finer than `rank`.
+    /// Creates the parts of an answer's address, without the parts that are finer than a subject of rank `rank`.
     pub(super) fn of(answer: &Answer<'_>, rank: u8) -> Self {
         let address = &answer.address;
         let part = |key: &'static str, least: u8, text: Option<&str>| {
@@ -292,7 +293,7 @@ impl Parts {
         let parts = parts.chain(part("state", 8, address.state));
         let parts = parts.chain(codes(8, 3..=4));
         let mut parts: Vec<Part> = parts.chain(last.into_iter().flatten()).collect();
-        // Overlapping areas of one level have codes with the same key. Only the first code stays, which is that of the
+        // Overlapping areas of one level have codes with the same key. Only the first of them stays, the code of the
         // smallest area.
         parts.dedup_by(|later, earlier| later.0 == earlier.0);
         Self(parts)

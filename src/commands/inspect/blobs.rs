@@ -37,7 +37,7 @@ pub struct BlobLine {
     pub bbox: Option<[f64; 4]>,
     /// Further facts: `unique_ids` (no id occurs twice), `locations` (a way has the coordinates of its nodes), `dense`
     /// (a node is dense), `deleted` (an object is a deleted version), `table` (the blob also has a part of the table of
-    /// contents). A fact that is missing is unknown if `sorted` is `None`.
+    /// contents). If `sorted` is `None`, a name that is missing here means that the fact is unknown.
     pub flags: Vec<&'static str>,
 }
 
@@ -58,9 +58,9 @@ pub struct IdRange {
     pub span: u64,
     /// The number of blobs that contain only this kind.
     pub blobs: u64,
-    /// The number of blobs whose first id is equal to an id in an earlier blob or precedes it in canonical order.
+    /// The number of blobs whose first id equals or precedes, in canonical order, the last id of an earlier blob.
     pub overlapping_blobs: u64,
-    /// The number of ids, used or not, that the widest blob spans, from its smallest to its largest id.
+    /// The number of ids from the smallest to the largest id of the widest blob, used or not.
     pub widest_blob: u64,
 }
 

@@ -166,7 +166,7 @@ fn month_of(seconds: i64) -> Option<usize> {
     months.get(day).map(|month| usize::from(*month))
 }
 
-/// Returns the month of each day of [`YEARS`], counted from the first month.
+/// Returns, for each day of [`YEARS`], the number of months from the first month of [`YEARS`] to that day.
 fn months_by_day() -> Vec<u16> {
     let mut days = Vec::new();
     for year in YEARS {

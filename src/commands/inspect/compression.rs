@@ -82,8 +82,8 @@ pub(super) fn look_at(
     mut sample: Vec<BlobEntry>,
     ctx: &Context,
 ) -> Result<SampledCompression> {
-    // Blobs with a part of the table of contents are always stored uncompressed, so they are left out if there are
-    // others.
+    // Blobs with a part of the table of contents are always stored uncompressed. They are left out, unless the sample
+    // has no other blobs.
     let is_ordinary = |entry: &BlobEntry| !entry.flags.has(BlobFlags::HAS_TABLE);
     if sample.iter().any(is_ordinary) {
         sample.retain(is_ordinary);
@@ -143,8 +143,9 @@ fn zlib_level(
     payload: &[u8],
     in_segments: bool,
 ) -> Result<LevelGuess, FormatError> {
-    // `own` are the levels of this program at which libdeflate sets `flags`, and `others` those at which zlib does.
-    // They differ, because libdeflate reaches the compression ratio of a zlib level at another level of its own.
+    // `own` are the levels of this program at which libdeflate sets `flags`. `others` are the lowest and the highest
+    // level at which zlib sets `flags`. The levels differ, because libdeflate reaches the compression ratio of a zlib
+    // level at another level of its own.
     let (own, others) = match flags {
         0 => (1..=2, (1, 1)),
         1 => (3..=7, (2, 5)),

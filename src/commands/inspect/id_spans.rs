@@ -1,5 +1,5 @@
-//! The numerically smallest and largest ids of blobs. The entry of a blob contains instead the first and the last id in
-//! canonical order, in which negative ids descend and precede positive ids.
+//! The numerically smallest and largest ids of blobs. The entry of a blob contains the first and the last id in
+//! canonical order instead. In canonical order, negative ids descend and precede positive ids.
 
 use crate::engine::scan::Scan;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::pbf::BlobEntry;
 use crate::runtime::Context;
 use std::collections::BTreeMap;
 
-/// The smallest ids of those blobs whose entries do not contain them.
+/// The smallest id of each blob of one kind whose entry does not contain the smallest id.
 #[derive(Debug, Default)]
 pub(super) struct IdSpans {
     /// The smallest id in a blob, by the offset of the blob.
@@ -48,7 +48,7 @@ impl IdSpans {
 }
 
 /// Returns the smallest and the largest of a list of ids, given its first and its last id in canonical order. `None` if
-/// only the last id is positive, because an id between the two may then be the smallest.
+/// the first id is not positive but the last id is, because the smallest id may then lie between them.
 pub(super) const fn known_span(first: i64, last: i64) -> Option<(i64, i64)> {
     match (first, last) {
         (1.., _) => Some((first, last)),

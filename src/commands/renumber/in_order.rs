@@ -17,9 +17,9 @@ use crate::pbf::{
 use crate::runtime::{TicketLock, Turn};
 
 impl Renumbering<'_> {
-    /// Removes the blobs of a kind from the plan and returns them; `None` unless they are the next ones to be written,
-    /// all objects of the kind are known to be in order, and the map has no id of the kind yet. The new id of each
-    /// object then follows from the position of the object alone, so the blobs are read only once.
+    /// Removes the blobs of a kind from the plan and returns them; `None` unless these blobs are the next to be
+    /// written, all objects of the kind are known to be in order, and the map has no id of the kind yet. The new id of
+    /// each object then follows from the position of the object alone, so the blobs are read only once.
     pub(super) fn take_in_order(&mut self, kind: ObjectKind) -> Option<Vec<BlobEntry>> {
         let entries = &mut self.plan.entries;
         let is_kind = |entry: &&BlobEntry| entry.kinds == KindSet::of(kind);
@@ -140,8 +140,8 @@ impl OrderedPass<'_> {
         (self.replaces_nodes && self.assigns).then(|| self.missing.turn(number))
     }
 
-    /// Encodes a blob with new ids. `start` is the index of its first object among all objects of the kind. Returns the
-    /// frames, the old ids of the objects, and the number of ambiguous references.
+    /// Encodes a blob with new ids. `start` is the index of the blob's first object among all objects of the kind.
+    /// Returns the frames, the old ids of the objects, and the number of ambiguous references.
     fn renumber(
         &self,
         worker: &mut Worker,
@@ -206,7 +206,8 @@ impl OrderedPass<'_> {
         self.encode(worker, blob, start, old, ambiguous)
     }
 
-    /// Encodes a blob from `worker.patched`, which already has the new ids. `old` has the old ids of its objects.
+    /// Encodes a blob from `worker.patched`, which already has the new ids. `old` has the old ids of the blob's
+    /// objects.
     fn encode(
         &self,
         worker: &mut Worker,
@@ -317,8 +318,8 @@ impl References {
         }
     }
 
-    /// Counts the ambiguous references. They keep the old id of a node without a new id, although it is now the new id
-    /// of another node.
+    /// Counts the ambiguous references. An ambiguous reference keeps the old id of a node without a new id, although
+    /// the same id is now the new id of another node.
     fn ambiguous(&self, nodes: &Numbering) -> u64 {
         let kept = self.unknown.iter().map(|index| self.ids[*index]);
         kept.filter(|id| nodes.is_new_id(*id)).count() as u64

@@ -1,6 +1,6 @@
-//! The directory that keeps the map of ids from one run to the next. Its files are the same as those of osmium.
-//! `node.idx`, `way.idx` and `relation.idx` contain the old ids in the order of the new ids, and `start_ids` contains
-//! the first new ids.
+//! The directory that keeps the map of ids from one run to the next. Its files have the names and the format that
+//! osmium uses. `node.idx`, `way.idx` and `relation.idx` contain the old ids in the order of the new ids, and
+//! `start_ids` contains the first new ids.
 
 use super::numbering::Numbering;
 use crate::error::{Error, Result};
@@ -30,8 +30,8 @@ pub(super) struct IndexFiles {
 
 impl IndexFiles {
     /// Opens the files before the work begins, so that the run fails early if the directory cannot be written or if
-    /// another run writes to it. Existing files will be replaced. If a file may not come from an earlier run,
-    /// `overwrite` is needed to replace it.
+    /// another run writes to it. Existing files will be replaced. If an `.idx` file exists without `start_ids`, it may
+    /// not come from an earlier run, so this function fails unless `overwrite` is set.
     fn open(directory: &Path, overwrite: bool, ctx: &Context) -> Result<Self> {
         let has_starts = starts_path(directory).exists();
         for kind in ObjectKind::ALL {

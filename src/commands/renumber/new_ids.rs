@@ -1,5 +1,5 @@
-//! The two sources of new ids for [`patch_ids`](crate::pbf::patch_ids). One is for blobs of objects in order, the other
-//! for all other blobs.
+//! The two sources of new ids for [`patch_ids`](crate::pbf::patch_ids). [`CountedObjects`] is for blobs whose objects
+//! are known to be in order, [`Ids`] for all other blobs.
 
 use super::numbering::{NumberWalk, Numbering};
 use crate::error::FormatError;

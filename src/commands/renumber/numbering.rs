@@ -51,7 +51,7 @@ pub(super) struct Numbering {
     first: RankSet,
     /// The old ids that were added after the ids in `first`, in the order of their indices.
     later: IdList,
-    /// Whether `first` contains the ids of the file's objects and no others.
+    /// Whether `first` contains exactly the ids of the file's objects.
     is_fresh: bool,
 }
 
@@ -146,7 +146,7 @@ impl Numbering {
         }
     }
 
-    /// Fails if the last of `ids` consecutive new ids, beginning with the first new id, does not fit into an `i64`.
+    /// Fails if not all of `ids` consecutive new ids, counted from the first new id, fit into an `i64`.
     pub(super) fn check(&self, ids: u64) -> Result<()> {
         let more = ids.saturating_sub(1);
         let last = if self.start < 0 {

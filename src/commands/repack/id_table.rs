@@ -28,7 +28,8 @@ const BLOBS_IN_A_GROUP: usize = 8;
 /// The number of objects above which an input blob is treated as several blobs. Blobs of real files have fewer.
 const MAX_OBJECTS: u32 = 200_000;
 const OBJECTS_OF_A_PART: u32 = 16_000;
-/// The maximum number of ids in a row. It bounds the memory of a limited number of rows.
+/// The maximum number of ids in a row. It bounds the size of a row, so a limit on the number of rows also limits the
+/// memory of the rows.
 const IDS_IN_A_ROW: usize = 64;
 /// The number of rows that a worker reads at a time.
 const ROWS_AT_ONCE: u64 = 2000;

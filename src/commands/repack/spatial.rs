@@ -42,8 +42,9 @@ const BLOBS_AT_ONCE: usize = 4;
 const MAX_BATCH: usize = 2 << 20;
 /// The memory of the rows that are read at a time, in bytes.
 const READ_MEMORY: usize = 24 << 20;
-/// The divisors of the number of objects in a blob, by kind. Ways are longer than nodes. Blobs of relations are smaller
-/// still, because members are searched in the box of the whole blob.
+/// The number by which the number of objects in a full blob is divided, by kind. Blobs of ways have fewer objects,
+/// because ways are longer than nodes. Blobs of relations have even fewer objects, because members are searched in the
+/// box of the whole blob.
 const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
 
 /// The rows of a blob of any kind have at most `LEN_OF_AN_OBJECT * objects_per_blob` bytes.
@@ -73,8 +74,8 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     options.output.header.apply(&mut header);
     let write = options.output.write.for_header(&header);
     if is_pbf && write.changes_objects() {
-        // The tables record the boxes and the ids of the blobs that are made here. If the output encoded these blobs
-        // again, to leave out metadata, the new blobs would differ from them.
+        // The tables record the boxes and the ids of the blobs that are made here. If the output re-encoded these blobs
+        // to leave out metadata, the tables would not fit the re-encoded blobs.
         let cause = "--layout hilbert writes objects in the form that they have: `pbfhogg cat -f pbf,add_metadata=…` \
                      leaves metadata out before it";
         return Err(Error::Usage(cause.into()));
@@ -517,7 +518,7 @@ mod tests {
         assert_eq!(lens(&even, 200), [166, 167, 167]);
         let twice: Vec<u64> = (0..1000).map(|key| key * 7).collect();
         assert_eq!(lens(&twice, 1000), [500, 500]);
-        // Two towns, and a house far from both, which is too small for a blob of its own.
+        // Two towns, and one house far from both. One object is too few for a blob of its own.
         let towns = (0..300).chain(1_000_000..1_000_100).chain([9_000_000]);
         let towns: Vec<u64> = towns.collect();
         assert_eq!(lens(&towns, 400), [300, 101]);

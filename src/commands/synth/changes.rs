@@ -28,7 +28,8 @@ pub struct DaySummary {
     pub deleted: u64,
 }
 
-/// The changed objects of one day by action: deleted objects in reverse canonical order, the others in canonical order.
+/// The changed objects of one day by action. Created and modified objects are in canonical order, deleted objects in
+/// reverse canonical order.
 #[derive(Default)]
 struct Day {
     created: Vec<SyntheticObject>,

@@ -238,7 +238,7 @@ impl Town {
         )
     }
 
-    /// Adds an object with an id above the last one of its kind, and with random metadata. Returns the id.
+    /// Adds an object with random metadata. Its id is larger than the last id of its kind. Returns the id.
     fn add(
         &mut self,
         lifetime: Lifetime,

@@ -15,8 +15,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SHARDS: usize = 64;
-/// The estimated memory of a count in bytes, without its name. It is the memory of one entry each in the spans of the
-/// [`StringPool`], in the lookup table of the pool, and in the list of counts, with the spare capacity of all three.
+/// The estimated memory of a count in bytes, without its name. It is the sum of an entry in the spans of the
+/// [`StringPool`], an entry in the lookup table of the pool, and an entry in the list of counts, each with its share of
+/// the spare capacity.
 const ENTRY_BYTES: u64 = 40;
 
 /// Counts of keys and tags by name. The name of a tag is the length of its key in bytes, a colon, the key and the
@@ -92,7 +93,7 @@ impl CountTable {
             return Ok(());
         }
         self.bytes.store(0, Ordering::Relaxed);
-        // Takes and sorts one shard at a time, so that a run needs little further memory.
+        // Takes and sorts one shard at a time, so that spilling needs little additional memory.
         let directory = std::env::temp_dir();
         let failed = |error| failed(&directory, error);
         let mut run = BufWriter::new(tempfile::tempfile().map_err(failed)?);

@@ -1,5 +1,5 @@
-//! `tags-filter` of a change file: keeps the changes of objects with certain tags, and of the objects that they refer
-//! to.
+//! `tags-filter` of a change file: keeps the changes of objects with certain tags, and of the objects that these
+//! objects refer to.
 
 use super::Options;
 use crate::engine::Format;
@@ -30,7 +30,8 @@ pub struct ChangesSummary {
 /// kept, since a deletion does not have the tags of the object.
 ///
 /// Reads one change file: OsmChange XML, plain or compressed with gzip, bzip2 or zstd. Only the last change of each
-/// object is used. Writes one change file, compressed if its name ends in `.gz`, `.bz2` or `.zst`, in canonical order.
+/// object is used. Writes one change file in canonical order. The file is compressed if the output format requests it
+/// or, without a text format, if the name ends in `.gz`, `.bz2` or `.zst`.
 ///
 /// # Memory
 ///
@@ -103,8 +104,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     Ok(summary)
 }
 
-/// Returns the compression of the requested text format or, if none is requested, the one that the name of the output
-/// implies.
+/// Returns the compression of the requested text format or, if no text format is requested, the compression that the
+/// name of the output implies.
 fn compression(options: &Options) -> TextCompression {
     match options.output.format {
         Format::Text(text) => text.compression,

@@ -1,4 +1,4 @@
-//! Fetches change files, and reads them as they arrive.
+//! Fetches change files in groups. Each group is read before the next group is fetched.
 
 use crate::error::{Error, Result};
 use crate::formats::{ChangeReader, ChangeSet, ChangeState, Replication, SameTime};
@@ -99,8 +99,8 @@ impl<'d> Downloader<'d> {
         })
     }
 
-    /// Reads the change files of a leg until one is not available or exceeds the limit. Returns the sequence number of
-    /// the last file that was read; if no file was read, the number before the first one of the leg.
+    /// Reads the change files of a leg until a file is not available or would exceed the limit. Returns the sequence
+    /// number of the last file that was read; `leg.first - 1` if no file was read.
     fn leg(&mut self, leg: &Leg<'_, '_>) -> Result<i64> {
         let phase = self.ctx.phase("fetch changes", 0);
         let mut last = leg.first - 1;
@@ -159,8 +159,8 @@ impl<'d> Downloader<'d> {
         })
     }
 
-    /// Returns the state of the finest server that corresponds to the data after the change file `last` of a leg.
-    /// `before` is the state before the leg.
+    /// Returns the state of the data after the change file `last` of a leg, as a state of the finest server. `before`
+    /// is the state before the leg.
     fn state_after(
         &self,
         leg: &Leg<'_, '_>,

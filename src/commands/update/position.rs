@@ -9,8 +9,8 @@ use crate::replication::{Ladder, State, is_same_server};
 use crate::runtime::Context;
 use std::path::Path;
 
-/// The maximum time in seconds from a change to its publication. Data contains all changes that are older than its
-/// newest object by at least this time.
+/// The maximum time in seconds from a change to its publication. If the newest object of a file has the time `t`, the
+/// file contains all changes up to `t - PUBLICATION`.
 const PUBLICATION: i64 = 3600;
 
 /// The replication state in the header of a file.
@@ -108,7 +108,7 @@ fn of_server(state: State, options: &Options, ladder: &Ladder<'_>, ctx: &Context
     })
 }
 
-/// Fetches the state with a sequence number that the header of a file gives without a time.
+/// Fetches the server's state with the sequence number `sequence`, for a file whose header has no time.
 fn untimed(sequence: i64, options: &Options, ladder: &Ladder<'_>) -> Result<State> {
     let (server, newest) = ladder.finest();
     if newest.sequence < sequence {
