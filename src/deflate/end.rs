@@ -1,7 +1,7 @@
 //! Finds the last block of a deflate stream (RFC 1951): the positions of its header and of its end, in bits.
 //!
-//! libdeflate produces only complete streams. Once these positions are known, another stream can be appended after the
-//! last block. [`EndFinder::find`] walks over the codes of a stream without decompressing it.
+//! libdeflate produces only complete streams. Once the positions of the header and the end are known, another stream
+//! can be appended after the last block. [`EndFinder::find`] walks over the codes of a stream without decompressing it.
 
 use super::huffman::{END_OF_BLOCK, LENGTH_ORDER};
 
@@ -29,15 +29,16 @@ pub(crate) struct DeflateEnd {
 mod entry {
     use super::{END_OF_BLOCK, INDEX_BITS, TABLE};
 
-    /// Marks an entry for codes that are decoded bit by bit, which are the end of a block and codes that are too long.
-    /// The entry skips nothing, and the next lookup is in the same table.
+    /// Marks an entry for a code that is decoded bit by bit: the end of a block, or a code that skips too many bits for
+    /// an entry. The entry itself skips nothing, and the next lookup is in the same table.
     pub const STOP: u16 = 1 << 6;
     /// Marks an entry that is followed by the code of a distance. An entry with only this flag skips nothing.
     pub const DISTANCE: u16 = 1 << 7;
     const SKIPPED: u16 = 63;
     const CODE_SHIFT: u32 = 8;
-    /// The maximum number of bits that an entry of literals skips; [`MOST_OF_DISTANCE`] is that of an entry of a
-    /// distance. Two distances and the literals between them have at most 57 bits.
+    /// The maximum number of bits that an entry of the table of literals skips. [`Lane::advance`](super::Lane::advance)
+    /// reads 57 bits and walks over three entries. These are at most two distances of 22 bits with 13 bits of literals
+    /// between them.
     const MOST_OF_LITERALS: u32 = 13;
     const MOST_OF_DISTANCE: u32 = 22;
 
@@ -59,8 +60,8 @@ mod entry {
         skipped as u16 | next | (code_len << CODE_SHIFT) as u16
     }
 
-    /// The number of extra bits of a symbol for a literal or a length. Literals and the lengths 257 to 264 and 285 have
-    /// none.
+    /// The number of extra bits of a symbol for a literal or a length. Literals and the length symbols 257 to 264 and
+    /// 285 have no extra bits.
     pub const fn literal_extra(symbol: usize) -> u32 {
         match symbol {
             265..285 => (symbol as u32 - 261) / 4,
@@ -90,8 +91,8 @@ mod entry {
         }
     }
 
-    /// Joins the entries of two successive codes; `None` if they cannot be joined, for example because an index does
-    /// not hold both codes.
+    /// Joins the entries of two successive codes. Returns `None` if they cannot be joined, for example because both
+    /// codes together have more bits than an index.
     pub fn join(first: u16, second: u16) -> Option<u16> {
         let bits = skipped(first) + skipped(second);
         let fits = skipped(first) + code_len(second) <= INDEX_BITS;
@@ -130,8 +131,8 @@ impl Code {
         Some(())
     }
 
-    /// Writes the entries of all codes that fit into the index of `table`. The length of the table must be a power of
-    /// two.
+    /// Writes the entries of all codes that are not longer than an index of `table`. The length of `table` must be a
+    /// power of two.
     fn fill(&self, table: &mut [u16], entry: impl Fn(usize, u32) -> u16) -> Option<()> {
         let (mut code, mut start) = (0u32, 0);
         for len in 1..=table.len().trailing_zeros().min(MAX_CODE as u32) {
@@ -191,8 +192,8 @@ struct Tables {
     lengths: Code,
     /// Entries of single literals and lengths.
     singles: Box<[u16; TABLE]>,
-    /// The table of literals, in which an entry may join several literals and the length that follows them, and the
-    /// table of distances.
+    /// The table of literals, followed by the table of distances. An entry of the table of literals may join several
+    /// literals and the match length after them.
     table: Box<[u16; 2 * TABLE]>,
     length_table: [u16; LENGTH_TABLE],
 }
@@ -270,8 +271,8 @@ impl Tables {
         self.literals.fill(&mut self.singles[..], entry::literal)?;
         for (index, joined) in literals.iter_mut().enumerate() {
             *joined = self.singles[index];
-            // The shift replaces the bits beyond the index by zeros. A code that includes any of these bits does not
-            // fit, so it is not joined.
+            // The shift moves zeros in place of the bits after the index, which are unknown. `join` refuses a code that
+            // includes one of these bits, because such a code does not fit into the index.
             while let Some(longer) = entry::join(
                 *joined,
                 self.singles[index >> entry::skipped(*joined).min(INDEX_BITS)],
@@ -288,11 +289,13 @@ impl Tables {
 pub(crate) struct EndFinder([Tables; 2]);
 
 impl EndFinder {
-    /// Finds the ends of `streams`, and appends them to `ends`. Each stream must end in its last byte. `None` if a
-    /// stream is damaged or incomplete.
+    /// Finds the ends of `streams`, and appends them to `ends`. The last byte of each slice must belong to the last
+    /// block of its stream. Returns `None` if a stream is damaged or incomplete.
     ///
-    /// The last block is not walked over, because its last code is known and zeros fill its last byte. Two streams are
-    /// walked over at the same time, because within a stream each code has to wait for the one before it.
+    /// The last block is walked over only if the code of its end is all zeros. Otherwise its end follows from the last
+    /// bit that is set in the stream, because that bit belongs to the code of the end, and only zeros fill the last
+    /// byte. Two streams are walked over alternately, because within one stream the position of a code is known only
+    /// after the code before it has been decoded.
     pub(crate) fn find(&mut self, streams: &[&[u8]], ends: &mut Vec<DeflateEnd>) -> Option<()> {
         let start = ends.len();
         let unknown = DeflateEnd {
@@ -353,7 +356,7 @@ impl<'t, 'd> Lane<'t, 'd> {
         }
     }
 
-    /// Begins the next stream. Returns `true` if there is no next stream.
+    /// Begins the next stream that has codes to walk over. Returns `true` if no such stream is left.
     fn fill(&mut self, queue: &mut Streams<'_, 'd>, ends: &mut [DeflateEnd]) -> Option<bool> {
         for (number, stream) in queue {
             self.number = number;
@@ -366,8 +369,8 @@ impl<'t, 'd> Lane<'t, 'd> {
         Some(true)
     }
 
-    /// Reads block headers up to that of the next block with codes to walk over. Returns `true` if the stream has
-    /// ended; its end is then in `ends`.
+    /// Reads blocks up to the header of the next block that has codes to walk over. Returns `true` if the stream has
+    /// ended and its end is stored in `ends`.
     fn next_block(&mut self, ends: &mut [DeflateEnd]) -> Option<bool> {
         loop {
             if self.bits.position > self.bits.data.len() * 8 {
@@ -422,8 +425,8 @@ impl<'t, 'd> Lane<'t, 'd> {
         }
     }
 
-    /// Decodes the code at which the walk stopped, if it stopped. At the end of a block, begins the next block or
-    /// stream. Returns `true` if there is no next stream.
+    /// If the walk stopped at a code, decodes this code. If the code is the end of a block, begins the next block or
+    /// stream. Returns `true` if no stream with codes to walk over is left.
     fn resume(&mut self, queue: &mut Streams<'_, 'd>, ends: &mut [DeflateEnd]) -> Option<bool> {
         if self.entry & entry::STOP == 0 {
             return Some(false);

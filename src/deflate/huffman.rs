@@ -49,7 +49,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// Sets `lens` to the code lengths for symbols that occur `counts` times. No code is longer than `most` bits.
-    /// `lens` must be as long as `counts`, at least 2, and all zeros.
+    /// `lens` must be all zeros. `lens` and `counts` must have the same length, which is at least 2.
     pub(crate) fn lengths(&mut self, counts: &[u32], most: usize, lens: &mut [u8]) {
         self.leaves.clear();
         let occurring = (0u16..).zip(counts).filter(|(_, count)| **count > 0);
@@ -85,7 +85,8 @@ impl Tree {
         for number in 0..self.leaves.len().saturating_sub(1) {
             let mut weight = 0;
             for _ in 0..2 {
-                // `inner` is `None` if every inner node has a parent already. A leaf is left in this case.
+                // `inner` is `None` if every inner node has a parent already. In this case, at least one leaf has no
+                // parent yet.
                 let inner = self.inner.get(self.above_inner.len());
                 if let Some(leaf) = leaves.next_if(|leaf| inner.is_none_or(|inner| leaf <= inner)) {
                     self.above_leaf.push(number as u16);
@@ -114,8 +115,9 @@ impl Tree {
             let depth = depths[usize::from(*above)] as usize + 1;
             at_depth[depth.min(most)] += 1;
         }
-        // The leaves that were lifted to depth `most` take more codes than exist. For each excess code, a leaf above
-        // this depth becomes an inner node. Its children are the leaf itself and a leaf that was at depth `most`.
+        // If leaves were lifted to depth `most`, there are more codes of `most` bits than a prefix code can have. For
+        // each excess code, a leaf at a smaller depth becomes an inner node. The children of this node are the leaf
+        // itself and a leaf that was at depth `most`.
         let total = |at_depth: &[u32; MAX_CODE + 1]| -> u32 {
             (1..=most)
                 .map(|depth| at_depth[depth] << (most - depth))

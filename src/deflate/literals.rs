@@ -1,9 +1,9 @@
 //! Encodes deflate blocks (RFC 1951) of literals and runs. A run is a match at distance 1, which repeats the byte
 //! before it.
 //!
-//! In columns of ids and coordinates, other matches are rare and cost more than they save. Without them, the compressed
-//! columns are up to 7 % shorter, and compressing them needs a fifth of the time (`notes/codec.md`). This encoder knows
-//! the bit at which a block ends, which libdeflate does not report.
+//! In columns of ids and coordinates, matches at larger distances are rare and cost more than they save. Without such
+//! matches, the compressed columns are up to 7 % shorter, and compressing them needs a fifth of the time
+//! (`notes/codec.md`). This encoder returns the bit at which a block ends, which libdeflate does not report.
 
 use super::huffman::{Code, END_OF_BLOCK, LENGTH_ORDER, MAX_CODE, Tree, code_len, set_codes};
 
@@ -18,8 +18,8 @@ const DISTANCE_BITS: u32 = 1;
 /// The minimum length of a run that is encoded as a match. The first byte of the run is a literal and does not count.
 const MIN_RUN: usize = 3;
 const MAX_RUN: usize = 258;
-/// The number of literals that are put into a [`BitWriter`] between two flushes. With the bits that are left of an
-/// incomplete byte, they have at most 62 bits.
+/// The number of literals that are put into a [`BitWriter`] between two flushes. Their codes have at most 55 bits. A
+/// flush leaves up to 7 bits of an incomplete byte, so there are at most 62 bits in total.
 const TOGETHER: usize = 5;
 
 /// Writes blocks of literals and runs. Its buffers are reused.
@@ -30,8 +30,8 @@ pub(crate) struct LiteralEncoder {
     /// The tokens of a block that has many runs. A token is a literal byte, or [`RUN`] combined with the length of a
     /// run.
     tokens: Vec<u16>,
-    /// The encoded lengths of all codes. Each entry is a symbol of the code length alphabet, its extra bits, and their
-    /// number.
+    /// The run-length encoded lengths of all codes. Each entry is a symbol of the code length alphabet, the extra bits
+    /// of the symbol, and the number of these bits.
     lengths: Vec<(u8, u8, u8)>,
 }
 
@@ -113,8 +113,8 @@ impl LiteralEncoder {
             .rposition(|symbol| lens_of_lengths[*symbol] > 0)?
             .max(3)
             + 1;
-        // The header begins with a bit that says that this is not the last block, the type (dynamic codes), and the
-        // numbers of codes.
+        // The header begins with a 0 bit, which means that this block is not the last one. The type of the block
+        // (dynamic codes) and the numbers of codes follow.
         out.put(0b100, 3);
         out.put(
             (lens.len() - DISTANCES.len() - (END_OF_BLOCK + 1)) as u64,
@@ -152,7 +152,7 @@ impl LiteralEncoder {
     }
 }
 
-/// Runs are encoded if more than one byte in 64 is in a run.
+/// Runs are encoded as matches if more than one byte in 64 is in a run.
 const MIN_SHARE_OF_RUNS: usize = 64;
 
 /// Estimates the number of bytes in runs. Counts the bytes that equal the next two bytes.
@@ -194,7 +194,7 @@ impl Repeats {
     const SAMPLE: usize = 1 << 11;
     /// The length of a sequence in bytes.
     const LEN: usize = size_of::<u64>();
-    /// Matches pay off if more than one in this number of sequences repeats.
+    /// Matches pay off if more than 1 / `MIN_SHARE` of the sequences repeat.
     const MIN_SHARE: usize = 8;
 
     fn are_in(&mut self, bytes: &[u8]) -> bool {
@@ -220,7 +220,7 @@ impl Repeats {
     }
 }
 
-/// Returns the symbol for the length of a run, its extra bits, and their number.
+/// Returns the symbol for the length of a run, the extra bits of the symbol, and the number of these bits.
 const fn run_symbol(len: usize) -> (usize, u64, u32) {
     match len {
         ..11 => (254 + len, 0, 0),
@@ -240,8 +240,8 @@ const fn run_symbol(len: usize) -> (usize, u64, u32) {
 
 /// Counts the symbols of a block of literals.
 fn count_bytes(bytes: &[u8]) -> [u32; SYMBOLS] {
-    // Four tables in turn let the processor count equal consecutive bytes independently. With a single table, each
-    // increment would wait for the one before it.
+    // With a single table, each increment would wait for the one before it if both count the same byte. So four tables
+    // are used in turn.
     let mut counts = [[0u32; 256]; 4];
     let (fours, rest) = bytes.as_chunks::<4>();
     for four in fours {

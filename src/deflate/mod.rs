@@ -2,7 +2,7 @@
 //! compression is done by libdeflate.
 //!
 //! - `end` finds the last block of a stream, so that another stream can be appended.
-//! - `literals` encodes blocks of literals and runs, for columns without other matches.
+//! - `literals` encodes blocks of literals and runs, for columns in which all other matches are rare.
 //! - `huffman` makes the Huffman codes for these blocks.
 //! - `stored` stores data uncompressed, at known offsets.
 

@@ -1,12 +1,12 @@
-//! zlib data that stores its payload uncompressed. Its size, and the offsets in it, depend on the length of the payload
-//! only.
+//! zlib data that stores its payload uncompressed. The size of the data, and each offset in it, can be computed from
+//! the length of the payload.
 
 /// The maximum number of bytes in a stored block of deflate.
 const BLOCK_LEN: usize = 65_535;
 /// The size in bytes of the checksum at the end of zlib data.
 pub(crate) const CHECKSUM_LEN: usize = 4;
-/// The size in bytes of the header of a stored block: a byte with its kind, its length, and the complement of the
-/// length.
+/// The size in bytes of the header of a stored block: one byte for the kind of the block, two for its length, and two
+/// for the complement of the length.
 const STORED_HEADER_LEN: usize = 5;
 
 /// Returns zlib data (RFC 1950) that stores `payload` uncompressed. The last `last_len` bytes of the payload, at most
@@ -16,8 +16,8 @@ pub(crate) fn zlib_stored(payload: &[u8], last_len: usize) -> Vec<u8> {
     zlib_stored_in_pieces(payload, &[cut]).0
 }
 
-/// Returns zlib data that stores `payload` uncompressed, and that begins a stored block at each of `cuts`, ascending
-/// offsets in the payload. Also returns the offset of each of these blocks in the zlib data.
+/// Returns zlib data that stores `payload` uncompressed. A stored block begins at each offset in `cuts`, which are
+/// ascending offsets in the payload. Also returns, for each cut, the offset of its block in the zlib data.
 pub(crate) fn zlib_stored_in_pieces(payload: &[u8], cuts: &[usize]) -> (Vec<u8>, Vec<usize>) {
     let (mut blocks, mut firsts, mut start) = (Vec::new(), Vec::with_capacity(cuts.len()), 0);
     for cut in cuts {

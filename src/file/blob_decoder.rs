@@ -19,7 +19,7 @@ pub struct BlobDecoder {
     stats: Arc<Stats>,
     frame: Vec<u8>,
     decompressor: Decompressor,
-    /// The payload without its part of the table of contents, of a blob that has one.
+    /// For a blob that has a part of the table of contents: its payload without that part.
     without_table: Vec<u8>,
     prefilters: PrefilterRecord,
 }
@@ -75,8 +75,8 @@ impl BlobDecoder {
 
     /// Returns the uncompressed payload of a blob, which is valid until the next call.
     ///
-    /// Fails if the payload contradicts the entry in the content hash, or in the kinds, number, id range or order of
-    /// the objects. A plan that relies on the entry would be wrong.
+    /// Fails if the payload contradicts the content hash in `entry`, or the kinds, number, id range or order of objects
+    /// in `entry`. A plan that relies on such an entry would be wrong.
     pub fn payload(&mut self, entry: &BlobEntry) -> Result<&[u8]> {
         read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
         self.decompress(entry)
@@ -151,8 +151,8 @@ impl BlobDecoder {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// Does the same as [`decode`](Self::decode), but also calls `work` with the segments of the blob. Unchanged
-    /// segments need not be compressed again.
+    /// Does the same as [`decode`](Self::decode), but `work` also receives the segments of the blob. Then `work` can
+    /// copy unchanged segments instead of compressing them again.
     pub(crate) fn decode_in_segments<R>(
         &mut self,
         entry: &BlobEntry,
@@ -164,8 +164,9 @@ impl BlobDecoder {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// Does the same as [`decode`](Self::decode), but also calls `work` with the segments, if the blob has only nodes
-    /// and is segmented. Each segment is a column. Edits that leave most columns unchanged can copy these columns.
+    /// Does the same as [`decode`](Self::decode), but `work` also receives the segments if the blob is segmented and
+    /// has only nodes. In such a blob, each segment is a column. An edit that leaves most columns unchanged can copy
+    /// these columns.
     pub(crate) fn decode_in_columns<R>(
         &mut self,
         entry: &BlobEntry,
@@ -179,8 +180,8 @@ impl BlobDecoder {
     }
 
     /// Does the same as [`decode_in_segments`](Self::decode_in_segments), unless `prefilter` can decide from the string
-    /// table of the block alone. In that case only the string table is decompressed, and the decision is returned.
-    /// While prefilters rarely decide, they are not called.
+    /// table of the block alone. In that case, decompresses only the string table, and returns the decision. Does not
+    /// call `prefilter` if earlier prefilters rarely came to a decision.
     pub(crate) fn decode_unless_decided<R>(
         &mut self,
         entry: &BlobEntry,
@@ -216,7 +217,7 @@ impl BlobDecoder {
     }
 }
 
-/// Counts a payload in the statistics, and fails if it contradicts the entry of its blob.
+/// Counts a decoded payload in `stats`, and fails if the payload contradicts the entry of its blob.
 fn check(payload: &[u8], entry: &BlobEntry, stats: &Stats) -> Result<(), FormatError> {
     stats.bytes_decoded.add(payload.len() as u64);
     stats.blobs_decoded.add(1);
@@ -248,8 +249,8 @@ fn read_frame(input: &Input, frame: &mut Vec<u8>, entry: &BlobEntry, stats: &Sta
     Ok(())
 }
 
-/// Completes an entry with all facts about its blob, which are read from the blob's payload. An entry with a content
-/// hash is already complete, and is returned unchanged. Its facts are then trusted, even those that
+/// Completes `entry` with all facts about its blob, which are read from the blob's payload. Returns an entry with a
+/// content hash unchanged, because such an entry is already complete. Callers then trust all its facts, even those that
 /// [`BlobDecoder::payload`] does not compare, such as the bounding box.
 pub(crate) fn completed_entry(
     mut entry: BlobEntry,

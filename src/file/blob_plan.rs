@@ -1,5 +1,5 @@
-//! Lists the contents of each blob of a file. They are known from the file's table of contents, from per-blob indexes,
-//! or from one parallel pass over the blobs.
+//! Lists the contents of each blob of a file. The contents are known from the file's table of contents, from per-blob
+//! indexes, or from one parallel pass over the blobs.
 
 use super::blob_decoder::BlobDecoder;
 use super::blob_pass::BlobPass;
@@ -67,21 +67,21 @@ impl IndexKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanNeeds {
-    /// Offset and length. Other facts are included only if an index has them.
+    /// Offset and length. The entries have other facts only if an index provides them.
     Frames,
     /// Offset, length, kinds, id range and number of objects. Every index has these facts.
     Ranges,
     /// The facts of [`Ranges`](Self::Ranges), and whether the objects within the blob are in canonical order. Per-blob
     /// indexes do not record the order.
     Order,
-    /// The same facts as for [`Order`](Self::Order), decoded from each blob. Indexes are ignored.
+    /// The facts of [`Order`](Self::Order), decoded from each blob. Indexes are ignored.
     Rescan,
 }
 
 impl PlanNeeds {
-    /// Whether an entry of an index has the needed facts. For [`Frames`](Self::Frames), only the entries of a table of
-    /// contents are tested. If one of them fails, [`BlobPlan::items`] walks over the frame headers and accepts any
-    /// entry.
+    /// Whether `entry`, which comes from an index, has the needed facts. For [`Frames`](Self::Frames), only entries of
+    /// a table of contents are tested. If one of these entries lacks the facts, [`BlobPlan::items`] walks over the
+    /// frame headers and accepts any entry.
     fn are_met_by(self, entry: &BlobEntry) -> bool {
         match self {
             Self::Ranges => true,
@@ -184,8 +184,8 @@ impl BlobPlan {
         let is_walk = |head: Result<FrameHead>| {
             head.is_ok_and(|head| matches!(item_of(head), PlanItem::Known(_)))
         };
-        // Headers are read ahead only if no blob has to be decoded, because decoding reads whole blobs anyway. The
-        // first blob decides.
+        // Headers are read ahead only if no blob has to be decoded, because decoding reads whole blobs anyway. All
+        // blobs are assumed to be like the first one.
         let reads_headers_only = file.frames().next().is_some_and(is_walk);
         let ahead = reads_headers_only
             .then(|| HeaderPrefetch::start(&file.input, file.data_start..file.data_end));
@@ -202,7 +202,7 @@ impl BlobPlan {
             .fold(KindSet::EMPTY, |kinds, entry| kinds.union(entry.kinds))
     }
 
-    /// Returns the number of objects in the file, without those in blobs whose entries do not record a number.
+    /// Returns the number of objects in the file. Does not count objects in blobs whose entries do not record a number.
     pub fn count(&self) -> u64 {
         self.entries
             .iter()
@@ -215,9 +215,9 @@ impl BlobPlan {
         self.entries.iter().any(|entry| entry.flags.has(flag))
     }
 
-    /// Returns the first blob that is out of order, which means that its first object precedes, in canonical order, an
-    /// object of an earlier blob. A blob whose first object is another version of the last object before it is not out
-    /// of order; see [`first_continued`](Self::first_continued).
+    /// Returns the first blob whose first object precedes, in canonical order, an object of an earlier blob. Only kinds
+    /// and ids are compared. For a blob that begins with another version of the last object before it, see
+    /// [`first_continued`](Self::first_continued).
     pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first < last)
     }
@@ -271,8 +271,9 @@ impl BlobPlan {
         Ok(())
     }
 
-    /// Whether the file may have several versions of an object, and either declares so in its header or has deleted
-    /// objects. Unless [`Context::disorder`] is [`Disorder::Refuse`], deleted objects alone are enough.
+    /// Whether the file is treated as a history file. It must declare a history in its header or have deleted objects.
+    /// In addition, the entries must leave open whether an object occurs more than once. This is not required of a file
+    /// with deleted objects if [`Context::disorder`] differs from [`Disorder::Refuse`].
     pub(crate) fn is_history(&self, file: &PbfFile, ctx: &Context) -> bool {
         let has_deleted = self.any(BlobFlags::DELETED);
         let is_accepted = ctx.disorder == Disorder::Refuse || !has_deleted;
@@ -286,8 +287,8 @@ impl BlobPlan {
         TocSummary::of(&self.entries, self.is_sorted(), flags)
     }
 
-    /// Whether all objects are in canonical order. Returns `None` if the entries do not show it, because a blob was not
-    /// scanned, or because it begins with another version of the last object of the earlier blobs.
+    /// Whether all objects are in canonical order. Returns `None` if the entries leave this open, because a blob was
+    /// not scanned, or because a blob begins with another version of the last object of the earlier blobs.
     pub fn is_sorted(&self) -> Option<bool> {
         let scanned = |entry: &&BlobEntry| entry.flags.has(BlobFlags::SCANNED);
         let unsorted = |entry: &BlobEntry| !entry.flags.has(BlobFlags::SORTED);

@@ -114,8 +114,8 @@ impl<R: Read> BlobStream<R> {
         Ok(Some((header.kind, body)))
     }
 
-    /// Fills a buffer, and returns the number of bytes read. It is less than the length of the buffer only at the end
-    /// of the stream.
+    /// Fills `buffer`, and returns the number of bytes read. This number is less than the length of `buffer` only at
+    /// the end of the stream.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -175,8 +175,8 @@ pub struct DataBlob {
     /// The Blob message.
     body: Vec<u8>,
     place: Place,
-    /// The entry of the blob, without facts if the blob was not read from a file. [`decode`](Self::decode) compares the
-    /// contents with it.
+    /// The entry of the blob. [`decode`](Self::decode) compares the contents of the blob with the entry. If the blob
+    /// was read from a stream, the entry has no facts about the contents.
     entry: BlobEntry,
 }
 

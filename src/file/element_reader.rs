@@ -204,8 +204,8 @@ impl ElementReader {
         let holds_nodes_alone = entry.kinds.single() == Some(ObjectKind::Node);
         match &self.bbox {
             Some(bbox) if holds_nodes_alone && !entry.bbox.is_empty() => {
-                // An index by another program may have coordinates that were rounded differently, by one unit of 1e-7
-                // degree.
+                // In an index that another program wrote, coordinates may have been rounded differently, by one unit of
+                // 1e-7 degree.
                 let tolerance = i32::from(!entry.flags.has(BlobFlags::SCANNED));
                 entry.bbox.widened(tolerance).intersects(bbox)
             }
@@ -304,7 +304,8 @@ impl ElementReader {
     /// As [`for_each`](Self::for_each).
     pub fn for_each_pipelined(&self, mut visit: impl FnMut(Element<'_>)) -> Result<()> {
         let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
-        // A payload is several times as long as its frame, so each blob in flight counts four times.
+        // A payload is several times as long as its frame, so each blob in flight counts as four times the size of its
+        // frame.
         self.pass().holding(4).run_stream(
             self.entries(),
             || (),
@@ -342,8 +343,8 @@ impl ElementReader {
         identity: impl Fn() -> T + Sync,
         reduce: impl Fn(T, T) -> T + Sync,
     ) -> Result<T> {
-        // `total` and `part` are options only because `reduce` takes their values. They are `None` only during its
-        // call.
+        // `reduce` consumes its arguments, so `total` and `part` are options. They are `None` only during the call of
+        // `reduce`.
         let mut total = Some(identity());
         self.pass().run_stream(
             self.entries(),
@@ -367,8 +368,8 @@ impl ElementReader {
         total.ok_or_else(|| Error::Internal("a reduction lost its result".into()))
     }
 
-    /// Folds all objects on all cores into states, at most one per thread, and returns the states. It is not specified
-    /// which blobs a state covers and in which order, so the result of merging the states must not depend on that.
+    /// Folds all objects on all cores into states, at most one per thread, and returns the states. Each state covers an
+    /// arbitrary set of blobs, in an arbitrary order. The result of merging the states must not depend on this choice.
     ///
     /// ```no_run
     /// use pbfhogg::ElementReader;
@@ -426,8 +427,8 @@ impl ElementReader {
     ///
     /// # Errors
     ///
-    /// As [`for_each`](Self::for_each), and an error of `fold`. It is the first error to occur, which need not be the
-    /// first in the file.
+    /// As [`for_each`](Self::for_each), and an error of `fold`. If several calls fail, returns the error that occurred
+    /// first. It need not be the first in the file.
     pub fn par_try_fold<S: Send, E: From<Error> + Send>(
         &self,
         init: impl Fn() -> S + Sync,

@@ -17,7 +17,8 @@ const MAX_READ_LEN: u64 = 48 << 20;
 /// A table of contents that was read from the last blobs of a file.
 struct FoundToc {
     toc: Toc,
-    /// The entries of the blobs that have objects besides their part of the table. The table does not describe them.
+    /// The entries of the blobs that have both objects and a part of the table. The table itself has no entries for
+    /// these blobs.
     hosts: Vec<BlobEntry>,
 }
 
@@ -144,16 +145,16 @@ impl PbfFile {
         match found {
             Ok(found) => self.take_toc(found, start),
             Err(problem) if self.exclude_damaged_toc(start)? => self.reject_toc(&problem),
-            // No table begins at `start`. So the trailer at the end of the file, from which `start` comes, belongs to
-            // another file.
+            // No table begins at `start`. This offset comes from the trailer at the end of the file, so the trailer
+            // belongs to another file.
             Err(_) => return self.handle_missing_toc(),
         }
         Ok(())
     }
 
-    /// Whether the frames from offset `start` to the end of the file look like a table of contents, which may be
-    /// damaged. This is the case if the first bytes of each frame contain the title of the table. If so, and if no frame
-    /// can have objects, ends the data at `start`.
+    /// Whether the frames from offset `start` to the end of the file look like a table of contents, which means that
+    /// the first bytes of each frame contain the title of the table. The table may be damaged. If no frame of such a
+    /// table can have objects, sets the end of the data to `start`.
     fn exclude_damaged_toc(&mut self, start: u64) -> Result<bool> {
         let (mut at, mut are_alone) = (start, true);
         while at < self.input.len() {
@@ -177,14 +178,14 @@ impl PbfFile {
         Ok(is_toc)
     }
 
-    /// Fails if the frame at offset `start` has an unknown type. The frame has objects beside a part of the table of
-    /// contents, and the walk over the frames would skip it.
+    /// The frame at offset `start` has objects besides a part of the table of contents. Fails if the frame has an
+    /// unknown type, because the walk over the frames would skip the frame with its objects.
     fn check_frame_at(&self, start: u64) -> Result<()> {
         let mut probe = [0; FRAME_PROBE_LEN];
         let found = self.input.read_at(&mut probe, start)?;
         let header = BlobHeader::split(&probe[..found]);
         let header = header.and_then(|(header, _)| BlobHeader::parse(header));
-        // A header that cannot be parsed is no error here, because the walk over the frames finds it.
+        // A header that cannot be parsed is no error here, because the walk over the frames reports it.
         if header.is_ok_and(|header| header.kind != BlobKind::Data) {
             let cause =
                 format!("the frame at byte {start} has the last objects, but not the type OSMData");
@@ -194,8 +195,9 @@ impl PbfFile {
     }
 
     /// Handles a file that was written as a stream and does not end with its table of contents. If there are tables
-    /// before the end, data was appended to the file, and these tables are not used. If the last frame is a damaged
-    /// table, it is excluded from the data. Otherwise the file was truncated, which is an error.
+    /// before the end of the file, a program has appended data to the file, and the tables are not used. If the last
+    /// frame is a damaged table, the frame is excluded from the data. Otherwise the file was truncated, which is an
+    /// error.
     fn handle_missing_toc(&mut self) -> Result<()> {
         let (mut frames, mut last) = (self.frames(), None);
         for head in &mut frames {
@@ -211,8 +213,8 @@ impl PbfFile {
             _ => false,
         };
         match last.map(|entry| entry.offset).filter(|_| !is_cut_off) {
-            // Without a valid trailer the offset of the table is not known. So the last frame is taken for the table if it
-            // looks like one.
+            // Without a valid trailer, the offset of the table is unknown. So the last frame is treated as the table if
+            // it looks like one.
             Some(start) if self.exclude_damaged_toc(start)? => {
                 self.reject_toc(&FormatError::new("it is damaged"));
                 Ok(())
@@ -225,7 +227,7 @@ impl PbfFile {
         }
     }
 
-    /// Whether the blob of `entry` has a part of a table of contents after which more parts follow.
+    /// Whether the blob of `entry` has a part of a table of contents, but not the last part.
     fn has_inner_part(&self, entry: &BlobEntry) -> Result<bool> {
         let mut body = vec![0; (entry.frame_len - entry.header_len) as usize];
         let start = entry.offset + u64::from(entry.header_len);
@@ -260,8 +262,8 @@ impl PbfFile {
         self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
     }
 
-    /// Whether the file can have the spatial layout that its table of contents declares, which requires that it is not
-    /// a history file, and that all ways have locations.
+    /// Whether the file can have the spatial layout that its table of contents declares. A spatial layout requires that
+    /// the file is not a history file, and that all its ways have locations.
     fn may_be_spatial(&self, toc: &Toc) -> bool {
         self.may_declare_spatial() && toc.entries.iter().all(has_located_ways)
     }
@@ -272,9 +274,9 @@ impl PbfFile {
         declares(feature::LOCATIONS) && !declares(feature::HISTORY)
     }
 
-    /// Uses the table in `found` if all its entries are possible, and if the data that it describes ends where the
-    /// tables begin. The tables begin at `start`, or before it if there is a table of ids. Otherwise sets
-    /// [`toc_problem`](PbfFile::toc_problem).
+    /// Uses the table in `found`, which begins at `start`. All its entries must be possible. The data that it describes
+    /// must end at `start` or, if there is a table of ids in blobs of its own, before `start`. Sets
+    /// [`toc_problem`](PbfFile::toc_problem) if the table cannot be used.
     fn take_toc(&mut self, found: FoundToc, start: u64) {
         let FoundToc { mut toc, mut hosts } = found;
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
@@ -367,8 +369,8 @@ mod tests {
         way
     }
 
-    /// Writes a file with one blob for each of `ways`, whose table of contents declares a spatial layout. Returns the
-    /// problem of the table when the file is opened.
+    /// Writes a file with one blob for each of `ways`. The table of contents of the file declares a spatial layout.
+    /// Returns the problem that is found in the table when the file is opened.
     fn problem_of(ways: &[Object<'_>]) -> Option<String> {
         let directory = tempfile::tempdir().unwrap();
         let (path, ctx) = (directory.path().join("a.osm.pbf"), Context::default());

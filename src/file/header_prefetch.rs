@@ -1,8 +1,8 @@
 //! Reads the headers of frames into the page cache, ahead of a walk over them.
 //!
 //! The position of a frame depends on the header of the frame before it, so a walk waits for the disk once per frame.
-//! Several threads therefore walk over later parts of the file concurrently. Their results are not used. The walk
-//! itself reads every header again, but then from the page cache.
+//! Several threads therefore walk over later parts of the file concurrently, and discard the headers that they read.
+//! When the walk itself reads these headers again, they are in the page cache.
 
 use super::header_walker::HeaderWalker;
 use crate::io::Input;
@@ -64,8 +64,8 @@ impl Drop for HeaderPrefetch {
     }
 }
 
-/// Reads the headers of the frames that begin in a range of bytes, until `is_over` is set. An error ends the reading,
-/// and is not reported, because the walk meets it, too.
+/// Reads the headers of the frames that begin in a range of bytes, until `is_over` is set. Ends silently at an error,
+/// because the walk itself will report it.
 fn read_headers(input: &Input, part: Range<u64>, is_over: &AtomicBool) {
     if let Some(start) = find_frame(input, part.start) {
         let mut heads = HeaderWalker::new(input, start..part.end);

@@ -30,8 +30,8 @@ pub struct HeaderWalker<'f> {
 }
 
 impl<'f> HeaderWalker<'f> {
-    /// Creates a walker over the frames in `range`, which is in bytes of the file. The range must begin at the start of
-    /// a frame. That frame gets number 1, which is right for the first frame after the header frame.
+    /// Creates a walker over the frames in `range`, a range of bytes of the file. The range must begin at the start of
+    /// a frame. That frame gets number 1, which is the number of the first frame after the header frame.
     pub const fn new(input: &'f Input, range: Range<u64>) -> Self {
         Self {
             input,
@@ -43,7 +43,7 @@ impl<'f> HeaderWalker<'f> {
         }
     }
 
-    /// Returns the number of tables of contents so far whose last part was found.
+    /// Returns the number of tables of contents whose last part has been reached.
     pub(super) const fn tables(&self) -> u32 {
         self.tables
     }
@@ -77,8 +77,8 @@ impl<'f> HeaderWalker<'f> {
                 header.blob_len
             ))));
         }
-        // If the header fills the probe, `blob_start` is empty, and the blob counts as one without a table. This is
-        // right, because the blobs of tables have short headers.
+        // If the header fills the probe, `blob_start` is empty, and the blob is treated as one that has no table. This
+        // is right, because blobs with tables have short headers.
         let blob_start = probe.get(header_len..).unwrap_or_default();
         let mut entry = BlobEntry {
             offset: self.offset,

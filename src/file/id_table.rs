@@ -152,10 +152,9 @@ impl<'f> IdTable<'f> {
         Ok(())
     }
 
-    /// Returns the offsets, in ascending order, of the blobs that may contain an object for which `is_met` is true.
-    /// `is_met` is called with a kind and with the first and the last id of a range in canonical order. Reads only the
-    /// sections of the table that have a range for which `is_met` may be true. Warns and returns `None` if a section is
-    /// damaged.
+    /// Returns the offsets, in ascending order, of the blobs that may contain an object for which `is_met` is true. The
+    /// arguments of `is_met` are a kind, and the first and the last id of a range in canonical order. Reads only those
+    /// sections of the table for whose range of ids `is_met` is true. Warns and returns `None` if a section is damaged.
     pub(crate) fn blobs(
         &self,
         is_met: impl Fn(ObjectKind, i64, i64) -> bool,

@@ -3,8 +3,8 @@
 use crate::pbf::{IdDirectory, IdSection, IdSectionBytes};
 use std::ops::Range;
 
-/// The size in bytes of the sections in a blob. As base64 text they are a third larger. The format recommends blobs
-/// below 16 MiB.
+/// The total size in bytes at which sections are written to a blob. In the file, sections are base64 text, which is a
+/// third larger. The format recommends blobs below 16 MiB.
 const LEN_IN_A_BLOB: usize = 9 << 20;
 
 /// Returns a number of blobs that suffices for the sections of a table of at most `len` bytes.
@@ -54,8 +54,8 @@ impl IdTableParts {
         sections.map(IdSectionBytes::with_checksum).collect()
     }
 
-    /// Notes the ranges of the file to which the [`unwritten`](Self::unwritten) sections were written, in a blob at the
-    /// offset `position`.
+    /// Records that the [`unwritten`](Self::unwritten) sections have been written to `ranges` of the file, in the blob
+    /// at offset `position`.
     pub fn written(&mut self, position: u64, ranges: &[Range<u64>]) {
         let start = *self.start.get_or_insert(position);
         self.len = 0;

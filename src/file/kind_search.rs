@@ -10,9 +10,10 @@ use std::ops::Range;
 
 impl BlobPlan {
     /// Makes a plan for a command that needs only the kinds of each blob. If the file has no index and its header
-    /// declares canonical order, a binary search finds the blobs at which the kinds change. It decodes about 50 blobs
-    /// of a planet file. A blob between two decoded blobs of one and the same kind is assumed to have this kind, and
-    /// its entry has [only the kind](BlobEntry::has_kinds_only). If the kind is wrong, decoding the blob fails.
+    /// declares canonical order, a binary search finds the blobs at which the kinds change. The search decodes about 50
+    /// blobs of a planet file. If two decoded blobs have one and the same kind, all blobs between them are assumed to
+    /// have this kind, and their entries have [only the kind](BlobEntry::has_kinds_only). Decoding a blob fails if it
+    /// has another kind.
     pub(crate) fn of_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {
         let is_sorted = file.header.has(feature::SORTED) && !file.header.has(feature::HISTORY);
         if !is_sorted || file.toc.is_some() {

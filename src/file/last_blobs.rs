@@ -1,5 +1,5 @@
-//! Holds back the last blobs of an output until it is complete. Then its last objects become hosts, which means that
-//! their blobs also get the table of contents.
+//! Holds back the last blobs of an output until the output is complete. Then the last objects become hosts. The blob of
+//! a host also gets a part of the table of contents.
 
 use super::blob_decoder::BlobDecoder;
 use super::write_options::WriteOptions;
@@ -14,12 +14,12 @@ use crate::runtime::Context;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The maximum payload size in bytes of a last blob whose objects all become one host. The blob of a host is not
-/// compressed, so the file can become longer by up to this size.
+/// If only one host is wanted, and the payload of the last blob has at most this size in bytes, all objects of the blob
+/// become one host. The blob of a host is not compressed, so the file can grow by up to this size.
 const MAX_WHOLE_LEN: usize = 8 << 10;
 
-/// The maximum size in bytes of the payload of a blob that gets a part of a table as a whole in a spatial layout.
-/// Together with 12 MB of the table, it is less than a blob may have.
+/// In a spatial layout, whole blobs get parts of tables. This is the maximum payload size in bytes of such a blob,
+/// without the table. Together with 12 MB of a table, the payload stays below the limit of the format.
 const MAX_LONG_HOST: usize = 8 << 20;
 
 /// A blob of an output.
@@ -32,7 +32,7 @@ pub(super) enum OutputBlob {
 }
 
 impl OutputBlob {
-    /// Returns the entry of the blob. Its offset and its sizes are not those in the output.
+    /// Returns the entry of the blob. The offset and the sizes in the entry are not those in the output.
     pub const fn entry(&self) -> &BlobEntry {
         match self {
             Self::Frame(frame) => &frame.entry,
@@ -63,8 +63,9 @@ impl OutputBlob {
         }
     }
 
-    /// Returns all objects of the blob, to be written with a part of a table. Returns `None` if the blob cannot have
-    /// one, because it is damaged or long, or because it has no objects or objects of several kinds.
+    /// Returns all objects of the blob, to be written together with a part of a table. Returns `None` if the blob
+    /// cannot get a part. This is the case for a blob that is damaged or long, has no objects, or has objects of
+    /// several kinds.
     pub fn as_host(&self, ctx: &Context) -> Result<Option<TableHost>> {
         let entry = self.entry();
         let Some(payload) = self.sound_payload(ctx)? else {
@@ -76,7 +77,7 @@ impl OutputBlob {
             return Ok(None);
         };
         if kind != ObjectKind::Node {
-            // The locations of members are not in the blob.
+            // The bounding box is copied, because the blob does not have the locations of members.
             host.entry.bbox = entry.bbox;
         }
         Ok(Some(host))
@@ -137,8 +138,8 @@ impl LastBlobs {
         self.blobs.iter().map(OutputBlob::entry)
     }
 
-    /// Returns the objects of up to `count` blobs at the end, in order. Stops at a blob that cannot have a part of a
-    /// table.
+    /// Returns one host for each of up to `count` blobs at the end, in file order. Stops at a blob that cannot have a
+    /// part of a table.
     pub fn whole_hosts(&self, count: usize, ctx: &Context) -> Result<Vec<TableHost>> {
         let mut hosts = VecDeque::new();
         for blob in self.blobs.iter().rev().take(count) {
@@ -165,9 +166,9 @@ impl LastBlobs {
     }
 
     /// Removes up to `wanted` hosts from the end, and returns them in order. A host is one object with all its
-    /// versions. If only one host is wanted and the last blob is small, all objects of the blob are one host. The other
-    /// objects of a divided blob are re-encoded. A blob is not divided if it is damaged, or if the last object of the
-    /// output is too long for a host.
+    /// versions, or all objects of a small last blob if `wanted` is 1. If only some objects of a blob become hosts,
+    /// re-encodes the rest of its objects. A blob is not divided if it is damaged, or if the last object of the output
+    /// is too long for a host.
     pub fn take_hosts(
         &mut self,
         wanted: usize,
@@ -203,8 +204,8 @@ impl LastBlobs {
         Ok(hosts.into())
     }
 
-    /// Encodes the first `count` objects of the block in `payload`, which is the payload of the last blob. If there are
-    /// few of them, joins them with the objects of the blob before, so that an output that is changed daily does not
+    /// Encodes the first `count` objects of the block in `payload`, which is the payload of the last blob. If these
+    /// objects are few, joins them with those of the blob before, so that an output that is changed daily does not
     /// collect small blobs. Returns `None` if an object is damaged.
     fn encode_rest(
         &self,
@@ -235,7 +236,8 @@ impl LastBlobs {
         })
     }
 
-    /// Whether the first `count` objects of the block in `payload` are few, and fit into `blob`, the blob before it.
+    /// Whether the first `count` objects of the block in `payload` are few, and fit into `blob`, which is the blob
+    /// before this block.
     fn takes_objects(&self, blob: &OutputBlob, payload: &[u8], count: usize) -> bool {
         const FEW: usize = 1000;
         let entry = blob.entry();
@@ -267,9 +269,9 @@ struct Split {
 }
 
 impl Split {
-    /// Divides up to `wanted` hosts from the end of a blob. A host is one object with all its versions. If `wanted` is
-    /// 1 and the blob is small, all its objects are one host. Returns `None` if the blob has no objects, if it is
-    /// damaged, or if it is the last blob (`is_last`) and its last object is too long.
+    /// Splits up to `wanted` hosts off the end of a blob. A host is one object with all its versions, or all objects of
+    /// a small blob if `wanted` is 1. Returns `None` if the blob has no objects or is damaged. Also returns `None` if
+    /// the blob is the last one (`is_last`) and its last object is too long.
     fn of(blob: &OutputBlob, wanted: usize, is_last: bool, ctx: &Context) -> Result<Option<Self>> {
         let Some(payload) = blob.sound_payload(ctx)? else {
             return Ok(None);
@@ -282,7 +284,7 @@ impl Split {
             match objects.next() {
                 Ok(Some(object)) => keys.push(object.key),
                 Ok(None) => break,
-                // The blob stays as it is, because the objects behind a damaged one would be lost.
+                // The blob is not divided, because the objects after a damaged one would be lost.
                 Err(_) => return Ok(None),
             }
         }
@@ -326,7 +328,7 @@ impl Split {
     }
 }
 
-/// Returns the objects of a block with the indices in `range`, which must have the same kind.
+/// Returns the objects of `block` whose indices are in `range`. All these objects must have the same kind.
 fn host_of(block: &Block<'_>, range: Range<usize>) -> Result<TableHost, FormatError> {
     let (mut encoder, mut strings) = (BlockEncoder::default(), SourceStrings::new(&block.strings));
     encoder.set_units(&block.units);

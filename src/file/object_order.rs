@@ -3,7 +3,7 @@
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, BlobFlags};
 
-/// Whether all objects written so far are in canonical order, as far as it is known.
+/// Records whether all objects written so far are in canonical order, if this is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OrderSoFar {
     last: Option<TypeThenId>,
@@ -24,7 +24,8 @@ impl OrderSoFar {
         self.last = entry.last_key().max(self.last);
     }
 
-    /// Whether all objects are in canonical order; `None` if that is unknown for some blob.
+    /// Whether all objects are in canonical order. `None` if no disorder is known, but the order within or between some
+    /// blobs is unknown.
     pub const fn verdict(self) -> Option<bool> {
         match (self.broken, self.unknown) {
             (true, _) => Some(false),

@@ -32,8 +32,8 @@ pub struct PbfFile {
     pub(crate) changesets: Option<Box<TextChangesets>>,
     /// The offset in bytes of the first data frame.
     pub data_start: u64,
-    /// The offset in bytes of the end of the last data frame. If there is no table, or only its summary was needed to
-    /// open the file, it is the size of the file.
+    /// The offset in bytes of the end of the last data frame. This is the size of the file if there is no table of
+    /// contents, or if only the summary of the table was needed to open the file.
     pub data_end: u64,
     /// The place of the table of ids; `None` if there is no such table, or if the table of contents was not read.
     pub(crate) id_table: Option<IdTablePlace>,
@@ -46,8 +46,8 @@ pub struct PbfFile {
 pub(crate) struct IdTablePlace {
     /// The range of bytes from the first blob with a part of the table to the end of the last one.
     pub range: Range<u64>,
-    /// The range of bytes of the frame with the directory; `None` if the table is of version 1, whose last bytes have
-    /// the size of the frame.
+    /// The range of bytes of the frame with the directory. `None` for a table of version 1, because the last bytes of
+    /// such a table state the size of the frame.
     pub directory: Option<Range<u64>>,
 }
 
@@ -78,8 +78,8 @@ impl PbfFile {
     }
 
     /// Opens a file and reads its header blob and its table of contents, normally in two or three reads. A table that
-    /// cannot be used is ignored with a warning. Fails if the file is not a PBF file, its header blob is damaged, or
-    /// the end of the file is missing according to the header.
+    /// cannot be used is ignored with a warning. Fails if the file is not a PBF file, if its header blob is damaged, or
+    /// if the file is shorter than its header states.
     pub fn open(path: &Path, ctx: &Context) -> Result<Self> {
         Self::of_input(Input::open_in(path, ctx)?, ctx)
     }
@@ -194,8 +194,8 @@ fn is_like_pbf(start: &[u8]) -> bool {
     }
 }
 
-/// Fails if `start`, which is the beginning of the decompressed bytes of `input`, is that of a PBF file. A PBF file
-/// must not be compressed as a whole, because it is read at any offset.
+/// Fails if `input` is a compressed PBF file. `start` is the beginning of its decompressed bytes. A PBF file must not
+/// be compressed as a whole, because readers need access to any offset.
 pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
     let is_pbf = matches!(start, [0, 0, 0, _, b'\n', 9, b'O', b'S', b'M', b'H', ..]);
     match FileCompression::of(input.start()?) {
@@ -212,8 +212,8 @@ pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
     }
 }
 
-/// Returns the first bytes of a compressed input, decompressed. Returns no bytes if the input is not compressed, or if
-/// it cannot be decompressed, which is reported as an error when the input is read.
+/// Returns the first bytes of a compressed input, decompressed. Returns no bytes if the input is not compressed or
+/// cannot be decompressed. The error of decompressing is reported when the input is read.
 fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
     let mut start = Vec::new();
     if FileCompression::of(input.start()?).is_some()
@@ -227,8 +227,8 @@ fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
 /// The number of bytes at the start of a file that determine its format.
 const START_LEN: usize = 1024;
 
-/// Returns the name of the OSM format, other than PBF, of a file whose first bytes are `start`, and the library
-/// function that reads this format.
+/// For a file that begins with `start`: returns the name of its OSM format, other than PBF, and the library function
+/// that reads this format.
 fn text_format(start: &[u8]) -> Option<(&'static str, &'static str)> {
     let start = &start[..start.len().min(START_LEN)];
     let has = |text: &[u8]| memchr::memmem::find(start, text).is_some();
@@ -242,8 +242,8 @@ fn text_format(start: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Guesses the format of a file that does not begin like a PBF file from its first bytes. Returns `None` if they match
-/// no known format.
+/// Guesses a format other than PBF from `start`, the first bytes of a file. Returns `None` if the bytes match no known
+/// format.
 fn other_kind(start: &[u8]) -> Option<&'static str> {
     let is_text = || {
         let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
@@ -263,8 +263,8 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Guesses the format of a binary file that this program does not read from the first bytes of the file. Returns `None`
-/// if they match no known format.
+/// Guesses a binary format from `start`, the first bytes of a file. Knows only formats that this program cannot read.
+/// Returns `None` if the bytes match no known format.
 pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
     Some(match start {
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz data",

@@ -49,8 +49,8 @@ struct PendingCopy {
 /// The size in bytes at which a pending copy is no longer extended, because collecting more would delay writing to the
 /// disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
-/// If the estimated size of an output in bytes is at least this number, its header is padded. The padding lets copied
-/// blobs share file system blocks with the input.
+/// If the estimated size of an output in bytes is at least this number, the header of the output is padded. The padding
+/// lets copied blobs share file system blocks with the input.
 const MIN_ALIGNED_LEN: u64 = 1 << 20;
 
 /// Writes a PBF file from encoded frames and from blobs that are copied from input files, in the order in which they
@@ -72,10 +72,10 @@ pub struct PbfWriter {
     unverified: Vec<(Input, BlobEntry)>,
     /// The table of ids that is being written.
     id_parts: Option<IdTableParts>,
-    /// The maximum size in bytes of a table of ids for the blobs so far.
+    /// An upper bound of the size in bytes of a table of ids for the blobs that have been appended so far.
     max_id_table_len: u64,
     has_id_table: bool,
-    /// The last blobs so far, which are not written yet. Without a table of contents there are none.
+    /// The blobs that are held back. There are none if the output gets no table of contents.
     last: LastBlobs,
     ctx: Context,
 }
@@ -239,19 +239,20 @@ impl PbfWriter {
         if !self.options.has_spatial_layout {
             return self.last.next_before(hosts as u64);
         }
-        // In a spatial layout, whole blobs get parts of the tables. One of them has the directory of the table of ids,
-        // and the table of contents may need one more when this blob is written.
+        // In a spatial layout, whole blobs get parts of the tables. One of the two additional blobs is for the
+        // directory of the table of ids. The other one is needed if the table of contents gets one more part after this
+        // blob is written.
         let hosts = hosts + max_section_blobs(self.max_id_table_len) + 2;
         (self.last.len() > hosts).then(|| self.last.pop_front())?
     }
 
-    /// Returns the number of hosts, which are objects whose blobs also get a part of the table of contents. In a
+    /// Returns the number of hosts. A host is an object whose blob also gets a part of the table of contents. In a
     /// spatial layout, returns the number of blobs that get a part.
     fn hosts(&self) -> usize {
-        // The number of blobs from which on the table has several kilobytes. It then has several hosts, and the last
-        // host gets no text of the table, so that the last blob stays short.
+        // From this number of blobs on, the table has several kilobytes. Such a table has several hosts, and the last
+        // one gets no text of the table, so that the last blob stays short.
         const FEW: usize = 100;
-        // The number of entries per part of the table, if an entry has 150 bytes.
+        // The number of entries that fit into a part of the table, at 150 bytes per entry.
         const ENTRIES: usize = 60_000;
         match self.entries.len() {
             0..FEW => 1,
@@ -262,7 +263,8 @@ impl PbfWriter {
     fn write(&mut self, blob: &OutputBlob) -> Result<()> {
         match blob {
             OutputBlob::Frame(frame) => self.write_frame(frame),
-            // Strings of a table about another file are not copied.
+            // The blob also has a part of a table about the input. This table does not apply to the output, so only the
+            // objects are written.
             OutputBlob::Copy(_, entry) if entry.flags.has(BlobFlags::HAS_TABLE) => {
                 let payload = blob.payload(&self.ctx)?;
                 let mut encoder =
@@ -407,8 +409,8 @@ impl PbfWriter {
         Ok(self.written)
     }
 
-    /// Writes the blobs that were held back, except the last objects. Returns these, because they become the hosts of
-    /// the table of contents.
+    /// Writes the blobs that were held back, except the last objects. Returns the last objects, which become the hosts
+    /// of the table of contents.
     fn write_last_blobs(&mut self) -> Result<Vec<TableHost>> {
         let hosts = if !self.options.toc {
             Vec::new()
@@ -428,8 +430,8 @@ impl PbfWriter {
         Ok(hosts)
     }
 
-    /// Decompresses the copied blobs on all cores and compares them with their entries. Returns the error of the first
-    /// damaged blob in the order of the output.
+    /// Decompresses the copied blobs on all cores and compares the blobs with their entries. If several blobs are
+    /// damaged, returns the error of the one that comes first in the output.
     fn verify_copies(&mut self) -> Result<()> {
         let copies = std::mem::take(&mut self.unverified);
         let is_unhashed = |(_, entry): &&(Input, BlobEntry)| !entry.flags.has(BlobFlags::HASHED);

@@ -9,8 +9,8 @@ use crate::pbf::{Compression, HeaderBlock, InfoFields, check_strings, feature};
 pub struct WriteOptions {
     /// The compression of blobs that are re-encoded.
     pub compression: Compression,
-    /// Whether the user chose the compression. If so, a warning reports copied blobs, because they keep their
-    /// compression.
+    /// Whether the user chose the compression. If so, a warning reports the copied blobs, which keep the compression of
+    /// the input.
     pub is_compression_explicit: bool,
     /// Whether copied blobs are recompressed if their compression differs from `compression`.
     pub recompress: bool,
@@ -19,8 +19,8 @@ pub struct WriteOptions {
     pub verify: bool,
     /// Whether the output gets a table of contents.
     pub toc: bool,
-    /// Whether each BlobHeader gets an index of its blob where that is possible, for programs that read per-blob
-    /// indexes.
+    /// Whether the BlobHeaders get indexes of their blobs, for programs that read per-blob indexes. Some blobs cannot
+    /// have an index.
     pub blob_index: bool,
     /// The metadata fields that objects are written without. The attribute `visible` depends on `history` instead.
     pub without: InfoFields,
@@ -51,8 +51,7 @@ impl WriteOptions {
         }
     }
 
-    /// Whether objects are written in a form that differs from their form in the input. In this case no blob can be
-    /// copied.
+    /// Whether the form of objects in the output differs from that in the input. If it does, no blob can be copied.
     pub(crate) fn changes_objects(&self) -> bool {
         !self.without.is_empty() || self.way_locations == BlobLocations::Drop || !self.dense_nodes
     }

@@ -11,10 +11,11 @@ use crate::pbf::{
 use std::ops::Range;
 
 impl PbfWriter {
-    /// Begins a table of ids after all blobs were appended. Returns whether the file gets one: in a spatial layout, in
-    /// which the blobs are not in the order of ids, unless it has few blobs or no table of contents.
+    /// Begins a table of ids. All blobs must have been appended. Returns whether the file gets a table of ids. A file
+    /// needs this table only in a spatial layout, in which the blobs are not in the order of ids. It gets none if it
+    /// has few blobs or no table of contents.
     pub(crate) fn begin_id_table(&mut self) -> bool {
-        // One more blob gets sections, and another one the directory.
+        // Besides the hosts of the table of contents, one blob must be left for sections, and one for the directory.
         let has_blobs = self.last.len() >= self.hosts() + 2;
         let is_wanted = self.options.has_spatial_layout && self.options.toc && has_blobs;
         self.id_parts = is_wanted.then(|| IdTableParts::new(self.hosts()));
@@ -44,7 +45,7 @@ impl PbfWriter {
             self.id_parts = Some(parts);
             return Ok(());
         }
-        // The directory and the table of contents follow.
+        // Keeps the blobs for the table of contents, and one for the directory.
         let behind = parts.for_toc + 1;
         match self.write_id_host(IdParts::Sections, &sections, behind)? {
             Some((position, ranges)) => {
@@ -56,9 +57,9 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Writes the next blob that was held back, with `parts` of the table of ids. Returns its offset and the ranges of
-    /// the file that have the parts. Blobs that cannot have the parts, because they are damaged or too large, are
-    /// written without them. Returns `None` if only `behind` blobs are left.
+    /// Writes the next held-back blob that can have `parts` of the table of ids, together with these parts. Returns the
+    /// offset of the blob, and the range of each part in the file. Blobs before it that are damaged or too large are
+    /// written without parts. Returns `None` if only `behind` blobs are left.
     fn write_id_host(
         &mut self,
         kind: IdParts,
@@ -112,7 +113,8 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Returns the last blobs of a spatial layout, which get the table of contents. Holds back the blobs before them.
+    /// Removes and returns the last blobs of an output with a spatial layout, which get the table of contents. Returns
+    /// no blobs if the last one is longer than `MAX_HOST_LEN`.
     pub(super) fn take_whole_hosts(&mut self) -> Result<Vec<TableHost>> {
         let hosts = self.last.whole_hosts(self.hosts(), &self.ctx)?;
         let last = hosts.last().map_or(0, |host| host.payload.len());
@@ -129,7 +131,7 @@ impl PbfWriter {
         hosts: &[TableHost],
     ) -> Result<(Option<TocPointer>, Option<TocSummary>)> {
         let start = self.position;
-        // The hosts are the last blobs. The table does not describe their blobs, because these contain the table.
+        // The hosts are in the last blobs. The table has no entries for these blobs, because they contain the table.
         self.entries.truncate(self.entries.len() - hosts.len());
         let flags = TocFlags {
             sorted: self.written.sorted,
@@ -163,8 +165,8 @@ impl PbfWriter {
     }
 }
 
-/// Returns the entries of the blobs with objects in the frames of a table of contents, as a reader of the file gets
-/// them.
+/// Reads the frames of a table of contents, and returns the entries of the blobs with objects among them, as a reader
+/// of the file gets them.
 fn entries_of_hosts(frames: &[u8], start: u64) -> Result<Vec<BlobEntry>, FormatError> {
     let mut reader = TocReader::new(start);
     reader.add(frames)?;

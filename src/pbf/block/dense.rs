@@ -113,7 +113,7 @@ impl<'a> DenseNodes<'a> {
         InfoCursor::new(self.raw_nodes())
     }
 
-    /// Returns the same cursor as [`infos`](Self::infos), but without changesets and users, which are not read.
+    /// Returns a cursor like [`infos`](Self::infos) that does not read the changesets and users. Its results have none.
     pub(super) fn versions(&self) -> InfoCursor<'_> {
         let mut nodes = self.raw_nodes();
         (nodes.changesets, nodes.uids, nodes.user_sids) = (Delta::NONE, Delta::NONE, Delta::NONE);
@@ -218,8 +218,8 @@ impl<'a> RawNodes<'a> {
     }
 }
 
-/// Reads the metadata of selected nodes of a DenseNodes message. The deltas between two selected nodes are summed up in
-/// one go, which is several times as fast as reading each value.
+/// Reads the metadata of selected nodes of a DenseNodes message. Adds up all deltas between two selected nodes at once,
+/// which is several times as fast as reading each value.
 #[derive(Debug, Clone)]
 pub(in crate::pbf) struct InfoCursor<'a> {
     nodes: RawNodes<'a>,
@@ -303,7 +303,8 @@ pub(in crate::pbf) fn check_tags(
         is_open = true;
         facts.largest_string = facts.largest_string.max(key).max(keys_vals.read()?);
     }
-    // Some writers omit the last 0, so the tags after the last 0 count as those of one more node.
+    // Some writers omit the 0 after the tags of the last node. So tags that no 0 follows count as the tags of one more
+    // node.
     if ended + usize::from(is_open) <= nodes {
         Ok(facts)
     } else {

@@ -45,8 +45,8 @@ impl<'a> Info<'a> {
         visible: true,
     };
 
-    /// Interprets stored metadata. A timestamp of 0 becomes `None`, as does a version, changeset or user id that is not
-    /// positive, because some writers store 0 or -1 for a missing attribute. Fails if the string id of the user is out
+    /// Interprets stored metadata. Some writers store 0 or -1 for a missing attribute. So a timestamp of 0 becomes
+    /// `None`, as does a version, changeset or user id that is not positive. Fails if the string id of the user is out
     /// of range.
     pub(crate) fn resolve(
         raw: &RawInfo,
@@ -281,8 +281,8 @@ impl<'b> Way<'b> {
             .map(move |(lat, lon)| (units.nano_lat(lat), units.nano_lon(lon)))
     }
 
-    /// Appends the locations of the way's nodes, as [`locations`](Self::locations) returns them. Decodes many values of
-    /// a column at a time, which is faster.
+    /// Appends the locations of the way's nodes, as [`locations`](Self::locations) returns them. Faster than that
+    /// iterator, because many values of a column are decoded at a time.
     pub(crate) fn read_locations(
         &self,
         locations: &mut Vec<Option<Location>>,

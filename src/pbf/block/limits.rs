@@ -1,14 +1,15 @@
 //! Limits for the objects that are decoded to lists in memory.
 //!
-//! A block of 32 MiB can contain an object with 32 million nodes, each encoded in one byte. Decoded to numbers,
-//! locations and strings, they use ten to a hundred times as much memory. The API of OpenStreetMap allows 2,000 nodes.
+//! A block of 32 MiB can contain a way with 32 million nodes, each encoded in one byte. As decoded numbers, locations
+//! and strings, the nodes use ten to a hundred times as much memory. The API of OpenStreetMap allows 2,000 nodes per
+//! way.
 
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::count_varints;
 
-/// The maximum number of nodes of a way, of members of a relation, and of tags of an object that is decoded to lists in
-/// memory.
+/// For objects that are decoded to lists in memory: the maximum number of nodes of a way, of members of a relation, and
+/// of tags of any object.
 pub(crate) const MAX_PARTS: usize = 2_000_000;
 
 /// Fails if the packed run `parts` of an object has more than [`MAX_PARTS`] parts. A part consists of `each` values.
@@ -20,7 +21,8 @@ pub(in crate::pbf) fn check_parts(
     kind: ObjectKind,
     id: i64,
 ) -> Result<(), FormatError> {
-    // A value has at least one byte, so a short run cannot have too many values, which need not be counted.
+    // A value has at least one byte, so a run of at most this many bytes cannot have too many values. Its values need
+    // not be counted.
     if parts.len() <= MAX_PARTS * each {
         Ok(())
     } else {

@@ -73,8 +73,9 @@ impl RawInfo {
         }
     }
 
-    /// Appends the content of the Info message. Without metadata, the content is empty. Otherwise it has all five
-    /// attributes, because some readers expect all or none. `visible` is added if it is known.
+    /// Appends the content of the Info message. Without metadata, the content is empty. Otherwise it has the version,
+    /// timestamp, changeset, uid and user, because some readers expect all five or none. `visible` is added if it is
+    /// known.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         if *self == Self::default() {
             return;
@@ -247,8 +248,8 @@ pub(crate) struct WayMessage<'a> {
 }
 
 impl<'a> WayMessage<'a> {
-    // Inlining is forced, so that the caller builds the large value in place. Copying it would take 4 % of the time in
-    // which a way is visited.
+    // Inlining is forced, so that the caller builds the large value in place. Copying the value would take 4 % of the
+    // time of a visit of ways.
     #[inline(always)]
     pub(crate) fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let (mut way, mut id) = (Self::default(), OnlyId::default());
@@ -325,7 +326,8 @@ impl<'a> WayRefs<'a> {
         check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
 
-    /// Whether `test` returns `true` for any ref. Refs after the first one for which it returns `true` are not decoded.
+    /// Whether `test` returns `true` for any ref. Does not decode the refs after the first one for which `test` returns
+    /// `true`.
     pub(super) fn any(&self, mut test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
         let mut refs = Delta::new(&self.refs);
         while !refs.is_done() {
@@ -424,7 +426,7 @@ impl<'a> RelationMessage<'a> {
     }
 }
 
-/// Facts about a Node, Way or Relation message, which are found in one pass over its fields.
+/// Facts about a Node, Way or Relation message that are found in one pass over the fields of the message.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ObjectOutline<'a> {
     /// The Info message; empty if there is none.
@@ -523,7 +525,7 @@ pub(crate) fn encode_way(
     put_packed_field(out, way::LON, lons);
 }
 
-/// Appends a Relation message; `roles` are string ids of the block that is encoded, `member_ids` and `member_kinds` are
+/// Appends a Relation message. `roles` are string ids of the block that is encoded. `member_ids` and `member_kinds` are
 /// packed runs.
 pub(crate) fn encode_relation(
     out: &mut Vec<u8>,

@@ -4,8 +4,9 @@
 //!   the groups and walks over them.
 //! - `messages` splits Node, Way, Relation and Info messages into fields, `dense` splits DenseNodes messages into
 //!   columns, and `delta` reads delta-coded columns.
-//! - Objects: `element` (views with strings, for users of the library; `dense_iter` for dense nodes), `object` (objects
-//!   that do not depend on a block), `raw_element` (with the units and string ids of the block, for merges).
+//! - `element` has objects as views with strings, for users of the library; `dense_iter` has the views of dense nodes.
+//!   `object` has objects that do not depend on a block. `raw_element` has objects with the units and string ids of
+//!   their block, for merges.
 //! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`.
 //! - Checks: `contents` (everything in a block), `string_faults` (strings that are not UTF-8 or not allowed in XML),
 //!   `limits` (sizes of objects).

@@ -48,8 +48,8 @@ impl Block<'_> {
         })
     }
 
-    /// Calls `visit` with the id of each node, its location, and whether it has tags. The location is `None` for a
-    /// deleted node or if it is undefined; it may lie outside of the world.
+    /// Calls `visit` with the id of each node, its location, and whether it has tags. The location is `None` if the
+    /// node is deleted or its location is undefined. The location may lie outside of the world.
     pub(crate) fn for_each_node(
         &self,
         mut visit: impl FnMut(i64, Option<Location>, bool),
@@ -74,9 +74,9 @@ impl Block<'_> {
         })
     }
 
-    /// Calls `visit` with the id of each node, its location as in [`for_each_node`](Self::for_each_node), and its tags
-    /// and metadata, or `None` if it has no tags. Without `needs_info`, the metadata is empty. Fails if a tag refers to
-    /// a string that the block does not have.
+    /// Calls `visit` with the id of each node, and its location as in [`for_each_node`](Self::for_each_node). The third
+    /// argument of `visit` is the tags and the metadata of a node with tags, and `None` for a node without tags.
+    /// Without `needs_info`, the metadata is empty. Fails if a tag refers to a string that the block does not have.
     pub(crate) fn for_each_tagged_node(
         &self,
         needs_info: bool,
@@ -111,9 +111,9 @@ impl Block<'_> {
         })
     }
 
-    /// Calls `visit` for each way whose index `is_wanted` accepts, with the index, the ids of the nodes, and their
-    /// locations, which are `None` if the way has nodes but no locations. The index counts the ways of the block from
-    /// 0.
+    /// Calls `visit` for each way whose index `is_wanted` accepts. The arguments of `visit` are the index, the ids of
+    /// the nodes, and their locations, or `None` if the way has nodes but no locations. The index of the first way of
+    /// the block is 0.
     pub(crate) fn for_each_way_location(
         &self,
         is_wanted: impl Fn(usize) -> bool,

@@ -160,9 +160,9 @@ impl<'a> Object<'a> {
         self.fill_next(element, block, &mut None).map(drop)
     }
 
-    /// Does the same as [`fill`](Self::fill), but keeps the metadata of this object and returns `true` if the metadata
-    /// of `element` equals `last`. `last` must be the metadata of this object as `block` stores it, or `None` if that
-    /// is unknown. Sets `last` to the metadata of `element`.
+    /// Does the same as [`fill`](Self::fill), except that this object keeps its metadata if the metadata of `element`
+    /// equals `last`. Returns whether they are equal, and sets `last` to the metadata of `element`. When called, `last`
+    /// must be the metadata of this object as `block` stores it, or `None` if that is unknown.
     pub(crate) fn fill_next(
         &mut self,
         element: &RawElement<'_>,

@@ -8,8 +8,8 @@ use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Fields;
 
-/// The maximum payload length in bytes of a block that is processed as a whole in passes that hold the references of
-/// ways in memory. Longer blocks are processed in parts. Blocks of real files are shorter.
+/// Passes that hold the references of ways in memory process a block as a whole only if its payload has at most this
+/// many bytes. They process longer blocks in parts. Blocks of real files are shorter.
 pub(crate) const PART_LEN: usize = 4 << 20;
 
 /// A parsed PrimitiveBlock. Its messages have been found, and the columns of each DenseNodes message have been checked
@@ -107,8 +107,8 @@ impl<'a> Block<'a> {
         self.units
     }
 
-    /// Whether both blocks have the same units and the string table of one begins with that of the other. A string
-    /// index that is valid in both blocks then means the same string.
+    /// Whether both blocks have the same units, and the string table of one block begins with the string table of the
+    /// other. If so, a string index that is valid in both blocks means the same string in both.
     pub(crate) fn shares_string_table(&self, other: &Self) -> bool {
         let (one, two) = (self.string_table, other.string_table);
         self.units == other.units && (one.starts_with(two) || two.starts_with(one))
@@ -146,8 +146,9 @@ impl<'a> Block<'a> {
         Ok(block)
     }
 
-    /// Calls `visit` with the block or, if its payload is longer than [`PART_LEN`], with consecutive parts of the
-    /// block, so that the data derived from a part uses bounded memory. An object is never split.
+    /// Calls `visit` once with the block if its payload has at most [`PART_LEN`] bytes. Otherwise calls `visit` with
+    /// consecutive parts of the block, so that the data derived from a part uses bounded memory. An object is never
+    /// split.
     pub(crate) fn in_parts(
         &self,
         mut visit: impl FnMut(&Block<'_>) -> Result<(), FormatError>,
@@ -201,8 +202,8 @@ impl<'a> Block<'a> {
     }
 
     /// Calls `visit` with the references of all ways, in batches of about `most`. The first argument of `visit` is the
-    /// node references. The second one lists the ways, each with its id and the end of its references in the first
-    /// argument (exclusive). A long way may be split between batches.
+    /// node references of a batch. The second argument lists the ways of the batch, each with its id and the end of its
+    /// references in the first argument (exclusive). A long way may be split between batches.
     pub(crate) fn for_refs(
         &self,
         most: usize,

@@ -32,9 +32,8 @@ impl<'a> RawElement<'a> {
         self.key.0 == ObjectKind::Node && matches!(self.form, RawForm::Message(_))
     }
 
-    /// Converts a dense node from `units`, the units of its block, to the default units, if these can express it
-    /// exactly. Does not change other objects. Returns the object, and the units of its coordinates and times. These
-    /// are also the default units for a way without coordinates, if the unit of time in `units` is the default one.
+    /// Converts a dense node from `units`, the units of its block, to the default units, if these can express the node
+    /// exactly. Does not change other objects. Returns the object and the units that apply to it.
     pub(crate) fn in_default_units(
         mut self,
         units: &BlockUnits,
@@ -116,8 +115,8 @@ impl<'a> RawElement<'a> {
         matches!(self.form, RawForm::Dense(_))
     }
 
-    /// The number of refs of a way, and the number of locations stored for the refs, which is the same or 0. Both are 0
-    /// for nodes and relations.
+    /// The number of refs of a way, and the number of locations that the way has for its refs. The second number equals
+    /// the first one or is 0. Both are 0 for nodes and relations.
     pub(crate) fn count_refs(&self) -> Result<(usize, usize), FormatError> {
         match (&self.form, self.key.0) {
             (RawForm::Message(message), ObjectKind::Way) => {

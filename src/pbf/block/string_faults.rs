@@ -54,7 +54,7 @@ pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
 /// error of parsing the string table.
 #[cold]
 fn named(payload: &[u8], error: FormatError) -> FormatError {
-    // Any other error means that the table is damaged or too long, so it is not read again.
+    // Any other error means that the table is damaged or too long. In this case, the table is not read again.
     if !error.to_string().ends_with(NOT_UTF8) {
         return error;
     }
@@ -100,7 +100,7 @@ fn string_uses(
     mut take: impl FnMut(ContentFault),
 ) -> Result<(), FormatError> {
     let mut used = vec![false; faults.len()];
-    // A text is the escaped text of a fault if it has the same address.
+    // `text` is the escaped text of a fault if both have the same address.
     let fault_of = |text: &str| {
         let is_same = |fault: &StringFault| std::ptr::eq(fault.text.as_ptr(), text.as_ptr());
         faults.iter().position(is_same)
@@ -205,8 +205,8 @@ impl StringFault {
 
 /// Whether a string has control characters or other characters that XML 1.0 does not allow.
 fn is_inexpressible(text: &str) -> bool {
-    // In UTF-8, a byte of a control character occurs in no other character, so the bytes can be searched without
-    // decoding.
+    // In UTF-8, the byte of a control character is never a part of another character. So the bytes can be searched
+    // without decoding.
     let is_control = |byte: u8| is_forbidden_in_xml(char::from(byte));
     text.bytes().any(is_control) || (!text.is_ascii() && text.chars().any(is_forbidden_in_xml))
 }

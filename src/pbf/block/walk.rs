@@ -1,4 +1,5 @@
-//! Walks over the objects of a block that decode only the fields that are asked for, and walks over ids or tags alone.
+//! Walks over the objects of a block. `BlockWalk` decodes only the requested fields of each object. The other walks
+//! decode only ids or tags.
 
 use super::delta::{Delta, STRIDE};
 use super::dense::{DenseNodes, InfoCursor, next_tag_run};
@@ -14,7 +15,7 @@ use crate::pbf::wire::Varints;
 pub(crate) struct BlockWalk<'a> {
     messages: Messages<'a>,
     current: Current<'a>,
-    /// Reads the versions of the current dense nodes; `None` until the first request. It is not a part of
+    /// Reads the versions of the current dense nodes; `None` until the first request. This field is not in
     /// [`DenseWalk`], so that nothing has to be dropped when the walk moves from one message to the next.
     versions: Option<Box<InfoCursor<'a>>>,
     /// Reads all metadata of the current dense nodes; `None` until the first request.

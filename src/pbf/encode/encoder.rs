@@ -354,8 +354,8 @@ impl BlockEncoder {
         self.finish_behind(&[], out);
     }
 
-    /// Appends the payload as [`finish`](Self::finish) does, with the strings in `title` before all others except the
-    /// empty string. No object uses them.
+    /// Appends the payload as [`finish`](Self::finish) does. In the string table, the strings in `title` come after the
+    /// empty string and before all strings that objects use.
     pub(in crate::pbf) fn finish_behind(&mut self, title: &[&str], out: &mut Vec<u8>) {
         let mut table = Vec::with_capacity(self.interner.text_len() * 2);
         let final_ids = self.interner.finish(title, &mut table);
@@ -506,9 +506,9 @@ impl InfoColumn {
         Self::Visible,
     ];
 
-    /// The columns to write if the columns `needed` have values. Some readers expect metadata to be either complete or
-    /// missing. Therefore, if any column is needed, all columns are written, except `visible`, which is written only if
-    /// it is needed itself.
+    /// The columns to write if the columns `needed` have values. Some readers expect all columns besides `visible`, or
+    /// none. So if any column is needed, all columns besides `visible` are written. `visible` is written only if it is
+    /// in `needed`.
     pub(crate) fn written(needed: &[Self]) -> impl Iterator<Item = Self> + '_ {
         let wanted = |column: &Self| match column {
             Self::Visible => needed.contains(column),

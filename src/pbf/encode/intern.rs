@@ -44,8 +44,8 @@ impl Interner {
         self.pool.text_len()
     }
 
-    /// Appends the StringTable message and begins a new table. The empty string comes first, then the strings in
-    /// `title`, which no object uses, then the other strings, ordered by use. Returns the final string id for each
+    /// Appends the StringTable message and begins a new table. The message has the empty string, then the strings in
+    /// `title`, which no object uses, and then the added strings, ordered by use. Returns the final string id for each
     /// provisional id.
     pub fn finish(&mut self, title: &[&str], out: &mut Vec<u8>) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.pool.len() as u32).collect();

@@ -36,8 +36,8 @@ impl Compression {
         }
     }
 
-    /// Whether the compression of a blob with `encoding` may differ from this one. A Blob does not record its level; it
-    /// is assumed to have the default level.
+    /// Whether the compression of a blob with `encoding` may differ from this one. A Blob does not record its
+    /// compression level, so this method assumes that the blob has the default level.
     pub(crate) fn differs_from(self, encoding: Encoding) -> bool {
         let is_usual = matches!(self, Self::None | Self::Lz4 | Self::Zlib(6) | Self::Zstd(3));
         self.encoding() != encoding || !is_usual
@@ -89,7 +89,8 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Returns the libdeflate level whose output is not larger than that of zlib at `level` on OSM data.
+/// Returns the libdeflate level that stands in for zlib at `level`. On OSM data, the output of libdeflate at this level
+/// is not larger than that of zlib.
 ///
 /// A user who asks for `zlib:6` expects the compression ratio of zlib at level 6, which libdeflate reaches at a lower
 /// and faster level (`notes/codec.md`).
@@ -104,7 +105,8 @@ fn libdeflate_level(level: u8) -> libdeflater::CompressionLvl {
         9 => 7,
         other => i32::from(other),
     };
-    // A `Compression` that was not parsed may have a level above 12. It counts as the default level.
+    // A `Compression` that was not made by `from_str` may have a level above 12. In this case, the default level is
+    // used.
     libdeflater::CompressionLvl::new(level).unwrap_or_default()
 }
 

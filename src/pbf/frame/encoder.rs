@@ -63,7 +63,7 @@ impl FrameEncoder {
         self.builder.drop_locations();
     }
 
-    /// Writes nodes that are added from now on as messages of their own, instead of DenseNodes.
+    /// Writes each node that is added from now on as a message of its own, instead of in DenseNodes.
     pub(crate) fn write_plain_nodes(&mut self) {
         self.builder.write_plain_nodes();
     }
@@ -135,7 +135,7 @@ impl FrameEncoder {
     }
 
     /// Does the same as [`add_payload`](Self::add_payload), for the payload of a block that was edited. `old` is the
-    /// blob before the edit. Segments of `old` are copied if they occur in the payload.
+    /// blob before the edit. Copies the segments of `old` whose content occurs in the payload.
     pub(crate) fn add_edited(
         &mut self,
         payload: &[u8],
@@ -146,9 +146,9 @@ impl FrameEncoder {
         self.add_known(payload, old, entry)
     }
 
-    /// Adds the payload of a whole block as a frame. Kinds, number, ids, order, bounding box and flags are copied from
-    /// `entry` and not checked; length and hash are computed. An entry without a hash may lack other facts, too, so the
-    /// payload is scanned instead.
+    /// Adds the payload of a whole block as a frame. Copies kinds, number, ids, order, bounding box and flags from
+    /// `entry` without checking them, and computes the length and the hash. If `entry` has no hash, it may lack other
+    /// facts, too, so this method scans the payload instead.
     pub(crate) fn add_payload_with_entry(
         &mut self,
         payload: &[u8],
@@ -158,7 +158,7 @@ impl FrameEncoder {
     }
 
     /// Does the same as [`add_payload_with_entry`](Self::add_payload_with_entry), for the payload of a block that was
-    /// edited. Segments of `old`, the blob before the edit, that occur in the payload are copied.
+    /// edited. `old` is the blob before the edit. Copies the segments of `old` whose content occurs in the payload.
     pub(crate) fn add_edited_with_entry(
         &mut self,
         payload: &[u8],

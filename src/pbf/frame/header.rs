@@ -17,11 +17,11 @@ pub mod feature {
     pub const SORTED: &str = "Sort.Type_then_ID";
     /// Optional. Ways carry the coordinates of their nodes.
     pub const LOCATIONS: &str = "LocationsOnWays";
-    /// Optional. Used only by this program, together with [`LOCATIONS`]. No nodes of ways were omitted when locations
-    /// were added.
+    /// Optional. Used only by this program, together with [`LOCATIONS`]. When locations were added to the ways, no
+    /// nodes of ways were omitted from the file.
     pub const ALL_NODES: &str = "pbfhogg.AllNodes";
-    /// Optional. Used only by this program, together with [`LOCATIONS`]. Nodes without tags were omitted, except
-    /// members of relations.
+    /// Optional. Used only by this program, together with [`LOCATIONS`]. When locations were added to the ways, nodes
+    /// without tags were omitted from the file, except members of relations.
     pub const NEEDED_NODES: &str = "pbfhogg.NeededNodes";
 }
 
@@ -202,8 +202,9 @@ impl HeaderBlock {
             .any(|found| found == name)
     }
 
-    /// Declares the features [`feature::LOCATIONS`] and `nodes`, which is [`feature::ALL_NODES`] or
-    /// [`feature::NEEDED_NODES`]. With `None`, removes the declarations of all three.
+    /// Declares the feature [`feature::LOCATIONS`], and the feature `nodes`, which is [`feature::ALL_NODES`] or
+    /// [`feature::NEEDED_NODES`]. Removes the declaration of the other one of these two. If `nodes` is `None`, removes
+    /// the declarations of all three features.
     pub(crate) fn set_locations(&mut self, nodes: Option<&str>) {
         self.set_optional(feature::LOCATIONS, nodes.is_some());
         for kind in [feature::ALL_NODES, feature::NEEDED_NODES] {

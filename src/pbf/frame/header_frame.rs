@@ -1,5 +1,5 @@
-//! The header frame. A file is begun with reserved space of a fixed size. The header frame is written there last, when
-//! the contents of the file are known. In a stream, the header frame is written first.
+//! The header frame. The start of a new file is reserved space of a fixed size. The header frame is written into this
+//! space last, when the contents of the file are known. In a stream, the header frame is written first.
 
 use super::blob::{Blob, BlobKind, Encoding, encode_frame};
 use super::header::{HeaderBlock, PADDING_FIELD, SUMMARY_FIELD, TOC_FIELD};
@@ -9,10 +9,10 @@ use crate::pbf::table::toc_blob::TocPointer;
 use crate::pbf::table::toc_summary::TocSummary;
 use crate::pbf::wire::{put_bytes_field, put_bytes_head, varint_len};
 
-/// The number of bytes reserved for later additions to the header. These are features, and the pointer to the table of
-/// contents with its summary.
+/// The number of bytes reserved for later additions to the header: features, the pointer to the table of contents, and
+/// the summary of this table.
 const ROOM: usize = 1024;
-/// The size in bytes from which the BlobHeader of a header blob is longer than 14 bytes. GraphHopper accepts only
+/// A header blob of at least this size in bytes has a BlobHeader of more than 14 bytes. GraphHopper accepts only
 /// BlobHeaders of 13 or 14 bytes.
 const SHORT_BLOB_LEN: usize = 1 << 14;
 
@@ -27,7 +27,7 @@ pub fn reserved_header_len(header: &HeaderBlock, alike: Option<u64>) -> usize {
     header.encode(&mut message);
     let least = message.len() + ROOM;
     let mut payload = least;
-    // The padding can make the varints longer that encode lengths in the frame. The next round corrects this.
+    // The padding can lengthen the varints that encode lengths in the frame. The next round corrects this.
     for _ in 0..4 {
         let Some(offset) = alike else { break };
         let len = frame_len_of(payload) as u64;
@@ -72,8 +72,8 @@ pub fn header_frame(
     stored_frame(&payload, frame_len)
 }
 
-/// Returns the header frame of a stream. It has no padding, because it cannot be overwritten later. With `has_toc`, it
-/// declares a table of contents at the end of the stream.
+/// Returns the header frame of a stream. The frame has no padding, because it cannot be overwritten later. With
+/// `has_toc`, the header declares a table of contents at the end of the stream.
 pub fn stream_header_frame(header: &HeaderBlock, has_toc: bool) -> Result<Vec<u8>, FormatError> {
     let mut payload = Vec::new();
     header.encode(&mut payload);
@@ -106,7 +106,8 @@ fn put_padding(out: &mut Vec<u8>, room: usize) {
     let end = out.len() + room;
     while out.len() < end {
         let left = end - out.len();
-        // Some lengths are not those of any single field. In this case, an empty field of three bytes comes first.
+        // For some values of `left`, there is no field of exactly this size, because the varint for the length of a
+        // longer field is longer, too. In this case, an empty field of three bytes comes first.
         let fits = (1..=5).find_map(|digits| {
             let len = left.checked_sub(2 + digits)?;
             (varint_len(len as u64) == digits).then_some(len)

@@ -477,7 +477,7 @@ fn splice_dense(
     for column in InfoColumn::written(&needed) {
         let source = sources[column as usize].0;
         let value = |index: usize| column.value(&new.infos[index]);
-        // If the block lacks the column, its nodes have the absent value in it.
+        // If the block lacks the column, its nodes get the value that a missing column stands for.
         let filled;
         let source = if source.is_empty() {
             let mut bytes = Vec::with_capacity(dense.len());
@@ -525,8 +525,8 @@ fn splice_plain(
     Ok(())
 }
 
-/// Applies the script to a delta-coded column. Only the first delta after each change is re-encoded. The others are
-/// copied.
+/// Applies the script to a delta-coded column. Re-encodes only the first delta after each change, and copies all other
+/// deltas.
 fn splice_deltas(
     column: &[u8],
     script: &EditScript,
@@ -558,8 +558,8 @@ fn splice_deltas(
     Ok(())
 }
 
-/// Applies the script to the column of tags (`keys_vals`), which has a run of string ids for each node, terminated by
-/// 0.
+/// Applies the script to the column of tags (`keys_vals`). The column has, for each node, a run of string ids and a 0
+/// that ends the run.
 fn splice_tags(
     column: &[u8],
     script: &EditScript,

@@ -21,7 +21,7 @@ pub(crate) trait NewIds {
     /// Replaces the ids of consecutive objects of a block. Called in block order.
     fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]);
 
-    /// Replaces `ids`, the ids of the objects of one kind to which a way or relation refers.
+    /// Replaces the ids in `ids`, which are references of a way or relation to objects of one kind.
     fn references(&mut self, kind: ObjectKind, ids: &mut [i64]);
 
     /// Appends the new ids of the nodes of a way to `ids`, which must be empty. `refs` are the old ids.
@@ -89,8 +89,8 @@ fn patch_group(
     Ok(())
 }
 
-/// Copies a message to `scratch.message` without the fields with the given `numbers`, which must be below 64. Calls
-/// `put` with the number of each removed field at its first occurrence, to write the replacement.
+/// Copies a message to `scratch.message` without the fields with the given `numbers`, which must be below 64. At the
+/// first occurrence of each removed field, calls `put` with the number of the field. `put` can write a replacement.
 fn replace(
     message: &[u8],
     numbers: &[u32],

@@ -53,9 +53,9 @@ impl WayNodes {
 }
 
 /// Appends the block in `payload` to `out`, with new locations in place of the old ones in all its ways. Calls `find`
-/// with all ways of a group or, if the group has more than [`PART_LEN`] bytes, with consecutive parts of the group.
-/// Each call of `find` must append one location for each element of [`WayNodes::refs`] to its second argument, which is
-/// empty.
+/// with all ways of a group or, if the group has more than [`PART_LEN`] bytes, with consecutive parts of the group. The
+/// second argument of `find` is an empty vector, to which `find` must append one location for each element of
+/// [`WayNodes::refs`].
 ///
 /// Returns `true` if at least one way has nodes. If the block has no ways, leaves `out` unchanged and returns `false`.
 /// Fails if the block has nodes and its units cannot express a location exactly.
@@ -98,8 +98,8 @@ pub(crate) fn locate_ways(
     Ok(has_locations)
 }
 
-/// Returns the length in bytes of the first part of a group. The part consists of as many whole messages as fit into
-/// [`PART_LEN`] bytes, but of at least one.
+/// Returns the length in bytes of the first part of a group. The part has as many whole messages as fit into
+/// [`PART_LEN`] bytes, but at least one message.
 fn part_len(group: &[u8]) -> Result<usize, FormatError> {
     if group.len() <= PART_LEN {
         return Ok(group.len());
@@ -127,9 +127,9 @@ pub(crate) struct Relocated {
 /// any.
 ///
 /// `find_moved` is called once and must return the nodes that may have moved, as ascending indices into
-/// [`WayNodes::refs`]. `location_of` must return the new location of a node (`Some(None)` if the node has lost its
-/// location), or `None` if the node has not moved. If no location changes, `out` is left unchanged. Fails if the block
-/// has nodes and its units cannot express a location exactly.
+/// [`WayNodes::refs`]. `location_of` must return `None` for a node that has not moved, `Some(None)` for a node that has
+/// lost its location, and otherwise the new location. If no location changes, `out` is left unchanged. Fails if the
+/// block has nodes and its units cannot express a location exactly.
 pub(crate) fn relocate_ways(
     block: &Block<'_>,
     find_moved: impl FnOnce(&WayNodes) -> Result<Vec<usize>, FormatError>,
@@ -177,8 +177,8 @@ pub(crate) fn relocate_ways(
     Ok(relocated)
 }
 
-/// Returns the units for the locations in ways. These are the units of the block if it has nodes or already uses units
-/// of 1e-7 degree without offset. Otherwise they are units of 1e-7 degree, which can express every location.
+/// Returns the units for the locations in ways. If the block has nodes or already uses units of 1e-7 degree without
+/// offset, returns the units of the block. Otherwise returns units of 1e-7 degree, which can express every location.
 fn scale_of_ways(block: &Block<'_>) -> BlockUnits {
     if block.has(ObjectKind::Node) || block.units.is_decimicro() {
         block.units
@@ -233,8 +233,8 @@ fn put_groups(
                 head.clear();
                 let len = out.len() - start;
                 put_bytes_head(&mut head, primitive_block::PRIMITIVEGROUP, len);
-                // Inserts the header of the group before it, because its length is known only now. A separate buffer
-                // would need as much memory as the group.
+                // Inserts the header of the group in front of its content. The header has the length of the content,
+                // which is known only now. A separate buffer would need as much memory as the group.
                 out.splice(start..start, head.iter().copied());
             }
             primitive_block::GRANULARITY

@@ -204,8 +204,8 @@ fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// Returns the Info message without the attributes in `without`. If any attribute besides `visible` stays, the others
-/// are set to 0 instead of being removed, because some readers expect all five or none.
+/// Returns the Info message without the attributes in `without`. Some readers expect all five attributes besides
+/// `visible`, or none. So if one of the five stays, the removed ones are set to 0 instead.
 fn clean_info(message: &[u8], without: InfoFields) -> Result<Vec<u8>, FormatError> {
     let mut info = Vec::with_capacity(message.len());
     let (mut stays, mut gone) = (false, Vec::new());
@@ -228,8 +228,8 @@ fn clean_info(message: &[u8], without: InfoFields) -> Result<Vec<u8>, FormatErro
     Ok(info)
 }
 
-/// Appends a DenseNodes message without the attributes in `without`. If any column besides `visible` stays, removed and
-/// missing columns are filled with 0, because some readers expect all five or none.
+/// Appends a DenseNodes message without the attributes in `without`. Some readers expect all five columns besides
+/// `visible`, or none. So if one of the five stays, the removed and the missing ones are filled with 0.
 fn clean_dense(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let dense = DenseNodes::parse(message)?;
     let columns = dense.info.columns();

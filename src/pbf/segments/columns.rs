@@ -20,11 +20,11 @@ pub(super) struct Part {
     pub values: Values,
 }
 
-/// The kind of repetition in the bytes of a part, which decides how it is compressed.
+/// The kind of repetition in the bytes of a part. It decides how the part is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
-    /// A column of ids, versions, `visible` or coordinates, in which sequences of bytes rarely repeat, except runs of
-    /// one byte.
+    /// A column of ids, versions, `visible` or coordinates. In these columns, sequences of bytes rarely repeat, except
+    /// runs of one byte.
     Singular,
     /// Any other column.
     Repeating,
@@ -73,8 +73,8 @@ impl Walk<'_> {
 
     fn group(&mut self, group: &[u8], end: usize) -> Result<ControlFlow<()>, FormatError> {
         each_field(group, end - group.len(), |field, range| {
-            // A group without DenseNodes has a field for each object and no columns. All objects of a group are of one
-            // kind, so its first field shows this.
+            // All objects of a group are of one kind, so the first field of a group shows whether it has DenseNodes.
+            // Other groups have one field per object and no columns.
             if field.number != primitive_group::DENSE {
                 return Ok(ControlFlow::Break(()));
             }

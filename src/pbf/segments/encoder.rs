@@ -227,8 +227,7 @@ fn put_segment(stream: &[u8], end: &DeflateEnd, out: &mut Vec<u8>) -> Option<()>
     let start = out.len();
     out.extend_from_slice(stream);
     *out.get_mut(start + end.last_block / 8)? &= !(1 << (end.last_block % 8));
-    // Appends the header of a stored block, which is three zero bits and padding up to the next byte. `MARKER` begins
-    // behind it.
+    // Appends the header of a stored block, which is three zero bits and padding up to the next byte. `MARKER` follows.
     out.resize(start + (end.bits + 3).div_ceil(8), 0);
     out.extend_from_slice(&MARKER);
     Some(())

@@ -6,9 +6,9 @@ use memchr::memmem;
 /// The minimum length in bytes of a segment of ways or relations. A shorter segment is joined with the next one.
 pub(super) const MIN_SEGMENT_LEN: usize = SEGMENT_LEN / 4;
 
-/// Returns the segments of `old` whose uncompressed bytes occur in `payload`, in the same order. Each is returned as
-/// its offset in `payload`, the segment, and its compressed bytes. Omits a segment if the new segment before it or
-/// after it would be too short.
+/// Returns the segments of `old` whose uncompressed bytes occur in `payload`, in the same order. For each segment,
+/// returns its offset in `payload`, the segment itself, and its compressed bytes. Omits a segment if the new segment
+/// before or after it would be too short.
 pub(super) fn kept<'a>(payload: &[u8], old: Segmented<'a>) -> Vec<(usize, &'a Segment, &'a [u8])> {
     let (mut kept, mut done) = (Vec::new(), 0);
     let mut search = Search {
@@ -47,7 +47,7 @@ struct Search<'p> {
 }
 
 impl Search<'_> {
-    /// The maximum number of bytes that an edit can have inserted between two parts that are still found.
+    /// If an edit inserts more bytes than this between two parts, the second part may not be found.
     const SLACK: usize = 1 << 18;
     /// The length in bytes of the needle. The needle is the start of the part that is searched for.
     const NEEDLE: usize = 64;
@@ -56,8 +56,8 @@ impl Search<'_> {
 
     fn find(&mut self, part: &[u8], old_start: usize) -> Option<usize> {
         let rest = self.payload.get(self.done..)?;
-        // Mostly, no bytes were inserted or removed between the last part that was found and this one, so the usual
-        // place is tried first.
+        // Most edits insert or remove no bytes between the last part that was found and this one, so the usual place is
+        // tried first.
         let usual = old_start - self.old_done;
         let at = if rest.get(usual..).is_some_and(|rest| rest.starts_with(part)) {
             usual

@@ -1,8 +1,8 @@
 //! Reads and writes zlib data made of segments that inflate independently (`reference/format.md`, "Segments").
 //!
-//! Each segment begins with an empty window and ends with a marker. If a few objects or columns of a blob change, the
-//! segments without changes are copied, and only the others are compressed again. Together, the segments are one zlib
-//! stream (RFC 1950), which every program can read.
+//! Each segment begins with an empty window and ends with a marker. After an edit of a few objects or columns of a
+//! blob, the unchanged segments are copied, and only the changed ones are compressed again. Together, the segments are
+//! one zlib stream (RFC 1950), which every program can read.
 //!
 //! `encoder` compresses payloads in segments, `columns` cuts payloads into parts, `kept` finds unchanged segments, and
 //! [`SegmentInflater`] inflates segments.
@@ -111,8 +111,8 @@ impl Default for SegmentInflater {
         let content: Vec<u8> = (0..PROBE_LEN as u64 / 8)
             .flat_map(|number| random.hash_one(number).to_le_bytes())
             .collect();
-        // The probe must be unpredictable. So besides its content, two more things are random in each run: its length,
-        // and the upper five bits of its first byte, which decoders ignore.
+        // The probe must be unpredictable, so three things are random in each run: its content, its length, and the
+        // upper five bits of its first byte, which decoders ignore.
         let [padding, len, ..] = random.hash_one(()).to_le_bytes();
         let len = PROBE_LEN / 2 + usize::from(len) % (PROBE_LEN / 2);
         let [low, high] = (len as u16).to_le_bytes();
@@ -154,7 +154,7 @@ impl SegmentInflater {
         let (mut at, mut done) = (HEADER_LEN, 0);
         for marker in memmem::find_iter(body, &MARKER) {
             let end = marker + MARKER.len();
-            // The range always has bytes, because the markers from `find_iter` do not overlap.
+            // The range is never empty, because the markers from `find_iter` do not overlap.
             let Some(segment) = body.get(at..end).filter(|segment| !segment.is_empty()) else {
                 continue;
             };

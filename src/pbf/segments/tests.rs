@@ -247,7 +247,7 @@ fn segments_that_are_marked_as_the_last_or_take_what_follows_are_not_found() {
     for (block, is_found) in [
         (stored(0, 8), true),
         (stored(1, 8), false),
-        // The length of the stored block makes the marker, and perhaps the end of the data, its content.
+        // The stored block is so long that its content includes the marker and, in the first case, the end of the data.
         (stored(1, 8 + 10 + 5), false),
         (stored(0, 8 + 10), false),
     ] {

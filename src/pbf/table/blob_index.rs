@@ -12,9 +12,9 @@ const V1_LEN: usize = 26;
 /// nodes without a known bounding box.
 pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
     let kind = entry.kinds.single()?;
-    // A blob with an id below 1 gets no index, because the index orders ids numerically and an entry canonically. The
-    // two orders agree for positive ids only. Nodes with an unknown bounding box get none, because the index cannot
-    // express that.
+    // A blob with an id below 1 gets no index, because an index orders ids numerically and an entry orders them
+    // canonically. The two orders agree for positive ids only. A blob of nodes with an unknown bounding box gets no
+    // index, because an index cannot express an unknown box.
     let has_unknown_box = kind == ObjectKind::Node && entry.bbox.is_empty();
     if entry.min_id <= 0 || has_unknown_box {
         return None;

@@ -28,8 +28,7 @@ impl BlobFlags {
     /// The whole entry was computed from the decoded blob in this run of the program, not read from an index. Not
     /// stored in files.
     pub const VERIFIED: Self = Self(256);
-    /// The string table of the blob also has a part of a table about the file, which is removed when the blob is
-    /// decoded.
+    /// The string table of the blob also has a part of a table about the file. Decoding the blob removes this part.
     pub const HAS_TABLE: Self = Self(128);
     /// The flags that are stored in files.
     const STORED: u16 = 255;
@@ -142,7 +141,8 @@ impl BlobEntry {
     }
 
     /// Returns a description of the first contradiction between this entry and `found`, the entry computed from the
-    /// decoded blob, or `None`. Compares the kinds, number, id range and order of the objects.
+    /// decoded blob. Returns `None` if there is no contradiction. Compares the kinds, number, id range and order of the
+    /// objects.
     pub fn id_mismatch(&self, found: &Self) -> Option<&'static str> {
         let lacks = |flag| self.flags.has(flag) && !found.flags.has(flag);
         if self.kinds != found.kinds {

@@ -10,7 +10,8 @@ use crate::pbf::wire::Varints;
 pub(super) struct IdFacts {
     kinds: [Ids; 3],
     last: Option<TypeThenId>,
-    /// The version of the last object. It is compared with that of the next object if both have the same id.
+    /// The version of the last object. If the next object has the same kind and id, the versions of the two are
+    /// compared.
     last_version: i64,
     sorted: bool,
     strict: bool,
@@ -61,9 +62,9 @@ impl IdFacts {
         self.last_version = version;
     }
 
-    /// Adds a column of at least one node id, provided that the ids are positive, ascending and after all ids added
-    /// before, as in nearly all blocks. Otherwise returns `false` and adds nothing. `last_version` must return the
-    /// version of the last node.
+    /// Adds a column of at least one node id, if the ids are positive and ascending, and come after all ids added
+    /// before. Nearly all blocks have such columns. Otherwise returns `false` and adds nothing. `last_version` must
+    /// return the version of the last node.
     pub(super) fn add_ascending(
         &mut self,
         mut deltas: Varints<'_>,

@@ -1,4 +1,4 @@
-//! Blobs with objects whose string table also has a part of the table of ids.
+//! Blobs that have both objects and, in their string table, a part of the table of ids.
 //!
 //! The strings of a part are in zlib blocks of their own, so a part can be read without the rest of its blob.
 //! `reference/format.md` has the layout.
@@ -20,7 +20,7 @@ use std::ops::Range;
 /// The string that marks a block as a part of a table of ids.
 pub(super) const TITLE_OF_IDS: &str = "HOGG table of ids";
 
-/// The parts in a blob.
+/// The kind of parts of a table of ids that a blob has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdParts {
     /// Sections.
@@ -50,8 +50,8 @@ pub struct IdHostFrame {
     pub parts: Vec<Range<u64>>,
 }
 
-/// Returns a frame with the objects of `host` and with `parts`, each of which ends with its checksum. With `blob_index`,
-/// the BlobHeader has an index.
+/// Returns a frame with the objects of `host` and with `parts`. Each part must end with its checksum. With
+/// `blob_index`, the BlobHeader has an index.
 pub fn encode_id_host(
     host: &TableHost,
     kind: IdParts,
@@ -92,8 +92,8 @@ fn field_len(text: &str) -> usize {
     1 + varint_len(text.len() as u64) + text.len()
 }
 
-/// Returns the entry of the blob with the objects of `host` and the given payload. A box around ways or relations is
-/// that of `host`.
+/// Returns the entry of the blob with the objects of `host` and the given payload. The bounding box of ways or
+/// relations is copied from the entry of `host`.
 fn entry_of(host: &TableHost, payload: &[u8]) -> Result<BlobEntry, FormatError> {
     let mut objects = Vec::new();
     let parsed = Host::parse(payload, TITLE_OF_IDS).ok_or_else(damaged)?;

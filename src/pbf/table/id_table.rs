@@ -1,9 +1,9 @@
 //! The table of ids, for a file with blobs that are not in the order of ids. The table maps small ranges of ids to the
 //! blobs that contain ids in the range.
 //!
-//! Each section of the table has many ranges, and a directory of the sections follows the last one. They are stored
-//! before the table of contents, behind the strings of objects (`id_host`), in version 1 in blobs that have strings
-//! only. `reference/format.md` has the layout.
+//! Each section of the table has many ranges, and a directory of the sections follows the last section. Sections and
+//! directory are stored before the table of contents, behind the strings of objects (`id_host`). In tables of version
+//! 1, they are in blobs that have only strings. `reference/format.md` has the layout.
 
 use super::entry::BlobEntry;
 use super::id_host::{TITLE_OF_IDS, read_directory, read_part};
@@ -37,13 +37,13 @@ pub const ID_TABLE_TAIL_LEN: usize = TRAILER_LEN + CHECKSUM_LEN;
 /// The maximum size in bytes of a section in the file, and of a directory.
 pub const MAX_TABLE_FRAME_LEN: u64 = (MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN) as u64;
 
-/// The size in bytes at which a section is complete. In the file, it is a third larger.
+/// The size in bytes at which a section is complete. Stored in the file as base64 text, the section is a third larger.
 const SECTION_LEN: usize = 24 << 10;
 /// The minimum number of ids per blob in a complete range, for nodes, ways and relations. A range ends when the number
 /// of its ids is this value times ([`HEAD`] + the number of its blobs). This limits the size of the table, because each
 /// blob number in a range needs one to three bytes.
 const IDS_PER_BLOB: [u32; 3] = [32, 8, 2];
-/// The size of the header of a range, in units of the size of a blob number.
+/// The header of a range needs as much space as this number of blob numbers.
 const HEAD: u32 = 2;
 
 /// Returns a hash of the kinds, object counts and id ranges of all blobs of a file. A table of ids with another
@@ -82,7 +82,7 @@ struct OpenRange {
     /// The ranks of the first id and the last id.
     ends: (u64, u64),
     ids: u32,
-    /// The blobs that contain ids of the range, in the order in which they were added.
+    /// The blobs that contain ids of the range, in the order in which the blobs were added.
     blobs: Vec<u32>,
     /// For each blob, the number of the last range with ids in the blob.
     last_range: Vec<u32>,
@@ -267,7 +267,7 @@ impl IdDirectory {
         trailer_number(tail, TRAILER_TITLE, LEN_DIGITS)
     }
 
-    /// Reads the frame that has the directory, of version 1 if the table `is_alone` in its blobs.
+    /// Reads the directory from its frame. If the table `is_alone` in its blobs, the directory has version 1.
     pub fn read(frame: &[u8], is_alone: bool) -> Result<Self, FormatError> {
         let bytes = if is_alone {
             read_table_frame(DIRECTORY_TITLE, frame)?
@@ -431,7 +431,8 @@ mod tests {
     use crate::pbf::table::scan::scan_payload;
     use crate::pbf::table::table_host::TableHost;
 
-    /// Returns objects in eleven blobs. Nodes are in long runs of one blob, and the blobs of ways alternate.
+    /// Returns objects in eleven blobs. Each of the first three blobs has a long run of nodes. The ways are in the next
+    /// seven blobs in turn.
     fn objects() -> Vec<(ObjectKind, u64, u32)> {
         let nodes =
             (0..100_000u64).map(|rank| (ObjectKind::Node, rank * 3, (rank / 40_000) as u32));

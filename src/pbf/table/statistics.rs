@@ -25,8 +25,8 @@ pub(crate) struct ObjectCounts {
     pub references: u64,
     /// The largest number of references of one object.
     pub most_references: u64,
-    /// The earliest and the latest timestamp; `None` if no object has a timestamp. The units are those of the block
-    /// while its objects are added, and afterwards seconds since 1970.
+    /// The earliest and the latest timestamp; `None` if no object has a timestamp. The timestamps are in the units of
+    /// the block until all its objects have been added, and then in seconds since 1970.
     pub times: Option<(i64, i64)>,
 }
 
@@ -130,7 +130,7 @@ impl ObjectCounts {
 /// Returns the number of positive versions.
 fn count_versions(column: &Packed<'_>) -> Result<u64, FormatError> {
     let bytes = column.as_bytes();
-    // If all varints have one byte, no version is negative, and only zeros have to be left out.
+    // If all varints have one byte, no version is negative, and only zeros are not counted.
     if bytes.is_ascii() {
         return Ok((bytes.len() - memchr::memchr_iter(0, bytes).count()) as u64);
     }

@@ -29,7 +29,7 @@ pub(super) fn put_strings_frame(strings: &[&str], out: &mut Vec<u8>) -> Result<(
 
 /// Appends a frame whose payload is stored uncompressed. A stored block of zlib data begins at each of `cuts`, which
 /// are ascending offsets in the payload. So up to 65,535 bytes between two cuts are contiguous in the file. `index` is
-/// the `indexdata` of the BlobHeader. Returns the offset of each of these blocks in `out`.
+/// the `indexdata` of the BlobHeader. For each cut, returns the offset of its block in `out`.
 pub(super) fn put_stored_frame(
     payload: &[u8],
     cuts: &[usize],
@@ -54,8 +54,8 @@ pub(super) fn strings_of(text: &str) -> impl Iterator<Item = &str> {
     starts.map(|start| &text[start..text.len().min(start + STRING_LEN)])
 }
 
-/// Returns the number in the last string of a table, which consists of `title` and `digits` decimal digits. Returns
-/// `None` unless `tail` ends with this string and the checksum of its blob.
+/// Returns the number in the last string of a table. This string consists of `title` and `digits` decimal digits.
+/// Returns `None` unless `tail` ends with the string and the checksum of its blob.
 pub(super) fn trailer_number(tail: &[u8], title: &str, digits: usize) -> Option<u64> {
     let len = title.len() + digits;
     let trailer = tail.get(tail.len().checked_sub(len + CHECKSUM_LEN)?..)?;

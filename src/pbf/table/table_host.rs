@@ -1,9 +1,10 @@
-//! Hosts: blobs with objects, whose string table also has a part of the table of contents or of the table of ids.
+//! Hosts are blobs that have both objects and, in their string table, a part of the table of contents or of the table
+//! of ids.
 //!
 //! Some readers ask every blob for its first object, so a part of the table should not have a blob of its own. The
 //! string table of a host begins with the title and the description of the part. The strings of the objects follow, and
-//! then the text of the part. The description has a checksum of the objects, so that they can be read even if the table
-//! is damaged.
+//! then the text of the part. The description has a checksum of the objects. With the checksum, the objects can be read
+//! even if the table is damaged.
 
 use super::entry::BlobEntry;
 use crate::error::FormatError;
@@ -119,7 +120,8 @@ pub(super) struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Divides a payload. Returns `None` if it is not the payload of a host, or if its objects are damaged.
+    /// Divides a payload into its parts. Returns `None` if the payload is not that of a host, or if its objects are
+    /// damaged.
     pub fn parse(payload: &'a [u8], title: &str) -> Option<Self> {
         let (message, others) = split_strings(payload).ok()?;
         let mut fields = Fields::new(message);

@@ -34,8 +34,8 @@ pub struct TocFlags {
     /// The objects of each kind are in the order of a space-filling curve, no object occurs twice, and entries also
     /// have bounding boxes of ways and relations.
     pub spatial: bool,
-    /// The file has a table of ids. It is stored beside objects, in version 1 between the last data frame and the table
-    /// of contents.
+    /// The file has a table of ids. The table is in blobs with objects or, if it has version 1, between the last data
+    /// frame and the table of contents.
     pub id_table: bool,
 }
 
@@ -405,7 +405,7 @@ pub(in crate::pbf) mod tests {
                     max_lon_e7: 1_800_000_000,
                 },
                 flags: BlobFlags::from_bits(1 | 2 | 8 | 32 | 64),
-                // Each third blob has no statistics.
+                // Every third blob has no statistics.
                 statistics: (index % 3 != 2).then_some(ObjectStatistics {
                     first_timestamp: 1_000_000_000 + index * 7919,
                     last_timestamp: 1_700_000_000 - index * 7919,

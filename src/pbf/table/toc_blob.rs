@@ -1,10 +1,10 @@
 //! Stores the table of contents in the last blobs of a file.
 //!
 //! The table is stored as base64 text in strings, behind the strings of the last objects (`table_host`). A part has a
-//! blob of its own, with a string table alone, only if there are too few objects, or if the last one is very long.
-//! Other programs ignore strings that no object uses. The last string in the file has the offset of the first frame of
-//! the table. The zlib data is stored uncompressed, so the last string can be found in the last bytes of the file.
-//! `reference/format.md` has the layout.
+//! blob of its own, with a string table alone, only if the file has too few objects, or if its last object is very
+//! long. Other programs ignore strings that no object uses. The last string in the file has the offset of the first
+//! frame of the table. The zlib data is stored uncompressed, so the last string can be found in the last bytes of the
+//! file. `reference/format.md` has the layout.
 
 use super::blob_index::encode_blob_index;
 use super::entry::{BlobEntry, BlobFlags};
@@ -31,8 +31,8 @@ const TRAILER_TITLE: &str = "HOGG table of contents at byte ";
 const POSITION_DIGITS: usize = 20;
 /// The version of pointers. The encoded table has [`VERSION`].
 const POINTER_VERSION: u8 = 3;
-/// The version in the description of a part that is in a blob of its own. Such a blob is not data, so damage to a few
-/// bytes must not turn this version into [`BESIDE_OBJECTS`], or the reverse.
+/// The version in the description of a part that is in a blob of its own. Readers do not treat such a blob as data, so
+/// damage to a few bytes must not turn this version into [`BESIDE_OBJECTS`], or the reverse.
 const ALONE: &str = "version 2";
 /// The version in the description of a part that is in a blob with objects.
 const BESIDE_OBJECTS: &str = "version 3 beside objects";
@@ -100,11 +100,12 @@ impl TocPointer {
 }
 
 /// Returns the frames that store the encoded table of contents `table`. The frames must be the last ones in the file,
-/// from offset `start` on. Each of `hosts` gets a part of the table, unless the table has more parts: the first parts
-/// are then in blobs of their own. With `blob_index`, the BlobHeaders of the hosts have an index.
+/// from offset `start` on. Each of `hosts` gets a part of the table. If the table has more parts than there are hosts,
+/// the first parts are in blobs of their own. With `blob_index`, the BlobHeaders of the hosts have an index.
 ///
-/// If there are several hosts, the last part has no text, so that the last blob is short. A reader that begins at any
-/// byte of the file and looks for the next blob, as workers of a cluster do, nearly always finds one.
+/// If there are several hosts, the last part has no text, so that the last blob is short. Workers of a cluster may
+/// begin to read at any byte of the file, and look for the next blob from there. Because the last blob is short, they
+/// nearly always find one.
 pub fn encode_toc_frames(
     table: &[u8],
     start: u64,
@@ -168,7 +169,7 @@ pub struct TocReader {
     /// The number of bytes read so far.
     len: u64,
     text: Vec<u8>,
-    /// The entries of the blobs with objects.
+    /// The entries of the blobs that have both objects and a part of the table.
     hosts: Vec<BlobEntry>,
     /// The number of parts read so far.
     parts: u64,
@@ -243,7 +244,8 @@ impl TocReader {
     }
 
     /// Returns the encoded table, for [`Toc::parse`](crate::pbf::Toc::parse), and the entries of the blobs with objects
-    /// in which it is stored, without their numbers. Fails if parts are missing or the table states another offset.
+    /// in which it is stored, without their numbers. Fails if parts are missing, or if the last part states another
+    /// offset of the table.
     pub fn finish(self) -> Result<(Vec<u8>, Vec<BlobEntry>), FormatError> {
         if self.stated_start != Some(self.start) {
             return Err(damaged());
@@ -284,7 +286,7 @@ impl TocPart {
             let (version, number, of) = part_numbers(host.numbers)?;
             let mut objects = Vec::new();
             host.put_objects(&mut objects);
-            // If the text is damaged, the objects are kept without it.
+            // If the text is damaged, the part has no text, but the objects are kept.
             let strings = host.text().unwrap_or_default();
             let part = Self::of_strings(strings.iter(), (number, of), Some(objects));
             return (version == BESIDE_OBJECTS).then_some(part);
@@ -346,7 +348,7 @@ pub enum TableBlob {
 }
 
 impl TableBlob {
-    /// Examines a whole Blob message.
+    /// Determines which part of a table a whole Blob message has, and whether it also has objects.
     pub fn of(body: &[u8]) -> Self {
         if !may_be_table_blob(&body[..body.len().min(START_LEN)]) {
             return Self::None;
@@ -371,8 +373,8 @@ impl TableBlob {
     }
 }
 
-/// Whether a Blob message that begins with `start` is a part of a table of contents in a blob of its own. The rest of
-/// the message may be damaged. `start` must have at least the first 100 bytes of the message.
+/// Whether a Blob message that begins with `start` is a part of a table of contents in a blob without objects. The rest
+/// of the message may be damaged. `start` must have at least the first 100 bytes of the message.
 pub fn is_lone_part(start: &[u8]) -> bool {
     let description = format!("{ALONE}, part ");
     let has = |text: &str| memmem::find(start, text.as_bytes()).is_some();
@@ -385,7 +387,7 @@ pub fn may_be_toc_blob(start: &[u8]) -> bool {
     memmem::find(start, TITLE.as_bytes()).is_some()
 }
 
-/// Whether a whole Blob message has a part of a table of contents after which more parts follow.
+/// Whether a whole Blob message has a part of a table of contents, but not the last part.
 pub fn is_inner_part(body: &[u8]) -> bool {
     matches!(TocPart::parse(body), Ok(Some(part)) if part.number < part.of)
 }

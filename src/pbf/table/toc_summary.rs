@@ -60,9 +60,9 @@ pub(crate) fn sample_indices(blobs: usize, most: usize) -> impl Iterator<Item = 
 }
 
 impl TocSummary {
-    /// Computes the summary of the entries of a file. `sorted` states whether the objects are in order, if known.
-    /// `flags` states whether the file has a spatial layout and a table of ids. Returns `None` unless each blob has
-    /// objects of one kind only and all facts about each blob are known.
+    /// Computes the summary of the entries of a file. `sorted` states whether the objects are in canonical order;
+    /// `None` if unknown. `flags` states whether the file has a spatial layout and a table of ids. Returns `None`
+    /// unless each blob has objects of one kind only and all facts about each blob are known.
     pub(crate) fn of(entries: &[BlobEntry], sorted: Option<bool>, flags: TocFlags) -> Option<Self> {
         let mut summary = Self {
             sorted,
@@ -271,12 +271,12 @@ fn count(fields: &mut Varints<'_>) -> Result<u64, FormatError> {
     }
 }
 
-/// Returns the checksum of a summary together with the pointer to its table. Because of the pointer, a summary is
-/// invalid in another file, to which a program that does not know summaries may have copied it.
+/// Returns the checksum of a summary together with the pointer to its table. A program that does not know summaries may
+/// copy a summary to another file. There the checksum is wrong, because that file has another pointer.
 fn checksum(pointer: TocPointer, body: &[u8]) -> u32 {
     let mut start = pointer.encode();
-    // Cuts off the CRC at the end of the pointer. With it, the CRC would not depend on the pointer, because the CRC of
-    // data followed by their own CRC is a constant.
+    // Removes the CRC at the end of the encoded pointer. If the pointer kept its CRC, the result would not depend on
+    // the pointer, because the CRC of data followed by the CRC of the data is a constant.
     start.truncate(start.len() - 4);
     crc32c::crc32c_append(crc32c::crc32c(&start), body)
 }

@@ -34,8 +34,8 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
     let [is_sorted, is_hashed] =
         [BlobFlags::SORTED, BlobFlags::HASHED].map(|flag| entry.flags.has(flag));
     if is_sorted && !is_hashed && !found.flags.has(BlobFlags::UNIQUE_IDS) {
-        // If an id occurs twice, `SORTED` also promises that its versions do not descend, which only a full scan can
-        // check.
+        // For an id that occurs twice, `SORTED` also promises that the versions of the object do not descend. Only a
+        // full scan can check this.
         scan_payload(payload, &mut found)?;
     }
     match entry.id_mismatch(&found) {

@@ -34,8 +34,8 @@ pub fn read_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     }
 }
 
-/// Reads a varint of three bytes or more, or a truncated one. If eight bytes are left in `data`, they are decoded
-/// together. The last byte of the varint is the first one without a continuation bit.
+/// Reads a varint of three bytes or more, or a truncated one. If `data` has at least eight bytes from `pos` on, decodes
+/// the eight bytes together. The last byte of a varint is the first one without a continuation bit.
 fn read_long_varint(data: &[u8], pos: &mut usize) -> Result<u64, FormatError> {
     if let Some(word) = word_at(data, *pos) {
         let ends = !word & CONTINUATION_BITS;
@@ -207,8 +207,8 @@ impl<'a> Fields<'a> {
             5 => self.take(4).map(|_| Value::Other)?,
             other => return Err(unknown_wire_type(other)),
         };
-        // The range is always valid. `get` lets the compiler remove the access where `raw` is unused, whereas indexing
-        // can panic, so it would stay.
+        // The range is always valid. `get` lets the compiler remove the access where `raw` is unused. The compiler
+        // would keep an index expression, because indexing can panic.
         let raw = self.data.get(start..self.pos).unwrap_or_default();
         Ok(Some(Field { number, value, raw }))
     }
@@ -309,8 +309,8 @@ mod tests {
             }
             Ok::<(), FormatError>(())
         };
-        // A run consists of `before` short varints, a varint of `long` bytes with continuation bits and the byte
-        // `last`, and `behind` short varints.
+        // Each run has a varint of `long` bytes with continuation bits and the byte `last`. There are `before` short
+        // varints before this varint, and `behind` short varints after it.
         for before in 0..10 {
             for (long, last, behind) in (0..14)
                 .flat_map(|long| [0, 1, 2, 0x7f, 0x80].map(|last| (long, last)))

@@ -88,8 +88,8 @@ pub fn check_varints(run: &[u8]) -> Result<(), FormatError> {
 /// `false` if some varints have six or seven bytes.
 #[inline]
 pub fn are_short_varints(run: &[u8]) -> bool {
-    // A varint longer than seven bytes has at least seven consecutive continuation bits. Either six of them are in one
-    // window, or the last one is in the last byte but one of the run.
+    // A varint longer than seven bytes has at least seven consecutive bytes with continuation bits. Six of the seven
+    // fill the start of a window, unless the varint ends at the end of the run, which `is_long_at_end` checks.
     const SIX: u64 = CONTINUATION_BITS >> 16;
     let mut windows = (0..run.len()).step_by(2).map_while(|pos| word_at(run, pos));
     let continues = |byte: &u8| *byte >= 0x80;
@@ -227,12 +227,12 @@ impl<'a> Varints<'a> {
         while count >= 8
             && let Some(word) = word_at(self.run, self.pos)
         {
-            // Each value is counted in the word with its last byte, even if it begins before the word.
+            // A value that begins before the word and ends in it is counted with this word.
             count -= (!word & CONTINUATION_BITS).count_ones() as usize;
             self.pos += 8;
         }
-        // The position may now be inside of a value. The rest of this value is then read as one value and counted,
-        // because its last byte is not counted yet.
+        // The position may now be inside of a value that is not counted yet. The rest of this value is then read and
+        // counted as one value.
         while count > 0 {
             self.read_branchless()?;
             count -= 1;
@@ -240,8 +240,8 @@ impl<'a> Varints<'a> {
         Ok(())
     }
 
-    /// Returns the next two values if both end within the next eight bytes. Decoding the second value does not depend
-    /// on the position after the first one.
+    /// Returns the next two values if both end within the next eight bytes. Faster than two reads, because the second
+    /// value is decoded without waiting for the position after the first one.
     #[inline(always)]
     fn read_pair(&mut self) -> Option<[u64; 2]> {
         let word = word_at(self.run, self.pos)?;

@@ -89,8 +89,8 @@ impl<'a> Columns<'a> {
         Ok(columns)
     }
 
-    /// Returns the column with the given number. Its values are summed up if it is `delta_coded`. A missing column has
-    /// no values.
+    /// Returns the column with the given number. If the column is `delta_coded`, reading it returns the running sums of
+    /// its values. A missing column has no values.
     pub(super) fn get(&self, number: u64, delta_coded: bool) -> Column<'a> {
         let column = self.0.iter().find(|(found, _)| *found == number);
         Column {
