@@ -103,7 +103,7 @@ pub fn run(args: &Args) -> Result<Answer> {
 /// The input of the command: the only file given, or a temporary file with the objects of all files.
 struct Joined {
     path: PathBuf,
-    /// The directory of the temporary file, which is removed with this value.
+    /// The directory of the temporary file. Dropping this field removes the directory.
     _directory: Option<ScratchDirectory>,
 }
 

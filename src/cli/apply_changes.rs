@@ -145,12 +145,12 @@ fn add_to_history(args: &Args, options: &apply_changes::Options, ctx: &Context) 
         && let crate::Format::Text(text) = &mut options.output.format
         && text.format == TextFormat::Osm
     {
-        // A history file has to tell for each version whether it is a deletion, so every object gets the attribute
-        // `visible`.
+        // A history file has to state for each version whether the version is a deletion, so every object gets the
+        // attribute `visible`.
         text.visibility = Some(Visibility::All);
     }
     let mut ctx = ctx.clone();
-    // The order of the change files does not matter, so disorder is no error.
+    // The objects in the inputs need not be in order, because the command sorts them.
     ctx.disorder = Disorder::Accept;
     let summary = apply_changes::apply_to_history(&options, same_version, &ctx)?;
     args.run.report(&ctx, &summary, &options.output.target, || {

@@ -28,9 +28,9 @@ pub struct Conventions {
     pub needs_format: bool,
     /// Whether a command without an input file reads standard input.
     pub reads_stdin: bool,
-    /// Whether some data is written only if the format asks for it. In text formats, these are the locations of nodes
-    /// in ways, the attribute `visible` and the replication state. In PBF files, these are the locations and the
-    /// history.
+    /// Whether certain data is written only if the format or its options request the data. In text formats, this
+    /// concerns the locations of nodes in ways, the attribute `visible` and the replication state. In PBF files, it
+    /// concerns the locations of nodes in ways and the history.
     pub is_plain_by_default: bool,
     /// How `merge` treats several versions of an object.
     pub merged_versions: Dedupe,
@@ -40,7 +40,7 @@ pub struct Conventions {
     pub sorts_changesets: bool,
     /// Whether `merge-changes` sorts changes by kind, id and version.
     pub sorts_changes: bool,
-    /// How inputs that are not in order are treated.
+    /// The treatment of inputs that are not in order.
     pub disorder: Disorder,
     /// Whether `merge` accepts inputs that are not in order, and reports the disorder.
     pub tells_disorder: bool,
@@ -50,7 +50,7 @@ pub struct Conventions {
     pub merges_data: bool,
     /// Whether `diff` prints a changed object as one removed and one added object.
     pub diffs_in_pairs: bool,
-    /// Whether `add-locations-to-ways` keeps nodes without tags that relations refer to.
+    /// Whether `add-locations-to-ways` keeps untagged nodes that are members of relations.
     pub keeps_member_nodes: bool,
     /// Whether `add-locations-to-ways` fails if a node is missing and the user has not asked to ignore missing nodes.
     pub needs_all_nodes: bool,
@@ -62,18 +62,19 @@ pub struct Conventions {
     pub exports_routes: bool,
     /// Whether `export` cuts lines and areas at the antimeridian.
     pub cuts_features: bool,
-    /// The index types that `add-locations-to-ways` prints, one a line.
+    /// The index types that `add-locations-to-ways` prints, one per line.
     pub index_types: &'static str,
     /// Whether `check-refs` prints its report to standard error, worded like that of osmium.
     pub reports_like_osmium: bool,
-    /// Whether `apply-changes` replaces versions in a history file with those in change files even without --redact.
+    /// Whether `apply-changes`, even without --redact, replaces a version in a history file with the same version in a
+    /// change file.
     pub redacts_history: bool,
-    /// Whether `apply-changes` without --with-history requires that both base and output have the names of history
-    /// files, if the base has one or --redact is given.
+    /// Whether `apply-changes` without --with-history requires that both the base and the output have names of history
+    /// files. The requirement applies if the base has such a name or if --redact is given.
     pub needs_history_names: bool,
     /// Whether `show` colours its output even if it goes to a file or pipe.
     pub always_colors: bool,
-    /// Whether a change counts as a creation if its version is 1. If `false`, it counts as a creation only if the
+    /// Whether a change counts as a creation if its version is 1. If `false`, a change counts as a creation only if the
     /// command knows that the object is new.
     pub creates_version_1: bool,
     /// Whether `tags-filter` treats the objects of a change file like those of other files.
@@ -81,8 +82,8 @@ pub struct Conventions {
     /// Whether expressions can only test tags. Then `@version>1` is a key instead of a condition on the metadata, and
     /// `&` and `~` have no special meaning.
     pub only_tag_expressions: bool,
-    /// Whether commands for which `--force` has no meaning accept and ignore it. Scripts use this option to allow a
-    /// file without an index, which every command allows anyway.
+    /// Whether commands for which `--force` has no meaning accept and ignore it. Scripts pass `--force` to allow a file
+    /// without an index, but every command allows such files in any case.
     pub ignores_force: bool,
     /// The accepted order of the two corners of a bounding box.
     pub corners: CornerOrder,

@@ -109,8 +109,8 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     let format = format(args, derive_changes)?;
     let is_osc = matches!(format, Format::Osc(_));
     let to_stdout = args.output == Path::new("-");
-    // With --json or --html, standard output gets only counts, and with --quiet nothing, so the differences are not
-    // written to it. A change file is written in spite of --quiet.
+    // With --json, --html or --quiet, the differences are not written to standard output, which gets only counts or
+    // nothing. However, --quiet does not suppress a change file.
     let silent = to_stdout && (args.run.json || args.html.is_some() || (args.run.quiet && !is_osc));
     let target = text_target(&args.output, args.overwrite);
     let is_strict = conventions.diffs_in_pairs && !derive_changes;
@@ -266,7 +266,7 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
     }
 }
 
-/// Returns how deleted objects are written to a change file, with the other options of change files.
+/// Returns the options for change files, most of which are about deleted objects.
 fn deletions(args: &Args) -> Result<Deletions> {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH);
     let timestamp = if args.update_timestamp {

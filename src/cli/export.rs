@@ -121,8 +121,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     let config = match &args.config {
         Some(path) => {
             let config = export::read_config(path, default_rules());
-            // A mistake in the configuration counts as wrong usage, so the error loses the type of the library's
-            // errors.
+            // A mistake in the configuration counts as wrong usage. Therefore the error is converted to an error
+            // without the type `crate::Error`.
             let config = config.map_err(|error| anyhow!("{error}"))?;
             for warning in &config.warnings {
                 ctx.warn(format!("{}: {warning}", path.display()));

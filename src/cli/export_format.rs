@@ -145,7 +145,7 @@ impl FormatArgs {
         }
     }
 
-    /// Whether an option says that the output is a directory.
+    /// Whether an option requires a directory as the output.
     fn is_directory(&self) -> bool {
         self.raw
             || !self.partition.is_empty()
@@ -190,8 +190,8 @@ impl FormatArgs {
         Ok(ExportFormat::GeoParquet(options))
     }
 
-    /// Returns the themes that --theme names or reads from files. Without --theme, returns all built-in themes for a
-    /// partition by theme, and otherwise none.
+    /// Returns the themes that --theme names or reads from files. Without --theme, returns all built-in themes if the
+    /// output is partitioned by theme, otherwise no themes.
     fn themes(&self) -> Result<Vec<Theme>> {
         let built_in = Theme::built_in();
         if self.theme.is_empty() {
@@ -288,7 +288,8 @@ fn parse_version(text: &str) -> Result<GeoParquetVersion, String> {
     }
 }
 
-/// Returns the format and the compression that the user named, or else those that the ending of the file name shows.
+/// Returns the format and the compression that `format` names. Without `format`, the ending of the file name determines
+/// both.
 fn format_of(format: Option<&str>, path: &Path) -> Result<(FeatureFormat, TextCompression)> {
     const EXPECTED: &str =
         "geojson, geojsonseq, text or pg, also with .gz, .bz2 or .zst; or geoparquet";

@@ -129,7 +129,7 @@ const KEYS: [&str; 44] = [
     "metadata.some_objects.user",
 ];
 
-/// Fails if --get does not support a key, or if the key needs --extended, which was not given.
+/// Fails if --get does not support `key`, or if `key` needs --extended and `is_extended` is false.
 fn check_key(key: &str, is_extended: bool) -> Result<()> {
     if !KEYS.contains(&key) && !key.starts_with("header.option.") {
         bail!("'{key}' is not a key of --get; --show-variables (-G) lists them");
@@ -147,7 +147,7 @@ struct Info<'a> {
     summary: &'a Summary,
 }
 
-/// The capacity in bytes of a buffer of objects in osmium.
+/// The capacity in bytes of each of osmium's buffers for objects.
 const BUFFER: u64 = 1 << 20;
 
 const fn buffers(facts: &Facts) -> u64 {
@@ -319,7 +319,8 @@ fn data_value(key: &str, facts: &Facts) -> Option<String> {
     })
 }
 
-/// Returns for each kind of object its name, its plural, the number of objects and the range of ids, changesets first.
+/// Returns the name, the plural, the number of objects and the range of ids of each kind of object. Changesets come
+/// first.
 fn of_kinds(facts: &Facts) -> [(&'static str, &'static str, u64, IdRange); 4] {
     let counts = facts.counts();
     let of = |kind: ObjectKind| {

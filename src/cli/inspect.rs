@@ -239,7 +239,8 @@ fn report(summary: &Summary) -> String {
     out
 }
 
-/// Returns the uncompressed size as a note that follows the number of blobs; empty if the size is unknown.
+/// Formats the uncompressed size as a note to put after the number of blobs. Returns an empty string if the size is
+/// unknown.
 fn payload_note(summary: &Summary) -> String {
     let note = |bytes| format!(", {} uncompressed", show::bytes(bytes));
     summary.payload_bytes.map(note).unwrap_or_default()

@@ -100,7 +100,7 @@ pub fn query(args: &QueryArgs) -> Result<Answer> {
 
 fn dump(args: &QueryArgs, ctx: &crate::Context) -> Result<Answer> {
     let mut output = args.output.options_or(&FormatSpec::opl())?;
-    // An index has no metadata of nodes, so metadata is written only on request.
+    // An index stores no metadata. Metadata attributes without values are written only if `add_metadata` is given.
     let is_asked = args.output.write.output_format.as_ref();
     if !is_asked.is_some_and(|spec| spec.has("add_metadata")) {
         match &mut output.format {

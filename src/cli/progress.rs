@@ -124,7 +124,7 @@ impl Job {
     }
 }
 
-/// Formats the remaining time. Unless the command is at its end, shows at least one second.
+/// Formats the remaining time. Before the end of the command, formats at least one second.
 fn time_left(eta: Duration, is_end: bool) -> String {
     let least = Duration::from_secs(u64::from(!is_end));
     format!("{} left", HumanDuration(eta.max(least)))

@@ -138,8 +138,8 @@ struct Pager {
 }
 
 impl Pager {
-    /// Starts the program in the environment variable PAGER, or less if PAGER is not set. Returns `None` if the program
-    /// cannot be started, if PAGER is empty, or on Windows, which has no paths for open pipes.
+    /// Starts the program that the environment variable PAGER names, or `less` if PAGER is not set. Returns `None` if
+    /// the program cannot be started, if PAGER is empty, or on Windows, which has no paths for open pipes.
     fn start() -> Option<Self> {
         if cfg!(windows) {
             return None;
@@ -181,7 +181,7 @@ impl Drop for Pager {
     }
 }
 
-/// Prints the given ids, which are not in the file, to standard error, unless --quiet was given.
+/// Prints to standard error that the file has no objects with the given ids. Prints nothing if --quiet was given.
 fn say_missing(ids: impl Iterator<Item = impl ToString>, run: &RunArgs) {
     let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
     if !ids.is_empty() && !run.quiet {

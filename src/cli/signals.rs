@@ -44,8 +44,8 @@ pub fn install() {
     }
 }
 
-/// Starts a thread that calls `wait`, which blocks until a signal arrives, and then removes unfinished outputs and ends
-/// the process.
+/// Starts a thread that ends the process after a signal. The thread calls `wait`, which must block until a signal
+/// arrives. The thread then removes unfinished outputs and ends the process.
 fn end_after(mut wait: impl FnMut() -> Option<i32> + Send + 'static) {
     let _ = std::thread::Builder::new()
         .name("signals".into())
@@ -67,8 +67,8 @@ fn fail_beyond_file_size_limit() {
 /// A request to end the process, made by SIGINT or SIGTERM. A second signal ends the process at once.
 pub struct EndRequest(Arc<AtomicBool>);
 
-/// Makes SIGINT and SIGTERM set the flag of the returned request, which the caller polls, instead of ending the
-/// process.
+/// Makes SIGINT and SIGTERM set the flag of the returned request instead of ending the process. The caller must poll
+/// the request.
 pub fn on_request() -> std::io::Result<EndRequest> {
     fail_beyond_file_size_limit();
     let wanted = Arc::new(AtomicBool::new(false));

@@ -99,7 +99,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Calls `write` with chunks of lines, one line for each counted key or tag. There may be millions of lines.
+/// Formats one line for each counted key or tag. Calls `write` with chunks of lines, because there may be millions of
+/// lines.
 fn lines(summary: &Summary, mut write: impl FnMut(&str) -> Result<()>) -> Result<()> {
     const PORTION: usize = 1 << 16;
     let mut out = String::with_capacity(PORTION * 2);

@@ -137,7 +137,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Warns that no object is kept, and why.
+/// Warns that no object is kept, and gives the likely reason.
 fn warn_of_empty(args: &Args, options: &Options, has_keys: Option<bool>, ctx: &Context) {
     let (expressions, texts) = (&options.expressions, args.expressions.texts());
     ctx.warn(format!(

@@ -5,8 +5,8 @@ use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::fmt::Write;
 
-/// The commands, grouped by purpose, in the order in which the help lists them. Each has a name and a description; an
-/// empty description stands for the description in the command's own help.
+/// The commands, grouped by purpose, in the order in which the help lists them. Each command has a name and a
+/// description. An empty description stands for the description in the command's own help.
 const GROUPS: [(&str, &[(&str, &str)]); 8] = [
     (
         "Inspect",
@@ -171,13 +171,13 @@ fn unknown_command(error: &clap::Error) -> String {
     }
 }
 
-/// Returns the message for a mistake that has no wording of its own. It is the first line of clap's message, without
-/// the usage and the tips that follow.
+/// Returns the message for a mistake for which this module has no wording. The message has the first line of clap's
+/// message, without the usage and the tips that follow.
 fn other_mistake(error: &clap::Error, command: &str, argument: &str, help: &str) -> String {
     let rendered = error.to_string();
     let line = rendered.lines().next().unwrap_or_default();
     let line = line.strip_prefix("error: ").unwrap_or(line).trim_end();
-    // In this case, clap took a second file for the name of a subcommand.
+    // This conflict means that clap took a second file for the name of a subcommand.
     if let (ErrorKind::ArgumentConflict, Some(name)) =
         (error.kind(), context(error, ContextKind::InvalidSubcommand))
     {

@@ -59,8 +59,8 @@ fn paths(paths: &[PathBuf]) -> Vec<&Path> {
     paths.iter().map(PathBuf::as_path).collect()
 }
 
-/// Returns the error to print after `apply-changes` failed with `error`. If the base is a change file, or a change file
-/// is a data file, the new error names the right command line.
+/// Returns the error to print after `apply-changes` failed with `error`. If the base is a change file, or if one of
+/// `changes` is a data file, the new error names the right command line.
 pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&Path>) -> Error {
     if content(base) == Some(Content::Changes) {
         return match first(changes, Content::Data) {

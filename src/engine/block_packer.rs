@@ -18,13 +18,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The maximum number of chunks, in all outputs together, that wait until they or an earlier chunk are encoded.
+/// The maximum number of chunks that wait in the queues of all outputs together. A chunk waits until it and all earlier
+/// chunks of its output are encoded.
 const MAX_WAITING: usize = 64;
-/// The number of chunks that may wait in each output, even if its share of [`MAX_WAITING`] is smaller.
+/// The number of chunks that may wait in the queue of an output whose share of [`MAX_WAITING`] is smaller.
 const MIN_WAITING: usize = 4;
 
-/// A small block, and the range of its objects that belong to one full block. The other objects belong to the full
-/// blocks before or after it.
+/// A small block, and the range of its objects that belong to one full block. The other objects of the small block
+/// belong to the previous or the next full block.
 type BlockSlice = (Arc<EncodedBlock>, Range<usize>);
 
 /// The objects to encode, and the channel for the encoded frames.
@@ -102,7 +103,7 @@ impl BlockPacker {
         self.encoders.options.recompress
     }
 
-    /// Queues a chunk whose objects are encoded in another form.
+    /// Queues a chunk whose objects an encoder thread encodes in another form.
     fn change(&mut self, chunk: OutputChunk) -> Result<()> {
         self.end_block()?;
         let frames = self.encoders.encode(JobSource::Chunk(chunk))?;

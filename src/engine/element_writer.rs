@@ -42,7 +42,8 @@ pub struct ElementWriter {
 enum Order {
     /// Canonical order. The value is the key and the version of the last object that was added.
     Canonical(Option<(TypeThenId, u32)>),
-    /// Any order. The objects are written to the temporary file, and later sorted from there into the output.
+    /// Any order. The objects are first written to a temporary file. [`ElementWriter::finish`] then sorts them into the
+    /// output.
     Any(Box<(ScratchFile, OutputOptions)>),
 }
 
@@ -55,8 +56,8 @@ impl std::fmt::Debug for ElementWriter {
 }
 
 impl ElementWriter {
-    /// Creates a writer for a file that must not exist yet. Objects have to be written in canonical order: nodes, ways,
-    /// relations, each by id, and several versions of an object by version.
+    /// Creates a writer for a file that must not exist yet. Objects have to be written in canonical order: first nodes,
+    /// then ways, then relations, each kind by id, and the versions of an object by version.
     ///
     /// # Errors
     ///

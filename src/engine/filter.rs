@@ -1,7 +1,7 @@
 //! Writes the selected objects of a file, to one output or to several in one pass.
 //!
-//! A [`BlobDecision`] about each blob determines whether its objects are visited. A visited blob is parsed, and a
-//! closure records in a [`Selection`] which outputs keep each of its objects.
+//! A [`BlobDecision`] about each blob determines whether its objects are visited. A visited blob is parsed. A closure
+//! then records in a [`Selection`], for each object of the blob, which outputs keep the object.
 
 mod selection;
 mod worker;
@@ -110,7 +110,8 @@ pub(crate) type StringPrefilter<'a> = &'a (dyn Fn(&StringTable<'_>) -> BlobDecis
 pub(crate) enum Transformed {
     /// The payload stays unchanged, and the output buffer is ignored.
     No,
-    /// The output buffer has a new payload. The entry describes it, except for its length and hash.
+    /// The output buffer has a new payload. The [`BlobEntry`] describes the new payload, except for the length and the
+    /// hash.
     WithEntry(BlobEntry),
     /// The output buffer has a new payload, which has to be scanned for the facts of its entry.
     Yes,
@@ -145,8 +146,8 @@ pub(crate) struct FilterJob<'a> {
 }
 
 impl<'a> FilterJob<'a> {
-    /// Creates a job with a single open output, without a prefilter, a cache or cleaning. The output gets the format of
-    /// `options`, and `header` with the fields that `options` set.
+    /// Creates a job with a single open output, without a prefilter, a cache or cleaning. The output has the format of
+    /// `options`. Its header is `header` with the fields that `options` set.
     pub(crate) fn with_output(
         name: &'static str,
         file: &'a PbfFile,
@@ -237,8 +238,8 @@ pub(crate) fn write_outputs<T: Send>(
     writer.finish()
 }
 
-/// Returns the size hint for the output with index `output`, which counts the bytes that this output copies from the
-/// input.
+/// Returns the size hint for the output with index `output`. The hint counts the bytes that are copied from the input
+/// to this output.
 pub(crate) fn size_hint(items: &[FilterItem], output: u32) -> SizeHint {
     let is_copied = |item: &&FilterItem| !item.is_transformed && item.copied_to.contains(&output);
     let copies = items.iter().filter(is_copied).map(|item| &item.entry);
@@ -392,8 +393,8 @@ impl<'f> FilteredWriter<'f> {
     }
 }
 
-/// Calls `select` with the kind and the id of each object of a block, and pushes the decisions that it returns to
-/// `selection`. Only for a single output.
+/// Calls `select` with the kind and the id of each object of a block, and pushes each returned decision to `selection`.
+/// May be used only with a single output.
 pub(crate) fn select_by_id(
     block: &Block<'_>,
     selection: &mut Selection,

@@ -77,7 +77,7 @@ pub enum InheritedFields {
 }
 
 impl HeaderOption {
-    /// Parses `KEY=VALUE`, or `KEY!` for the value of the input.
+    /// Parses `KEY=VALUE`, or `KEY!`, which keeps the value of the input.
     ///
     /// # Errors
     ///
@@ -219,12 +219,12 @@ pub(crate) fn generator(given: Option<&str>) -> String {
         .to_owned()
 }
 
-/// Returns the header for an output with the objects of several inputs. A required feature of any input is required.
-/// Optional features and the source are kept if all inputs agree. Canonical order is declared only if there is a single
-/// input and its header declares it. If every input has a bounding box, the output has the box around all of them. The
-/// replication state is the oldest, because the output may lack later changes. A field of the replication state is left
-/// out if any input lacks it. If the inputs come from several servers, the URL and the sequence number are left out.
-/// Fails if there is no input.
+/// Returns the header for an output with the objects of several inputs. The output requires each feature that at least
+/// one input requires. Optional features and the source are kept if all inputs agree. Canonical order is declared only
+/// if there is a single input and its header declares it. If every input has a bounding box, the output has the box
+/// around these boxes. The replication state is the oldest, because the output may lack later changes. A field of the
+/// replication state is left out if any input lacks it. If the inputs come from several servers, the URL and the
+/// sequence number are left out. Fails if there is no input.
 pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     let (first, rest) = files
         .split_first()

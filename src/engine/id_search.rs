@@ -17,7 +17,7 @@ pub(crate) struct IdSearch<F> {
 
 impl<F: Fn(ObjectKind, i64, i64) -> bool> IdSearch<F> {
     /// Creates a search for the objects that `is_met` selects. `is_met` is called with a kind and with the first and
-    /// the last id of a range in canonical order. It returns whether wanted ids may lie in the range.
+    /// the last id of a range in canonical order. `is_met` must return whether wanted ids may lie in the range.
     pub(crate) fn new(file: &PbfFile, is_met: F, ctx: &Context) -> Result<Self> {
         let named = match file.usable_id_table(ctx)? {
             Some(table) => table.blobs(&is_met, ctx)?,

@@ -73,9 +73,10 @@ fn open_in(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFi
 }
 
 /// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with
-/// `compression`. A change file becomes a history file, and its deletions become deleted versions. Another text input
-/// becomes a history file if its name or the context marks it as one, or if it has deleted versions or several versions
-/// of an object. Changesets are left out without a warning; [`PbfFile::changesets`] has their number.
+/// `compression`. A change file becomes a history file, and its deletions become deleted versions. Any other text input
+/// becomes a history file if the file name or the context marks it as a history file, or if the input has deleted
+/// versions or several versions of an object. Changesets are left out without a warning; [`PbfFile::changesets`] has
+/// their number.
 pub(crate) fn to_pbf(
     input: Input,
     format: Option<TextFormat>,

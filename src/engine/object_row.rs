@@ -48,7 +48,8 @@ fn put_location(location: Option<Location>, out: &mut Vec<u8>) {
     out.extend_from_slice(&lon.to_le_bytes());
 }
 
-/// Decodes a row into `object`, which becomes an object of the kind `kind`. Reuses the allocations of its owned lists.
+/// Decodes a row into `object`, which becomes an object of the kind `kind`. Reuses the allocations of the owned lists
+/// in `object`.
 pub(crate) fn read_object<'r>(
     kind: ObjectKind,
     row: &'r [u8],

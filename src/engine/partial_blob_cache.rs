@@ -1,5 +1,5 @@
-//! Caches the kept objects of blobs. The pass that selects objects fills the cache, and the pass that writes them uses
-//! it, so that a blob with few kept objects is read only once.
+//! Caches the kept objects of blobs. The pass that selects objects fills the cache, and the pass that writes the
+//! objects takes them from the cache, so that a blob with few kept objects is read only once.
 
 use crate::error::FormatError;
 use crate::pbf::{BlobEntry, BlobFlags, Block, EditScript, put_kept_block};
@@ -18,7 +18,7 @@ const BYTES_PER_BLOB: u64 = (size_of::<(BlobEntry, Vec<u8>)>() * 2) as u64;
 #[derive(Debug)]
 pub(crate) struct PartialBlobCache {
     blobs: Mutex<FxHashMap<u64, (BlobEntry, Vec<u8>)>>,
-    /// The number of bytes that are left for further blobs. Removing blobs does not increase it.
+    /// The number of bytes that are left for further blobs. Removing blobs does not increase this number.
     left: AtomicU64,
 }
 
@@ -42,8 +42,8 @@ impl PartialBlobCache {
         script: impl FnOnce() -> EditScript,
     ) -> Result<(), FormatError> {
         let is_little = kept > 0 && kept * MIN_RATIO <= entry.count as usize;
-        // The entry of a blob with a content hash is known to be true. A blob without a hash has to be decoded again
-        // when it is written, because its entry is compared with it only then.
+        // An entry with a content hash is known to match its blob. A blob whose entry has no hash has to be decoded
+        // again when it is written, because only then is the entry compared with the blob.
         let is_true = entry.flags.has(BlobFlags::HASHED) && entry.kinds.single().is_some();
         if !is_little || !is_true || self.left.load(Ordering::Relaxed) == 0 {
             return Ok(());
@@ -67,8 +67,8 @@ impl PartialBlobCache {
         Ok(())
     }
 
-    /// Removes the blobs for which `is_complete` returns false. It must return false if an output keeps objects of the
-    /// blob that were not cached.
+    /// Removes the blobs for which `is_complete` returns false. `is_complete` must return false if an output keeps
+    /// objects of the blob that were not cached.
     pub(crate) fn retain(&mut self, is_complete: impl Fn(&BlobEntry) -> bool) {
         lock(&self.blobs).retain(|_, (entry, _)| is_complete(entry));
     }

@@ -14,8 +14,8 @@ use rustc_hash::FxHashMap;
 /// relations and as nodes of ways. The result may include objects of `wanted`, and ids that are not in the file.
 /// Relations may form cycles.
 ///
-/// `nodes_of_wanted` are the nodes of the ways in `wanted`, if the caller knows them. The references of these ways are
-/// then not decoded.
+/// `nodes_of_wanted` are the nodes of the ways in `wanted`, if the caller knows them. If they are given, the references
+/// of these ways are not decoded.
 pub(crate) fn referenced(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -116,8 +116,8 @@ fn parents(
     Ok(found)
 }
 
-/// Returns the nodes of the wanted ways of a block, in ascending order without duplicates, because a set adds ids
-/// fastest in that order.
+/// Returns the nodes of the wanted ways of a block, without duplicates and in ascending order. In this order, ids are
+/// added to a set fastest.
 fn nodes_of_ways(
     block: &Block<'_>,
     is_wanted: impl Fn(i64) -> bool,
@@ -136,7 +136,7 @@ fn nodes_of_ways(
     Ok(each_once(refs))
 }
 
-/// The number of ids above which duplicates are removed early.
+/// The number of ids above which duplicates are removed before all ids are collected.
 const MANY: usize = 1 << 20;
 
 /// Sorts ids in ascending order and removes duplicates.
@@ -155,7 +155,7 @@ struct Members {
 }
 
 /// Returns members of the relations in a block: the nodes and ways of the relations that `is_wanted` selects, and the
-/// member relations of those that `is_followed` selects.
+/// member relations of the relations that `is_followed` selects.
 fn members(
     block: &Block<'_>,
     is_wanted: impl Fn(i64) -> bool,
@@ -174,15 +174,15 @@ fn members(
 
 /// The number of levels of nested relations that are followed one by one. Relations are hardly ever nested more deeply.
 const LEVELS: usize = 4;
-/// A level of relations is read by itself if its relations may be in at most 1/n of the blobs with relations, where n
+/// A level of relations is read separately if its relations may be in at most 1/n of the blobs with relations, where n
 /// is this number.
 const PART_OF_BLOBS: usize = 8;
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`.
 ///
-/// The first level consists of the wanted relations, and each further level of the member relations of the level
-/// before. While few blobs may contain the relations of a level, only these blobs are read. If many blobs may contain
-/// them, and after [`LEVELS`] levels, all blobs with relations are read.
+/// The first level consists of the wanted relations. Each further level consists of the relations that are members of
+/// relations of the previous level. If few blobs may contain relations of a level, only these blobs are read. At the
+/// first level that many blobs may contain, or after [`LEVELS`] levels, all blobs with relations are read.
 fn relations(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -261,7 +261,8 @@ fn members_of_all(
 }
 
 /// Follows references between relations, starting at the wanted relations. `nested` maps a relation to its member
-/// relations. Adds every relation that is reached to `found`, and returns those of them that are not in `wanted`.
+/// relations. Adds every member relation that is reached to `found`. Returns the reached relations that are not in
+/// `wanted`.
 fn follow(wanted: &IdSet, nested: &FxHashMap<i64, Vec<i64>>, found: &mut IdSet) -> IdSet {
     let mut more = IdSet::default();
     let is_wanted = |parent: &&i64| wanted.contains(**parent);

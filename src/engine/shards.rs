@@ -52,7 +52,7 @@ impl Shard {
     }
 
     /// Returns the blobs whose first key is in the shard's range. Each blob of a cluster starts in exactly one shard,
-    /// so sums over shards count it once.
+    /// so a sum over all shards counts each blob once.
     fn starting(&self) -> impl Iterator<Item = &BlobEntry> {
         let entries = self.sources.iter().map(|source| &source.entry);
         entries.filter(|entry| self.from.is_none() || entry.first_key() >= self.from)
@@ -130,15 +130,15 @@ pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
         && one.kinds.single().is_some()
 }
 
-/// The blob that is kept of several equal ones. The choice matters if another blob has objects with the same keys,
-/// because the order of the inputs then decides which objects are kept.
+/// The choice of the blob that is kept if several blobs are equal. The choice matters if another blob has objects with
+/// the same keys, because the order of the inputs then decides which objects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EqualBlobs {
     KeepFirst,
     KeepLast,
 }
 
-/// Sorts blobs by their first keys, and keeps only one of adjacent blobs that are equal.
+/// Sorts blobs by their first keys. If adjacent blobs are equal, keeps only one of them, which `equal` determines.
 pub(crate) fn without_equals(mut blobs: Vec<Source>, equal: EqualBlobs) -> Vec<Source> {
     blobs.sort_by_key(|source| source.entry.first_key());
     blobs.dedup_by(|later, kept| {
@@ -217,7 +217,7 @@ pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
     let starts = std::iter::once(None).chain(cuts.iter().copied().map(Some));
     let ends = cuts.iter().copied().map(Some).chain([None]);
     let mut shards = Vec::new();
-    // The blobs of the last shard that extend into the next one.
+    // The blobs that start in earlier shards and extend into the current shard.
     let mut reaching: Vec<Source> = Vec::new();
     let mut rest = cluster.as_slice();
     for (from, until) in starts.zip(ends) {

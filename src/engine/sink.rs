@@ -32,7 +32,7 @@ pub struct WriteSummary {
     pub written: Written,
     /// The number of blobs that were copied unchanged.
     pub blobs_copied: u64,
-    /// The number of blobs that were left out because of their index entries alone, without a visit to their objects.
+    /// The number of blobs that were left out because of their index entries, without a visit to their objects.
     pub blobs_skipped: u64,
     /// The number of blobs from which some or all objects were written to new blobs.
     pub blobs_rewritten: u64,
@@ -220,8 +220,8 @@ impl ClosedSink {
             ClosedFile::Pbf(writer) => writer.finish()?,
             ClosedFile::Text(text) => text.finish()?,
         };
-        // Of the blobs to recompress, the writer copied those that had the right compression already, but `add` counted
-        // all as rewritten.
+        // `add` counted every blob to recompress as rewritten, but the writer copied the blobs that already had the
+        // right compression.
         let kept = written
             .blobs_copied
             .saturating_sub(self.summary.blobs_copied);

@@ -69,9 +69,9 @@ pub enum EqualVersions {
 /// The rules that determine which of several changes of an object is the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LastChange {
-    /// Whether the inputs are the changes of several extracts for the same period. In this case their order has no
-    /// meaning. If versions and times are equal, an object that exists is kept rather than a deletion. A missing time
-    /// counts as later than any other.
+    /// Whether the inputs are the changes of several extracts for the same period. If so, the order of the inputs does
+    /// not matter. Of changes with equal versions and times, a change that keeps the object is preferred to a deletion.
+    /// A missing time counts as later than every other time.
     pub of_extracts: bool,
     /// The rank of a change without a version.
     pub unversioned: Unversioned,
@@ -205,7 +205,7 @@ fn merge_steps(plans: Vec<BlobPlan>, kept: KeptVersions) -> Vec<MergeStep> {
     }
 }
 
-/// The rules for converting the objects of the inputs to those of the output.
+/// The rules by which the objects of the inputs become objects of the output.
 struct Rules {
     kept: KeptVersions,
     locations: WayLocations,
@@ -234,8 +234,8 @@ fn copy_while_sorted(
     } else {
         let mut size_hint = copy_size_hint(file);
         if !file.toc.as_ref().is_some_and(|toc| toc.flags.sorted) {
-            // The order is not verified yet, and an unsorted file is not copied. So lack of space for the copy is no
-            // error yet.
+            // The order of the file is not verified yet, and only a sorted file is copied. Therefore a lack of disk
+            // space for the copy is no error at this point.
             size_hint.copied = 0;
         }
         Some(Sink::create(&job.output, header.clone(), size_hint, ctx)?)

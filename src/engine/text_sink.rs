@@ -368,7 +368,8 @@ impl ChunkWriter<'_> {
         Ok(())
     }
 
-    /// Sends the text since the last chunk as a new chunk, or in pieces if it is much longer than a chunk.
+    /// Sends the text that was added since the last chunk. The text becomes one chunk, or several chunks if it is very
+    /// long.
     fn end_chunk(&mut self) -> Result<(), FormatError> {
         if self.text.len() == 0 {
             return Ok(());
@@ -376,7 +377,7 @@ impl ChunkWriter<'_> {
         let text = self.text.take();
         let failed = |error: &dyn std::fmt::Display| FormatError::with(error.to_string());
         let text = text.map_err(|error| failed(&error))?;
-        // Cuts the text into pieces, because a single object may be much larger than a chunk.
+        // The text is cut into pieces, because the text of a single object may be much longer than a chunk.
         text.in_pieces(8 * CHUNK, |text| {
             let sent = self.chunks.send(Chunk {
                 index: self.index,

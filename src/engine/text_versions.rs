@@ -1,4 +1,4 @@
-//! Detects several versions of an object that are not adjacent in a text input. They occur only if the text input is
+//! Detects text inputs in which versions of the same object are not adjacent. This can happen only if the text input is
 //! not in order. Adjacent versions are detected while the text input is read.
 
 use super::scan::Scan;

@@ -8,8 +8,8 @@
 pub struct Random(pub u64);
 
 impl Random {
-    /// Returns the next number of `count` bits, from 1 to 64. Uses the upper bits of the state, which are more random
-    /// than the lower ones.
+    /// Returns the next number of `count` bits. `count` must be from 1 to 64. Uses the upper bits of the state, which
+    /// are more random than the lower ones.
     pub fn bits(&mut self, count: u32) -> u64 {
         let product = self.0.wrapping_mul(6_364_136_223_846_793_005);
         self.0 = product.wrapping_add(1_442_695_040_888_963_407);

@@ -1,7 +1,7 @@
 //! Runs jobs that each result in many chunks. The chunks are consumed in the order of the jobs.
 //!
-//! The chunks of a job wait in a bounded channel, so memory does not depend on their number. Threads start the jobs in
-//! order, and the queue always drains the first unfinished job, so no thread waits forever.
+//! The chunks of a job wait in a bounded channel, so the memory does not depend on the number of chunks. Threads start
+//! the jobs in order, and the queue always drains the first unfinished job, so no thread waits forever.
 
 use super::JobQueue;
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The maximum number of chunks of a job that wait while the jobs before it are drained.
+/// The capacity of the channel of each job, in chunks. The chunks wait there while earlier jobs are drained.
 const MAX_CHUNKS: usize = 4;
 
 /// The sending half of the channel for the chunks of a job.
@@ -25,15 +25,15 @@ impl<C> ChunkSender<C> {
 
 /// A queue of jobs, the threads that run them, and the chunks that have not been consumed.
 pub(crate) struct ChunkQueue<J, C> {
-    /// The channels of the jobs that are not drained yet. This field is declared before `queue`, and is thus dropped
-    /// first. Threads that wait for room in a channel then stop waiting and end.
+    /// The channels of the jobs that are not drained yet. This field is declared before `queue`, so it is dropped
+    /// first. Once a channel is dropped, sending a chunk to it fails, so the threads that `queue` joins can end.
     waiting: VecDeque<Receiver<Result<C>>>,
     queue: JobQueue<(J, ChunkSender<C>)>,
 }
 
 impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
-    /// Starts threads that call `work` with each job. `init` creates the scratch value of a thread. An error or a panic
-    /// in `work` is sent as the last chunk of its job. The thread then creates a new scratch value.
+    /// Starts threads that call `work` with each job. `init` creates the scratch value of a thread. If `work` fails or
+    /// panics, an error is sent as the last chunk of the job, and the thread creates a new scratch value.
     pub(crate) fn start<S>(
         name: &'static str,
         threads: usize,

@@ -53,7 +53,7 @@ pub enum Disorder {
     /// The command handles disorder and produces the correct result.
     #[default]
     Accept,
-    /// The command fails if it detects disorder in the data that it reads anyway.
+    /// The command fails if it detects disorder. It reads no additional data for this check.
     Refuse,
     /// The command handles disorder as with [`Disorder::Accept`]. If it merges several inputs, the observer also
     /// receives a notice about each input that is not in order.

@@ -2,13 +2,13 @@
 
 /// Receives the messages and the progress of a command. By default, messages and progress are ignored.
 pub trait Observer: Send + Sync {
-    /// Receives a line of the command's report, which is printed even if messages are not.
+    /// Receives a line of the command's report. The line is printed even if messages are not printed.
     fn notice(&self, _line: &str) {}
     /// Receives a problem that does not stop the command.
     fn warn(&self, _message: &str) {}
-    /// Receives a problem, as [`warn`](Self::warn) does, with advice for users of the program, in terms of its options.
-    /// The advice continues the message, as a further clause or a remark in parentheses. By default, calls
-    /// [`warn`](Self::warn) without the advice.
+    /// Receives a problem, as [`warn`](Self::warn) does, and advice for users of the program, which refers to options
+    /// of the program. The advice continues the message, as a further clause or a remark in parentheses. By default,
+    /// calls [`warn`](Self::warn) without the advice.
     fn warn_with_advice(&self, message: &str, _advice: &str) {
         self.warn(message);
     }

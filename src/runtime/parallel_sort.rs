@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 const MIN_PARALLEL: usize = 1 << 16;
 
 /// Sorts items on [`Context::jobs`] threads. The sort is stable, so the result does not depend on the number of
-/// threads. Allocates up to as much additional memory as the items occupy.
+/// threads. Allocates at most as many additional bytes as the items occupy.
 pub(crate) fn sort_by<T: Send>(
     items: &mut [T],
     ctx: &Context,

@@ -8,7 +8,7 @@ pub(crate) trait WorkItem: Send {
     /// Whether progress is counted in rows. In this case [`input_bytes`](Self::input_bytes) returns a number of rows.
     const COUNTS_ROWS: bool = false;
 
-    /// Returns the number of bytes of input in the item, by which progress is measured.
+    /// Returns the number of input bytes of the item. Progress is measured in these bytes.
     fn input_bytes(&self) -> u64;
 
     /// Returns the number of bytes of memory that the item occupies from its claim until its result is merged.
@@ -41,9 +41,8 @@ impl<'c> Pass<'c> {
         Self { budget, ..self }
     }
 
-    /// Sets the number of bytes that count against the budget for each of an item's
-    /// [`held_bytes`](WorkItem::held_bytes); 1 by default. A larger factor accounts for the memory that the work on the
-    /// item uses.
+    /// Sets the factor by which the [`held_bytes`](WorkItem::held_bytes) of an item are multiplied before they count
+    /// against the budget. The default is 1. A larger factor accounts for the memory that the work on the item uses.
     pub(crate) const fn holding(self, memory_factor: u64) -> Self {
         Self {
             memory_factor,

@@ -10,7 +10,7 @@ fn failure(index: u64) -> Error {
     Error::Usage(format!("item {index}"))
 }
 
-/// The scratch value of a worker. Its counter is the number of values that have not been dropped.
+/// The scratch value of a worker. The field counts the scratch values that have not been dropped.
 struct Scratch<'a>(&'a AtomicI64);
 
 impl<'a> Scratch<'a> {
@@ -153,9 +153,9 @@ fn a_panic_in_the_source_becomes_an_error() {
     assert_eq!(merged, 5);
 }
 
-/// Tests that the threads of a phase have ended when the phase returns. A scope alone waits for the closures of its
-/// threads, but not for the destructors of thread-local values. With a scope alone, the address sanitizer found that
-/// names and results of threads were still allocated.
+/// Tests that the threads of a phase have ended when the phase returns. A thread scope waits until the closures of its
+/// threads have returned, but not until the destructors of thread-local values have run. When the phase did not join
+/// its threads, the address sanitizer found that names and results of threads were still allocated.
 #[test]
 fn threads_have_ended_when_the_phase_has() {
     static ENDED: AtomicU64 = AtomicU64::new(0);

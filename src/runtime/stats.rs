@@ -34,9 +34,9 @@ pub struct Stats {
     pub bytes_decoded: Counter,
     /// Bytes written to outputs from memory.
     pub bytes_written: Counter,
-    /// Bytes copied from inputs to outputs without decoding them.
+    /// Bytes copied from inputs to outputs without decoding.
     pub bytes_copied: Counter,
-    /// The number of copied bytes for which input and output share blocks on disk.
+    /// The part of `bytes_copied` for which the input and the output share blocks on disk.
     pub bytes_shared: Counter,
     /// Blobs that a pass skipped without decoding them.
     pub blobs_skipped: Counter,

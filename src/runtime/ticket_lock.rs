@@ -35,8 +35,8 @@ impl<T> TicketLock<T> {
         }
     }
 
-    /// Returns the turn of an item. If the turn is dropped before it is taken, the item has failed, and later items get
-    /// no turn.
+    /// Returns the turn of an item. If the turn is dropped without a call of [`Turn::take`], the item counts as failed,
+    /// and later items get no turn.
     pub(crate) const fn turn(&self, number: u64) -> Turn<'_, T> {
         Turn {
             lock: self,

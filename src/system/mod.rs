@@ -1,7 +1,8 @@
 //! System calls that transfer bytes or query the system. Interrupted calls are repeated, and tests can make calls fail.
 //!
-//! `linux` has the calls that only Linux has. `portable` replaces them on other systems. Its functions report that a
-//! value is unknown, or fail with the error kind `Unsupported`. The callers then read and write instead.
+//! `linux` has the calls that only Linux has. `portable` replaces them on other systems. The functions of `portable`
+//! report that a value is unknown, or fail with the error kind `Unsupported`. If a function fails, its caller reads and
+//! writes instead.
 
 #[cfg(all(test, unix))]
 pub(crate) mod faults;
@@ -215,8 +216,8 @@ pub(crate) fn sync(file: &File) -> io::Result<()> {
     })
 }
 
-/// Flushes all data of the file system that contains `path` to disk (`syncfs`). Returns `false` if the system cannot do
-/// that for one file system.
+/// Flushes all data of the file system that contains `path` to disk (`syncfs`). Returns `false` if the system cannot
+/// flush a single file system.
 pub(crate) fn sync_file_system(path: &Path) -> io::Result<bool> {
     admit(Call::Sync, 0)?;
     platform::sync_file_system(path)

@@ -1,4 +1,4 @@
-//! Replaces the system calls that only Linux has, on other systems.
+//! Functions that replace, on other systems, the system calls that only Linux has.
 
 use super::Transfer;
 use std::fs::File;
@@ -24,13 +24,13 @@ pub(super) fn reserve(_: &File, _: u64) -> io::Result<()> {
     unsupported()
 }
 
-/// Does nothing, because the space is freed with the file.
+/// Does nothing. The space of the range is freed when the file is deleted.
 pub(crate) const fn punch_hole(_: &File, _: u64, _: u64) {}
 
 /// Does nothing, because the system decides what stays in its cache.
 pub(crate) const fn release(_: &File, _: u64, _: u64) {}
 
-/// Returns `false`, because files are flushed one by one.
+/// Returns `false`, so that the caller flushes files one by one.
 pub(crate) const fn sync_file_system(_: &Path) -> io::Result<bool> {
     Ok(false)
 }
@@ -126,12 +126,12 @@ pub(crate) const fn ignored_signals() -> Option<u64> {
     None
 }
 
-/// Returns 4096 bytes as the block size, which is relevant only where files share blocks.
+/// Returns 4096 bytes. The block size matters only on systems where files can share blocks.
 pub(crate) const fn block_len(_: &File) -> u64 {
     4096
 }
 
-/// Returns `false`, because ranges are not cloned.
+/// Returns `false`, because [`clone_range`] always fails.
 pub(crate) const fn shares_blocks(_: &File) -> bool {
     false
 }

@@ -147,7 +147,7 @@ impl Bench {
         (result, fs::read(self.output()).unwrap())
     }
 
-    /// Returns all other files in the directory of the output.
+    /// Returns the files in the directory of the output, except the output itself.
     fn litter(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.output().parent().unwrap()).unwrap();
         entries
@@ -166,9 +166,9 @@ fn modes(job: Job) -> &'static [IoMode] {
     }
 }
 
-/// Returns the positions in the sequence of calls at which a call is made to fail. Every position below `all` is
-/// tested, and one in `step` from there on. Fewer positions are tested for jobs that decode every object, because these
-/// jobs are slow and make the same calls as other jobs. Short runs take a third of the later positions.
+/// Returns the positions in the sequence of calls at which a call is made to fail. These are all positions below `all`,
+/// and from there on one in `step`. Jobs that decode every object get fewer positions, because they are slow and make
+/// the same calls as other jobs. If tests do not run in their long version, `step` is three times as large.
 fn places(job: Job) -> impl Iterator<Item = u64> {
     let (all, step) = match job {
         Job::TagsFilter | Job::Extract | Job::Diff => (4, 41),
@@ -235,8 +235,8 @@ fn a_failing_disk_costs_no_old_file_and_is_named() {
             call,
             &errors.map(Fault::Fails),
             |bench, good, result, output, what| match result {
-                // If the output is complete in spite of the error, flushing the directory failed after the file had got
-                // its name.
+                // If the output is complete in spite of the error, the failed call was the flush of the directory,
+                // which follows after the file got its name.
                 Err(error) if output == good => assert!(call == Call::Sync, "{what}: {error}"),
                 Err(error) => {
                     let message = error.to_string();

@@ -11,7 +11,7 @@ use crate::pbf::{Compression, InfoFields};
 use anyhow::{Result, anyhow, bail};
 use std::path::Path;
 
-/// A file format, as determined from the name of a format or file.
+/// A file format, as determined from a format name or a file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormatKind {
     Pbf {
@@ -81,7 +81,7 @@ impl FormatKind {
     }
 }
 
-/// Returns the format that a file name ends with, in upper or lower case; `None` for an unknown ending.
+/// Returns the format for the ending of a file name, in upper or lower case; `None` for an unknown ending.
 pub fn kind_of_name(path: &Path) -> Option<FormatKind> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let (_, ending) = name.split_once('.')?;

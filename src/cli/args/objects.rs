@@ -202,7 +202,8 @@ impl IdArgs {
         })
     }
 
-    /// Prints ids to standard error if --verbose-ids was given: one line for each kind, which begins with `what`.
+    /// If --verbose-ids was given, prints ids to standard error. For each kind with ids, prints a line that begins with
+    /// `what`.
     pub fn print(&self, what: &str, ids: &IdSets) {
         if self.verbose_ids {
             for kind in ObjectKind::ALL {

@@ -124,8 +124,8 @@ pub struct WriteArgs {
 
 impl WriteArgs {
     /// Returns the options of an output to a path on the command line. Without a path, or with `-`, the output is
-    /// standard output. The format is that of --output-format, or else the one that the file name ends with. Without
-    /// --output-format, standard output and devices get PBF.
+    /// standard output. The format is --output-format or, without that option, the format that the file name ends with.
+    /// Without --output-format, standard output and devices get PBF.
     ///
     /// Fails if the file name does not show the format, if an option of the format has an invalid value, or if the
     /// output is PBF and standard output is a terminal.
@@ -133,7 +133,7 @@ impl WriteArgs {
         self.output_as(path, None)
     }
 
-    /// Returns the options of an output like [`output`](Self::output), with `format`, if given, in place of
+    /// Returns the options of an output, as [`output`](Self::output) does. If `format` is given, it replaces
     /// --output-format.
     pub fn output_as(
         &self,
@@ -231,8 +231,8 @@ impl WriteArgs {
         kind.is_some_and(FormatKind::is_history)
     }
 
-    /// Returns the options for encoding PBF. The kind of PBF is that of --output-format, or else that of the file name
-    /// at `path`.
+    /// Returns the options for encoding PBF. Whether the file is a history file depends on --output-format or, without
+    /// that option, on the file name in `path`.
     pub fn encoding(&self, path: Option<&Path>) -> Result<WriteOptions> {
         let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
         let kind = kind.or_else(|| path.and_then(kind_of_name));
@@ -290,7 +290,7 @@ impl HeaderBox {
     }
 }
 
-/// Parses a header field. An unknown field is ignored if the conventions require it.
+/// Parses a header field. An unknown field is ignored if [`Conventions::ignores_unknown_options`] is set.
 fn parse_header(text: &str) -> Result<HeaderOption, String> {
     let option = HeaderOption::parse(text);
     if Conventions::current().ignores_unknown_options {

@@ -7,7 +7,8 @@ use crate::runtime::Context;
 use anyhow::{Error, Result};
 use std::path::Path;
 
-/// Returns the region of the options -b and -p, of which one can be given; `None` if there is neither.
+/// Returns the region that the option -b or -p gives; `None` if neither option is given. At most one of these options
+/// may be given.
 pub fn region(bbox: Option<&str>, polygon: Option<&Path>, ctx: &Context) -> Result<Option<Shape>> {
     match (bbox, polygon) {
         (Some(bbox), _) => {
@@ -16,8 +17,8 @@ pub fn region(bbox: Option<&str>, polygon: Option<&Path>, ctx: &Context) -> Resu
             Ok(Some(region.shape))
         }
         (None, Some(polygon)) => {
-            // An error in the polygon file counts as wrong usage, with exit status 2, so it loses the type of the
-            // library's errors.
+            // An error in the polygon file counts as wrong usage, with exit status 2. Therefore it is converted to an
+            // error without the type `crate::Error`.
             let shape = read_shape(polygon, None);
             let shape = shape.map_err(|error| Error::msg(error.to_string()))?;
             Ok(Some(shape))

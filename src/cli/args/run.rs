@@ -177,7 +177,8 @@ impl RunArgs {
         }
     }
 
-    /// Returns which messages go to standard error. Notes are included if standard error is a terminal.
+    /// Returns the level of the messages that go to standard error. Without --quiet and --verbose, notes are printed
+    /// only if standard error is a terminal.
     fn level(&self) -> Level {
         match (self.quiet, self.verbose) {
             (true, _) => Level::Errors,

@@ -49,8 +49,8 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses a moment, such as `2016-01-01T00:00:00Z`, `2016-01` or a number of seconds since 1970. Returns it in seconds
-/// since 1970.
+/// Parses a moment, such as `2016-01-01T00:00:00Z`, `2016-01` or a number of seconds since 1970. Returns the number of
+/// seconds since 1970.
 pub fn parse_time(text: &str) -> Result<i64> {
     parse_moment(text).with_context(|| {
         format!("'{text}' is not a time like 2016-01-01T00:00:00Z, 2016-01-01, 2016-01 or 2016")

@@ -3,8 +3,8 @@
 use crate::osm::{KindSet, ObjectExpression, ObjectKind, StringMatcher, TagPattern};
 use std::path::Path;
 
-/// Returns the likely reason. `texts` are the expressions as given on the command line. `has_keys` is whether a key of
-/// the expressions occurs in the file, or `None` if no strings were read.
+/// Returns the likely reason why nothing is kept. `texts` are the expressions as given on the command line. `has_keys`
+/// is whether a key of the expressions occurs in the file, or `None` if no strings were read.
 pub(super) fn why_nothing(
     expressions: &[ObjectExpression],
     texts: &[String],
@@ -55,7 +55,7 @@ fn mistake_in(text: &str) -> Option<String> {
     })
 }
 
-/// Describes a value that looks as if the user meant another tag, if there is one.
+/// If a value in the expression looks as if the user meant another tag, describes the mistake.
 fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
     let tags = expression.tag.iter().chain(&expression.more_tags);
     tags.filter(|tag| !tag.is_negated).find_map(|tag| {
@@ -81,7 +81,7 @@ fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
     })
 }
 
-/// Returns a hint that depends on whether the key of the expression occurs in the file.
+/// If there is only one expression, returns a hint that depends on whether its key occurs in the file.
 fn of_keys(expressions: &[ObjectExpression], has_keys: Option<bool>) -> Option<String> {
     let [expression] = expressions else {
         return None;
@@ -116,7 +116,7 @@ fn name_of_key(tag: &TagPattern) -> Option<&str> {
     }
 }
 
-/// Returns the kinds to which all expressions are restricted, as a noun; `None` if the expressions apply to all kinds.
+/// Returns a noun for the kinds to which all expressions are restricted; `None` if the expressions apply to all kinds.
 fn only_kinds(expressions: &[ObjectExpression]) -> Option<String> {
     let mut all = KindSet::EMPTY;
     for expression in expressions {

@@ -68,7 +68,7 @@ impl Selection {
         self.objects.push(group);
     }
 
-    /// The group of each object, in file order.
+    /// Returns the group of each object, in file order.
     pub(crate) fn objects(&self) -> &[GroupId] {
         &self.objects
     }
@@ -99,7 +99,8 @@ impl Selection {
         outputs.into_values().collect()
     }
 
-    /// Returns, for each group, the selections that keep its objects: their indices in `outputs`, and their decisions.
+    /// Returns, for each group, a list of the selections in `outputs` that keep the objects of the group. Each item of
+    /// the list is the index of a selection and its decision about the group.
     pub(crate) fn by_group(&self, outputs: &[OutputSelection]) -> Vec<Vec<(usize, Selected)>> {
         let decision = |group: usize| {
             let keeps = outputs

@@ -41,8 +41,8 @@ impl<'a> FilterWorker<'a> {
         }
     }
 
-    /// Returns the outcomes of a blob. The payload comes from the cache or, unless the prefilter decides about the
-    /// blob, from the file.
+    /// Returns the outcomes of a blob. If the cache holds a payload of the blob, uses that payload. Otherwise reads the
+    /// payload from the file, unless the prefilter decides about the blob.
     pub(super) fn filter<T>(
         &mut self,
         reader: &mut BlobDecoder,
@@ -140,9 +140,9 @@ impl<'a> FilterWorker<'a> {
     }
 }
 
-/// Splits the outputs that keep objects of a blob into those that get all its objects and those that get some. If
-/// `is_whole` is false, the payload lacks objects of the blob, and only the outputs in [`FilterItem::copied_to`] get
-/// all.
+/// Returns the outputs that keep all objects of a blob, and the selections of the outputs that keep some of its
+/// objects. If `is_whole` is false, the payload lacks objects of the blob, so only the outputs in
+/// [`FilterItem::copied_to`] keep all objects.
 fn split_outputs(
     item: &FilterItem,
     selection: &Selection,
@@ -177,8 +177,8 @@ struct Source<'a> {
 /// Encodes the kept objects of a block for each output.
 struct Rewriter {
     encoder: FrameEncoder,
-    /// Builders, one for each output that keeps part of the block. There are as many as the largest number that a block
-    /// has needed so far.
+    /// Builders for the outputs that keep part of the block, one for each output. Builders are reused for later blocks,
+    /// so their number is the largest that a block has needed so far.
     builders: Vec<BlockBuilder>,
     spliced: Vec<u8>,
 }
@@ -252,9 +252,9 @@ impl Rewriter {
     }
 
     /// Sets `self.spliced` to the payload of the block without the dropped objects. Returns `false` if a new block has
-    /// to be built instead. This is so if the output keeps less than three quarters of the objects or strips tags, if
-    /// the payload comes from the cache, or if the block cannot be spliced. A spliced block keeps the strings of
-    /// dropped objects, so a new block is smaller if many objects are dropped.
+    /// to be built instead. A new block is needed if the output keeps less than three quarters of the objects or strips
+    /// tags, if the payload comes from the cache, or if the block cannot be spliced. A spliced block keeps the strings
+    /// of dropped objects, so a new block is smaller if many objects are dropped.
     fn spliced(
         &mut self,
         source: &Source<'_>,

@@ -13,8 +13,8 @@ use crate::runtime::{ChunkSender, Context};
 
 /// The size in bytes at which a batch of ways is sent.
 const BATCH: usize = 1 << 20;
-/// The number of nodes at which a batch of locations is sent, even before the end of the blob. Blobs of real files have
-/// fewer nodes.
+/// The number of nodes at which a batch of locations is sent before the end of the blob. Blobs of real files have fewer
+/// nodes.
 const NODES: usize = 200_000;
 
 /// The state of a thread that visits blobs.
@@ -82,7 +82,7 @@ struct Visit<'v, V: Visitor> {
     chunks: &'v ChunkSender<Found<V::Found>>,
 }
 
-/// Selects the objects of a block that are visited.
+/// The objects of a block that are visited.
 enum Selected {
     All,
     None,
@@ -116,7 +116,7 @@ impl<V: Visitor> Visit<'_, V> {
         sent.map_err(|error| FormatError::with(error.to_string()))
     }
 
-    /// Sends the results of the visitor that are ready.
+    /// Sends the results that [`Visitor::take`] returns, until it returns `None`.
     fn send_ready(&mut self, is_end: bool) -> Result<(), FormatError> {
         while let Some(found) = self.visitor.take(is_end)? {
             self.send(Found::Visitor(found))?;

@@ -48,14 +48,14 @@ pub(crate) trait Visitor {
         tags: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> Result<(), FormatError>;
 
-    /// Visits a way. `locations` has the location of each node.
+    /// Visits a way. `locations` has the location of each node of the way.
     fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> Result<(), FormatError>;
 
     /// Visits a relation. `ways` has the nodes of its member ways, if the pass has collected them.
     fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> Result<(), FormatError>;
 
-    /// Returns a result that is ready to be sent, if there is one. With `is_end`, which marks the end of a blob, all
-    /// results are ready.
+    /// Returns the next result to send, or `None` if no result is ready. At the end of a blob, `is_end` is true, and
+    /// every remaining result counts as ready.
     fn take(&mut self, is_end: bool) -> Result<Option<Self::Found>, FormatError>;
 
     /// Fails if [`flush`](Self::flush) failed before.
@@ -83,7 +83,7 @@ pub(crate) struct Visits {
     pub ways: bool,
     /// Whether relations are visited, with the nodes of their member ways.
     pub areas: bool,
-    /// Whether the nodes of member ways come with their ids. Otherwise these ids are 0.
+    /// Whether the nodes of member ways have their ids. If `false`, the ids are 0.
     pub member_node_ids: bool,
 }
 
@@ -114,7 +114,7 @@ enum Found<T> {
 enum Task {
     Nodes {
         is_visited: bool,
-        /// Whether the locations of all nodes are collected, for ways.
+        /// Whether the locations of all nodes are collected, because ways need them.
         is_located: bool,
     },
     Ways {
@@ -251,8 +251,8 @@ impl<'a> GeometryPass<'a> {
         found.copied().collect()
     }
 
-    /// Reads the relations that `areas` selects. Returns the ids of their member ways, and the relations that are
-    /// nested in superroutes among them. The ids include those of the member ways of nested relations.
+    /// Reads the relations that `areas` selects, and the relations that are nested in the superroutes among the
+    /// selected relations. Returns the ids of the member ways of all these relations, and the nested relations.
     fn member_ways(
         &self,
         areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,

@@ -16,8 +16,9 @@ pub(crate) fn is_superroute(relation: &Relation<'_>) -> bool {
 }
 
 impl GeometryPass<'_> {
-    /// Reads the relations with the ids in `pending`, and the relations that are nested in them. Adds the ids of all
-    /// their member ways to `wanted`. Each level of nesting needs a pass over the relations of the file.
+    /// Reads the relations with the ids in `pending`, and the relations that are nested in them. Adds the ids of the
+    /// member ways of all these relations to `wanted`. Each level of nesting needs a pass over the relations of the
+    /// file.
     pub(super) fn nested(
         &self,
         mut pending: BTreeSet<i64>,
@@ -29,7 +30,8 @@ impl GeometryPass<'_> {
                 break;
             }
             let needed = std::mem::take(&mut pending);
-            // A relation that is not in the file is not looked for again.
+            // Every relation counts as missing until it is found, so that a relation that is not in the file is not
+            // looked for again.
             needed.iter().for_each(|id| nested.add_missing(*id));
             let scan = Scan::bare("superroutes", self.file, &self.plan, self.ctx).with_strings();
             scan.run(

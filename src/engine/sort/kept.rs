@@ -6,7 +6,7 @@ use crate::error::FormatError;
 use crate::osm::Age;
 use crate::pbf::{BlockUnits, RawElement, VersionInfo};
 
-/// The objects that are kept of two that are adjacent in canonical order.
+/// The choice between two objects that are adjacent in canonical order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
     Both,

@@ -1,8 +1,8 @@
 //! Keeps the locations in ways correct when several inputs are merged into one file of current data.
 //!
 //! Two inputs may have different versions of a node, and only one version is written. The ways of the other input then
-//! have the wrong location for that node. Locations are kept in memory only for two groups of nodes: those whose
-//! location differs between inputs, and those whose location is missing in a way or in the input of the way.
+//! have the wrong location for that node. Locations are kept in memory only for two groups of nodes: nodes whose
+//! location differs between inputs, and nodes whose location is missing in a way or in the input of the way.
 
 use super::kept::Choice;
 use super::merged::{BlockError, Merged, parse_all, units_of};
@@ -18,7 +18,7 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, HeaderBlock, feature, relocate_way
 use crate::runtime::{Context, Pass};
 use rustc_hash::FxHashMap;
 
-/// How the locations in ways are treated.
+/// The treatment of the locations in ways.
 #[derive(Debug, Default)]
 pub(super) enum WayLocations {
     /// Locations in ways stay unchanged.
@@ -26,7 +26,7 @@ pub(super) enum WayLocations {
     Keep,
     /// Locations in ways are removed, because the ways of some inputs have none.
     Drop,
-    /// Locations in ways are changed to those of the nodes in the output.
+    /// Locations in ways are replaced by the locations that the nodes have in the output.
     Agree(MovedNodes),
 }
 
@@ -111,7 +111,7 @@ impl WayLocations {
             }
     }
 
-    /// Returns the payload with the ways' locations changed to those that the nodes have in the output; `None` if the
+    /// Returns a payload in which the ways have the locations that the nodes have in the output. Returns `None` if the
     /// payload does not change.
     pub(super) fn relocated(
         &self,
@@ -186,8 +186,8 @@ impl WayLocations {
 }
 
 impl MovedNodes {
-    /// Reads the ways of a file that have locations, and adds the nodes whose location they lack to `wanted`. With
-    /// `all`, adds all nodes of these ways.
+    /// Reads the ways of a file that have locations. Adds to `wanted` the nodes for which a way lacks the location.
+    /// With `all`, adds all nodes of these ways.
     fn add_wanted(
         &mut self,
         file: &PbfFile,
@@ -248,8 +248,8 @@ fn compare_nodes(
             found.push((id, location));
         }
     };
-    // The object that is kept so far, as the index of its source, the object, its location, and whether another version
-    // of it has a different location.
+    // The node that is kept so far: the index of its source, the object, its location, and whether another version of
+    // the node has a different location.
     let mut last = None;
     while let Some((index, object)) = merged.next()? {
         if object.key.0 != ObjectKind::Node {

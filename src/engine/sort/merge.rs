@@ -87,12 +87,12 @@ pub(crate) struct Runs {
     clusters: Vec<(Arc<Vec<Source>>, Vec<BlobEntry>)>,
 }
 
-/// The maximum number of times, on average, that each blob of a cluster may be decoded for its shards. A cluster whose
-/// blobs would be decoded more often is first sorted into runs.
+/// The maximum number of times that the shards of a cluster may decode a blob, on average over the blobs of the
+/// cluster. A cluster that exceeds this number is first sorted into runs.
 const MAX_DECODES: u64 = 3;
 
-/// Finds the clusters whose blobs overlap so much that each would be decoded more than [`MAX_DECODES`] times, and sorts
-/// their parts into runs, in a temporary file in `directory`. Returns `None` if there is no such cluster.
+/// Sorts the clusters that exceed [`MAX_DECODES`] into runs, in a temporary file in `directory`. Each part of a cluster
+/// becomes a run. Returns `None` if no cluster exceeds [`MAX_DECODES`].
 pub(crate) fn sorted_runs(
     inputs: &[&Input],
     steps: &[MergeStep],
@@ -153,7 +153,8 @@ pub(crate) fn sorted_runs(
     }))
 }
 
-/// Returns the clusters whose shards together decode more than [`MAX_DECODES`] times the payload of the cluster.
+/// Returns the clusters that exceed [`MAX_DECODES`]: the payloads that all shards of the cluster decode are together
+/// more than [`MAX_DECODES`] times as large as the payloads of the cluster.
 fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
     let mut found: Vec<(Arc<Vec<Source>>, u64)> = Vec::new();
     for step in steps {
@@ -177,7 +178,7 @@ fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
 
 /// Cuts a cluster into parts of about `shard_bytes` bytes of payload. Each part becomes a run.
 fn parts(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
-    // Takes blobs in file order, because adjacent blobs of a file are often in order already.
+    // The parts have the blobs in file order, because adjacent blobs of a file are often in order already.
     let mut blobs = cluster.to_vec();
     blobs.sort_by_key(|source| (source.file, source.entry.offset));
     let mut parts = Vec::new();

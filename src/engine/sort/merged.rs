@@ -51,7 +51,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Returns the first object that is not before `from`, and skips those before it.
+    /// Skips the objects before `from`, and returns the next object.
     fn first(&mut self, from: Option<TypeThenId>) -> Result<Option<RawElement<'a>>, FormatError> {
         loop {
             match self.next()? {

@@ -83,7 +83,7 @@ impl Order {
         Ok(order)
     }
 
-    /// Appends the facts about the objects that follow.
+    /// Appends `next`, the facts about the objects that follow.
     fn add(&mut self, next: &Self) {
         let Some((first, last)) = next.ends else {
             return;
@@ -110,7 +110,7 @@ impl Order {
 }
 
 /// Sends the user a notice about the first object of a file that is out of order and, with `versions`, a notice if
-/// objects have several versions. Does not read the file if the plan rules out both.
+/// objects have several versions. Does not read the file if the plan shows that neither notice applies.
 pub(super) fn tell(file: &PbfFile, plan: &BlobPlan, versions: bool, ctx: &Context) -> Result<()> {
     if plan.has_each_object_once() {
         return Ok(());

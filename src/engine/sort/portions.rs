@@ -12,8 +12,8 @@ const PORTION: usize = 100_000;
 type Place = (TypeThenId, i64, u32);
 
 /// The objects of a block, sorted by key and version. Objects with equal keys and versions stay in the order of the
-/// block. The objects are sorted in portions, each by another walk over the whole block, so that the memory does not
-/// depend on the number of objects.
+/// block. The objects are sorted in portions, so that the memory does not depend on the number of objects. Each portion
+/// needs another walk over the whole block.
 pub(super) struct Portions<'a> {
     block: &'a Block<'a>,
     /// The maximum number of objects of a portion.
@@ -54,7 +54,7 @@ impl<'a> Portions<'a> {
     fn fill(&mut self) -> Result<(), FormatError> {
         let place = |(index, object): &(u32, RawElement<'a>)| (object.key, object.version, *index);
         let mut held: Vec<(u32, RawElement<'a>)> = Vec::new();
-        // The lowest position of all objects that were left for a later portion so far.
+        // The lowest position among the objects that have so far been left for a later portion.
         let mut end: Option<Place> = None;
         let mut cursor = self.block.cursor();
         let mut index = 0;

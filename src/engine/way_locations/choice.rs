@@ -21,8 +21,8 @@ const BYTES_PER_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
 const A_REFERENCE: u64 = 8;
 /// The approximate number of sampled blobs from which the number of references is estimated.
 const SAMPLED: usize = 24;
-/// The upper limit in bytes of the second term of a range's reserve. The reserve is `n / 16 + min(n / 16, SLACK)`,
-/// where `n` is the memory for the locations of an average range.
+/// A term in bytes of the memory reserve for a range. If the locations of an average range need `n` bytes, the reserve
+/// is `n / 16 + min(n / 16, SLACK)`.
 const SLACK: u64 = 1 << 20;
 /// The number of open files that are left for everything except the temporary files of ranges.
 const OTHER_FILES: u64 = 64;
@@ -115,8 +115,8 @@ impl Memory {
             memory.dense += bytes(StoreForm::Dense);
             memory.sparse += bytes(StoreForm::Sparse);
         }
-        // Blobs whose id ranges overlap share chunks of the store, so the sums over all blobs may be too high. The
-        // estimate for the whole range of ids is then lower.
+        // Blobs whose id ranges overlap share chunks of the store, so the sums over all blobs may be too high.
+        // Therefore the estimates are limited to the memory for the whole range of ids.
         let by_rank = |id: &i64| id_rank(*id);
         let first = parts
             .with_nodes()

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The method of looking up locations. The output does not depend on it.
+/// The method of looking up locations. The output does not depend on the method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -152,8 +152,8 @@ impl<'f> WayLocator<'f> {
         }
     }
 
-    /// Whether [`locate`](Self::locate) calls its `read` with all blobs of [`NodeParts::nodes`]. If not, `locate` reads
-    /// the locations itself, because a way may precede its nodes or because nodes are not in order.
+    /// Whether [`locate`](Self::locate) calls its argument `read` with all blobs of [`NodeParts::nodes`]. If `false`,
+    /// `locate` reads the locations itself, because a way may precede its nodes or because nodes are not in order.
     pub(crate) fn passes_nodes(&self) -> bool {
         match &self.choice {
             Choice::InMemory(_) => !self.parts.is_mixed,
@@ -162,7 +162,8 @@ impl<'f> WayLocator<'f> {
     }
 
     /// Looks up the locations of the nodes of all ways. Calls `read` with the blobs of nodes in order, in one call or
-    /// in several. `read` must add all nodes of these blobs to the store, and may also use them otherwise.
+    /// in several. `read` must add all nodes of these blobs to the store, and may also use the nodes for other
+    /// purposes.
     pub(crate) fn locate(
         &self,
         read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
@@ -270,7 +271,8 @@ pub(crate) enum BlobLocations<'l> {
 }
 
 impl BlobLocations<'_> {
-    /// Appends the locations for the references of `nodes`, which must be the next references of the blob.
+    /// Appends the locations for the references in `nodes` to `locations`. The references in `nodes` must be the next
+    /// references of the blob.
     pub(crate) fn find(
         &mut self,
         nodes: &WayNodes,

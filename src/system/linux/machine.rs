@@ -59,7 +59,7 @@ fn cgroup_directories(groups: &str) -> Vec<PathBuf> {
 }
 
 /// Returns the number of bytes of memory that a control group still allows. Returns `None` if the control group has no
-/// limit or does not exist. `read` must return the content of a file of the control group, by name.
+/// limit or does not exist. `read` must return the content of the file of the control group that has the given name.
 fn cgroup_available(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
     // The page cache counts as used memory, but inactive file pages count as available here, because the kernel frees
@@ -88,8 +88,8 @@ pub(crate) fn block_len(file: &File) -> u64 {
     fstatvfs(file).map_or(4096, |system| system.f_bsize)
 }
 
-/// Whether the file system of `file` has a type that can share blocks between files (btrfs, xfs, bcachefs, zfs). A copy
-/// then needs no space.
+/// Whether the file system of `file` has a type that can share blocks between files (btrfs, xfs, bcachefs, zfs). On
+/// such a file system, a copy that shares its blocks needs no space.
 pub(crate) fn shares_blocks(file: &File) -> bool {
     const BTRFS: u64 = 0x9123_683e;
     const XFS: u64 = 0x5846_5342;
