@@ -14,7 +14,7 @@ pub enum ChangeAction {
 }
 
 impl ChangeAction {
-    /// Returns the action that results in this version of an object. It is a deletion if the object is not visible, a
+    /// Returns the kind of change that led to this version of an object: a deletion if the object is not visible, a
     /// creation for a visible version 1, and a modification otherwise.
     pub(crate) fn of(object: &Object<'_>) -> Self {
         match (object.info.visible, object.info.version) {

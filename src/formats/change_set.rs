@@ -59,7 +59,7 @@ impl Span {
     }
 }
 
-/// The rule that selects one of several changes of an object if they have the same version and time.
+/// The rule that selects among changes of one object with equal versions and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SameTime {
     /// Keeps the change that was read last.
@@ -70,8 +70,9 @@ pub enum SameTime {
 }
 
 impl Change {
-    /// The precedence of the action under [`SameTime::Existing`]. An object that leaves one extract for an adjacent one
-    /// was not deleted, and an object that enters an extract from an adjacent one was not created.
+    /// The precedence of the action under [`SameTime::Existing`]. If an object moves to an adjacent extract, the change
+    /// file of the old extract deletes the object, although it still exists. The change file of the new extract creates
+    /// the object, although it is not new.
     const fn precedence(&self) -> u8 {
         match self.action {
             ChangeAction::Delete => 0,
@@ -91,9 +92,10 @@ impl Change {
         self.key == other.key && versions.is_some_and(|(one, two)| one != two)
     }
 
-    /// Whether this change replaces an object of the base file that has the given version and time. A change replaces
-    /// the object if its version is higher, or if the versions are equal and the change is not older. An object without
-    /// a version is always replaced. An object without a time is also replaced if the versions are equal.
+    /// Whether this change replaces its object in the base file. `version` and `timestamp` are those of the object in
+    /// the base file. A change replaces an object without a version, and an object with a lower version. If the
+    /// versions are equal, the change replaces an object without a time, and an object that is not newer than the
+    /// change.
     pub fn replaces(&self, version: Option<u32>, timestamp: Option<i64>) -> bool {
         let Some(base_version) = version else {
             return true;
@@ -129,8 +131,9 @@ impl Change {
     }
 }
 
-/// Changes of any number of objects. [`read_change_files`](super::read_change_files) returns them in canonical order,
-/// with at most one change per object. `read_texts` passes them to its closure in file order.
+/// Changes of any number of objects. In a set from [`read_change_files`](super::read_change_files), the changes are in
+/// canonical order, with at most one change per object. In the sets that `read_texts` passes to its closure, the
+/// changes are in file order.
 #[derive(Debug, Default)]
 pub struct ChangeSet {
     changes: Vec<Change>,
@@ -144,10 +147,10 @@ pub struct ChangeSet {
     /// The locations of nodes of ways; `None` for nodes whose location the file does not give.
     pub(super) locations: Vec<Option<Location>>,
     pub(super) document_header: DocumentHeader,
-    /// The states of the change files that have one.
+    /// The replication states of the change files. A file without a state has no entry.
     states: Vec<ChangeState>,
-    /// Whether some object is marked as deleted (`visible="false"` in XML, `dD` in OPL), or follows another version of
-    /// itself, as in history files.
+    /// Whether the input looks like a history file: some object is marked as deleted (`visible="false"` in XML, `dD` in
+    /// OPL), or several versions of one object follow each other.
     pub(super) is_history: bool,
     /// The messages of the server that wrote the file (`<remark>`).
     pub(super) remarks: Vec<String>,
@@ -168,7 +171,7 @@ impl ChangeSet {
         &self.document_header.replication
     }
 
-    /// The states of the change files that were read into this set and have one.
+    /// The replication states of the change files in this set. A file without a state has no entry.
     pub fn states(&self) -> &[ChangeState] {
         &self.states
     }
@@ -178,13 +181,13 @@ impl ChangeSet {
         &self.document_header
     }
 
-    /// Whether some object is marked as deleted (`visible="false"` in XML, `dD` in OPL), or follows another version of
-    /// itself, as in history files.
+    /// Whether the input looks like a history file: some object is marked as deleted (`visible="false"` in XML, `dD` in
+    /// OPL), or several versions of one object follow each other.
     pub const fn is_history(&self) -> bool {
         self.is_history
     }
 
-    /// The messages of a server that could not complete the data.
+    /// The messages of the server that wrote the file (`<remark>`), which mean that the data may be incomplete.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
@@ -249,8 +252,8 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Sorts the changes into canonical order and keeps one per object, which is the one with the highest version or,
-    /// among equal versions, the latest time. If times are equal or missing, `same_time` is the rule.
+    /// Sorts the changes into canonical order and keeps one change per object: the change with the highest version or,
+    /// among equal versions, with the latest time. If times are equal or missing, `same_time` decides.
     pub(super) fn sort_and_keep_newest(&mut self, same_time: SameTime, ctx: &Context) {
         // The sort is stable, so changes of one object keep the order in which they were read.
         sort_by(&mut self.changes, ctx, |one, other| one.key.cmp(&other.key));

@@ -1,4 +1,5 @@
-//! Replication states before and after a change file, and of the data to which it is applied.
+//! The replication states before and after the changes of a change file, and the replication state of the data to which
+//! the file is applied.
 
 use super::document_header::{DocumentHeader, Replication};
 use crate::osm::format_timestamp;
@@ -27,8 +28,8 @@ pub(crate) struct DataState {
 }
 
 impl ChangeState {
-    /// Returns the states of a change file. Values that its header lacks come from `sidecar`, the state file beside it.
-    /// Returns `None` if neither has a state.
+    /// Returns the states of a change file. `sidecar`, from the state file beside the change file, gives the values
+    /// that `header` lacks. Returns `None` if neither has a state.
     pub(super) fn of(header: &DocumentHeader, sidecar: Option<Replication>) -> Option<Self> {
         let beside = sidecar.unwrap_or_default();
         let after = Replication {
@@ -87,7 +88,7 @@ impl ChangeState {
         urls.is_none_or(|(one, other)| is_same_server(one, other))
     }
 
-    /// Returns the states before the first and after the last of several change files. Returns `None` if the files do
+    /// Returns the state before the first change file and the state after the last one. Returns `None` if the files do
     /// not follow each other, or come from several servers.
     pub(crate) fn joined(states: &[Self]) -> Option<Self> {
         let ordered = in_order(states);
@@ -139,7 +140,7 @@ fn in_order(states: &[ChangeState]) -> Vec<&ChangeState> {
 
 impl DataState {
     /// Advances the state by change files, which may be in any order. A change file counts only if it continues the
-    /// data. Returns the change files that neither continue the data nor are included in it.
+    /// data. Returns the change files that neither continue the data nor are included in the data.
     pub(crate) fn with<'c>(&mut self, changes: &'c [ChangeState]) -> Vec<&'c ChangeState> {
         self.add(in_order(changes).into_iter())
     }
@@ -226,7 +227,8 @@ mod tests {
         );
         // The state stays, because the data includes the changes already.
         assert_eq!(on_base(&[step(72, 7200), step(60, 6000)]), (base(), 0));
-        // The changes do not continue the state after a gap, from another server, or with numbers of another server.
+        // Changes do not continue the state if a change file before them is missing, or if they or their numbers come
+        // from another server.
         assert_eq!(on_base(&[step(74, 7400)]), (base(), 1));
         assert_eq!(
             on_base(&[step(73, 7300), step(75, 7500)]),

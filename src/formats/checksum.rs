@@ -1,5 +1,4 @@
-//! Checksums of objects and changesets. A checksum is the CRC-32 of the attributes in binary form, and equals that of
-//! osmium.
+//! Checksums of objects and changesets. A checksum is the CRC-32 of the attributes in binary form, as in osmium.
 
 use super::changesets::Changeset;
 use crate::osm::{Location, ObjectKind};

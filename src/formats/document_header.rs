@@ -2,7 +2,7 @@
 
 use crate::pbf::{HeaderBlock, TextFacts};
 
-/// A replication state: the sequence number and the time up to which data contains all changes.
+/// A replication state: the number of the last change file in the data, and the time up to which the data is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Replication {
     /// Sequence number of the last change file that the data contains.
@@ -16,13 +16,13 @@ pub struct Replication {
 pub struct DocumentHeader {
     /// The replication state of the data.
     pub replication: Replication,
-    /// The replication state before a change file, as far as the header of the change file gives it.
+    /// For a change file: the replication state before its changes, if the header gives it.
     pub previous: Replication,
     /// The URL from which change files for the data can be downloaded.
     pub replication_url: Option<String>,
     /// The name of the program that wrote the file.
     pub generator: Option<String>,
-    /// The facts in the header of a text file that PBF cannot store.
+    /// The facts that the header of a PBF file cannot store.
     pub(crate) text: TextFacts,
 }
 
@@ -70,8 +70,8 @@ impl DocumentHeader {
         }
     }
 
-    /// Adds the header of another file. Keeps the newer state and the boxes of both headers. If both headers have a
-    /// value for another field, keeps the value of this header.
+    /// Adds the header of another file. The result has the larger sequence number, the later time, and the boxes of
+    /// both headers. If both headers have a value for another field, the value of this header stays.
     pub(super) fn add(&mut self, other: Self) {
         self.replication.add(&other.replication);
         self.replication_url = self.replication_url.take().or(other.replication_url);

@@ -1,4 +1,4 @@
-//! Decoding text in encodings other than UTF-8, which are UTF-16 and the encodings that XML documents declare.
+//! Decoding text that is not in UTF-8, but in UTF-16 or in the encoding that an XML document declares.
 
 use crate::error::{Error, Result};
 use crate::file::refuse_compressed_pbf;
@@ -12,9 +12,9 @@ const PROBE_LEN: u64 = 1024;
 /// The number of bytes that are decoded at a time.
 const INPUT_LEN: usize = 16 << 10;
 
-/// Returns a reader of the decompressed text of an input in UTF-8. Text in another encoding is converted. The byte
-/// order mark or, without one, the XML declaration shows the encoding. Reading converted text fails at invalid bytes.
-/// Text that is not converted is passed on unchecked.
+/// Returns a reader of the decompressed text of an input. Text that is not in UTF-8 is converted to UTF-8. The byte
+/// order mark or, without one, the XML declaration shows the encoding. The reader fails at invalid bytes of text that
+/// it converts. Text that needs no conversion is not checked.
 pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
     let mut bytes = decompressed(input)?;
     let mut start = Vec::new();
@@ -51,8 +51,8 @@ pub(super) const fn is_utf16(start: &[u8]) -> bool {
 /// The conversion of text to UTF-8.
 enum Coding {
     Utf8,
-    /// ISO 8859-1, in which each byte is a code point. In XML, the label means just that. `encoding_rs`
-    /// would decode Windows-1252 instead, as web browsers do.
+    /// ISO 8859-1, in which each byte is a code point, as the label means in XML. `encoding_rs` would decode the label
+    /// as Windows-1252, as web browsers do.
     Latin1,
     Other(Decoder),
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 /// The length in bytes of the magic of o5m and o5c, which is a reset followed by a dataset with the name of the format.
 pub(super) const O5M_MAGIC_LEN: usize = 7;
 
-/// A format for OSM data other than PBF. Most are text.
+/// A format of OSM data other than PBF. Most of these formats are text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextFormat {
@@ -23,7 +23,7 @@ pub enum TextFormat {
     Debug,
     /// o5m, which is binary. It can be read, but not written.
     O5m,
-    /// o5c, which are the change files of o5m. They can be read, but not written.
+    /// o5c, the format of change files for o5m. It can be read, but not written.
     O5c,
 }
 
@@ -59,8 +59,9 @@ impl TextFormat {
         matches!(self, Self::OsmChange | Self::O5c)
     }
 
-    /// Detects the format of an input from its first bytes, decompressed and in UTF-8. Returns `None` for an unknown
-    /// format. Fails if the input cannot be read, or cannot be decompressed far enough to detect the format.
+    /// Detects the format of an input from its first bytes, after they are decompressed and converted to UTF-8. Returns
+    /// `None` for an unknown format. Fails if the input cannot be read, or cannot be decompressed far enough to detect
+    /// the format.
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const PROBE_LEN: u64 = 1 << 16;
         let start = input.start()?;
@@ -75,8 +76,8 @@ impl TextFormat {
         let mut start = Vec::new();
         let read = decoded(input)?.take(PROBE_LEN).read_to_end(&mut start);
         match (Self::of_text(&start), read) {
-            // The format is known even if `read` is an error, which means that the file is damaged further on. The
-            // damage is reported when the file is read.
+            // If the format is known although `read` is an error, the file is damaged after its first bytes. The damage
+            // is reported when the file is read.
             (Some(format), _) => Ok(Some(format)),
             (None, Ok(_)) if start.is_empty() => Ok(empty),
             (None, Ok(_)) => Ok(None),
@@ -100,7 +101,8 @@ impl TextFormat {
             return Some(format);
         }
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-        // Skips white space before XML, but only empty lines before OPL, whose lines begin with their object.
+        // Skips white space before XML, but only empty lines before OPL, because a line of OPL cannot begin with white
+        // space.
         let start = match start.trim_ascii_start() {
             trimmed @ [b'<', ..] => trimmed,
             _ => start.get(start.iter().take_while(|byte| **byte == b'\n').count()..)?,

@@ -20,8 +20,8 @@ pub(crate) fn header_options(header: &HeaderBlock) -> Vec<(String, String)> {
     option("osmosis_replication_base_url", document.replication_url);
     option("osmosis_replication_sequence_number", sequence);
     option("osmosis_replication_timestamp", time.clone());
-    // A text input was converted to a temporary PBF file. The features in the header belong to that file, and not to
-    // the input.
+    // If `is_converted`, a text input was converted to a temporary PBF file. The features in the header then belong to
+    // the temporary file, and not to the input.
     if !header.is_converted {
         let has = |feature, value: &str| header.has(feature).then(|| value.to_owned());
         option("pbf_dense_nodes", has(feature::DENSE_NODES, "true"));

@@ -68,9 +68,9 @@ use crate::runtime::Context;
 use change_set::NewestChanges;
 use std::path::Path;
 
-/// Reads change files (OsmChange or o5c) in the given order. Of several changes of an object, keeps the one with the
-/// highest version. If versions are equal, keeps the one with the latest time. If times are equal or one is missing,
-/// keeps the change that was read last. A missing version counts as the highest.
+/// Reads change files (OsmChange or o5c) in the given order. Keeps one change per object: the change with the highest
+/// version or, among equal versions, with the latest time. If times are equal or missing, keeps the change that was
+/// read last. A missing version counts as the highest.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
     read_changes(paths, SameTime::LastRead, ctx)
 }

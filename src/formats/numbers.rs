@@ -11,8 +11,8 @@ const EIGHT_DIGITS: u64 = 100_000_000;
 #[inline(always)]
 const fn digits_of(number: u32) -> u64 {
     // Splits the number into halves of four digits, then into pairs, then into single digits. All parts lie side by
-    // side in one word. A multiplication and a shift divide all of them by 100 or 10 at once, exactly for numbers of
-    // this size.
+    // side in one word. A multiplication and a shift divide all parts by 100 or 10 at once. The result is exact for
+    // numbers of this size.
     let halves = (number / 10_000) as u64 | ((number % 10_000) as u64) << 32;
     let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let pairs = hundreds | (halves - 100 * hundreds) << 16;
@@ -70,7 +70,7 @@ pub(super) fn put_e7(out: &mut TextBuffer, value_e7: i32) {
     out.push_ascii(text, len);
 }
 
-/// For each number below 1000, its digits without leading zeros, and how many there are.
+/// For each number below 1000, its digits without leading zeros, and the number of these digits.
 const SMALL: [([u8; 3], u8); 1000] = {
     let mut table = [([0; 3], 0); 1000];
     let mut number = 0;

@@ -28,7 +28,7 @@ pub(crate) struct ObjectText {
 enum Buffer {
     Osm(XmlBuffer),
     /// The elements of an OsmChange document, and the sections of the first and the last element. The start tag of the
-    /// first section and the end tag of the last one are not in the buffer.
+    /// first section and the end tag of the last section are not in the buffer.
     OsmChange(XmlBuffer, Option<Sections>),
     Opl(OplText),
     Debug(DebugText),
@@ -53,7 +53,8 @@ pub(crate) struct ObjectChunk {
 }
 
 impl ObjectChunk {
-    /// Calls `take` with the chunk, or with each of its pieces if it is longer than `most` bytes and can be cut.
+    /// Calls `take` with the chunk. If the chunk is longer than `most` bytes and can be cut, calls `take` with each
+    /// piece instead.
     pub(crate) fn in_pieces<E>(
         self,
         most: usize,
@@ -159,7 +160,8 @@ impl ObjectText {
             Buffer::Opl(lines) => &mut lines.text,
             Buffer::Debug(lines) => &mut lines.text,
         };
-        // The text of the next chunk will be about as long, so it gets the capacity of this one and some more.
+        // The next chunk will probably be about as long as this text, so its buffer gets slightly more capacity than
+        // that.
         let space = TextBuffer::with_capacity((text.len() + text.len() / 8).min(MAX_SPACE));
         let text = std::mem::replace(text, space);
         if let Buffer::OsmChange(_, of_buffer) = &mut self.buffer {

@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Maximum memory in bytes of the chunks in flight, and of the objects and results made from them.
 const BUDGET: u64 = 24 << 20;
-/// Estimated bytes of memory per byte of text in flight, for the text, its objects, and the results made from them.
+/// The estimated memory in bytes for each byte of text in flight: for the text, its objects, and the results.
 const MEMORY_FACTOR: u64 = 3;
 
 impl TextChunk {
@@ -81,9 +81,10 @@ impl Iterator for Chunks {
     }
 }
 
-/// Parses files that are not PBF, in the given order. Calls `work` with the index of the input and the objects of each
-/// chunk, and `merge` with each result, in file order. `init` creates the scratch state of a worker. Fails before
-/// parsing if an input is a PBF file or in another known binary format, or if it is empty and not OPL.
+/// Parses files that are not PBF, in the given order. Calls `work` for each chunk, with the scratch state of the
+/// worker, the index of the input and the objects of the chunk. Calls `merge` with each result, in file order. `init`
+/// creates the scratch state. Fails before parsing if an input is a PBF file, is in another known binary format, or is
+/// empty without being OPL.
 pub fn read_texts<S, T: Send>(
     inputs: &[Input],
     format: TextFormat,
@@ -138,7 +139,7 @@ pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet>
     }
 }
 
-/// Fails if an input is a PBF file or in another known binary format, or if it is empty. Only an OPL file may be empty.
+/// Fails if an input is a PBF file, is in another known binary format, or is empty without being OPL.
 fn check(input: &Input, format: TextFormat) -> Result<()> {
     let path = input.path();
     if input.is_empty() && format != TextFormat::Opl {
@@ -179,10 +180,10 @@ pub(super) fn read_all(
 }
 
 /// Reads the state file that replication servers publish beside a change file, such as `123.state.txt` beside
-/// `123.osc.gz`. Returns `None` if it does not exist or cannot be read.
+/// `123.osc.gz`. Returns `None` if the state file does not exist or cannot be read.
 pub(super) fn sidecar(path: &Path) -> Option<Replication> {
     let mut stem = path.to_owned();
-    // Removes extensions up to and including `.osc`, because the extension of a compression may follow it.
+    // Removes extensions up to and including `.osc`. After `.osc`, there may be the extension of a compression.
     loop {
         let is_found = stem.extension()? == "osc";
         stem.set_extension("");

@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(crate) struct TextBuffer {
     /// The text. It is valid UTF-8, because only strings, characters and ASCII are appended.
     bytes: Vec<u8>,
-    /// The range in `bytes` of the metadata of the last object; empty if there is none that may be copied.
+    /// The range in `bytes` of the last object's metadata; empty if that metadata may not be copied.
     last_info: Range<usize>,
 }
 
@@ -72,8 +72,8 @@ impl TextBuffer {
         self.bytes.truncate(start + len);
     }
 
-    /// Appends the metadata of an object as text. `is_same` tells whether the metadata equals that of the last object,
-    /// as it often does. If so, and if the text of the last metadata may be copied, copies that text. Otherwise calls
+    /// Appends the metadata of an object as text. `is_same` tells whether the metadata equals that of the last object.
+    /// If it does, and if the text of the last object's metadata may be copied, copies that text. Otherwise calls
     /// `put`, which appends the text and returns whether it may be copied for the next object.
     #[inline]
     pub(super) fn put_info(&mut self, is_same: bool, put: impl FnOnce(&mut Self) -> bool) {

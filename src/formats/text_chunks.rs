@@ -20,8 +20,8 @@ pub(super) struct TextChunk {
     pub bytes: Vec<u8>,
     /// The length in bytes of the start tags in `bytes` that are not part of the chunk.
     pub prefix: usize,
-    /// The position of the chunk in the file, as the number of line breaks before the chunk and the number of bytes
-    /// between the last of them and the chunk.
+    /// The position of the chunk in the file: the number of line breaks before the chunk, and the number of bytes
+    /// between the last line break and the chunk.
     before: (u64, u64),
     /// Whether the file ends with this chunk.
     pub is_last: bool,
@@ -53,8 +53,8 @@ impl TextChunk {
     }
 }
 
-/// Returns the position after `text`, which begins at the given position. A position is a number of line breaks and the
-/// number of bytes after the last of them.
+/// Returns the position after `text`, which begins at the given position. A position is a number of line breaks, and
+/// the number of bytes after the last line break.
 fn moved((lines, column): (u64, u64), text: &[u8]) -> (u64, u64) {
     match memrchr(b'\n', text) {
         Some(last) => {
@@ -126,7 +126,7 @@ impl TextChunks {
         let mut part = self.reader.by_ref().take(wanted as u64);
         match part.read_to_end(&mut self.pending) {
             Ok(count) => Ok(count == wanted),
-            // A failed read of the input is an `Error` already, which names the file.
+            // If the input cannot be read, the error already is an `Error` that names the file.
             Err(error) => Err(error
                 .downcast::<Error>()
                 .unwrap_or_else(|error| self.failed(error.to_string()))),

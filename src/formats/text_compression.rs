@@ -31,8 +31,8 @@ impl TextCompression {
         })
     }
 
-    /// Returns the compression for the extension of a file name, which is `gz`, `bz2` or `zst` in lower case. Any other
-    /// name means no compression.
+    /// Returns the compression that the extension of a file name stands for: `gz`, `bz2` or `zst` in lower case. Any
+    /// other extension means no compression.
     pub fn of_name(path: &Path) -> Self {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("gz") => Self::Gzip,

@@ -75,6 +75,7 @@ pub enum WayLocations {
     /// Locations are written if the ways carry them.
     #[default]
     IfKnown,
-    /// Locations are written if the ways carry them. In OPL, the nodes without a known location get an empty location.
+    /// Locations are written if the ways carry them. In OPL, if a way carries no locations, its nodes get empty
+    /// locations.
     Always,
 }

@@ -44,8 +44,8 @@ pub(super) fn document(root: &str, document_header: &DocumentHeader) -> TextBuff
     attribute("osmosis_replication_sequence_number", sequence);
     let time = state.timestamp.map(format_timestamp);
     attribute("osmosis_replication_timestamp", time);
-    // Readers take a change file without the attributes below for one step in the sequence. So only other change files
-    // get these attributes.
+    // Without the attributes below, readers assume that a change file covers one step in the sequence. Only a change
+    // file that covers several steps gets these attributes.
     let previous = &document_header.previous;
     let is_step = previous
         .sequence

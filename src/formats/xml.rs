@@ -243,7 +243,8 @@ impl Parser {
         Ok(Ancestor::Root)
     }
 
-    /// Reads the bounds of the document. Ignores bounds with a missing or invalid side, and does not fail.
+    /// Reads the bounds of the document. Ignores bounds with a missing or invalid side. Fails only if the attributes of
+    /// the element cannot be parsed.
     fn bounds(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let mut sides = [None; 4];
         for_each_attribute(element, |key, value| {
@@ -331,8 +332,8 @@ impl Parser {
         draft.id = id.ok_or_else(|| format!("{kind} without id"))?;
         draft.location = match (kind, lat, lon) {
             (ObjectKind::Node, Some(lat), Some(lon)) => Location::new(lat, lon),
-            // In a change file, a node must have a location. In OSM XML it need not, because some servers leave out
-            // locations.
+            // In a change file, a node must have a location. In OSM XML, the location is optional, because some servers
+            // leave it out.
             (ObjectKind::Node, _, _)
                 if draft.action != ChangeAction::Delete && self.format == TextFormat::OsmChange =>
             {
@@ -418,8 +419,8 @@ impl Parser {
 /// it would lose its data.
 fn other(ancestor: Ancestor, name: &str) -> Result<Ancestor, String> {
     let is_misplaced = match ancestor {
-        // Servers write tags into elements that are not part of the format, and nodes of ways into these elements and
-        // into members. Neither is an error.
+        // Servers write tags and nodes of ways into elements that are not part of the format. They also write nodes of
+        // ways into members. Neither is an error.
         Ancestor::Remark | Ancestor::Other => CONTAINERS.contains(&name),
         Ancestor::Member => name != "nd" && (PARTS.contains(&name) || CONTAINERS.contains(&name)),
         Ancestor::Root | Ancestor::Section(_) | Ancestor::Object(_) | Ancestor::Leaf => {

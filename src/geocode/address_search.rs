@@ -12,16 +12,17 @@ use crate::error::{Error, Result};
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
 
-/// The distance in metres within which one of several numbered nodes in an area is preferred to the area.
+/// The distance in metres within which a numbered node is preferred to the area around it, if the area has several
+/// numbered nodes.
 const BESIDE: f64 = 5.0;
-/// The distance in metres within which a query point is at a house. The number of the house is then preferred to a
-/// nearer interpolated number. A nearer street with another name contradicts the address only if the query point is on
-/// that street and not on the street of the house.
+/// The distance in metres within which a query point is at a house. At a house, the number of the house is preferred to
+/// a nearer interpolated number. A nearer street with another name then contradicts the address of the house only if
+/// the query point is on the nearer street and not on the street of the house.
 const AT_HOUSE: f64 = 6.0;
 /// The distance in metres within which a place is on a street.
 const ON_STREET: f64 = 0.5;
 
-/// The keys of the tags, besides the street, that an address inherits from its area or its interpolation way.
+/// The keys of the tags that an address inherits from its area or its interpolation way, in addition to the street.
 const SHARED: [&str; 10] = [
     "addr:postcode",
     "addr:city",
@@ -137,9 +138,9 @@ impl<'i> Query<'i, '_> {
         })
     }
 
-    /// Returns the nearest node with a house number in an area beside the query point, if the node completes the
-    /// address of the area. A node completes the address if the area has no number, or if both have the same number and
-    /// only the node has a street.
+    /// Returns the node with a house number in `area` that is nearest to the query point, if the node completes the
+    /// address of the area. The query point lies beside the area. A node completes the address if the area has no
+    /// number, or if both have the same number and only the node has a street.
     fn node_of(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         if area.found.item.shape != Shape::Area {
             return Ok(None);
@@ -160,7 +161,8 @@ impl<'i> Query<'i, '_> {
         node.transpose()
     }
 
-    /// Returns the nearest address that no nearer street contradicts, or the interpolated address if its way is nearer.
+    /// Returns the nearest address that no street contradicts, or an interpolated address if the interpolation way is
+    /// nearer.
     fn beside(
         &self,
         address: Option<&Near<'i>>,
@@ -178,8 +180,9 @@ impl<'i> Query<'i, '_> {
         };
         let is_at = |near: &Near<'i>| near.distance_m() <= AT_HOUSE;
         let is_on_street = || street.is_some_and(|(street, _)| street.distance_m() <= ON_STREET);
-        // At the corner of two streets, a house can belong to the farther street. So at a house, the nearer street
-        // contradicts it only if the place is on that street and not on the street of the house.
+        // At the corner of two streets, a house can belong to the farther street. If the place is at a house, the
+        // nearer street therefore contradicts the address only if the place is on the nearer street and not on the
+        // street of the house.
         let contradicts = |near: &Near<'i>| match near.street() {
             Some(own) if is_of_other(near) && is_at(near) => {
                 Ok(is_on_street() && !self.is_on(own, ON_STREET)?)
@@ -228,8 +231,8 @@ impl<'i> Query<'i, '_> {
         Ok(interpolated(line, &near.tags, near.found.place))
     }
 
-    /// Returns an address with a street if one is known. It is the street of the address itself, of its relation, or of
-    /// the interpolation way that contains its node.
+    /// Returns an address with its street, if the street is known. The street comes from the address itself, from its
+    /// relation, or from the interpolation way that contains its node.
     fn completed(&self, mut near: Near<'i>) -> Result<Near<'i>> {
         if near.street().is_none() {
             self.complete(&mut near)?;
@@ -269,7 +272,7 @@ impl<'i> Query<'i, '_> {
 }
 
 impl<'i> Near<'i> {
-    /// Copies the street and the [`SHARED`] tags of another address, where this one has none.
+    /// Adds the street and the [`SHARED`] tags of another address, as far as this address lacks them.
     fn add_shared(&mut self, others: &[(&'i str, &'i str)]) {
         let has = |near: &Self, key: &str| text_tag(&near.tags, key).is_some();
         if !has(self, "addr:street") && !has(self, "addr:place") {

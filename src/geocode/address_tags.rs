@@ -24,7 +24,7 @@ pub(super) fn house_number(tags: &[(&str, &str)]) -> Option<String> {
     number.map(str::to_owned).or_else(in_parts)
 }
 
-/// Whether tags have an address, which is a house number or a tag that replaces it.
+/// Whether tags have an address, which means a house number or a tag that replaces a house number.
 pub(super) fn is_address(tags: &[(&str, &str)]) -> bool {
     let mut keys = NUMBERS.iter().chain(&NAMES);
     keys.any(|key| text_tag(tags, key).is_some())

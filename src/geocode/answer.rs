@@ -201,6 +201,6 @@ pub struct NamedArea<'i> {
     pub name: &'i str,
     /// The ISO 3166-2 code of the area, such as `DE-BW`.
     pub code: Option<&'i str>,
-    /// The kind of the area, which is `administrative`.
+    /// The kind of the area. It is always `administrative`.
     pub kind: &'static str,
 }

@@ -14,7 +14,7 @@ use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 
 /// The approximate number of edges per band.
 const BAND_EDGES: usize = 16;
-/// The maximum number of bands that store an edge, on average.
+/// The maximum average number of bands in which an edge is stored.
 const MAX_COPIES: usize = 3;
 /// The size of an edge in bytes.
 const EDGE_LEN: usize = 16;
@@ -30,7 +30,7 @@ pub(crate) struct EncodedArea {
     pub parts: Vec<(Extent, u64)>,
 }
 
-/// Encodes an area. The lines of its row are the rings of all parts, with an empty line between parts.
+/// Encodes an area. The lines of `row` are the rings of all parts, with an empty line between two parts.
 pub(crate) fn encode_area(row: &RowItem<'_>) -> EncodedArea {
     let RowItem {
         kind,
@@ -56,7 +56,7 @@ pub(crate) fn encode_area(row: &RowItem<'_>) -> EncodedArea {
 }
 
 /// Appends tags. The tags whose keys are in [`KEYS`] come first, preceded by their total length in bytes. A lookup of
-/// one of these keys thus need not skip the names in all languages.
+/// one of these keys therefore does not pass over the names in all languages.
 fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
     let number = |key: &str| KEYS.iter().position(|other| *other == key);
     let mut known = Vec::new();
@@ -77,8 +77,8 @@ fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
 
 const BROKEN_AREA: FormatError = FormatError::new("an area is broken");
 
-/// An iterator over the encoded tags of an area. Its items are keys and values as bytes, which should be UTF-8. It ends
-/// before bytes that are not a tag, and leaves them in `bytes`.
+/// An iterator over the encoded tags of an area. Each item is a key and a value as bytes, which should be UTF-8. At
+/// bytes that are not a tag, the iteration ends, and the bytes stay in `bytes`.
 #[derive(Debug, Clone, Copy)]
 struct AreaTags<'c> {
     bytes: &'c [u8],
@@ -358,8 +358,8 @@ impl<'c> Areas<'c> {
         }))
     }
 
-    /// Returns the offset of the record of the area to which a part belongs, or `None` if the part does not contain
-    /// `place`. `place` must be in the bounding box of the part.
+    /// If a part contains `place`, returns the offset of the record of the part's area. Otherwise returns `None`.
+    /// `place` must be in the bounding box of the part.
     pub(crate) fn record_of(&self, part: u64, place: Point) -> Result<Option<u64>> {
         let head = self.head(part)?;
         let band = head.band(place.lat_e7);
@@ -394,7 +394,7 @@ impl<'c> Areas<'c> {
         Ok(())
     }
 
-    /// Reads the area whose record starts at offset `record`. `extent` is the bounding box of one of its parts.
+    /// Reads the area whose record starts at offset `record`. `extent` is the bounding box of one part of the area.
     pub(crate) fn area(&self, record: u64, extent: Extent) -> Result<Area<'c>> {
         let len = u32::from_le_bytes(self.container.array(self.section, record)?);
         let bytes = self.bytes(record + 4, len.into())?;

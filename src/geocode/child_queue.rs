@@ -23,9 +23,9 @@ pub(super) type EdgeRows = [[f64; QUEUE_LEN]; 4];
 
 /// The children of a node or the items of a leaf, ordered by the lower bounds of their distances.
 ///
-/// A key is the bound as an `f32`, rounded down, with the number of the box in its lowest bits. Bounds are not
-/// negative, so keys, compared as integers, have the order of the bounds. The next box is the box with the smallest key
-/// above the last key. Scanning all keys with vector instructions is faster than sorting them.
+/// The key of a box consists of its bound as an `f32`, rounded down, and of its number in the lowest bits. Bounds are
+/// not negative, so comparing keys as integers orders the boxes by bound. The next box has the smallest key above
+/// `last`. Scanning all keys with vector instructions is faster than sorting them.
 pub(super) struct ChildQueue {
     keys: [i32; QUEUE_LEN],
     last: i32,
@@ -75,7 +75,7 @@ impl ChildQueue {
         let next = least.into_iter().fold(i32::MAX, i32::min);
         let bound = f32::from_bits((next & !NUMBER) as u32);
         self.last = next;
-        // `i32::MAX` marks the end of the queue. As a bound it is NaN, which is not less than or equal to any limit.
+        // `i32::MAX` marks the end of the queue. Its bits are a NaN, so the comparison with `limit` is false.
         (f64::from(bound) <= limit).then_some((next & NUMBER) as u8)
     }
 }

@@ -75,9 +75,10 @@ impl<'a, 'i> Roles<'a, 'i> {
 /// Returns the boundary of the settlement, and its kind, which is `city`, `town` or `village`. `areas` must be in the
 /// order of their levels.
 ///
-/// Prefers a boundary whose own tags indicate a settlement, then a boundary at a level of municipalities in the
-/// country. A boundary within a municipality is a part of the municipality, whatever its tags. A label or
-/// `admin_centre` node counts less than the level, because the label of a province may be its capital.
+/// Ignores boundaries within a municipality, because they are its parts, whatever their tags. Prefers a boundary whose
+/// own tags indicate a settlement, then a boundary at a level of municipalities. In a known country, a label node
+/// counts less than the level, because the label of a province may be its capital. An `admin_centre` node always counts
+/// least.
 pub(super) fn city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -93,7 +94,7 @@ pub(super) fn city<'a, 'i>(
     let reaches = |area: &&Roles<'_, '_>| {
         municipality.is_none_or(|municipality| area.level <= municipality.level)
     };
-    // Begins with the boundary of the highest level, which comes last in `boundaries`.
+    // The order is from the highest level to the lowest. In `boundaries`, the lowest level comes first.
     let mut around = boundaries.iter().rev().filter(reaches);
     let is_role = |area: &&Roles<'_, '_>| {
         area.own.is_some()
@@ -106,7 +107,8 @@ pub(super) fn city<'a, 'i>(
 }
 
 /// Returns the boundary to use as the city where neither `city` nor a place node gives one. Returns `None` in a country
-/// whose levels of municipalities are known, because any other boundary is a ward, a parish or a district there.
+/// whose levels of municipalities are known, because boundaries at other levels of that country are wards, parishes or
+/// districts.
 pub(super) fn guess<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -132,7 +134,7 @@ pub(super) fn kind_of_name(areas: &[Area<'_>], name: &str) -> Option<&'static st
     with_name.filter_map(kind).next()
 }
 
-/// Returns the boundary of a settlement that `is_named` accepts, and its kind. The tags or the label node of the
+/// Returns a boundary that `is_named` accepts, and the kind of its settlement. The tags or the label node of the
 /// boundary must indicate a settlement, or the boundary must be at a level of municipalities in the country.
 pub(super) fn city_named<'a, 'i>(
     areas: &'a [Area<'i>],

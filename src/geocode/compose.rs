@@ -54,7 +54,7 @@ fn country_in(code: &str) -> Option<&str> {
 }
 
 /// Returns the code of the country that contains a query point, in lower case. If the country itself has no code,
-/// returns the first half of the ISO 3166-2 code of an area within it.
+/// returns the first half of the ISO 3166-2 code of an area within the country.
 pub(super) fn country_code_of(areas: &[Area<'_>]) -> Option<String> {
     let of_country = country_of(areas).and_then(|country| {
         let code = country.tag("ISO3166-1");
@@ -67,7 +67,7 @@ pub(super) fn country_code_of(areas: &[Area<'_>]) -> Option<String> {
     of_country.or_else(of_part).map(str::to_lowercase)
 }
 
-/// Returns the postcode of the area that has the highest `admin_level` among those with a postcode.
+/// Returns the postcode of the area with the highest `admin_level`. Ignores areas without a postcode.
 fn postcode_of<'i>(areas: &[Area<'i>]) -> Part<'i> {
     let postal = |area: &Area<'i>| Some((area.tag("postal_code")?, area.object()));
     areas.iter().rev().find_map(postal)
@@ -289,7 +289,7 @@ pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
         PostcodePlace::AfterState if state.is_some() => [[city, None], [state, postcode]],
         PostcodePlace::AfterCity | PostcodePlace::AfterState => [[city, postcode], [state, None]],
     };
-    // A part has at most two words. Of equal parts in a row, only the first one is kept.
+    // A part has at most two words. If consecutive parts are equal, only the first of them is kept.
     let parts = [
         [address.house_name, None],
         house,

@@ -2,10 +2,10 @@
 
 /// The values of `admin_level` for municipalities by country. The best value comes first.
 ///
-/// The source is the table "admin_level=* values for specific countries" in the wiki of OpenStreetMap:
-/// <https://wiki.openstreetmap.org/wiki/Tag:boundary%3Dadministrative>, and the pages of the countries there. A country
-/// with an empty list has boundaries of districts, wards or parishes, but no boundaries of the towns that addresses
-/// name. Where two levels divide a city, the level of the whole city comes first.
+/// The sources are the pages about single countries in the OpenStreetMap wiki, and the table "admin_level=* values for
+/// specific countries" in <https://wiki.openstreetmap.org/wiki/Tag:boundary%3Dadministrative>. A country with an empty
+/// list has boundaries of districts, wards or parishes, but no boundaries of the towns that addresses name. Where two
+/// levels divide a city, the level of the whole city comes first.
 const MUNICIPALITIES: [(&str, &[u8]); 55] = [
     ("ad", &[7]),
     ("al", &[7]),
@@ -67,7 +67,7 @@ const MUNICIPALITIES: [(&str, &[u8]); 55] = [
 /// The levels of municipalities in most countries.
 const USUAL: &[u8] = &[8, 7];
 
-/// Countries whose addresses begin with the house number, as the Universal Postal Union describes them:
+/// Countries whose addresses begin with the house number, according to the Universal Postal Union:
 /// <https://www.upu.int/en/Postal-Solutions/Programmes-Services/Addressing-Solutions>.
 const NUMBER_FIRST: [&str; 46] = [
     "au", "bb", "bd", "bw", "ca", "ci", "dz", "eg", "fr", "gb", "gg", "gh", "hk", "ht", "ie", "il",

@@ -5,7 +5,7 @@
 
 use std::cell::{Cell, OnceCell};
 
-/// Letters without diacritics, and the same letters with them.
+/// Letters without diacritics, each with its variants that have diacritics.
 const PLAIN: [(&str, &str); 36] = [
     ("a", "àáâãäåāăąǎǻạảấầẩẫậắằẳẵặ"),
     ("b", "ḃ"),
@@ -178,7 +178,8 @@ pub(crate) fn folded(name: &str) -> String {
         match (put, ending) {
             (Some("street"), _) => out.push_str("str"),
             (Some("place"), _) if at == last => out.push_str("pl"),
-            // Spellings of Polish and Russian names may omit the word for a street, so it is left out everywhere.
+            // Some spellings of Polish and Russian names omit the word for a street, so the normal form never has this
+            // word.
             (Some("ulica"), _) => {}
             (Some(word), _) => out.push_str(word),
             (None, Some((start, short))) => {

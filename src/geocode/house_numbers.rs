@@ -84,8 +84,8 @@ impl HouseNumbers {
         Ok(numbers)
     }
 
-    /// Returns the tags of an interpolation way, with `numbers` as the value of [`NUMBERS`]. Adds the tags that the way
-    /// lacks, but that its nodes have and that all houses along it share.
+    /// Returns the tags of an interpolation way, with `numbers` as the value of [`NUMBERS`]. If the way lacks a tag
+    /// that all houses along it share, adds the tag from one of its nodes.
     pub(super) fn tags<'a>(
         &'a self,
         row: &'a RowItem<'_>,

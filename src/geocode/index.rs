@@ -38,8 +38,8 @@ pub struct Manifest {
     pub counts: BTreeMap<String, u64>,
     /// The maximum distance of an address from the query point, in metres.
     pub search_radius: f64,
-    /// The maximum distance of the nearest street and of other roads from the query point, in metres. Place nodes have
-    /// limits of their own.
+    /// The maximum distance in metres between the query point and the nearest objects in an answer, such as streets.
+    /// Place nodes have limits of their own.
     pub coarse_search_radius: f64,
 }
 
@@ -196,7 +196,7 @@ impl GeocodeIndex {
     }
 
     /// Calls `visit` with each object of a layer that may be within `radius` metres of a place, roughly nearest first.
-    /// The second argument of `visit` is the square of the maximum distance in metres, which `visit` may lower.
+    /// The second argument of `visit` is the square of the maximum distance in metres. `visit` may lower it.
     pub(super) fn visit_near<'c>(
         &'c self,
         layer: Layer,

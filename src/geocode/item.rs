@@ -66,8 +66,8 @@ pub(crate) const CENTRE: &str = "@admin_centre";
 pub(crate) const STREET: &str = "@street";
 
 /// The synthetic key under which an interpolation way stores the house numbers of its nodes. The value "0:12,5:30"
-/// means that the first node has number 12 and the sixth number 30. In rows, the value has the ids of the nodes
-/// instead.
+/// means that the first node has number 12 and the sixth number 30. In rows, the value is a list of the ids of the
+/// nodes.
 pub(crate) const NUMBERS: &str = "#";
 
 /// The type of the geometry of an item.
@@ -200,7 +200,7 @@ pub(crate) struct RowItem<'r> {
     pub tags: Vec<(&'r str, &'r str)>,
 }
 
-/// The lines or rings of an item that was read from a row. Most items have one.
+/// The lines or rings of an item that was read from a row. Most items have only one line or ring.
 #[derive(Debug, Clone)]
 pub(crate) enum RowLines {
     One(Vec<Point>),

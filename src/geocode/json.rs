@@ -1,5 +1,5 @@
-//! Encoding answers as JSON (`reference/geocode.md`). The code is written by hand, because derived `serde` code takes
-//! 1.5 times as long. The difference is 5 to 8 % of the time of a query.
+//! Encoding answers as JSON (`reference/geocode.md`). The code is written by hand, because code derived by `serde`
+//! needs 1.5 times as long. The difference is 5 to 8 % of the time of a query.
 
 use super::answer::{
     Address, Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearPlace, NearRoad,

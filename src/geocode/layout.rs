@@ -65,7 +65,8 @@ pub(crate) const SECTION_COUNT: usize = AREA_SECTION + 1 + SECTIONS;
 /// The number of bits of a position on the Hilbert curve.
 pub(crate) const CURVE_BITS: u32 = 56;
 /// The layout of the sort keys of rows: the number of the layer in the high bits, and a position on the Hilbert curve
-/// in the low [`CURVE_BITS`] bits. Rows are counted per cell of 0.0055 by 0.0027 degrees.
+/// in the low [`CURVE_BITS`] bits. The lowest 24 bits are not counted, so one count of rows covers a cell of 0.0055 by
+/// 0.0027 degrees.
 pub(crate) const KEY: KeyBits = KeyBits {
     uncounted: 24,
     below_group: CURVE_BITS,
@@ -104,8 +105,8 @@ pub(crate) fn on_other_side(line: &[Point]) -> Option<Vec<Point>> {
 }
 
 /// Shifts the points of a line by multiples of 360 degrees so that no segment spans more than 180 degrees of longitude.
-/// A line whose longitudes would leave the range of `i32` stays as it is, because it runs around a pole, where
-/// longitudes are not compared.
+/// Leaves a line unchanged if its longitudes would leave the range of `i32`. Such a line runs around a pole, and
+/// searches near a pole do not compare longitudes.
 pub(crate) fn unwrap(line: &mut [Point]) {
     let is_jump = |pair: &[Point]| match pair {
         [from, to] => i64::from(from.lon_e7).abs_diff(to.lon_e7.into()) > CIRCLE_E7 as u64 / 2,

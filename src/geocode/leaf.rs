@@ -3,7 +3,7 @@
 //! A leaf consists of a fixed-size header, the quantized boxes of its items, an offset table, the items, and a string
 //! table. A search compares boxes, and parses only the items that may be near enough. A tag is a pair of string
 //! numbers. The lowest numbers stand for [`KEYS`], the others for the strings of the leaf. Tags with a key in [`KEYS`]
-//! precede the other tags of an item, so that their lookup need not pass over names in all languages.
+//! precede the other tags of an item, so that a lookup of such a tag does not pass over names in all languages.
 
 use super::child_queue::{ChildQueue, QUEUE_LEN};
 use super::item::{BROKEN, KEYS, Shape, head};
@@ -200,7 +200,7 @@ impl<'c> Leaf<'c> {
         })
     }
 
-    /// Returns the number and the box of each item.
+    /// Returns the index and the box of each item.
     #[inline]
     pub(super) fn boxes(&self) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
         let units = self.units;
@@ -214,7 +214,7 @@ impl<'c> Leaf<'c> {
         let Units { base, shift } = self.units;
         let [lat, lon] = [base.lat_e7, base.lon_e7].map(f64::from);
         let unit = (1u64 << shift) as f64;
-        // Gives each edge a row of its own, so that vector instructions can convert the edges.
+        // Collects the same edge of all boxes in one row, so that vector instructions can convert the edges.
         let mut in_units = [[0u8; QUEUE_LEN]; 4];
         for (number, of_box) in self.boxes.iter().enumerate() {
             for (row, edge) in in_units.iter_mut().zip(of_box) {
@@ -238,7 +238,7 @@ impl<'c> Leaf<'c> {
         ChildQueue::of(projection, self.boxes.len(), &edges)
     }
 
-    /// Parses the item with a number.
+    /// Parses the item with index `number`.
     #[inline]
     pub(super) fn item(&self, number: u8) -> Result<LeafItem<'c>, FormatError> {
         let start = match number {

@@ -1,8 +1,9 @@
 //! The encoding of the lines of items.
 //!
-//! A line is encoded as the number of its points, the first point, and the other points. The other points are stored as
-//! differences from the point before, with two bytes per coordinate, if all differences fit (points less than 360 m
-//! apart), and otherwise as absolute coordinates. The encoding is made for fast reading rather than for size.
+//! A line is encoded as the number of its points, the first point, and the other points. If the differences between
+//! consecutive points fit in two bytes per coordinate (less than 360 m), the other points are stored as these
+//! differences. Otherwise, they are stored as absolute coordinates. The encoding is made to be read fast rather than to
+//! be small.
 
 use super::item::{BROKEN, Lines};
 use crate::error::FormatError;
@@ -36,7 +37,8 @@ fn step((from, to): (&Point, &Point)) -> Option<[i16; 2]> {
     Some([lat, difference(from.lon_e7, to.lon_e7)?])
 }
 
-/// Calls `visit` with each point of each line, and with whether it is the first point of its line.
+/// Calls `visit` with each point of each line. The second argument tells whether the point is the first one of its
+/// line.
 #[inline]
 pub(super) fn for_each_point(
     bytes: &[u8],

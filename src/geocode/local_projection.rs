@@ -14,7 +14,8 @@ const RADIUS: f64 = 6_371_008.8;
 const RADIANS: f64 = std::f64::consts::PI / 180.0 * 1e-7;
 /// The absolute latitude, in 1e-7 degree, from which the azimuthal equidistant projection is used.
 const POLAR_E7: i32 = 850_000_000;
-/// The absolute latitude, in 1e-7 degree, below which no location is near a query point beyond [`POLAR_E7`].
+/// An absolute latitude in 1e-7 degree. Locations below it are too far from any query point beyond [`POLAR_E7`] to be
+/// found.
 const SUBPOLAR_E7: i32 = 840_000_000;
 /// 360 degrees in units of 1e-7 degree.
 const CIRCLE_E7: i64 = 3_600_000_000;
@@ -29,7 +30,7 @@ pub(crate) struct LocalProjection {
     metres: f64,
     decrease: f64,
     is_polar: bool,
-    /// The sine of the latitude of the query point. `cos` is its cosine.
+    /// The sine of the latitude of the query point. `cos` is the cosine of this latitude.
     sin: f64,
     cos: f64,
 }
@@ -61,8 +62,8 @@ impl LocalProjection {
             ..projection
         };
         let half = CIRCLE_E7 as f64 / 2.0;
-        // Near a pole, no shifted copy is needed, because the azimuthal projection accepts longitudes that differ by
-        // 360 degrees.
+        // Near a pole, no shifted projection is needed, because the azimuthal projection accepts longitudes that differ
+        // by 360 degrees.
         let is_plane = !projection.is_polar;
         let is_west = is_plane && projection.lon_e7 - near < -half;
         let is_east = is_plane && projection.lon_e7 + near > half;
@@ -75,8 +76,8 @@ impl LocalProjection {
         .flatten()
     }
 
-    /// Whether the query point is near a pole. In this case, segments are straight in the projection, and otherwise
-    /// straight in degrees.
+    /// Whether the query point is near a pole. Near a pole, segments are straight lines in the projection. Elsewhere,
+    /// they are straight lines in longitude and latitude.
     pub(crate) const fn is_polar(&self) -> bool {
         self.is_polar
     }
@@ -149,7 +150,7 @@ impl LocalProjection {
         let v = larger(larger(south, -north), 0.0) * (RADIUS * RADIANS);
         let u = larger(larger(west, -east), 0.0);
         // The projected box is a trapezoid with its southern and its northern edge as parallel sides. The bound uses
-        // the shorter one.
+        // the shorter of the two.
         let sides = [south, north].map(|edge| self.metres - self.decrease * edge);
         let least = larger(smaller(sides[0], sides[1]), 0.0);
         let u = u * least;

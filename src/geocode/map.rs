@@ -99,8 +99,8 @@ impl GeocodeIndex {
         Ok(bbox)
     }
 
-    /// Begins a walk over the lines in a box, with about `budget` lines or boundary edges of each layer. In a layer
-    /// with more lines, the walk visits only every second, fourth, … leaf.
+    /// Begins a walk over the lines in a box, with about `budget` lines or boundary edges of each layer. If a layer has
+    /// more, the walk visits only every second leaf, every fourth leaf, and so on.
     ///
     /// # Errors
     ///

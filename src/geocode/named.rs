@@ -68,9 +68,9 @@ impl<'i> Query<'i, '_> {
             .unwrap_or(written))
     }
 
-    /// If the query resolves names, finds the objects that an address names as its street, part of the city and city,
-    /// and replaces the names in `parts` by these objects. Removes a name for which no object is found. If this leaves
-    /// no street, uses `street`, the nearest one. Returns the street; `None` if the query does not resolve names.
+    /// Does nothing unless the query resolves names. Finds the objects of the street, the part of the city and the city
+    /// that `parts` names. Replaces each name by the name of its object, or removes the name if no object is found. If
+    /// no object is found for the street, uses `street`, the nearest street. Returns the street, if there is one.
     pub(super) fn resolve(
         &self,
         parts: &mut Parts<'i>,

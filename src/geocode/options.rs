@@ -6,8 +6,8 @@ use super::item::tag;
 /// Options of a query.
 #[derive(Debug, Clone, Default)]
 pub struct QueryOptions {
-    /// The languages of names, such as `de` and `en`, the best first. The tag `name` is used if an object has a name in
-    /// none of them.
+    /// The languages of names, such as `de` and `en`, the best first. If an object has no name in any of these
+    /// languages, its tag `name` is used.
     pub languages: Vec<String>,
     /// Whether objects in the answer have bounding boxes.
     pub has_boxes: bool,
@@ -18,12 +18,13 @@ pub struct QueryOptions {
 }
 
 impl QueryOptions {
-    /// Returns the name of an object in the best language that it has.
+    /// Returns the name of an object in the best language that it has, or its tag `name`.
     pub(super) fn name<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
         self.name_in_language(tags).or_else(|| tag(tags, "name"))
     }
 
-    /// Returns the name of an object in the best of the languages; `None` if it has a name in none of them.
+    /// Returns the name of an object in the best language that it has; `None` if it has no name in any of the
+    /// languages.
     pub(super) fn name_in_language<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
         self.languages.iter().find_map(|language| {
             let name = tags.iter().find(|(key, _)| {
@@ -34,7 +35,7 @@ impl QueryOptions {
         })
     }
 
-    /// Returns the name of an area in the best language that it has.
+    /// Returns the name of an area in the best language that it has, or its tag `name`.
     pub(super) fn area_name<'i>(&self, area: &Area<'i>) -> Option<&'i str> {
         let mut languages = self.languages.iter();
         let name = languages.find_map(|language| area.name_in(language));

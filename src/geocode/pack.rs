@@ -13,9 +13,9 @@ type Middle = (Point, u32);
 /// Divides objects with the given bounding boxes into groups of up to [`LEAF_ITEMS`] neighbours. Returns the numbers of
 /// the objects in each group. Neighbouring groups follow each other.
 ///
-/// The objects, which are a range of the Hilbert curve, are halved recursively across the longer side of their bounding
-/// box (top-down packing). A search visits only half as many groups as if the groups were runs of 16 objects along the
-/// curve, because the boxes of such runs would overlap more.
+/// The objects come from a range of the Hilbert curve. They are halved recursively across the longer side of their
+/// bounding box (top-down packing). With runs of 16 objects along the curve, a search would visit twice as many groups,
+/// because the boxes of runs overlap more.
 pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
     let middle = |extent: &Extent| {
         let Edges {

@@ -151,14 +151,14 @@ type Node = (usize, u64);
 /// The children of one node.
 struct Children<'c> {
     level: usize,
-    /// The number of the first child.
+    /// The index of the first child among the children of all nodes of the level.
     first: u64,
     count: usize,
     /// The southern, western, northern and eastern edges of the children.
     edges: &'c [EdgeRow; 4],
 }
 
-/// One edge, such as the southern one, of each child.
+/// The same edge, such as the southern one, of all children.
 type EdgeRow = [[u8; EDGE_LEN]; FANOUT];
 
 impl<'c> Children<'c> {
@@ -203,8 +203,8 @@ impl<'c> Children<'c> {
     }
 }
 
-/// Sets, in `apart`, the bit of each child for whose edge `is_apart` returns true. The loop has no branches, so that it
-/// compiles to vector instructions.
+/// Calls `is_apart` with the edge of each child in `row`. If the result is true, sets the bit of the child in `apart`.
+/// The loop has no branches, so that it compiles to vector instructions.
 #[inline]
 fn mark(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool) {
     const BITS: [u32; FANOUT] = {
@@ -307,8 +307,9 @@ impl PackedRTree {
         }))
     }
 
-    /// Calls `visit` with each leaf whose box is within a distance of the query point, nearest children first (branch
-    /// and bound). `limit` is the square of the distance in metres; `visit` may lower it.
+    /// Calls `visit` with each leaf whose box may be within the maximum distance from the query point. Visits the
+    /// nearest children of each node first (branch and bound). `limit` is the square of the maximum distance in metres,
+    /// and `visit` may lower it.
     pub(crate) fn near(
         &self,
         container: &Container,

@@ -43,11 +43,12 @@ impl<'i> Query<'i, '_> {
         Ok(None)
     }
 
-    /// Returns the place node with the smallest ratio of distance to reach whose id is not in `others`.
+    /// Returns the place node with the smallest ratio of distance to reach. Ignores the nodes whose ids are in
+    /// `others`.
     fn next_place(&self, others: &[i64]) -> Result<Option<Near<'i>>> {
         let farthest = PLACES.iter().map(|(_, reach)| *reach);
         let farthest = farthest.fold(0.0, f64::max);
-        // The best place so far, after its squared ratio of distance to reach.
+        // The squared ratio of distance to reach of the best place so far, and that place.
         let mut best: Option<(f64, Hit<'i>)> = None;
         let index = self.index;
         index.visit_near(Layer::Places, self.place, farthest, |found, limit| {

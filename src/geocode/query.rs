@@ -185,8 +185,8 @@ impl<'i> Query<'i, '_> {
         })
     }
 
-    /// Returns the nearest object that has an address according to [`is_address`]. `first` is the nearest object of the
-    /// layer of addresses. In most cases it is the result.
+    /// Returns the nearest object that has an address according to [`is_address`]. `first` is the nearest object in the
+    /// layer of addresses. In most cases, the function returns `first`.
     fn usable(&self, first: Option<&Near<'i>>, radius: f64) -> Result<Option<Near<'i>>> {
         match first {
             Some(near) if !is_address(&near.tags) => {
@@ -241,8 +241,8 @@ impl<'i> Query<'i, '_> {
         found.map(near).transpose()
     }
 
-    /// Composes the part of the address that does not come from areas. If the query resolves names, the result has the
-    /// names as the address spells them, which `resolve` then replaces.
+    /// Composes the part of the address that does not come from areas. If the query resolves names, the names in the
+    /// result are spelled as in the address, and `resolve` replaces them later.
     fn compose(
         &self,
         chosen: Option<Chosen<'i>>,

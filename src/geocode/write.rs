@@ -153,8 +153,8 @@ impl IndexWriter {
         for (bytes, extent) in encoded.leaves {
             self.tree.add(&bytes, extent, &mut self.container)?;
         }
-        // In the layer of areas, the current section gets the encoded areas. `finish` writes the tree of their parts to
-        // the section after it.
+        // In the layer of areas, the current section gets the encoded areas. `finish` writes the tree over the parts of
+        // the areas to the next section.
         for area in encoded.areas {
             let at = self.container.section_len();
             let parts = area.parts.into_iter();

@@ -20,9 +20,9 @@ pub enum Unversioned {
 }
 
 impl Age {
-    /// Whether a change with this age replaces a change of the same object that was read earlier and has the age
-    /// `before`. The result is `true` if the version is higher than that of `before`. If the versions are equal, the
-    /// result is `true` unless both times are known and the time of this change is the earlier one.
+    /// Whether a change with this age replaces another change of the same object, which was read earlier and has the
+    /// age `before`. Returns `true` if this version is higher. If the versions are equal, returns `false` only if both
+    /// times are known and this time is the earlier one.
     pub fn supersedes(self, before: Self, unversioned: Unversioned) -> bool {
         let absent = match unversioned {
             Unversioned::Newest => i64::MAX,

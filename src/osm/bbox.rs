@@ -196,11 +196,11 @@ pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
     }
 }
 
-/// Parses decimal degrees, which may be outside the world, and returns the nearest number of decimicro degrees. Fails
-/// if the text is not a number, or if the result does not fit the 32 bits of stored coordinates. The error message
-/// continues a sentence that begins with `text`.
+/// Parses decimal degrees and returns the nearest number of decimicro degrees. Accepts coordinates that are not on
+/// earth. Fails if the text is not a number, or if the result does not fit in 32 bits. The error message is the rest of
+/// a sentence whose subject is `text`.
 pub fn parse_stored_e7(text: &str) -> Result<i32, &'static str> {
-    // A coordinate of 32 bits is always within ±215 degrees, so only the range of `i32` limits it.
+    // ±215 degrees is more than an `i32` can hold, so only the range of `i32` limits the result.
     parse_e7(text, 215).ok_or_else(|| match text.trim().parse::<f64>() {
         Ok(number) if !number.is_nan() => {
             "is beyond ±214.7483647 degrees, the limit of coordinates with 32 bits"

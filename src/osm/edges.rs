@@ -1,6 +1,6 @@
 //! The edges of a box as named fields.
 
-/// The edges of a box on the earth, in a unit that the user of the type chooses.
+/// The edges of a box on the earth, in any unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Edges<T> {
     /// The western edge.

@@ -42,7 +42,7 @@ impl ObjectKind {
         }
     }
 
-    /// The letter that precedes the id of an object of this kind, which is n, w or r.
+    /// The letter before the ids of objects of this kind: n, w or r.
     pub const fn letter(self) -> char {
         match self {
             Self::Node => 'n',

@@ -15,8 +15,8 @@ const fn pack(lat_e7: i32, lon_e7: i32) -> u64 {
     (lat_e7 as u32 as u64) << 32 | lon_e7 as u32 as u64
 }
 
-/// The mask that is XORed with packed coordinates. It makes the packed coordinates of an undefined location 0, the
-/// representation of `None`.
+/// The mask that is XORed with packed coordinates. The packed coordinates of an undefined location thus become 0, which
+/// represents `None`.
 const MASK: u64 = pack(UNDEFINED_E7.0, UNDEFINED_E7.1);
 
 impl Location {

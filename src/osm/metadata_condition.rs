@@ -52,7 +52,7 @@ const ATTRIBUTES: [(&str, Option<MetadataNumber>); 5] = [
     ("user", None),
 ];
 
-/// The attribute and the operator with which a condition in an expression begins.
+/// The start of a condition in an expression: the attribute and the operator.
 struct Head {
     attribute: Option<MetadataNumber>,
     operator: &'static str,
@@ -78,19 +78,19 @@ impl Head {
     }
 }
 
-/// Whether a condition may follow a character.
+/// Whether a condition may begin right after the character `before`.
 fn separates(before: char) -> bool {
     before.is_whitespace() || before == '&'
 }
 
-/// The text before a condition, without a final `&`.
+/// Returns `text`, which precedes a condition, without white space and an `&` at its end.
 fn without_joint(text: &str) -> &str {
     let text = text.trim_end();
     text.strip_suffix('&').unwrap_or(text)
 }
 
 impl MetadataCondition {
-    /// Splits an expression into the text before its conditions, and the conditions.
+    /// Splits an expression. Returns the text of the tags, and the parsed conditions on metadata.
     pub(super) fn split(text: &str) -> Result<(&str, Vec<Self>), String> {
         let is_start = |at: &usize| *at == 0 || text[..*at].ends_with(separates);
         let starts: Vec<(usize, Head)> = text

@@ -4,8 +4,8 @@ use super::tag_pattern::TagPattern;
 use rustc_hash::FxHashMap;
 
 /// An expression that selects objects by kind, and by tags or metadata or both. It has the form `[nwra/]key[=value]`,
-/// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions. `&` joins several tags. The letters before
-/// the slash are kinds of objects; `a` means areas.
+/// `[nwra/]@attribute>value`, or a tag followed by spaces and conditions on metadata. `&` joins several tags. The
+/// letters before the slash are kinds of objects; `a` means areas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectExpression {
     /// The kinds of objects that the expression applies to.
@@ -47,7 +47,7 @@ impl ObjectExpression {
     }
 
     /// Parses an expression. The text before the first slash contains kinds, unless it contains one of `operators`.
-    /// `split` separates the rest into the text of the tags and the conditions, and `parse` parses the tags.
+    /// `split` separates the rest into the text of the tags and the parsed conditions. `parse` then parses the tags.
     fn parse_parts(
         text: &str,
         operators: &[char],
@@ -96,12 +96,12 @@ impl ObjectExpression {
         Ok(expressions)
     }
 
-    /// Whether the expression applies to all objects of a kind, or to the areas among them.
+    /// Whether the expression applies to objects of a kind: to all of them, or only to areas.
     pub fn applies_to(&self, kind: ObjectKind) -> bool {
         self.kinds.contains(kind) || (self.areas && kind != ObjectKind::Node)
     }
 
-    /// Whether the expression accepts a tag with this value, given that it accepts the key of the tag.
+    /// Whether the pattern in `tag` accepts `value`. Does not check the key.
     pub fn matches_value(&self, value: &str) -> bool {
         self.tag
             .as_ref()

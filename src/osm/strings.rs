@@ -9,7 +9,7 @@ pub struct StringPool {
     text: String,
     /// The start and the end of each string in `text`, by id.
     spans: Vec<(u32, u32)>,
-    /// The ids of the strings, by the hash of the string.
+    /// A hash table of the ids. The hash of an id is the hash of its string.
     lookup: HashTable<u32>,
 }
 

@@ -1,7 +1,7 @@
 use super::string_matcher::{RegexMatcher, StringMatcher};
 
-/// The part of an expression that selects objects by a tag. It is `key`, `key=value`, or `key!=value` for every value
-/// except the given ones. With `~` instead of `=`, the value is a regular expression.
+/// The part of an expression that selects objects by a tag: `key`, `key=value`, or `key!=value`, which accepts all
+/// values that do not match. With `~` instead of `=`, the value is a regular expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagPattern {
     /// The pattern of the key.
@@ -15,8 +15,8 @@ pub struct TagPattern {
 }
 
 impl TagPattern {
-    /// Parses a key, or a key and a value. `~` is an ordinary character. The error is a message with the cause, which
-    /// does not quote `text`.
+    /// Parses a key, or a key and a value. `~` is an ordinary character. The error message states the cause and does
+    /// not quote `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (key, value) = match text.split_once('=') {
             Some((key, value)) => (key, Some(value)),

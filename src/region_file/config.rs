@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The content of a config file, with the regions to extract and their outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The directory to which the names of outputs are relative, if the config file has one.
+    /// The directory to which the names of outputs are relative; `None` if the config file names no directory.
     pub directory: Option<PathBuf>,
     /// The extracts. There is at least one, and no two have the same output.
     pub extracts: Vec<ConfigExtract>,
@@ -28,10 +28,10 @@ pub struct ConfigExtract {
     pub description: Option<String>,
     /// The region.
     pub shape: Shape,
-    /// A warning about the region, if it is probably a mistake.
+    /// A warning if the region is probably a mistake.
     pub warning: Option<String>,
-    /// The header options of the output. An option without a value keeps the value in the header of the input.
-    /// `generator` without a value becomes the name of this program.
+    /// The header options of the output. An option without a value keeps the value in the header of the input, except
+    /// `generator`, which becomes the name of this program.
     pub output_header: Vec<(String, Option<String>)>,
 }
 

@@ -126,7 +126,7 @@ fn closed_ring(value: &Value, name: String) -> Result<Ring, String> {
     ring(name, points)
 }
 
-/// Parses a position, as its longitude and latitude. Ignores further numbers, such as an altitude.
+/// Parses the longitude and the latitude of a position. Ignores further numbers, such as an altitude.
 fn position(value: &Value) -> Result<Point, String> {
     let numbers = value
         .as_array()

@@ -1,4 +1,5 @@
-//! Reads regions from OSM data, as the areas of multipolygon and boundary relations and of closed ways.
+//! Reads a region from OSM data. The region consists of the areas of multipolygon and boundary relations, and of closed
+//! ways.
 
 use super::osm_objects::{AreaRelation, OsmObjects};
 use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble};
@@ -33,7 +34,8 @@ fn closed_ways(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
     Ok(polygons)
 }
 
-/// Assembles polygons from ways, each given as its id and its nodes. The name of each ring begins with `owner`.
+/// Assembles polygons from ways. `ways` has the id and the nodes of each way. The name of each ring begins with
+/// `owner`.
 fn assembled(owner: &str, ways: &[(i64, Vec<AreaNode>)]) -> Result<Vec<Polygon>, String> {
     let ways: Vec<AreaWay<'_>> = ways
         .iter()
@@ -81,8 +83,8 @@ fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
             Err(cause) => incomplete.push((relation.id, cause)),
         }
     }
-    // A boundary that was downloaded alone contains the relations of its subareas, but not their ways. The subareas lie
-    // within the boundary, so the region is the same without them.
+    // A file with a single downloaded boundary has the relations of the subareas, but not the ways of these relations.
+    // The subareas lie within the boundary, so the region is the same without them.
     let missed = incomplete
         .into_iter()
         .find(|(id, _)| !parts_of_complete.contains(id));

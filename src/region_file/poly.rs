@@ -33,8 +33,8 @@ pub(super) fn parse(text: &[u8]) -> Result<Shape, String> {
     }
 }
 
-/// Parses the sections of a polygon up to the last `END`. Returns the outer rings and the holes. Adds the number of
-/// sections to `sections`.
+/// Parses the sections of a polygon up to the `END` of the polygon. Returns the outer rings and the holes. Adds the
+/// number of sections to `sections`.
 fn polygon<'a>(
     sections: &mut usize,
     lines: &mut impl Iterator<Item = (usize, &'a str)>,
@@ -94,8 +94,8 @@ fn position(text: &str) -> Result<Point, String> {
     }
 }
 
-/// Removes the last point if it equals the first one. The format does not require that rings are closed, but most files
-/// close them.
+/// Removes the last of more than three points if it equals the first point. The format does not require closed rings,
+/// but most files have them.
 fn drop_closing_point(points: &mut Vec<Point>) {
     if points.len() > 3 && points.first() == points.last() {
         points.pop();

@@ -15,7 +15,8 @@ pub enum ShapeFileKind {
     GeoJson,
     /// A polygon filter file of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format").
     Poly,
-    /// OSM data, as PBF, XML or OPL. The region consists of the areas of relations and of other closed ways.
+    /// OSM data, as PBF, XML or OPL. The region consists of the areas of multipolygon and boundary relations, and of
+    /// the closed ways that are not members of these relations.
     Osm,
 }
 
@@ -34,7 +35,7 @@ impl FromStr for ShapeFileKind {
 }
 
 impl ShapeFileKind {
-    /// Returns the kind that the suffix of a file name stands for, in upper or lower case.
+    /// Returns the kind that the suffix of a file name stands for. Upper and lower case are the same.
     fn of_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let mut suffixes = name.rsplit('.');
@@ -96,7 +97,7 @@ pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
 
 /// Reads a text file and removes a byte order mark. Fails if the file is empty.
 pub(super) fn read_text(path: &Path) -> Result<Vec<u8>> {
-    /// The maximum size of a file in bytes, far above that of any region. A larger file must be of another kind.
+    /// The maximum size of a file in bytes. No file that describes a region is nearly as large.
     const LONGEST: u64 = 1 << 30;
     let input = Input::open(path)?;
     if input.is_empty() {

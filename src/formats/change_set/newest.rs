@@ -39,7 +39,8 @@ impl NewestChanges {
         self.set.append(changes)?;
         if self.set.memory() >= self.limit {
             self.set.sort_and_keep_newest(self.same_time, ctx);
-            // If little was removed this time, little will be removed next time, so the limit grows more.
+            // If nothing was worth removing this time, little will be worth removing next time, so the limit grows
+            // faster.
             let factor = if self.set.remove_unused() { 2 } else { 4 };
             self.limit = self.min.max(self.set.memory() * factor);
         }

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 /// The id of a feature that is being written.
 pub(super) enum FeatureId<'a> {
-    /// A number that is not known yet, and is inserted into the text later. The position for the insertion is added to
-    /// this list.
+    /// A number that is inserted into the text later, when it is known. The list receives the position of the
+    /// insertion.
     Number(&'a mut Vec<usize>),
     /// A letter and a number.
     TypeAndId,
@@ -16,7 +16,7 @@ pub(super) enum FeatureId<'a> {
 
 impl FeatureId<'_> {
     /// Appends the id of a feature. A letter and a number are enclosed in `quote`. For a number that is not known yet,
-    /// only notes its position.
+    /// only notes the position.
     pub(super) fn put(self, text: &mut TextBuffer, feature: &Feature<'_>, quote: &str) {
         match self {
             Self::Number(positions) => positions.push(text.len()),

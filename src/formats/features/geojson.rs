@@ -83,7 +83,7 @@ fn put_array<T>(
     text.push(']');
 }
 
-/// The maximum length in bytes of a point with a separator, which has two numbers of 14 bytes, two brackets and two
+/// The maximum length in bytes of a point and the comma after it: two numbers of at most 14 bytes, two brackets and two
 /// commas.
 const POINT_LEN: usize = 32;
 
@@ -113,8 +113,8 @@ fn put_point_before_comma(space: &mut [u8], point: Point) -> usize {
     put(0, b"[");
     put(1, &lon);
     put(1 + lon_len, b",");
-    // Copies all sixteen bytes of `lat`, for which the buffer has room. The next line overwrites those behind the
-    // number.
+    // Copies all sixteen bytes of `lat`, because the buffer has room for them. The next line overwrites the bytes
+    // behind the number.
     put(2 + lon_len, &lat);
     put(2 + lon_len + lat_len, b"],");
     lon_len + lat_len + 4

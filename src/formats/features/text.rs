@@ -80,7 +80,8 @@ impl FeatureText {
         }
     }
 
-    /// Appends a feature to `out`, as a row for [`add_row`](Self::add_row). The buffer must be empty, and stays so.
+    /// Appends a feature to `out`, as a row for [`add_row`](Self::add_row). The buffer must be empty, and is empty
+    /// afterwards.
     pub(crate) fn put_row(&mut self, out: &mut Vec<u8>, feature: &Feature<'_>) {
         self.put(feature);
         // The number is among the first bytes of the feature, so its position fits in 32 bits. `u32::MAX` means no
@@ -120,7 +121,8 @@ impl FeatureText {
         if features == 0 {
             return Ok(None);
         }
-        // The text of the next chunk will be about as long, so it gets the capacity of this one and some more.
+        // The next chunk will probably be about as long as this text, so its buffer gets slightly more capacity than
+        // that.
         let space = TextBuffer::with_capacity(self.text.len() + self.text.len() / 8);
         let mut text = std::mem::replace(&mut self.text, space);
         let text = match self.options.unique_id {

@@ -53,7 +53,7 @@ pub(in crate::formats) struct O5mChunks {
 /// The position of the reader in the structure of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// Before the magic of a file. Another file may follow the first.
+    /// Before the magic of a file. Several files may be concatenated.
     Start,
     /// Within a file, before a dataset or the end mark.
     Inside,
@@ -92,7 +92,7 @@ impl O5mChunks {
         let mut part = self.reader.by_ref().take(wanted as u64);
         match part.read_to_end(&mut self.buffer) {
             Ok(found) => self.is_read = found < wanted,
-            // A failed read of the input is an `Error` already, which names the file.
+            // If the input cannot be read, the error already is an `Error` that names the file.
             Err(error) => {
                 return Err(error
                     .downcast::<Error>()

@@ -19,8 +19,8 @@ pub(super) struct State {
     last: Last,
 }
 
-/// The last values of the delta-encoded fields. Objects of all kinds share one value for ids. Members have one value
-/// for each kind.
+/// The last values of the delta-encoded fields. The ids of nodes, ways and relations share one last value. The ids of
+/// members have one last value for each kind.
 #[derive(Debug, Default)]
 struct Last {
     id: i64,
@@ -51,7 +51,7 @@ impl State {
         self.last.id = self.last.id.wrapping_add(reader.signed()?);
         draft.id = self.last.id;
         self.info(reader, &mut draft, set)?;
-        // An object that ends here is deleted. All others have coordinates or a list of references.
+        // An object that ends here is deleted. All other objects go on with coordinates or a list of references.
         if reader.is_empty() {
             draft.action = ChangeAction::Delete;
             set.is_history = true;
@@ -201,7 +201,7 @@ fn list<'a>(reader: &mut Reader<'a>) -> Result<(usize, &'a [u8]), Fault> {
     Ok((start, reader.part(len)?))
 }
 
-/// Converts a fault at an offset in a list to a fault in its dataset. The list begins at offset `start`.
+/// Converts a fault in a list to a fault in the dataset of the list. The list begins at offset `start` of the dataset.
 fn within(start: usize, fault: Fault) -> Fault {
     Fault {
         at: start + fault.at,

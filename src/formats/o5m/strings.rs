@@ -65,8 +65,9 @@ impl Strings {
         self.set += 1;
     }
 
-    /// Reads a pair of strings, inline or as a reference. `understand` parses them. The result is cached in the entry
-    /// as a [`Meaning`], which `wrap` creates. `known` unwraps a cached meaning of the wanted kind.
+    /// Reads a pair of strings, which is inline or a reference to an entry. `understand` parses the strings. `wrap`
+    /// converts the result to a [`Meaning`], which the entry caches. `known` converts a cached meaning of the wanted
+    /// kind back to the result.
     #[inline]
     pub(super) fn pair<T: Copy>(
         &mut self,

@@ -5,7 +5,7 @@ use crate::geometry::{AreaIndex, Point, Polygon, Ring, Shape};
 
 /// The admin level of countries.
 pub(crate) const COUNTRY_LEVEL: u8 = 2;
-/// The highest admin level that is used. Larger areas have lower admin levels.
+/// The largest value of `admin_level` that is used, which is the level of the smallest areas.
 pub(crate) const LOWEST_LEVEL: u8 = 11;
 
 /// The area of an administrative boundary.
@@ -15,7 +15,7 @@ pub(crate) struct AdminArea {
     pub id: i64,
     /// The value of the tag `admin_level`.
     pub level: u8,
-    /// The ISO 3166-1 alpha-2 code of a country; `None` if it has none, and for areas of other levels.
+    /// The ISO 3166-1 alpha-2 code; `None` for a country without a code, and for areas that are not countries.
     pub country: Option<String>,
     pub polygons: Vec<AreaPolygon>,
 }
@@ -55,7 +55,7 @@ impl AdminAreas {
     }
 
     /// Returns the ids of the areas that contain a point, countries first. Omits the area of the relation `id`. If
-    /// `level` is given, also omits the areas whose admin level is not lower than it.
+    /// `level` is given, also omits the areas whose admin level is not lower than `level`.
     pub(super) fn parents_at(&self, point: Point, id: Option<i64>, level: Option<u8>) -> Vec<i64> {
         let above =
             |area: &&AdminArea| Some(area.id) != id && level.is_none_or(|level| area.level < level);

@@ -50,7 +50,7 @@ pub(super) struct Values<T> {
     pub values: Vec<T>,
     /// Definition levels: 1 for a value, 0 for an absent one. Empty for a required column.
     pub definition: Vec<i16>,
-    /// Repetition levels: 0 for the first value of a list, 1 for the others. Empty if the column has no lists.
+    /// Repetition levels: 0 for the first value of a list, 1 for its other values. Empty if the column has no lists.
     pub repetition: Vec<i16>,
 }
 

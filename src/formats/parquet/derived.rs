@@ -22,8 +22,8 @@ pub struct DerivedColumns {
     pub length: bool,
     /// `centroid_lon` and `centroid_lat`: the centroid in the plane of longitude and latitude, in degrees.
     pub centroid: bool,
-    /// `country`: the code of the country that contains the feature. One point decides: a point inside an area, or the
-    /// middle node of a line. The boundaries of countries come from the file. Where they are incomplete, the code is
+    /// `country`: the code of the country that contains the feature. For an area, a point inside it decides, and for a
+    /// line, its middle node. The boundaries of countries come from the file. If a boundary is incomplete, the code is
     /// null.
     pub country: bool,
     /// `names`: a map from the codes of languages to the values of tags such as `name:de`.
@@ -112,7 +112,7 @@ impl DerivedValues {
         }
     }
 
-    /// Adds the values of a row, whose tags were added before.
+    /// Adds the values of a row. The tags of the row must have been added before with `add_tag`.
     pub(super) fn add(&mut self, geometry: &Geometry<'_>, areas: Option<&AdminAreas>) {
         if self.wanted.names {
             let count = self.names.values.len() - self.names_before;
@@ -251,8 +251,8 @@ fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
     [degrees(origin.lon_e7, lon), degrees(origin.lat_e7, lat)]
 }
 
-/// Returns the point that decides in which country a geometry lies: a point inside an area, or the middle node of a
-/// line or of its first part.
+/// Returns the point that decides in which country a geometry lies: the point itself, a point inside an area, or the
+/// middle node of a line. If a line has several parts, the first part counts.
 fn place_in(geometry: &Geometry<'_>) -> Point {
     match geometry {
         Geometry::LineString(points) => return points[points.len() / 2],
@@ -289,8 +289,8 @@ fn add_line(sums: &mut Weighted, points: &[Point], origin: Point) {
     }
 }
 
-/// Adds, for each edge of a ring, the centroid of the triangle of the edge and the origin to `sums`, weighted by its
-/// area. Holes run in the opposite direction, so their weights are negative.
+/// For each edge of a ring, adds the centroid of the triangle between the edge and the origin to `sums`, weighted by
+/// the area of the triangle. Holes run in the opposite direction, so the total weight of a hole is negative.
 fn add_ring(sums: &mut Weighted, ring: &[Point], origin: Point) {
     let next = ring.iter().cycle().skip(1);
     for (from, to) in ring.iter().zip(next) {

@@ -19,7 +19,8 @@ const BATCH_BYTES: usize = 1 << 20;
 /// The number of rows at which a batch ends. It is small, so that the values stay in a CPU cache.
 const BATCH_ROWS: usize = 4096;
 
-/// The size in bytes of a row's tags above which the tags are counted first, to reserve exactly the memory they need.
+/// The size in bytes above which the tags of a row are counted before they are read, to reserve exactly the memory that
+/// they need.
 const MANY_TAGS: usize = 64 << 10;
 
 /// The values of all columns for some rows, and facts about the rows.
@@ -116,8 +117,8 @@ impl<'k> FeatureValues<'k> {
         *facts = TableFacts::default();
     }
 
-    /// Replaces the values by those of the next batch of rows. The rows must be slices of `bytes`, because the values
-    /// share its memory.
+    /// Replaces the values by the values of the next batch of rows. The rows must be slices of `bytes`, because the
+    /// values share the memory of `bytes`.
     pub(super) fn read<'r>(
         &mut self,
         bytes: &'r Bytes,

@@ -90,8 +90,8 @@ impl ParquetFile {
         rows.close().map(|_| ())
     }
 
-    /// Returns the cause of an error that the Parquet library reported. It is the error of the output, if there was
-    /// one.
+    /// Returns the error to report if the Parquet library reported `error`. If the output failed, this is the error of
+    /// the output.
     fn cause(&mut self, error: parquet::errors::ParquetError) -> Error {
         let own = self.writer.inner_mut().error.take();
         own.unwrap_or_else(|| failed(error))

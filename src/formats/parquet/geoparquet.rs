@@ -13,8 +13,8 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::ColumnPath;
 use serde_json::{Value, json};
 
-/// The reference system of coordinates as PROJJSON: longitude and latitude in WGS 84. It is the default of the format,
-/// but DuckDB shows it in the type of a column only if the column names it.
+/// The reference system of coordinates as PROJJSON: longitude and latitude in WGS 84. This system is the default of
+/// GeoParquet, but DuckDB shows the system in the type of a column only if the column names it.
 const CRS84: &str = include_str!("crs84.json");
 /// The maximum number of rows in a page.
 const PAGE_ROWS: usize = 20_000;

@@ -107,8 +107,9 @@ pub struct GeoParquetOptions {
     /// The keys of partitions, from the outermost directory to the innermost. If there are several themes, each is a
     /// partition, even without [`PartitionKey::Theme`].
     pub partition: Vec<PartitionKey>,
-    /// The size in bytes at which a file ends and another one begins. With a size, the output is a directory even
-    /// without partitions. `None` is [`MAX_FILE_LEN`] in a directory, and otherwise means a single file of any size.
+    /// The size in bytes at which a file ends and another one begins. If it is given, the output is a directory even
+    /// without partitions. `None` means [`MAX_FILE_LEN`] if there are partitions or several themes, and otherwise a
+    /// single file of any size.
     pub max_file_len: Option<u64>,
 }
 
@@ -155,7 +156,7 @@ pub struct ObjectTableOptions {
 }
 
 impl Default for ObjectTableOptions {
-    /// zstd, and files of at most [`MAX_FILE_LEN`].
+    /// zstd, and [`MAX_FILE_LEN`] as the size at which a file ends.
     fn default() -> Self {
         Self {
             compression: PageCompression::default(),

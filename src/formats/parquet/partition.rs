@@ -49,7 +49,7 @@ impl PartitionKey {
             Self::GeometryType => 2,
             Self::Theme => 6,
             Self::Quadkey(zoom) => 2 * zoom as u32,
-            // A cell has the number of its base cell in 7 bits, and three bits for each finer resolution.
+            // The number of a cell has 7 bits for the base cell, and 3 bits for each finer resolution.
             Self::H3(resolution) => 7 + 3 * resolution as u32,
         }
     }
@@ -127,9 +127,9 @@ pub(crate) struct Partitioning {
 }
 
 impl Partitioning {
-    /// Creates the partitions for keys and themes. Several themes are partitions even if `keys` has no theme. Fails if
-    /// two keys have the same name, if `keys` has the theme but there are no themes, if a level is out of range, or if
-    /// there would be too many partitions.
+    /// Creates the partitions for keys and themes. If there are several themes, each is a partition, even if `keys`
+    /// lacks [`PartitionKey::Theme`]. Fails if two keys have the same name, if `keys` has [`PartitionKey::Theme`] but
+    /// there are no themes, if a level is out of range, or if there would be too many partitions.
     pub(crate) fn new(keys: &[PartitionKey], themes: ThemeSet) -> Result<Self, String> {
         let mut keys = keys.to_vec();
         if themes.len() > 1 && !keys.contains(&PartitionKey::Theme) {
@@ -192,8 +192,8 @@ impl Partitioning {
         sort_key >> CURVE_BITS
     }
 
-    /// Returns the directory of the partition with the given number, relative to that of the table. It is empty if the
-    /// table has no partitions.
+    /// Returns the directory of the partition with the given number, relative to the directory of the table. The result
+    /// is empty if the table has no partitions.
     pub(crate) fn directory(&self, partition: u64) -> String {
         let mut out = String::new();
         for (key, number) in self.numbers(partition) {
@@ -212,7 +212,7 @@ impl Partitioning {
         theme.map_or(0, |(_, number)| number as usize)
     }
 
-    /// Returns each key, with the number of its value in the partition with the given number.
+    /// Returns each key, and the number of its value in a partition. `partition` is the number of the partition.
     fn numbers(&self, partition: u64) -> impl Iterator<Item = (PartitionKey, u32)> {
         let mut below: u32 = self.keys.iter().map(|key| key.bits()).sum();
         self.keys.iter().map(move |key| {

@@ -9,8 +9,8 @@ use std::path::Path;
 const MAGIC: &[u8] = b"PAR1";
 /// The start of `created_by` in the footer of a file that this program has written.
 const AUTHOR: &[u8] = b"pbfhogg version ";
-/// The number of bytes at the end of a file that are searched for `created_by`. Only the column orders follow it in the
-/// footer.
+/// The number of bytes at the end of a file that are searched for `created_by`. In the footer, only the column orders
+/// follow `created_by`.
 const TAIL: u64 = 1 << 16;
 
 /// Whether an open file is a part of a table that this program has written. Checks the footer, and `path`, which is

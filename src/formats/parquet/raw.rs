@@ -203,7 +203,8 @@ impl ObjectRows {
         self.rows.len()
     }
 
-    /// Whether the rows and one more object use at most about `most` bytes of memory. True if there are no rows.
+    /// Whether the rows use at most about `most` bytes of memory after `element` is added. Always true if there are no
+    /// rows yet.
     pub(crate) fn has_room(&self, element: &Element<'_>, most: usize) -> bool {
         let parts = element.most_parts();
         let memory = parts.tags * 16 + parts.refs * 8 + parts.members * 24;

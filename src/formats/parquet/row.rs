@@ -9,7 +9,7 @@ use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_text, put_varint, take_text};
 use crate::pbf::{RowInfo, put_row_info};
 
-/// Appends a feature as a row. Rows begin with kind and id, so rows with equal sort keys are ordered by object.
+/// Appends a feature as a row. Rows begin with kind and id, so rows with equal sort keys are ordered by kind and id.
 pub(crate) fn put_row(out: &mut Vec<u8>, feature: &Feature<'_>) {
     out.push(feature.kind as u8);
     out.extend_from_slice(&(feature.id as u64 ^ 1 << 63).to_be_bytes());
@@ -134,7 +134,7 @@ impl<'a> Iterator for StoredTags<'a> {
     }
 }
 
-/// The memory of a geometry, which is reused for the next one.
+/// The buffers of a geometry, which are reused for the next geometry.
 #[derive(Debug, Default)]
 pub(crate) struct GeometryBuffer {
     points: Vec<Point>,

@@ -11,7 +11,8 @@ pub(super) fn float(text: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// Whether a value means yes. All values except `no`, `false` and `0` do, for example `viaduct` as a value of `bridge`.
+/// Whether a value means yes. All values except `no`, `false` and `0` mean yes, such as the value `viaduct` of
+/// `bridge`.
 pub(super) fn bool(text: &str) -> bool {
     !matches!(text.trim(), "no" | "false" | "0")
 }

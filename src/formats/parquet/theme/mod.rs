@@ -16,7 +16,7 @@ use std::path::Path;
 /// The built-in themes.
 const BUILT_IN: &str = include_str!("themes.toml");
 
-/// The features of a subject, and the columns that they have in addition to those of all features.
+/// The features of a subject, and the columns that they have in addition to the columns of all features.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Theme {
@@ -36,7 +36,7 @@ pub struct Theme {
 pub struct ThemeColumn {
     /// The name of the column.
     pub name: String,
-    /// The keys of tags. The column has the value of the first of them that an object has.
+    /// The keys of tags. The value of the column comes from the first of these keys that an object has.
     pub keys: Vec<String>,
     /// The type of the column.
     pub column_type: ColumnType,

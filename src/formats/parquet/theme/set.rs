@@ -1,4 +1,5 @@
-//! The themes of a table: which of them a feature belongs to, and the columns of all of them together.
+//! The themes of a table. A [`ThemeSet`] finds the themes to which a feature belongs, and has the columns of all
+//! themes.
 
 use super::{ColumnType, Theme};
 use crate::formats::features::{Feature, Geometry};
@@ -100,7 +101,7 @@ impl ThemeSet {
         &self.columns
     }
 
-    /// Whether a column has the boundaries around areas.
+    /// Whether some column has the type [`ColumnType::Parents`].
     pub(crate) fn needs_parents(&self) -> bool {
         let mut columns = self.columns.iter();
         columns.any(|column| column.column_type == ColumnType::Parents)
@@ -111,7 +112,8 @@ impl ThemeSet {
         self.filter.expressions()
     }
 
-    /// Returns the themes to which a feature belongs. Bit `n` is that of theme `n`. Without themes, bit 0 is set.
+    /// Returns the themes to which a feature belongs, as bits. Bit `n` stands for theme `n`. Without themes, bit 0 is
+    /// set.
     pub(crate) fn of(&self, feature: &Feature<'_>) -> u64 {
         if self.is_empty() {
             return 1;
@@ -134,8 +136,8 @@ impl ThemeSet {
     }
 }
 
-/// Whether an expression applies to the kind of object from which a feature was made, or to areas if the feature is
-/// one.
+/// Whether an expression applies to a feature, because it applies to the kind of the feature's object, or because it
+/// applies to areas and the feature is an area or a closed line.
 fn applies_to(expression: &ObjectExpression, feature: &Feature<'_>) -> bool {
     let is_area = || match (feature.kind, &feature.geometry) {
         (ObjectKind::Way, Geometry::LineString(points)) => {
