@@ -13,7 +13,8 @@ pub(crate) fn cut_turned_polygons(polygons: &[AreaPolygon]) -> Vec<AreaPolygon> 
     parts.filter_map(polygon_of).collect()
 }
 
-/// Makes a polygon of rings: the first is its outer ring, the others are its holes. Returns `None` without rings.
+/// Makes a polygon from rings. The first ring is the outer ring, and all further rings are holes. Returns `None` if
+/// there are no rings.
 pub(crate) fn polygon_of(rings: Rings) -> Option<AreaPolygon> {
     let mut rings = rings.into_iter();
     let outer = rings.next()?;

@@ -3,8 +3,8 @@
 use super::AreaPolygon;
 use crate::geometry::{Edge, Extent, HalfUnitPoint, Point};
 
-/// Returns a point inside the first of `polygons`, at some distance from its edges. The parallel through the middle of
-/// the polygon's bounding box is cut into segments by the edges; the point is the middle of the longest segment inside
+/// Returns a point inside the first of `polygons`, at some distance from its edges. The edges of the polygon cut the
+/// parallel through the middle of its bounding box into segments. The point is the middle of the longest segment inside
 /// the polygon. Returns `None` if there is no polygon.
 pub(crate) fn interior_point(polygons: &[AreaPolygon]) -> Option<Point> {
     let polygon = polygons.first()?;

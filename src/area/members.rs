@@ -9,14 +9,15 @@ use std::ops::Range;
 
 /// The member ways of a relation.
 pub(crate) struct MemberWays {
-    /// The ways that were found. Each has its id, its role, and the range of its nodes in the list that
+    /// The id and the role of each way that was found with all its nodes, and the range of these nodes in the list that
     /// [`read`](Self::read) has filled.
     ways: Vec<(i64, Role, Range<usize>)>,
     /// The first way or node that is missing; `None` if all member ways and their nodes were found.
     pub missing: Option<MissingMember>,
 }
 
-/// A member way that is not in the file, or a node of a member way that is missing or has no location.
+/// The reason why a member way is incomplete: the way is not in the file, or one of its nodes is missing or has no
+/// location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingMember {
     /// The id of a way that is not in the file.
@@ -26,7 +27,7 @@ pub(crate) enum MissingMember {
 }
 
 impl MemberWays {
-    /// Reads the member ways from a store. Replaces the contents of `nodes` with the nodes of all ways that were found.
+    /// Reads the member ways from a store. Replaces the contents of `nodes` with the nodes of all complete member ways.
     pub(crate) fn read<'m>(
         members: impl Iterator<Item = Member<'m>>,
         ways: &WayStore,
@@ -58,8 +59,8 @@ impl MemberWays {
         self.ways.is_empty()
     }
 
-    /// Assembles the area as [`assemble`](Self::assemble) does, and cuts it at the antimeridian if a way crosses it. An
-    /// area that also crosses the prime meridian is not cut.
+    /// Assembles the area as [`assemble`](Self::assemble) does. If a way crosses the antimeridian, cuts the area at the
+    /// antimeridian, unless the area also crosses the prime meridian.
     pub(crate) fn assemble_across(
         &self,
         nodes: &mut [AreaNode],

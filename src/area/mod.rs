@@ -1,7 +1,8 @@
 //! Assembles areas: the polygons inside closed ways, and inside the member ways of multipolygon and boundary relations.
 //!
-//! The inside of an area is defined by the even-odd rule over the segments of its ways. Roles are checked, but have no
-//! other effect. All coordinates and arithmetic are integers, so nothing is rounded.
+//! The inside of an area is defined by the even-odd rule over the segments of its ways. Roles are checked, but change
+//! the polygons only with [`OpenRings::LeaveOut`]. All coordinates and arithmetic are integers, so no polygon is
+//! rounded.
 //!
 //! The steps:
 //!
@@ -106,7 +107,7 @@ pub enum ProblemKind {
     NoArea,
     /// A segment occurs more than once. Pairs of equal segments cancel each other.
     DuplicateSegment,
-    /// A way is a member more than once, and counts once.
+    /// A way is a member more than once. Only its first occurrence counts.
     DuplicateWay,
     /// Two nodes that follow one another in a way have the same location.
     DuplicateNode,
@@ -115,7 +116,7 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// Whether the problem makes the area invalid. Otherwise, the problem has no effect on the polygons.
+    /// Whether the problem makes the area invalid. An area with only other problems still has polygons.
     pub const fn is_error(self) -> bool {
         match self {
             Self::OpenRing | Self::Crossing | Self::Overlap | Self::NoArea => true,
@@ -148,7 +149,8 @@ impl fmt::Display for AreaProblem {
 }
 
 impl AreaProblem {
-    /// Describes the problem. `it` is the id of a way that the preceding output has named; this way is called "it".
+    /// Describes the problem. The text calls the way with the id `it` "it", because the preceding output has named that
+    /// way.
     pub(crate) fn describe(&self, it: Option<i64>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_one = self.ways[0] == self.ways[1] || self.ways[1].is_none();
         let ways = match self.ways {
@@ -248,9 +250,9 @@ pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
         }
         let sides = sides::Sides::of(&segments, &corners);
         let rings = rings::Rings::of(&segments, &corners, &sides);
-        // A ring whose ways all have the role `inner`, but which came out as an outer ring, has lost the ring around
-        // it. Inside and outside are then swapped in this ring and in the rings within it. Leaving it out corrects the
-        // rings within it.
+        // If all ways of an outer ring have the role `inner`, the ring is a hole, and the ring around the hole is
+        // missing. Inside and outside are then swapped in this hole and in all rings within the hole. Leaving out the
+        // hole corrects the rings within it.
         if open_rings == OpenRings::LeaveOut
             && let Some(is_kept) = rings.without_lone_holes(&segments)
         {

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 /// The maximum number of levels of nested relations, including the superroute itself. Deeper relations are ignored.
 pub(crate) const MAX_DEPTH: usize = 16;
 
-/// The relations that are members of superroutes, directly or through others, with their own members; `None` for a
-/// relation that is not in the file.
+/// The direct and indirect member relations of superroutes. Maps the id of each member relation to its own members, or
+/// to `None` if the relation is not in the file.
 #[derive(Debug, Default)]
 pub(crate) struct NestedRelations(FxHashMap<i64, Option<Vec<RouteMember>>>);
 
@@ -29,8 +29,8 @@ pub(crate) enum RouteMember {
 }
 
 impl RouteMember {
-    /// Returns the members that are part of the line of a route. Platforms and stops are not, because they lie beside
-    /// it.
+    /// Returns the members that are part of the line of a route. Leaves out platforms and stops, because they lie
+    /// beside the line.
     pub(crate) fn of<'m>(members: impl Iterator<Item = Member<'m>>) -> impl Iterator<Item = Self> {
         let is_beside = |role: &str| {
             ["platform", "stop"]
@@ -53,18 +53,19 @@ impl NestedRelations {
         self.0.insert(id, Some(members));
     }
 
-    /// Adds a relation that is not in the file, unless it is added later.
+    /// Records that a relation is not in the file. A later call of [`add`](Self::add) with the same id replaces this
+    /// record.
     pub(crate) fn add_missing(&mut self, id: i64) {
         self.0.insert(id, None);
     }
 
-    /// Whether a relation was added, possibly as a missing one.
+    /// Whether [`add`](Self::add) or [`add_missing`](Self::add_missing) was called for a relation.
     pub(crate) fn has(&self, id: i64) -> bool {
         self.0.contains_key(&id)
     }
 
     /// Returns the ways of the route `id`, in the order of `members`. A member relation is replaced by its own ways, if
-    /// it is in the file. A relation that is nested in itself is not followed again.
+    /// the relation is in the file. A relation that is nested in itself is not followed a second time.
     pub(crate) fn ways_of<'m>(
         &self,
         id: i64,

@@ -162,9 +162,9 @@ impl Rings {
     /// Returns, for each segment, whether it is kept when lone holes are left out. Returns `None` if there are no lone
     /// holes.
     ///
-    /// A lone hole is an outer ring whose ways all have the role `inner`, because the ring around the hole is missing.
-    /// If the bounding boxes of lone holes are nested, only the outermost are left out, because the others may be true
-    /// holes once the outermost are gone.
+    /// A lone hole is an outer ring whose ways all have the role `inner`, which means that the ring around the hole is
+    /// missing. If the bounding boxes of lone holes are nested, only the outermost lone holes are left out. The inner
+    /// ones may be true holes once the outermost ones are gone.
     pub(super) fn without_lone_holes(&self, segments: &Segments<'_>) -> Option<Vec<bool>> {
         let mut is_lone: Vec<bool> = self.rings.iter().map(|ring| ring.is_outer).collect();
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {
@@ -188,8 +188,7 @@ impl Rings {
             Extent::of(points).map(|extent| (ring, extent))
         });
         let mut boxes: Vec<(usize, Extent)> = boxes.collect();
-        // A box must come before the boxes inside it, because the loop below compares each box only with those before
-        // it.
+        // A box must come before the boxes inside it, because the loop below compares each box only with earlier boxes.
         boxes.sort_by_key(|(_, Extent { low, high })| {
             let (east, north) = (Reverse(high.lon_e7), Reverse(high.lat_e7));
             (low.lon_e7, east, low.lat_e7, north)

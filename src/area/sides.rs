@@ -27,7 +27,8 @@ pub(super) struct Corners {
     of_end: Vec<u32>,
 }
 
-/// Whether a direction leads west, or due south. Directions in the same half-plane can be compared by [`turn`].
+/// Whether the direction from `from` to `to` leads west, or due south. [`turn`] can compare directions in the same
+/// half-plane.
 fn half(from: Point, to: Point) -> bool {
     (to.lon_e7, to.lat_e7) < (from.lon_e7, from.lat_e7)
 }
@@ -100,7 +101,7 @@ impl Corners {
         (corner, end - self.range(corner).start)
     }
 
-    /// Returns the end that follows the given end of a segment clockwise around their corner.
+    /// Returns the next end, in clockwise order around the corner, after the given end of a segment.
     pub(super) fn clockwise(&self, segment: u32, is_first: bool) -> &End {
         let (corner, index) = self.place_of(segment, is_first);
         let ends = self.at(corner);
@@ -125,13 +126,13 @@ impl Corners {
     }
 }
 
-/// The side of each segment on which the inside lies, and the connected groups of segments that are nested in other
-/// groups.
+/// For each segment, the side on which the inside lies. Also lists the connected groups of segments that are nested in
+/// other groups.
 pub(super) struct Sides {
     /// Whether the inside lies on the left of each segment, seen from the first end of the segment.
     pub inside_is_left: Vec<bool>,
-    /// For each group of segments that is nested in another group, a segment on its outer boundary, and the segment
-    /// directly below its westernmost corner.
+    /// For each group of segments that is nested in another group: a segment on the outer boundary of the nested group,
+    /// and the segment directly below the westernmost corner of the nested group.
     pub nested: Vec<(u32, u32)>,
 }
 
@@ -154,9 +155,9 @@ impl Sides {
             if let Some(below) = below.filter(|_| is_inside) {
                 sides.nested.push((lowest.segment, below));
             }
-            // The area west of this corner lies on the right of its lowest segment. The group does not enclose that
-            // area, so it is inside only if the group lies inside another group (`is_inside`), and the left side is the
-            // opposite.
+            // The place just west of this corner lies on the right of the corner's lowest segment, and outside of the
+            // group. The place belongs to the inside only if the group lies inside another group (`is_inside`). The
+            // left side of the segment is the opposite.
             sides.spread(corners, corner, !is_inside, &mut is_known);
         }
         sides

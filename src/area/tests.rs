@@ -363,7 +363,7 @@ fn is_crossed(a: &Line, b: &Line) -> bool {
 }
 
 /// Whether an odd number of lines lies below a point, which is given in thirds of a unit. The x of the point must
-/// differ from that of each end of a line.
+/// differ from the x of each end of a line.
 fn is_inside(lines: &[Line], (x, y): (i64, i64)) -> bool {
     let below = lines.iter().filter(|[from, to]| {
         let [from, to] = [from, to].map(|end| (end.0 * 3, end.1 * 3));

@@ -1,4 +1,4 @@
-//! An index of many regions that finds those that contain a point or a box.
+//! An index that finds which of many regions contain a point or a box.
 
 use super::edge;
 use super::edge::{HalfUnitBox, HalfUnitPoint};
@@ -9,9 +9,9 @@ use crate::osm::Bbox;
 /// An index of many regions. The number of a region is the index of its shape in the list given to [`AreaIndex::new`].
 /// Points on an edge belong to the region, also those on the edge of a hole.
 ///
-/// Answers about points are exact. They are defined for shapes that [`Shape::check`] rejects, too:
-/// a point belongs to a region if it lies on an edge, or if the winding numbers of the region's
-/// rings around it have a positive sum.
+/// Answers about points are exact, also for shapes that [`Shape::check`] rejects. A point belongs to a region if it
+/// lies on an edge of the region, or if the sum of the winding numbers of the region's rings around the point is
+/// positive.
 #[derive(Debug)]
 pub struct AreaIndex {
     tree: Quadtree,
@@ -24,7 +24,8 @@ pub struct Cover {
     /// Regions that contain the whole box. A region with an edge in the box may be in `touched`
     /// instead.
     pub inside: Vec<u32>,
-    /// All regions that share a point with the box but are not in `inside`, and possibly regions that share none.
+    /// All regions that share a point with the box but are not in `inside`. May also contain regions that share no
+    /// point with the box.
     pub touched: Vec<u32>,
 }
 
@@ -293,8 +294,8 @@ impl Locator<'_> {
         self.parts.is_empty() && self.cell.holds(i64::from(lon_e7), i64::from(lat_e7))
     }
 
-    /// Moves to the leaf of a point and returns true. If the point lies outside of the tree, the locator then has no
-    /// leaf, and the result is false.
+    /// Moves to the leaf of a point and returns true. If the point lies outside of the tree, leaves the locator without
+    /// a leaf and returns false.
     fn move_to_leaf_of(&mut self, x: i64, y: i64) -> bool {
         let Some((cell, leaf)) = self.tree.leaf_at(x, y) else {
             self.cell = EMPTY_CELL;

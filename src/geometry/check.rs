@@ -19,9 +19,9 @@ impl Shape {
     /// Checks each of the polygons. Different polygons may overlap.
     ///
     /// # Errors
-    /// Returns the first ring with too few points, without an area, or with a point out of range; else the first edge
-    /// that crosses another edge of its polygon; else the first edge of a hole outside of its outer ring; else the
-    /// first edge with any other wrong winding number beside it (not 0 or 1).
+    /// Returns the first error of the first of these kinds that occurs: a ring with too few points, without an area, or
+    /// with a point out of range; an edge that crosses another edge of its polygon; an edge of a hole that lies outside
+    /// of the outer ring; an edge with a winding number other than 0 and 1 on one of its sides.
     pub fn check(&self) -> Result<(), ShapeError> {
         for (ring, _) in self.rings() {
             check_points(ring)?;
@@ -243,8 +243,8 @@ impl<'a> Polygons<'a> {
         }
     }
 
-    /// Returns the first edge of a hole outside of its outer ring, or else the first edge with a wrong winding number
-    /// beside it. The second value is that winding number.
+    /// Returns the first edge of a hole that lies outside of the outer ring, or else the first edge with a winding
+    /// number other than 0 and 1 on one of its sides. The second value is that winding number.
     fn first_wrong_winding(&self, touched: &[bool]) -> Option<(usize, i32)> {
         let mut found = None;
         let mut last = None;

@@ -44,7 +44,7 @@ impl Clip {
         self.region.has(point)
     }
 
-    /// Returns the parts of a line in the region; `None` if that is the whole line.
+    /// Returns the parts of a line that lie in the region; `None` if the whole line is known to lie in the region.
     pub(crate) fn line(&self, points: &[Point]) -> Option<Vec<Vec<Point>>> {
         if self.region.holds(points) {
             return None;
@@ -61,8 +61,9 @@ impl Clip {
         Some(parts)
     }
 
-    /// Returns the parts of a polygon in the region; `None` if that is the whole polygon. The rings must be directed as
-    /// in [`Rings`], and those of the parts are, too.
+    /// Returns the parts of a polygon that lie in the region; `None` if the whole polygon is known to lie in the
+    /// region. The rings of the polygon must be directed as in [`Rings`]. The rings of the parts are directed in the
+    /// same way.
     pub(crate) fn polygon<'r>(
         &self,
         rings: impl Iterator<Item = &'r Vec<Point>> + Clone,
@@ -93,8 +94,8 @@ pub(crate) fn line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point>>> 
         return None;
     }
     parts.push(part);
-    // A point on the antimeridian belongs to the parts on both sides. At an end of the line, a part may have only this
-    // point, and is then removed.
+    // A point on the antimeridian belongs to the parts on both sides. A part at an end of the line may consist of this
+    // point only. If so, the part is removed.
     parts.iter_mut().for_each(Vec::dedup);
     parts.retain(|part| part.len() > 1);
     Some(parts)
@@ -226,8 +227,9 @@ fn intersection<'r>(
         .collect()
 }
 
-/// Returns the middle between two coordinates, and the distance from it to the farther of the two. The middle is even,
-/// so that the antimeridian and the edges of boxes are on the coarse grid, too.
+/// Returns the middle between two coordinates, and the distance from the middle to the farther of the two. The middle
+/// is even. If the distances of points from the middle are halved, the antimeridian and all other even coordinates stay
+/// exact.
 fn middle(low: i32, high: i32) -> (i64, i64) {
     let (low, high) = (i64::from(low), i64::from(high));
     let middle = (low + high) / 4 * 2;

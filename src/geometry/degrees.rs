@@ -25,8 +25,8 @@ pub(crate) fn point_of_text(lon: &str, lat: &str) -> Result<Point, String> {
     })
 }
 
-/// Converts a longitude and a latitude in degrees like [`point_of_text`]. Rounds the shortest decimal form of each,
-/// because that is the number as it was written. The binary value might be rounded differently.
+/// Converts a longitude and a latitude in degrees like [`point_of_text`]. Rounds the shortest decimal form of each
+/// number, because the number was written in that form. The binary value might be rounded differently.
 pub(crate) fn point_of_degrees(lon: f64, lat: f64) -> Result<Point, String> {
     point_of_text(&lon.to_string(), &lat.to_string())
 }
@@ -169,7 +169,7 @@ fn bbox_of_corners(first: Point, second: Point, order: CornerOrder) -> Result<Bo
         (west, east) = (east, west);
     }
     if west > east {
-        // 180 and -180 are the same meridian. The edge on it gets the sign of the side on which the box lies.
+        // 180 and -180 are the same meridian. An edge on this meridian gets the sign of the side on which the box lies.
         if west == ANTIMERIDIAN_E7 {
             west = -ANTIMERIDIAN_E7;
         } else if east == -ANTIMERIDIAN_E7 {

@@ -89,8 +89,8 @@ impl<const N: usize> Density<N> {
             self.coarsen();
         }
         for (cell, points) in &other.cells {
-            // Each cell that is added may make this grid coarser, so the parent is computed for each with the current
-            // level.
+            // Adding a cell may make this grid coarser, so the parent of each cell is computed with the level that the
+            // grid has at that moment.
             self.add_to(parent(*cell, other.level - self.level), points);
         }
     }

@@ -97,8 +97,8 @@ impl Edge {
     /// runs straight up from `start`, then straight right to `end`.
     ///
     /// Both points count as infinitesimally above their coordinates, so no vertex lies on the horizontal leg. `start`
-    /// must be a corner of a cell, so no vertex lies on the vertical leg. `end` must not lie on the edge unless its
-    /// coordinates are odd, as those of cell corners are, and must be neither west nor south of `start`.
+    /// must be a corner of a cell, so no vertex lies on the vertical leg. `end` must be neither west nor south of
+    /// `start`. `end` may lie on the edge only if the coordinates of `end` are odd, as for corners of cells.
     #[inline]
     pub fn winding_between(&self, start: HalfUnitPoint, end: HalfUnitPoint) -> i32 {
         let (a, b) = (HalfUnitPoint::of(self.from), HalfUnitPoint::of(self.to));
@@ -262,9 +262,8 @@ impl Edge {
     }
 }
 
-/// Appends the edges of a ring in the order of its points; the last edge closes the ring. Each edge is reversed where
-/// necessary to have the area of the polygon on its left, which is the inside of an outer ring and the outside of a
-/// hole.
+/// Appends the edges of a ring in the order of its points. The last edge closes the ring. An edge is reversed if the
+/// area of the polygon would otherwise lie on its right. The area lies inside of an outer ring, and outside of a hole.
 pub fn add_ring(ring: &Ring, is_hole: bool, edges: &mut Vec<Edge>) {
     let reversed = (doubled_area(&ring.points) < 0) != is_hole;
     let ends = ring.points.iter().cycle().skip(1);

@@ -98,7 +98,7 @@ impl Extent {
         ])
     }
 
-    /// Converts the box to a [`Bbox`], which has the same edges.
+    /// Converts the box to a [`Bbox`] with the same edges.
     pub(crate) const fn to_bbox(self) -> Bbox {
         Bbox {
             min_lat_e7: self.low.lat_e7,

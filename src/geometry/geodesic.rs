@@ -20,7 +20,8 @@ const E2: f64 = FLATTENING * (2.0 - FLATTENING);
 const UNIT: f64 = PI / 180.0 / DECIMICRO_PER_DEGREE as f64;
 /// The length in metres above which an edge is divided along its geodesic.
 const LONG: f64 = 3_000.0;
-/// The maximum difference, in radians, between a latitude and the one around which a series approximates it.
+/// The maximum difference, in radians, between the latitude of a `Scale` and the latitudes that the `Scale`
+/// approximates.
 const NEAR: f64 = 1e-3;
 
 /// A latitude around which edges are measured, with its sine and its cosine.
@@ -48,7 +49,7 @@ impl Scale {
         )
     }
 
-    /// Replaces this latitude by `lat`, unless they are near each other.
+    /// Replaces this latitude with `lat` if the two differ by more than [`NEAR`].
     fn move_to(&mut self, lat: f64) {
         if (lat - self.lat).abs() > NEAR {
             *self = Self::at(lat);
@@ -154,8 +155,8 @@ fn for_each_short(
             geodesic().direct(lat, lon, azimuth, length * part as f64 / parts)
         };
         let mut width = next_lon - before_lon;
-        // If the part crosses the antimeridian, the difference of its longitudes is off by 360 degrees, which is undone
-        // here.
+        // If the part crosses the antimeridian, the difference of its longitudes is off by 360 degrees. The next line
+        // corrects this.
         width -= 360.0 * (width / 360.0).round();
         take(
             RadianEdge {
@@ -218,8 +219,9 @@ impl Small {
     fn length<'p>(&self, edges: impl Iterator<Item = (&'p Point, &'p Point)>) -> f64 {
         let (sin, cos, shrink) = self.scale();
         let square = RADIUS * RADIUS;
-        // `east` and `north` are the squares of the lengths of one radian of longitude and of latitude. The others are
-        // the coefficients of their series in the difference of latitude.
+        // `east` and `north` are the squares of the lengths of one radian of longitude and of latitude. `east_1`,
+        // `east_2` and `north_1` are the further coefficients of `east` and `north` as series in the difference of
+        // latitude.
         let east = square * cos * cos / shrink;
         let bend = -2.0 * square * (1.0 - E2) / (shrink * shrink);
         let (east_1, east_2) = (bend * sin * cos, bend * (cos * cos - sin * sin) / 2.0);

@@ -1,5 +1,5 @@
-//! Lists of points in rows and indexes. A list is stored as the number of points, and the difference of each point from
-//! the one before.
+//! Lists of points in rows and indexes. The stored form of a list is the number of points, followed by the difference
+//! of each point from the point before it.
 
 use super::Point;
 use crate::error::FormatError;

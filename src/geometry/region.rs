@@ -10,7 +10,7 @@ pub(crate) struct Region {
     edges: Vec<Edge>,
 }
 
-/// The position of a geometry relative to a region, as far as it follows from the box around the geometry.
+/// The position of a geometry relative to a region, as far as the box around the geometry determines the position.
 enum Contact {
     Inside,
     Outside,
@@ -65,8 +65,8 @@ impl Region {
         self.edges.iter().any(is_within)
     }
 
-    /// Whether the region contains the box around some points. May return `false` for a box with edges of the region in
-    /// it.
+    /// Whether the box around some points is known to lie in the region. May return `false` for a box inside the region
+    /// if edges of the region meet the box.
     pub(crate) fn holds(&self, points: &[Point]) -> bool {
         matches!(self.contact(points), Contact::Inside)
     }

@@ -223,15 +223,15 @@ impl RunCounts {
     }
 
     /// Returns the rank of `offset`, which is the number of smaller offsets in the chunk; `None` if the chunk does not
-    /// contain `offset`. `chunk` must be the chunk that was counted. `at` is a hint, the list index of the previous
-    /// look-up, and is updated.
+    /// contain `offset`. `chunk` must be the chunk that was counted. `at` must be the list index of the previous
+    /// look-up, which serves as a hint. Sets `at` to the list index of this look-up.
     #[inline]
     pub(super) fn rank(&self, chunk: &Chunk, offset: u16, at: &mut usize) -> Option<u64> {
         match chunk {
             Chunk::Empty => None,
             Chunk::Array(list) => {
-                // The entries just after and just before that of the previous look-up are the most likely ones, so they
-                // are tried first.
+                // The most likely entries are the one just after and the one just before the entry of the previous
+                // look-up. They are tried first.
                 let next = *at + 1;
                 *at = match list.get(next) {
                     Some(found) if *found == offset => next,
@@ -256,7 +256,7 @@ impl RunCounts {
     }
 }
 
-/// Sets a bit. Returns whether it was clear.
+/// Sets a bit. Returns whether the bit was clear before.
 fn set(words: &mut [u64; WORDS], offset: u16) -> bool {
     let word = &mut words[usize::from(offset >> 6)];
     let bit = 1 << (offset & 63);

@@ -3,9 +3,9 @@
 //! The ids are divided into ranges, so that the locations of the nodes of one range fit into memory. A [`Splitter`]
 //! splits each list by range, and [`DiskJoin::push`] appends the parts to temporary files, one file per range.
 //! [`DiskJoin::resolve_next`] reads the file of one range, looks up its ids in a [`LocationStore`] of that range, and
-//! writes their locations to another temporary file. [`DiskJoin::read`] reads the locations of a list from the
-//! files of all ranges. Files are written sequentially and read almost sequentially, and the disk space of lists that
-//! were read is freed.
+//! writes their locations to another temporary file. [`DiskJoin::read`] reads the locations of a list from the files of
+//! all ranges. Files are written sequentially and read almost sequentially. The disk space of a list is freed after the
+//! list was read.
 
 use super::location_store::LocationStore;
 use crate::error::{Error, FormatError, Result};
@@ -24,7 +24,7 @@ const BUFFER_LEN: usize = 256 << 10;
 /// The minimum number of bytes of encoded ids in a group of lists, except in the last group. A worker looks up one
 /// group at a time.
 const AT_A_TIME: u64 = 256 << 10;
-/// The maximum number of ids that are looked up at once. The lists of real files have fewer.
+/// The maximum number of ids that are looked up at once. Lists in real files have fewer ids.
 const IDS_AT_ONCE: usize = 1 << 20;
 /// Minimum number of bytes of disk space that one call of [`Scratch::release`] frees.
 const MIN_PUNCH_LEN: u64 = 8 << 20;
@@ -168,7 +168,7 @@ impl DiskJoin {
             ctx.jobs,
             ctx.byte_budget(),
             ids.groups().into_iter().map(Ok),
-            // Locations need more bytes than ids, most of which have one byte each. The factor is an estimate.
+            // Most encoded ids have one byte, and most encoded locations have more. The factor is an estimate.
             |group| ids.bytes_of(group) * 10,
             Lookup::default,
             |lookup, group| {
@@ -300,8 +300,8 @@ impl<'s> RangeFinder<'s> {
             let behind = self.starts.partition_point(|start| *start <= rank);
             self.at = behind.saturating_sub(1);
             let start = self.starts[self.at];
-            // The end of `ranks` is excluded. So it never contains rank `u64::MAX`, and the id of that rank is searched
-            // for each time.
+            // The end of `ranks` is excluded, so `ranks` never contains the rank `u64::MAX`. The range of the id with
+            // that rank is therefore searched for at each look-up.
             self.ranks = start..self.starts.get(behind).copied().unwrap_or(u64::MAX);
         }
         self.at
@@ -399,7 +399,7 @@ impl Lookup {
     }
 }
 
-/// An unnamed temporary file with one part of each list: the part for one range.
+/// An unnamed temporary file for one range of ids. It has one part of each list: the ids or locations in that range.
 struct Scratch {
     file: File,
     /// For each list, the offset at which its part ends.

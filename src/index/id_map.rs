@@ -141,8 +141,8 @@ pub struct IdMapCursor<'m> {
 }
 
 impl IdMapCursor<'_> {
-    /// Returns the number of an id; 0 if the id has none. `&mut` because the cursor remembers the position of the
-    /// look-up.
+    /// Returns the number of an id; 0 if the id has none. Needs `&mut self`, because the cursor remembers the position
+    /// of the look-up.
     #[inline]
     pub fn get(&mut self, id: i64) -> u32 {
         let (number, offset) = split(id);

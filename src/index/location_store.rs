@@ -103,8 +103,8 @@ impl NodeBatch {
     }
 }
 
-/// The locations of a chunk of 65,536 neighbouring ids. The variants are boxed because a page of the [`ChunkTable`]
-/// contains a value for each of its chunks, used or not.
+/// The locations of a chunk of 65,536 neighbouring ids. The variants are boxed because a page of the [`ChunkTable`] has
+/// room for all chunks of the page, used or not.
 #[derive(Debug, Default)]
 enum LocationChunk {
     #[default]
@@ -229,7 +229,7 @@ impl LocationChunk {
     }
 }
 
-/// Returns the page of an id, and the index of its location in that page.
+/// Returns the index of the page that contains the location at `offset`, and the index of the location in that page.
 const fn page_of(offset: u16) -> (usize, usize) {
     (offset as usize / PAGE, offset as usize % PAGE)
 }
@@ -242,7 +242,8 @@ fn in_order(offsets: &[u16], locations: &[Option<Location>]) -> (Vec<u16>, Vec<O
         .zip(locations.iter().copied())
         .collect();
     nodes.sort_by_key(|(offset, _)| *offset);
-    // `dedup_by` removes the later one of two equal nodes, but its location counts.
+    // `dedup_by` removes the later of two nodes with the same offset, so the kept node gets the location of the later
+    // one.
     nodes.dedup_by(|later, kept| {
         let is_same = later.0 == kept.0;
         if is_same {
@@ -332,7 +333,7 @@ impl LocationStore {
             }
             let is_dense = self.form == StoreForm::Dense;
             if let Some(open) = self.open.filter(|open| *open < number) {
-                // In a sorted input, no more nodes follow for an earlier chunk, so it is closed.
+                // In a sorted input, no more nodes of the earlier chunk `open` follow, so that chunk is closed.
                 self.chunks.chunk_mut(open).close(&mut self.locations);
             }
             self.open = Some(number);

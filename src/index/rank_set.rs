@@ -16,8 +16,8 @@ pub struct RankSet {
 /// The ranks of the ids of a chunk.
 #[derive(Debug, Default, Clone)]
 struct Ranks {
-    /// The smallest rank in the chunk. If the chunk contains the id 0, the value is one less than the smallest rank of
-    /// the other ids.
+    /// The smallest rank in the chunk. For the chunk that contains the id 0: one less than the smallest rank of the
+    /// other ids of the chunk.
     first: u64,
     /// The number of ids in a chunk of negative ids, in which ranks descend as ids ascend; `None` for other chunks.
     backwards: Option<u64>,
@@ -49,8 +49,8 @@ impl From<IdSet> for RankSet {
                 };
                 next += count;
                 if *number == 0 && zeros > 0 {
-                    // Id 0 is the first id of this chunk, but its rank comes before those of the negative ids. So the
-                    // ranks of this chunk begin one lower.
+                    // Id 0 is the first id of this chunk, but its rank comes before the ranks of the negative ids. So
+                    // the ranks of this chunk begin one lower.
                     found.first -= 1;
                     next -= 1;
                 }

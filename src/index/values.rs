@@ -132,9 +132,8 @@ impl Values {
         }
     }
 
-    /// Returns the same as [`get`](Self::get), and is fast for offsets in ascending order, because a list of offsets is
-    /// searched from index `at` on. Sets `at` to the index of the offset, or to the index at which it would be
-    /// inserted.
+    /// Returns the same as [`get`](Self::get). Fast for offsets in ascending order, because the search in a list begins
+    /// at index `at`. Sets `at` to the index of the offset, or to the index at which the offset would be inserted.
     #[inline]
     pub(super) fn get_near(&self, offset: u16, at: &mut usize) -> u32 {
         let (Self::SameNumber(offsets, _) | Self::Array(offsets, _)) = self else {
@@ -255,8 +254,8 @@ impl Offsets for Values {
     }
 }
 
-/// Inserts an offset into an ascending list. Returns the index of the offset, as an error if the list already contains
-/// it.
+/// Inserts an offset into an ascending list. Returns the index of the offset. If the list already contains the offset,
+/// the index is the `Err` value.
 fn insert(offsets: &mut Vec<u16>, offset: u16) -> Result<usize, usize> {
     let at = match offsets.last() {
         // Most ids are inserted in order, and need no search.

@@ -100,8 +100,8 @@ mod attributes {
             }
         }
         let Some(list) = value(path, LIST) else {
-            // The default access control list of the directory may permit the new file to more users than could use the
-            // old file.
+            // The default access control list of the directory may give more users access to the new file than had
+            // access to the old file.
             let _ = fremovexattr(file, LIST);
             return (None, lost);
         };

@@ -8,7 +8,7 @@ const ENTRY: usize = 8;
 
 /// The tag of the entry for the file's group.
 const GROUP_OBJ: u16 = 0x04;
-/// The tag of the mask, which limits all permissions but those of the owner and of others.
+/// The tag of the mask, which limits all permissions except those of the file's owner and of other users.
 const MASK: u16 = 0x10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +54,8 @@ impl AccessList {
         entry.map(|entry| entry.permissions)
     }
 
-    /// Returns the mask, which limits all permissions but those of the owner and of others; `None` if the list has
-    /// none.
+    /// Returns the mask, which limits all permissions except those of the file's owner and of other users; `None` if
+    /// the list has no mask.
     pub(super) fn mask(&self) -> Option<u32> {
         self.permissions(MASK).map(u32::from)
     }

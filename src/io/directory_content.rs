@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// the open file.
 pub(crate) type IsOwn = fn(&Path, &File) -> bool;
 
-/// The maximum depth of directories that are searched. This program writes no deeper ones.
+/// The maximum depth of directories that are searched. This program never creates deeper directories.
 const DEPTH: u32 = 5;
 
 /// The content of a directory.
@@ -18,8 +18,8 @@ pub(super) enum Content {
     Nothing,
     /// This program has written all files in the directory.
     Own,
-    /// The directory has entries that this program has not written. The field is the path of the first of them within
-    /// the directory.
+    /// The directory has entries that this program has not written. The field is the path of the first such entry,
+    /// relative to the directory.
     Foreign(PathBuf),
 }
 
@@ -74,8 +74,8 @@ fn walk(
     Ok(!paths.is_empty())
 }
 
-/// Removes the files in a directory that this program has written, including temporary files. Then removes the
-/// directories in it that are empty.
+/// Removes from a directory all files that this program has written, including temporary files. Then removes the empty
+/// directories within the directory.
 pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {
     remove_below(directory, Path::new(""), DEPTH, is_own);
 }

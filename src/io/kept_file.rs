@@ -56,7 +56,7 @@ pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
         system::write(&file, &buffer[..len]).map_err(failed)?;
     }
     match output.commit_unflushed() {
-        // Another run has kept the same file in the meantime, which is as good.
+        // Another run has written the same file in the meantime. That file is as good as this one.
         Err(_) if path.is_file() => Ok(()),
         result => result,
     }

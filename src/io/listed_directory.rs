@@ -1,4 +1,4 @@
-//! Directories with a list file, by which readers find the other files.
+//! Directories with a list file, which names the other files to readers.
 
 use super::output::Directory;
 use super::output_target::real_path;
@@ -11,11 +11,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A set of new files in a directory that may already contain others. One of the new files is the list, by which
-/// readers find the others. The new files are removed unless [`complete`](Self::complete) succeeds.
+/// A set of new files in a directory, which may already contain older files. One of the new files is the list, which
+/// names the other new files to readers. All new files are removed unless [`complete`](Self::complete) succeeds.
 ///
-/// If the directory does not exist, the files are written to a staging directory, which is renamed at the end. If it
-/// exists, the list is replaced after all other files have got their names.
+/// If the directory does not exist, the files are written to a staging directory, which is renamed at the end. If the
+/// directory exists, the list is replaced after all other new files have got their names.
 #[derive(Debug)]
 pub(crate) struct ListedDirectory {
     root: PathBuf,
@@ -148,7 +148,8 @@ pub(crate) fn remove_unlisted(
         let Some(file) = File::open(entry.path()).ok().filter(|_| is_file) else {
             continue;
         };
-        // The list is read under the lock, because a process that held the lock before has written its list by then.
+        // The list is read only after the file is locked. If another process held the lock before, that process has
+        // already written its list.
         let is_left = is_ours(&name, &file)
             && file.try_lock().is_ok()
             && listed().is_ok_and(|listed| listed.as_ref() != Some(&name));

@@ -13,8 +13,8 @@ pub(crate) struct MappedFile {
 }
 
 impl MappedFile {
-    /// Maps a file. No program may change or truncate the file in place while it is mapped. Files that get their name
-    /// only when they are complete satisfy this.
+    /// Maps a file. No program may change or truncate the file in place while it is mapped. A file that gets its name
+    /// only when it is complete, and is never changed afterwards, satisfies this condition.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot open", error);
         let file = File::open(path).map_err(failed)?;

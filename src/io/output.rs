@@ -41,8 +41,8 @@ impl OpenOutput {
         })
     }
 
-    /// Opens a new file, which gets the path `place` when it is committed, and must not replace another file. `shown`
-    /// is its path in messages.
+    /// Opens a new file, which gets the path `place` when it is committed. The commit fails if another file has that
+    /// path. `shown` is the path of the new file in messages.
     pub(super) fn hidden(place: PathBuf, shown: PathBuf) -> Result<Self> {
         let (pending, file) = begin_file(&shown, place)?;
         let target = OutputTarget::File {
@@ -266,7 +266,7 @@ impl Output {
 /// The paths, without symbolic links, of the unfinished outputs of this process.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// The claim of an unfinished output on its path. It lasts until it is dropped.
+/// The claim of an unfinished output on its path. The claim lasts until this value is dropped.
 #[derive(Debug)]
 struct Claim(PathBuf);
 
@@ -338,8 +338,9 @@ fn replace(temp: NamedTempFile, path: &Path) -> io::Result<()> {
     })
 }
 
-/// Gives an unnamed file the name `path`. An existing file is replaced atomically if `overwrite` is set and `check`
-/// allows it, and is an error otherwise. At the same time, marks the unfinished files `completed` as complete.
+/// Gives an unnamed file the name `path`. Replaces an existing file atomically if `overwrite` is set and `check`
+/// succeeds. Otherwise, an existing file is an error. Together with the naming, marks the unfinished files `completed`
+/// as complete.
 fn put_in_place(
     file: &File,
     path: &Path,

@@ -71,8 +71,8 @@ impl OutputDirectory {
         Ok(output)
     }
 
-    /// Flushes all files to disk, and gives them their names. The files must have been committed. Files of other
-    /// programs stay in the directory, and a warning names the first of them.
+    /// Flushes all files to disk, and gives them their final names. Each file must have been committed in the staging
+    /// directory. Files of other programs stay in the target directory, and a warning names the first of them.
     pub(crate) fn complete(self, ctx: &Context) -> Result<()> {
         let (real, staged) = (&self.real, self.staging.path());
         let content = Content::of(real, Some(staged), self.is_own);
@@ -104,7 +104,7 @@ impl OutputDirectory {
     }
 }
 
-/// Fails if the directory `root` has files, unless it may be written over.
+/// Fails if the directory `root` has files, unless `overwrite` is set.
 fn check_empty(root: &Path, content: &Content, overwrite: bool) -> Result<()> {
     if overwrite || *content == Content::Nothing {
         return Ok(());
@@ -160,8 +160,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns the first path within `root` whose place a staged file or directory needs, but where something exists
-    /// that `is_own` does not recognise. Does not follow symbolic links.
+    /// Returns the first path within `root` at which a staged file or directory must be placed, but where something
+    /// exists that `is_own` does not recognise. Does not follow symbolic links.
     fn foreign_in_place(&self, root: &Path, is_own: IsOwn) -> Option<PathBuf> {
         let in_the_way = |staged: &&Path| {
             let place = root.join(staged);
@@ -185,15 +185,15 @@ impl Staging {
         File::create(self.path().join(MOVING)).map(drop)
     }
 
-    /// Removes the mark, and then the staging directory, which is empty.
+    /// Removes the mark, and then the staging directory, which is empty without the mark.
     pub(super) fn end(&self) {
         let _ = fs::remove_file(self.path().join(MOVING));
         let _ = fs::remove_dir(self.path());
     }
 }
 
-/// Moves the entries of a directory to another one, one after another, except the mark of a staging directory. Where
-/// both have a directory of the same name, moves the entries of that directory.
+/// Moves the entries of a directory to another directory, one after another, except the mark of a staging directory. If
+/// both directories contain a subdirectory of the same name, moves the entries of that subdirectory.
 fn move_entries(from: &Path, to: &Path) -> io::Result<()> {
     let names: io::Result<Vec<_>> = fs::read_dir(from)?
         .map(|entry| Ok(entry?.file_name()))

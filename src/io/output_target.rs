@@ -132,8 +132,8 @@ impl OutputTarget {
         Ok(())
     }
 
-    /// The path of the file without symbolic links, so two paths that lead to one file are equal. `None` for streams
-    /// and temporary files.
+    /// The path of the file without symbolic links. If two targets are the same file, this path is equal for both.
+    /// `None` for streams and temporary files.
     fn place(&self) -> Option<PathBuf> {
         match self {
             Self::File { path, .. } if !self.is_stream() => Some(place_of(path)),
@@ -179,8 +179,8 @@ impl OutputTarget {
         )
     }
 
-    /// The directory for temporary files of the command. It is the directory of the output, because its file system
-    /// must have room for large files in any case; for a stream, it is the system's temporary directory.
+    /// The directory for temporary files of the command. For a file, it is the directory of that file, because the file
+    /// system there must have room for large files in any case. For a stream, it is the system's temporary directory.
     pub fn scratch_directory(&self) -> PathBuf {
         match self {
             Self::File { path, .. } if !self.is_stream() => directory_of(path).to_owned(),

@@ -12,7 +12,8 @@ pub struct SizeHint {
     pub copied: u64,
     /// If the output begins with a copied blob, the offset of that blob in the input.
     pub first_copy: Option<u64>,
-    /// The number of other outputs that are written at the same time. More outputs have smaller buffers.
+    /// The number of other outputs that are written at the same time. The more outputs there are, the smaller is the
+    /// buffer of each output.
     pub others: usize,
 }
 

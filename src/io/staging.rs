@@ -1,10 +1,10 @@
-//! Staging directories, which are hidden directories for the files of an output directory until they get their names
+//! Staging directories: hidden directories that hold the files of an output directory until all files get their names
 //! together.
 //!
 //! A staging directory for the directory NAME is called `.NAME.pbfhogg-….tmp`. It is beside NAME or, if NAME cannot be
-//! renamed, in it. A staging directory is locked as long as its process uses it. A later run with the same output
-//! removes unlocked staging directories, which killed processes have left. Where a file system has no locks on
-//! directories (NFS), they stay.
+//! renamed, inside NAME. A staging directory is locked as long as its process uses it. A later run with the same output
+//! removes unlocked staging directories, which killed processes have left. If the file system has no locks on
+//! directories (NFS), the staging directories of killed processes stay.
 
 use super::output::check_directory;
 use super::temporary::directory_of;

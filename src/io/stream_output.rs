@@ -73,8 +73,8 @@ impl StreamOutput {
         self.commit_with(&[])
     }
 
-    /// Gives the file its name without waiting until it is on disk, for a file that is flushed later. Returns its size
-    /// in bytes.
+    /// Gives the file its name without waiting until the file is on disk. The caller flushes the file later. Returns
+    /// its size in bytes.
     #[cfg(any(test, feature = "parquet"))]
     pub(crate) fn commit_unflushed(self) -> Result<u64> {
         // Makes the system start writing to disk, so that the later flush has little left to do.
@@ -102,9 +102,9 @@ impl StreamOutput {
     }
 }
 
-/// Flushes files to disk, and then gives all of them their names. A signal that ends the process takes effect before
-/// the first name is given or after the last one. Only a process that is killed in between leaves some of the files
-/// without the others.
+/// Flushes files to disk, and then gives all of them their names. A signal that the program handles ends the process
+/// before the first name is given or after the last one. If the process is killed in between, some files may have their
+/// names and others may not.
 pub(crate) fn commit_together(files: Vec<StreamOutput>) -> Result<()> {
     files.iter().try_for_each(StreamOutput::flush)?;
     unfinished::together(|| {

@@ -74,7 +74,7 @@ pub(super) fn remnants(path: &Path) -> Vec<PathBuf> {
     };
     let prefix = prefix(path);
     let is_unused = |path: &PathBuf| {
-        // Does not open anything else with a matching name, because opening a named pipe, for example, may block
+        // Opens only regular files and directories, because opening anything else, such as a named pipe, may block
         // forever.
         let is_ours = |found: fs::Metadata| found.is_file() || found.is_dir();
         path.symlink_metadata().is_ok_and(is_ours)

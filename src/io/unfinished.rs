@@ -71,7 +71,7 @@ pub(super) fn add(name: &Path) {
 /// Runs `finish`, which gives an unfinished output its final name or fails. Unregisters `temporary`, the path that the
 /// output had until then. If `finish` succeeds, also unregisters the paths `completed`, which are complete together
 /// with this output. The list of paths is locked while `finish` runs, so [`abandon_unfinished`] runs entirely before or
-/// entirely after it.
+/// entirely after `finish`.
 pub(super) fn end<T, E>(
     temporary: Option<&Path>,
     completed: &[PathBuf],

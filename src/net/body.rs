@@ -14,7 +14,7 @@ pub(crate) trait Body {
     /// The number of bytes that have arrived.
     fn len(&self) -> u64;
 
-    /// The start of the file, with at least the first 4096 bytes that have arrived.
+    /// The start of the file: at least 4096 bytes, or all bytes if fewer have arrived.
     fn head(&self) -> &[u8];
 
     /// Appends bytes.

@@ -23,7 +23,8 @@ pub(super) fn configured(read_time: Option<Duration>) -> ConfigBuilder<AgentScop
         .accept_encoding("identity")
         .timeout_connect(Some(CONNECT_TIME))
         .timeout_per_read(Some(read_time.unwrap_or(READ_TIME)))
-        // Limits the time for all headers together, because each read alone may be in time.
+        // A server may send many headers, each within the timeout of a read. So the time for all headers together is
+        // limited, too.
         .timeout_recv_response(Some(read_time.unwrap_or(READ_TIME)))
 }
 

@@ -15,7 +15,8 @@ const READ_LEN: usize = 1 << 16;
 pub struct Fetcher<'t> {
     transport: &'t dyn Transport,
     attempts: Attempts<'t>,
-    /// The base time limit of a connection. Each byte that it transfers extends the limit by one millisecond.
+    /// The base time limit of a connection. Each byte that the connection transfers extends the limit by one
+    /// millisecond.
     patience: Duration,
 }
 
@@ -38,8 +39,8 @@ impl<'t> Fetcher<'t> {
         }
     }
 
-    /// Sets the base time limit of a connection. Each byte that it transfers extends the limit by one millisecond. All
-    /// attempts to fetch a file, taken together, have a base limit that is five times as long.
+    /// Sets the base time limit of a connection. Each byte that the connection transfers extends the limit by one
+    /// millisecond. For all attempts to fetch a file together, the base limit is five times as long.
     #[must_use]
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -142,7 +143,8 @@ mod tests {
 
     const FILE: &[u8] = b"a file of forty bytes, which comes in part";
 
-    /// An answer of a server, which is a fault, or the offset of the first byte and the number of bytes that are sent.
+    /// An answer of a server: a fault, or the offset of the first byte that is sent and the number of bytes that are
+    /// sent.
     type Step = Result<(usize, usize), Fault>;
 
     struct Steps(Mutex<VecDeque<Step>>);

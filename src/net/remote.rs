@@ -18,7 +18,8 @@ use ureq::Body;
 use ureq::http::header::{ETAG, HeaderName, IF_MATCH, LAST_MODIFIED, RANGE};
 use ureq::http::{HeaderMap, Response, Uri};
 
-/// The minimum number of bytes of a request. The bytes after a short range are usually read next.
+/// The minimum number of bytes of a request. Shorter requests are extended, because the bytes after them are usually
+/// read next.
 const MIN_REQUEST: u64 = 16 << 10;
 /// The number of bytes that are written to the file at a time.
 const CHUNK: usize = 256 << 10;
@@ -295,8 +296,8 @@ impl Ranges {
     }
 
     /// The parts of `range` that are not in the set. A last part that is shorter than [`MIN_REQUEST`] is extended
-    /// beyond `range`, up to that length, the next range of the set or the end of the file. `len` is the size of the
-    /// file in bytes.
+    /// beyond `range` until it has that length, or reaches the next range of the set or the end of the file. `len` is
+    /// the size of the file in bytes.
     fn missing(&self, range: Range<u64>, len: u64) -> Vec<Range<u64>> {
         let (mut missing, mut at) = (Vec::new(), range.start);
         let before = self.0.range(..=range.start).next_back();

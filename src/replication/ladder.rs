@@ -70,7 +70,8 @@ impl<'s> Ladder<'s> {
     }
 
     /// Returns the change files that lead from `start`, a state of the [finest](Self::finest) server, to the newest
-    /// state or to `end`. Servers with longer intervals come first, as far as they save downloads.
+    /// state or to `end`. The change files with the longest interval come first. The change files of a longer interval
+    /// are left out if most of their time span is known already.
     ///
     /// # Errors
     ///
@@ -93,8 +94,8 @@ impl<'s> Ladder<'s> {
                 continue;
             }
             let from = state_of(server, newest, at.timestamp)?;
-            // The change file of a longer interval may begin before `at`. It is downloaded unless most of its changes
-            // are known.
+            // The first change file of this server may begin before `at` and contain known changes. The server is left
+            // out if its change files have a longer time span before `at` than after `at`.
             let (known, new) = (
                 at.timestamp.saturating_sub(from.timestamp),
                 newest.timestamp.saturating_sub(at.timestamp),

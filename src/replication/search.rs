@@ -34,7 +34,8 @@ pub fn state_at(
         match existing(guess, &search.left, &mut state_of)? {
             Some(state) => search.narrow(state, target),
             // No state near the guess exists. While no older state is known, the wanted state must be above the guess.
-            // Later, the search goes on below the guess, because a state before the missing ones is good enough.
+            // Once an older state is known, the search goes on below the guess, because a state before the missing ones
+            // is good enough.
             None if search.lower.is_none() => search.left.start = guess + 1,
             None => search.left.end = guess,
         }
@@ -93,7 +94,7 @@ fn go_back(
         upper: newest,
         left: 0..newest.sequence,
     };
-    // Of the sequence numbers that were asked for and have no state, the nearest one below `search.upper`.
+    // The largest sequence number below `search.upper` that was tried, and near which no state exists.
     let mut missing = None;
     let mut step = 1;
     while search.lower.is_none() && !search.left.is_empty() {

@@ -93,8 +93,8 @@ impl<'s> Server<'s> {
         })
     }
 
-    /// Returns the state with a sequence number. Returns `None` if the server does not have it, or if its file is still
-    /// truncated after some attempts.
+    /// Returns the state with a sequence number. Returns `None` if the server does not have the state, or if the state
+    /// file is still truncated after some attempts.
     ///
     /// # Errors
     ///

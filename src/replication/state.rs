@@ -2,7 +2,7 @@
 
 use crate::osm::{format_timestamp, parse_timestamp};
 
-/// The largest possible sequence number, because the paths of files have nine digits.
+/// The largest possible sequence number. The paths of files have room for nine digits.
 pub const LAST_SEQUENCE: i64 = 999_999_999;
 
 /// A state of a replication server. All changes up to `timestamp` are in the change files up to `sequence`.
@@ -51,8 +51,8 @@ pub(crate) fn known(number: Option<i64>) -> Option<i64> {
     number.filter(|number| *number >= 0)
 }
 
-/// Returns the path of the files that have a sequence number. The path is relative to the URL of the server and has no
-/// suffix, as in `004/711/042`.
+/// Returns the common path of the state file and the change file with a sequence number. The path is relative to the
+/// URL of the server and has no suffix, as in `004/711/042`.
 ///
 /// # Examples
 ///

@@ -77,8 +77,8 @@ impl RowBatch {
         self.rows = rows;
     }
 
-    /// Sorts the rows and keeps as many of the first rows as fit into `memory` bytes, but at least one. Removes the
-    /// others.
+    /// Sorts the rows and keeps as many of the first rows as fit into `memory` bytes, but at least one. Removes all
+    /// other rows.
     pub(super) fn keep_first(&mut self, memory: usize) {
         self.sort();
         let mut len = 0;

@@ -4,8 +4,8 @@ use crate::runtime::WorkItem;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The number of low bits of a counted key that are the index of its count in a page of counts. Pages are small,
-/// because keys of many partitions with few rows each would otherwise fill pages with zeros.
+/// The number of low bits of a counted key that are the index of its count within a page of counts. Pages are small,
+/// because larger pages would consist mostly of zeros if many partitions have few rows each.
 const PAGE_BITS: u32 = 6;
 
 /// The meaning of the bits of a key.
@@ -26,7 +26,8 @@ pub(crate) struct KeyRange {
     pub rows: u64,
 }
 
-/// A pass over ranges measures its progress in rows, and its budget is a number of ranges.
+/// A pass over ranges measures its progress in rows. Each range counts as one held byte, so the memory limit of the
+/// pass is a number of ranges.
 impl WorkItem for KeyRange {
     const COUNTS_ROWS: bool = true;
 
@@ -57,7 +58,7 @@ impl KeyCounts {
         }
     }
 
-    /// Counts keys, which are in ascending order.
+    /// Counts keys, which must be in ascending order.
     pub(super) fn add(&mut self, keys: impl Iterator<Item = u64>) {
         let uncounted = self.bits.uncounted;
         let mut counted = keys.map(|key| key >> uncounted).peekable();
@@ -75,7 +76,7 @@ impl KeyCounts {
         }
     }
 
-    /// Returns the number of keys.
+    /// Returns the number of keys that were added, which is the number of rows.
     #[cfg(feature = "parquet")]
     pub(super) fn total(&self) -> u64 {
         let pages = self.pages.values();

@@ -104,7 +104,8 @@ impl RowSorter {
         }
     }
 
-    /// Fails if rows could not be written to a temporary file. An error is reported once.
+    /// Fails with the first error of a thread that could not write rows to a temporary file. Reports this error only
+    /// once.
     pub(crate) fn check(&self) -> Result<()> {
         self.lock().failed.take().map_or(Ok(()), Err)
     }

@@ -29,11 +29,11 @@ impl<'s> RowPortions<'s> {
         self.range.rows - self.taken
     }
 
-    /// Returns the next rows, as many as fit into `memory` bytes, but at least one. During the call, up to twice as
-    /// many are in memory.
+    /// Returns the next rows, as many as fit into `memory` bytes, but at least one. During the call, rows of up to
+    /// twice `memory` bytes are in memory.
     pub(crate) fn next(&mut self, memory: usize) -> Result<SharedRows> {
         let (mut held, mut buffer) = (RowBatch::with_room(2 * memory), BlockBuffer::default());
-        // A row that belongs to a later part. Once it is set, rows that are not less than it are left for later parts.
+        // The last row of `held` after `held` was last cut. Rows that are not less than `end` are left for later parts.
         let mut end: Option<(u64, Vec<u8>)> = None;
         let last = self.last.as_ref();
         let last = last.map(|(key, row, count)| ((*key, row.as_slice()), *count));

@@ -62,7 +62,7 @@ impl Run {
         Ok(())
     }
 
-    /// Calls `take` with each row whose key is in a range, until it returns [`ControlFlow::Break`].
+    /// Calls `take` with each row whose key is in a range, until `take` returns [`ControlFlow::Break`].
     pub(super) fn for_each(
         &self,
         keys: &Range<u64>,
@@ -207,7 +207,7 @@ impl RunBuilder {
     }
 }
 
-/// Merges runs into one in an unnamed file.
+/// Merges runs into one run, which is stored in an unnamed file.
 pub(super) fn merge(runs: Vec<Run>, directory: &Path) -> Result<Run> {
     let file = create(directory)?;
     let mut builder = RunBuilder::default();

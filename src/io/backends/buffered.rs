@@ -27,7 +27,8 @@ impl Buffered {
         }
     }
 
-    /// Writes bytes to the destination, and starts writeback once [`WRITEBACK_LEN`] bytes are waiting for it.
+    /// Writes bytes to the destination. Starts writeback when at least [`WRITEBACK_LEN`] bytes have been written since
+    /// the last start of writeback.
     fn write_through(&mut self, bytes: &[u8]) -> Result<()> {
         self.destination.write_at(bytes, self.position)?;
         self.position += bytes.len() as u64;

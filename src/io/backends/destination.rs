@@ -143,8 +143,8 @@ impl Destination {
     }
 
     /// Lets the block-aligned middle of a range share blocks with the input, if the range has the same alignment in
-    /// both files. Returns the remaining ranges before and after the middle. If nothing is shared, they are the whole
-    /// range and an empty one.
+    /// both files. Returns the remaining ranges before and after the middle. If nothing is shared, returns the whole
+    /// range and an empty range.
     pub(super) fn clone_middle(&self, input: &Input, whole: Transfer) -> (Transfer, Transfer) {
         let nothing = (whole, whole.skip(whole.len));
         let block = self.block_len;
@@ -189,8 +189,8 @@ impl Destination {
                 }
                 Err(error) => {
                     // These errors do not disable kernel copies. If the disk is full or a limit is reached, the writes
-                    // that follow fail and report it. After `EXDEV`, another input may still be on the file system of
-                    // the output.
+                    // that follow fail and report the cause. After `EXDEV`, another input may still be on the file
+                    // system of the output.
                     let passing = [
                         ErrorKind::StorageFull,
                         ErrorKind::QuotaExceeded,

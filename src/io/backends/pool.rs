@@ -21,7 +21,7 @@ const QUEUE_LEN: usize = 8;
 
 /// Runs jobs in its own threads.
 pub(crate) struct Pool {
-    /// The queue of jobs; `None` after the threads have ended.
+    /// The queue of jobs; `None` once the pool accepts no more jobs.
     queue: Option<Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
     shared: Arc<Shared>,
@@ -63,7 +63,7 @@ impl Pool {
                 .spawn(move || shared.work(&jobs));
             match thread {
                 Ok(thread) => pool.threads.push(thread),
-                // One thread is enough, so a later one that cannot be started is left out.
+                // One thread is enough, so a failure to start a further thread is no error.
                 Err(_) if !pool.threads.is_empty() => break,
                 Err(error) => {
                     return Err(Error::io(

@@ -194,10 +194,10 @@ impl Ring {
             .enumerate()
             .map(|(operation, entry)| entry.user_data((index as u64) << 32 | operation as u64))
             .collect();
-        // The queue has room for the longest chains of all slots together. SAFETY: all descriptors stay open. That of
-        // the destination stays open as long as `self`. Those of the inputs stay open because the slot keeps the chunk,
-        // and with it the inputs, until all operations are completed. The memory is the slot's registered buffer, which
-        // no other code touches until then.
+        // The queue has room for the longest chains of all slots together. SAFETY: all descriptors stay open. The
+        // descriptor of the destination stays open as long as `self`. The slot keeps the chunk with its inputs until
+        // all operations are completed, so the descriptors of the inputs stay open until then. The memory is the slot's
+        // registered buffer, which no other code touches before all operations are completed.
         let pushed = unsafe { self.ring.submission().push_multiple(&chain) };
         if pushed.is_err() {
             // No operation was queued, so `finish_slot` does the work with plain calls.
