@@ -163,8 +163,8 @@ impl Rings {
     /// holes.
     ///
     /// A lone hole is an outer ring whose ways all have the role `inner`, which means that the ring around the hole is
-    /// missing. If the bounding boxes of lone holes are nested, only the outermost lone holes are left out. The inner
-    /// ones may be true holes once the outermost ones are gone.
+    /// missing. If the bounding boxes of lone holes are nested, only the outermost lone holes are left out. Those
+    /// nested in them are kept, because they may be holes of other rings once the outermost ones are gone.
     pub(super) fn without_lone_holes(&self, segments: &Segments<'_>) -> Option<Vec<bool>> {
         let mut is_lone: Vec<bool> = self.rings.iter().map(|ring| ring.is_outer).collect();
         for (segment, ring) in segments.list.iter().zip(&self.ring_of) {

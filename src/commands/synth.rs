@@ -59,7 +59,7 @@ setters!(Options {
     changes: Option<(u32, PathBuf)>,
 });
 
-/// The maximum number of days of changes. No object changes on a later day.
+/// The maximum number of days of changes, which is the number of the last day on which objects change.
 pub const MAX_DAYS: u32 = world::DAYS;
 
 /// The result of `synth`.

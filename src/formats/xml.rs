@@ -162,7 +162,7 @@ impl Parser {
         self.stack.last() == Some(&Ancestor::Remark)
     }
 
-    /// Fails if `text`, which is outside the root element, is not white space.
+    /// Fails if `text`, which is outside the root element, contains anything but white space and byte order marks.
     fn only_space(&self, text: &str) -> Result<(), String> {
         let stray = text
             .chars()

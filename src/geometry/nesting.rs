@@ -187,8 +187,8 @@ mod tests {
         let diamond = ring("diamond", &[(5, 0), (10, 5), (5, 10), (0, 5)]);
         let shape = with_holes(vec![square("square", 0, 10)], vec![diamond]).unwrap();
         assert_eq!(described(&shape), [("square", vec!["diamond"])]);
-        // The plug fills the notch of a U. All its corners lie on edges of the U, and it lies in the envelope of the U,
-        // but not inside the U.
+        // `cup` has the shape of a U, and `plug` fills its notch. All corners of `plug` lie on edges of `cup`. `plug`
+        // lies in the envelope of `cup`, but not inside `cup`.
         let cup = [
             (0, 0),
             (9, 0),

@@ -63,7 +63,7 @@ pub(crate) fn keep(path: &Path, mut bytes: impl Read) -> Result<()> {
 }
 
 /// Removes, from a directory, the temporary files that no process uses, including files with names that earlier
-/// versions of this program gave.
+/// versions of this program used.
 pub(crate) fn remove_temporary(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;

@@ -28,7 +28,7 @@ pub(super) fn configured(read_time: Option<Duration>) -> ConfigBuilder<AgentScop
         .timeout_recv_response(Some(read_time.unwrap_or(READ_TIME)))
 }
 
-/// Whether a request that was answered with a status may succeed later.
+/// Whether a request that failed with the given HTTP status may succeed if it is tried again.
 pub(super) const fn may_pass(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }

@@ -16,8 +16,8 @@ pub enum IoMode {
     Auto,
     /// Writes through the page cache, in the thread that produces the bytes.
     Buffered,
-    /// Writes through the page cache, in a small pool of threads. Streams, and the outputs of a command with several
-    /// outputs, are written as in [`IoMode::Buffered`].
+    /// Writes through the page cache, in a small pool of threads. The output to a stream, and each output of a command
+    /// with several outputs, is written as in [`IoMode::Buffered`].
     Parallel,
     /// Reads and writes bypass the page cache (`O_DIRECT`). If the file system does not support `O_DIRECT`, a warning
     /// is issued and the page cache is used.

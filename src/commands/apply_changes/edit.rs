@@ -235,7 +235,7 @@ struct Script<'c> {
     tally: Tally,
 }
 
-/// A block with the new coordinates of ways that moved, and the edit script for its objects.
+/// A block and the edit script for its objects. If ways moved, the block already has their new coordinates.
 struct Edited<'p, 'c> {
     payload: &'p [u8],
     block: Block<'p>,

@@ -126,7 +126,7 @@ pub(super) struct KindCheck {
     /// The maximum number of violations to list, and of references to missing objects to list. Further violations and
     /// references are only counted.
     pub max_listed: usize,
-    /// Whether duplicate ids are found with a set of all ids. If so, adjacent objects are not compared for duplicates.
+    /// Whether to detect duplicate ids with a set of all ids, instead of by comparing adjacent objects.
     pub full: bool,
     /// The rules for contents, if contents are checked in the same pass.
     pub contents: Option<ContentRules>,

@@ -100,7 +100,8 @@ impl<'d> Downloader<'d> {
     }
 
     /// Reads the change files of a leg until a file is not available or would exceed the limit. Returns the sequence
-    /// number of the last file that was read; `leg.first - 1` if no file was read.
+    /// number of the last file that was read; `leg.first - 1` if no file was read. Fails if the first file of the whole
+    /// download is not available.
     fn leg(&mut self, leg: &Leg<'_, '_>) -> Result<i64> {
         let phase = self.ctx.phase("fetch changes", 0);
         let mut last = leg.first - 1;

@@ -76,7 +76,8 @@ pub(super) fn read_strings<T>(
     Ok(read_stored(body, read)?.flatten())
 }
 
-/// Calls `read` with the payload of a Blob message. Returns `None` unless the blob is stored uncompressed.
+/// Calls `read` with the payload of a Blob message. Returns `None` unless the payload is zlib data that is not longer
+/// than the message, as data in stored blocks is.
 pub(super) fn read_stored<T>(
     body: &[u8],
     read: impl FnOnce(&[u8]) -> Result<T, FormatError>,

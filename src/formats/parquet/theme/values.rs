@@ -132,7 +132,7 @@ impl<'t> ThemeValues<'t> {
 /// A key and a value of a tag.
 type Tag<'t> = (&'t [u8], &'t [u8]);
 
-/// Returns the tag with the first key in `keys` that any tag has.
+/// Returns the tag whose key comes first in `keys`, or `None` if no tag has one of the keys.
 fn find<'t>(keys: &[String], tags: StoredTags<'t>) -> Result<Option<Tag<'t>>, FormatError> {
     for wanted in keys {
         for tag in tags {
