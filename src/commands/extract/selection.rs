@@ -101,8 +101,7 @@ impl<'a> RegionMembers<'a> {
             each_once,
             near: FxHashMap::default(),
             outside: is_spatial.then(Outside::default),
-            // The bounding box of a blob does not cover deleted nodes, which have no location. Only a file that
-            // declares history may contain deleted nodes.
+            // The box of a blob does not cover deleted nodes, which only a file that declares history has.
             boxes_cover_all_nodes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
             added_nodes: IdMap::default(),
