@@ -170,7 +170,7 @@ fn for_each_short(
     }
 }
 
-/// A small line or ring, in which all edges are short.
+/// A line or ring in which all edges are short and all latitudes are near the middle one.
 struct Small {
     /// The middle latitude of the line or ring, in 1e-7 degree.
     middle_e7: i32,
@@ -181,8 +181,8 @@ impl Small {
     /// along a meridian.
     const SHORT: u32 = 30_000;
 
-    /// Returns the middle latitude of a path; `None` if the path is not small. `edges` are the pairs of consecutive
-    /// points.
+    /// Returns the middle latitude of a path; `None` if an edge is not short or a latitude is not near the middle one.
+    /// `edges` are the pairs of consecutive points.
     fn of<'p>(
         points: &[Point],
         mut edges: impl Iterator<Item = (&'p Point, &'p Point)>,

@@ -9,8 +9,8 @@ use crate::osm::{Location, id_rank};
 /// The number of ids per chunk.
 const CHUNK: usize = 1 << CHUNK_BITS;
 
-/// The number of ids per page of a dense store. The locations of a page occupy 4 kB, the page size of the operating
-/// system.
+/// The number of ids per page of a dense store. The locations of a page occupy 4 kB, the usual page size of operating
+/// systems.
 const PAGE: usize = 512;
 /// The number of pages per chunk.
 const PAGES: usize = CHUNK / PAGE;

@@ -82,7 +82,8 @@ impl<C: Default + Offsets> ChunkTable<C> {
         }
     }
 
-    /// Returns the chunks of the allocated pages from number `first` on, in ascending order, with their numbers.
+    /// Returns the chunks with the number `first` or a higher one that lie in allocated pages, as pairs of number and
+    /// chunk, in ascending order.
     fn near_from(&self, first: u64) -> impl Iterator<Item = (u64, &C)> {
         let (start, _) = page_of(first.min(NEAR_CHUNKS));
         let pages = self.near.iter().enumerate().skip(start);

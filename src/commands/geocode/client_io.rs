@@ -18,7 +18,7 @@ use tokio::time::{Sleep, sleep};
 pub(super) struct SendState {
     is_unsent: AtomicBool,
     /// Whether a part of a request has arrived.
-    has_request: AtomicBool,
+    has_partial_request: AtomicBool,
     waiting: Mutex<Option<Waker>>,
 }
 
@@ -38,14 +38,14 @@ impl SendState {
         self.is_unsent.store(true, Ordering::Relaxed);
     }
 
-    /// Records that a whole request has arrived.
+    /// Records that a request is complete and will be answered.
     pub(super) fn set_answering(&self) {
-        self.has_request.store(false, Ordering::Relaxed);
+        self.has_partial_request.store(false, Ordering::Relaxed);
     }
 
     /// Whether a part of a request has arrived, but not the whole request.
-    pub(super) fn has_request(&self) -> bool {
-        self.has_request.load(Ordering::Relaxed)
+    pub(super) fn has_partial_request(&self) -> bool {
+        self.has_partial_request.load(Ordering::Relaxed)
     }
 
     fn set_sent(&self) {
@@ -108,7 +108,7 @@ impl Read for ClientIo {
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if read.is_ready() {
-            self.sent.has_request.store(true, Ordering::Relaxed);
+            self.sent.has_partial_request.store(true, Ordering::Relaxed);
         }
         read
     }

@@ -71,7 +71,7 @@ pub(super) async fn connection(
     };
     let stream = connection.into_parts().io.into_stream();
     match ended {
-        Some(Err(error)) if error.is_timeout() && sent.has_request() => {
+        Some(Err(error)) if error.is_timeout() && sent.has_partial_request() => {
             let message = "the request did not arrive in time";
             let refusal = service.refusal(StatusCode::REQUEST_TIMEOUT, message);
             refuse(stream, &refusal).await;

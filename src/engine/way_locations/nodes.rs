@@ -43,7 +43,7 @@ fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
         && (!only_nodes || first <= *ranks.end() && last >= *ranks.start())
 }
 
-/// Reads the locations of the nodes whose ranks lie in `ranks` into `store`, and closes the store for look-ups.
+/// Adds the locations of the nodes whose ranks lie in `ranks` to `store`. Then prepares the store for look-ups.
 pub(super) fn read_locations(
     file: &PbfFile,
     plan: &BlobPlan,

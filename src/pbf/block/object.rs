@@ -15,11 +15,10 @@ use crate::pbf::wire::{Packed, Varints, put_sint};
 
 type TagList<'a> = List<'a, (&'a str, &'a str)>;
 
-/// A node, way or relation that does not depend on a block, so it can be written to another block or outlive its own
-/// block.
+/// A node, way or relation with strings instead of indexes into a string table, so it can be written to any block.
 ///
-/// The lists are borrowed or owned. `Object::from(&element)` copies the lists of an [`Element`] and borrows its
-/// strings.
+/// The strings are borrowed, and the lists are borrowed or owned. `Object::from(&element)` copies the lists of an
+/// [`Element`] and borrows its strings from the block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object<'a> {
     /// The id.
