@@ -8,7 +8,7 @@ use super::{AdminAreas, GeoParquetOptions, GeoParquetVersion, ThemeSet};
 use crate::error::{Error, Result};
 use crate::geometry::Extent;
 use bytes::Bytes;
-use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as PhysicalType};
+use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use serde_json::{Value, json};
@@ -173,10 +173,6 @@ fn properties(options: &GeoParquetOptions) -> Result<WriterPropertiesBuilder> {
         .set_dictionary_enabled(true);
     for names in [
         &["osm_id"][..],
-        &["area_m2"],
-        &["length_m"],
-        &["centroid_lon"],
-        &["centroid_lat"],
         &["geometry"],
         &["bbox", "xmin"],
         &["bbox", "ymin"],
@@ -184,6 +180,12 @@ fn properties(options: &GeoParquetOptions) -> Result<WriterPropertiesBuilder> {
         &["bbox", "ymax"],
     ] {
         properties = properties.set_column_dictionary_enabled(path(names), false);
+    }
+    // Measured values hardly become smaller: zstd saves 6 % of them.
+    for name in ["area_m2", "length_m", "centroid_lon", "centroid_lat"] {
+        properties = properties
+            .set_column_dictionary_enabled(path(&[name]), false)
+            .set_column_compression(path(&[name]), Compression::UNCOMPRESSED);
     }
     for names in [
         &["geometry"][..],
