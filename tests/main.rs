@@ -33,6 +33,7 @@ mod extract_awkward;
 mod extract_boxes;
 mod extract_output;
 mod extract_regions;
+mod first_read;
 mod force;
 mod formats;
 mod geocode;

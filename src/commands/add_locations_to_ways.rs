@@ -357,7 +357,7 @@ impl<'f> Job<'f> {
         let transform = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
             let mut of_blob = locations.of(entry)?;
             let find = |nodes: &WayNodes, found: &mut Vec<Option<Location>>| {
-                of_blob.find(nodes, found)?;
+                of_blob.find(&nodes.refs, found)?;
                 self.count(nodes, found)
             };
             let has_locations = locate_ways(payload, find, out)?;

@@ -17,7 +17,7 @@ pub(crate) use block::delta::Delta;
 pub use block::dense::DenseNodes;
 pub use block::dense_iter::DenseNodesIter;
 pub use block::element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
-pub(crate) use block::messages::{TagIds, VersionInfo};
+pub(crate) use block::messages::{TagIds, VersionInfo, WayRefs};
 pub use block::outline::{BlockUnits, Group, Message, StringTable};
 pub use block::parsed::Block;
 pub(crate) use block::parsed::PART_LEN;
@@ -57,6 +57,7 @@ pub(crate) use rewrite::{
 pub use rewrite::{InfoFields, clean_block};
 pub(crate) use segments::{BlobSegments, Segmented, ends_as_segments};
 pub(crate) use table::scan::scan_counts;
+pub(crate) use table::scan::scan_order;
 pub use table::scan::scan_payload;
 pub(crate) use table::statistics::ObjectCounts;
 pub use table::statistics::ObjectStatistics;

@@ -8,7 +8,7 @@ use crate::file::BlobDecoder;
 use crate::index::{NodeBatch, RankSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Element, WayNodes};
+use crate::pbf::{BlobEntry, Block, Element, Way, WayRefs, scan_order};
 use crate::runtime::{ChunkSender, Context};
 
 /// The size in bytes at which a batch of ways is sent.
@@ -46,12 +46,20 @@ impl<V: Visitor> BlobVisit<V> {
             visitor: &mut self.visitor,
             chunks,
         };
+        let mut completed = *entry;
         self.reader.decode(entry, |payload| {
+            if let Task::Nodes {
+                is_scanned: true, ..
+            } = task
+            {
+                scan_order(payload, &mut completed)?;
+            }
             let block = Block::parse(payload)?;
             match task {
                 Task::Nodes {
                     is_visited,
                     is_located,
+                    is_scanned: _,
                 } => visit.nodes(*is_visited, *is_located, &block)?,
                 Task::Ways {
                     is_visited,
@@ -66,7 +74,7 @@ impl<V: Visitor> BlobVisit<V> {
             }
             visit.send_ready(true)
         })?;
-        chunks.send(Found::Done(*entry))
+        chunks.send(Found::Done(completed))
     }
 
     /// Flushes the rows that the visitor has buffered. Called after the results of a blob were sent.
@@ -200,14 +208,13 @@ impl<V: Visitor> Visit<'_, V> {
         block: &Block<'_>,
     ) -> Result<(), FormatError> {
         let mut selected = self.select(is_visited, block)?;
-        let mut locator = match found {
-            Some(found) => Some(BlockLocations::of(found, block)?),
-            None => None,
-        };
         let keys = self
             .visitor
             .way_keys()
             .map(|keys| block.strings().indexes_of(keys));
+        let keys = keys.as_deref();
+        let located = found.map(|found| BlockLocations::of(found, block, keys, wanted));
+        let mut locator = located.transpose()?;
         let mut ranks = wanted.walk();
         let mut batch = WayBatch::new(self.visits.member_node_ids);
         let mut in_way = Vec::new();
@@ -217,23 +224,19 @@ impl<V: Visitor> Visit<'_, V> {
             let Element::Way(way) = element else {
                 return Ok(());
             };
-            let located = locator.as_mut().map(BlockLocations::next);
-            let has_key = |keys: &Vec<u64>| way.tags.has_key_among(keys);
-            let is_visited = is_selected && keys.as_ref().is_none_or(has_key);
+            let has_key = keys.is_none_or(|keys| way.tags.has_key_among(keys));
             let rank = ranks.rank(way.id());
+            let is_visited = is_selected && has_key;
+            let located = match &mut locator {
+                Some(locator) => locator.next(has_key || rank.is_some())?,
+                None => None,
+            };
             if rank.is_none() && !is_visited {
                 return Ok(());
             }
             let locations = match located {
                 Some(locations) => locations,
-                None => {
-                    in_way.clear();
-                    way.read_locations(&mut in_way)?;
-                    if in_way.is_empty() {
-                        in_way.resize(way.ref_count(), None);
-                    }
-                    in_way.as_slice()
-                }
+                None => stored_locations(&way, &mut in_way)?,
             };
             if let Some(rank) = rank {
                 let refs: Vec<i64> = way.refs().collect();
@@ -269,32 +272,68 @@ impl<V: Visitor> Visit<'_, V> {
     }
 }
 
-/// The nodes of the ways of a block, and the locations that were looked up for them.
+/// Reads the locations that a way has in the file. Returns one for each node, which is `None` if the way has none.
+fn stored_locations<'l>(
+    way: &Way<'_>,
+    locations: &'l mut Vec<Option<Location>>,
+) -> Result<&'l [Option<Location>], FormatError> {
+    locations.clear();
+    way.read_locations(locations)?;
+    if locations.is_empty() {
+        locations.resize(way.ref_count(), None);
+    }
+    Ok(locations)
+}
+
+/// The locations that were looked up for the nodes of ways of a block.
 struct BlockLocations {
-    nodes: WayNodes,
+    /// The end of the locations of each way in `locations` (exclusive).
+    ends: std::vec::IntoIter<usize>,
     locations: Vec<Option<Location>>,
-    /// The number of ways whose locations [`next`](Self::next) has returned, and the number of locations that these
-    /// ways have.
-    taken: (usize, usize),
+    /// The start of the locations of the next way in `locations`.
+    start: usize,
+    /// Whether `locations` has the locations of all ways of the block.
+    has_all: bool,
 }
 
 impl BlockLocations {
-    fn of(found: &mut BlobLocations<'_>, block: &Block<'_>) -> Result<Self, FormatError> {
-        let nodes = WayNodes::of(block)?;
-        let mut locations = Vec::with_capacity(nodes.refs.len());
-        found.find(&nodes, &mut locations)?;
+    /// Looks up the locations of the nodes of the ways that have a tag key among `keys` or are in `wanted`. `None` for
+    /// `keys` stands for all ways.
+    fn of(
+        found: &mut BlobLocations<'_>,
+        block: &Block<'_>,
+        keys: Option<&[u64]>,
+        wanted: &RankSet,
+    ) -> Result<Self, FormatError> {
+        let (has_all, mut ranks) = (found.needs_all(), wanted.walk());
+        let is_needed = |way: &WayRefs<'_>| {
+            has_all
+                || keys.is_none_or(|keys| way.has_key_among(keys))
+                || ranks.rank(way.id).is_some()
+        };
+        let (mut refs, mut ways) = (Vec::new(), Vec::new());
+        block.collect_refs_of(is_needed, &mut refs, &mut ways)?;
+        let mut locations = Vec::with_capacity(refs.len());
+        found.find(&refs, &mut locations)?;
+        let ends: Vec<usize> = ways.into_iter().map(|(_, end)| end).collect();
         Ok(Self {
-            nodes,
+            ends: ends.into_iter(),
             locations,
-            taken: (0, 0),
+            start: 0,
+            has_all,
         })
     }
 
-    /// Returns the locations of the nodes of the next way.
-    fn next(&mut self) -> &[Option<Location>] {
-        let (way, start) = self.taken;
-        let (_, end) = self.nodes.ways[way];
-        self.taken = (way + 1, end);
-        &self.locations[start..end]
+    /// Returns the locations of the nodes of the next way. `is_needed` tells whether the way has a key among `keys` or is
+    /// in `wanted`. Returns `None` if the locations were not looked up.
+    fn next(&mut self, is_needed: bool) -> Result<Option<&[Option<Location>]>, FormatError> {
+        const UNKNOWN: FormatError =
+            FormatError::new("internal error: a way whose locations were not looked up");
+        if !is_needed && !self.has_all {
+            return Ok(None);
+        }
+        let end = self.ends.next().ok_or(UNKNOWN)?;
+        let start = std::mem::replace(&mut self.start, end);
+        Ok(Some(&self.locations[start..end]))
     }
 }

@@ -9,7 +9,9 @@ mod blob;
 mod nested;
 
 use super::scan::Scan;
-use super::way_locations::{IndexType, LocateOptions, NodeParts, WayLocations, WayLocator};
+use super::way_locations::{
+    FirstRead, IndexType, LocateOptions, NodeParts, WayLocations, WayLocator,
+};
 use crate::area::{NestedRelations, WayBatch, WayStore};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
@@ -116,6 +118,8 @@ enum Task {
         is_visited: bool,
         /// Whether the locations of all nodes are collected, because ways need them.
         is_located: bool,
+        /// Whether the entry of a blob is completed, because the id range of the blob is not known.
+        is_scanned: bool,
     },
     Ways {
         is_visited: bool,
@@ -165,25 +169,32 @@ impl<'a> GeometryPass<'a> {
         ctx: &'a Context,
     ) -> Result<Self> {
         let has_locations = locations_in_ways || file.header.has(feature::LOCATIONS);
-        let plan = if has_locations {
-            BlobPlan::of_kinds(file, ctx)?
-        } else {
-            BlobPlan::open(file, PlanNeeds::Ranges, ctx)?
-        };
-        plan.check_current(file, ctx)?;
-        if plan.is_history(file, ctx) {
-            let cause = "this is a history file, and geometries are made of one version of each object; run \
-                         `pbfhogg time-filter` first";
-            return Err(Error::file(file.input.path(), cause));
+        let mut plan = BlobPlan::of_kinds(file, ctx)?;
+        let lacks_ranges = !has_locations && plan.entries.iter().any(BlobEntry::has_kinds_only);
+        if lacks_ranges && FirstRead::of(&plan, &locate, ctx).is_none() {
+            plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
         }
-        Ok(Self {
+        let pass = Self {
             file,
             plan,
             has_locations,
             visits,
             locate,
             ctx,
-        })
+        };
+        pass.check(&pass.plan)?;
+        Ok(pass)
+    }
+
+    /// Fails if the file is a history file, or if its objects are not in canonical order. `plan` is a plan of the file.
+    fn check(&self, plan: &BlobPlan) -> Result<()> {
+        plan.check_current(self.file, self.ctx)?;
+        if plan.is_history(self.file, self.ctx) {
+            let cause = "this is a history file, and geometries are made of one version of each object; run \
+                         `pbfhogg time-filter` first";
+            return Err(Error::file(self.file.input.path(), cause));
+        }
+        Ok(())
     }
 
     /// Visits the objects. `init` creates the visitor of a thread. Calls `take` with each result. `areas` returns, for
@@ -212,7 +223,10 @@ impl<'a> GeometryPass<'a> {
             let (locations, index_type) = self.locate(&init, &mut take)?;
             (Some(Arc::new(locations)), Some(index_type))
         } else {
-            self.nodes(self.of_kind(ObjectKind::Node), None, &init, &mut take)?;
+            if visits.nodes {
+                let blobs = self.of_kind(ObjectKind::Node);
+                self.nodes(blobs, true, None, &init, &mut take)?;
+            }
             (None, None)
         };
         if !visits.ways && wanted.set().is_empty() {
@@ -299,32 +313,60 @@ impl<'a> GeometryPass<'a> {
         init: &(impl Fn() -> V + Clone + Send + 'static),
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(WayLocations, IndexType)> {
-        let parts = NodeParts::of(&self.plan.entries);
-        let locator = WayLocator::new(self.file, &self.plan, &parts, &self.locate, self.ctx)?;
+        let Some(mut read) = FirstRead::of(&self.plan, &self.locate, self.ctx) else {
+            return self.locate_in(&self.plan, self.visits.nodes, init, take);
+        };
+        let task = Task::Nodes {
+            is_visited: self.visits.nodes,
+            is_located: true,
+            is_scanned: true,
+        };
+        let blobs = self.of_kind(ObjectKind::Node);
+        self.part("nodes", blobs, task, init, take, |found| match found {
+            Found::Nodes(nodes) => read.add(&nodes),
+            Found::Done(entry) => read.end_blob(entry),
+            Found::Visitor(_) | Found::Ways(_) => {}
+        })?;
+        let (plan, found) = read.finish(&self.plan);
+        self.check(&plan)?;
+        found.map_or_else(|| self.locate_in(&plan, false, init, take), Ok)
+    }
+
+    /// Looks up the locations of the nodes of all ways. `plan` has the id range of each blob with nodes. Visits the
+    /// nodes if `visits_nodes` is set. Returns the locations, and the index type that was used.
+    fn locate_in<V: Visitor + 'static>(
+        &self,
+        plan: &BlobPlan,
+        visits_nodes: bool,
+        init: &(impl Fn() -> V + Clone + Send + 'static),
+        take: &mut impl FnMut(V::Found) -> Result<()>,
+    ) -> Result<(WayLocations, IndexType)> {
+        let parts = NodeParts::of(&plan.entries);
+        let locator = WayLocator::new(self.file, plan, &parts, &self.locate, self.ctx)?;
         let index_type = locator.index_type();
-        if !locator.passes_nodes() {
-            self.nodes(self.of_kind(ObjectKind::Node), None, init, take)?;
+        if visits_nodes && !locator.passes_nodes() {
+            self.nodes(self.of_kind(ObjectKind::Node), true, None, init, take)?;
         }
-        let found =
-            locator.locate(|blobs, store| self.nodes(blobs.to_vec(), Some(store), init, take))?;
+        let found = locator.locate(|blobs, store| {
+            self.nodes(blobs.to_vec(), visits_nodes, Some(store), init, take)
+        })?;
         Ok((found, index_type))
     }
 
-    /// Visits the nodes of some blobs, and adds the locations of all nodes of these blobs to `store`.
+    /// Visits the nodes of some blobs if `is_visited` is set, and adds the locations of all nodes of these blobs to
+    /// `store`.
     fn nodes<V: Visitor + 'static>(
         &self,
         blobs: Vec<BlobEntry>,
+        is_visited: bool,
         mut store: Option<&mut LocationStore>,
         init: &(impl Fn() -> V + Clone + Send + 'static),
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<()> {
-        let (is_visited, is_located) = (self.visits.nodes, store.is_some());
-        if !is_visited && !is_located {
-            return Ok(());
-        }
         let task = Task::Nodes {
             is_visited,
-            is_located,
+            is_located: store.is_some(),
+            is_scanned: false,
         };
         self.part("nodes", blobs, task, init, take, |found| {
             if let (Found::Nodes(nodes), Some(store)) = (found, store.as_mut()) {
@@ -333,8 +375,8 @@ impl<'a> GeometryPass<'a> {
         })
     }
 
-    /// Visits the objects of some blobs. Calls `take` with the results of visitors, and `keep` with the batches of
-    /// nodes and ways.
+    /// Visits the objects of some blobs. Calls `take` with the results of visitors, and `keep` with the batches of nodes
+    /// and ways and, at the end of each blob, with its entry.
     fn part<V: Visitor + 'static>(
         &self,
         name: &'static str,
@@ -357,11 +399,10 @@ impl<'a> GeometryPass<'a> {
         )?;
         let mut take = |found| match found {
             Found::Visitor(found) => take(found),
-            Found::Done(entry) => {
-                phase.advance(u64::from(entry.frame_len));
-                Ok(())
-            }
-            found @ (Found::Ways(_) | Found::Nodes(_)) => {
+            found => {
+                if let Found::Done(entry) = &found {
+                    phase.advance(u64::from(entry.frame_len));
+                }
                 keep(found);
                 Ok(())
             }

@@ -79,6 +79,124 @@ impl Choice {
     }
 }
 
+/// Facts about the nodes of some blobs, from which the memory for their locations is estimated.
+#[derive(Default)]
+struct NodeFacts {
+    /// The number of objects in the blobs, which is at least the number of nodes.
+    nodes: u64,
+    /// The sums over all blobs of the bytes that their locations use in a dense and in a sparse store.
+    sums: [u64; 2],
+    /// The ids with the lowest and the highest rank.
+    ends: Option<(i64, i64)>,
+    largest: i64,
+}
+
+impl NodeFacts {
+    fn of<'e>(blobs: impl Iterator<Item = &'e BlobEntry>) -> Self {
+        let mut facts = Self::default();
+        blobs.for_each(|entry| facts.add(entry));
+        facts
+    }
+
+    fn add(&mut self, entry: &BlobEntry) {
+        let (count, low, high) = (u64::from(entry.count), entry.min_id, entry.max_id);
+        self.nodes += count;
+        let forms = [StoreForm::Dense, StoreForm::Sparse];
+        for (sum, form) in self.sums.iter_mut().zip(forms) {
+            *sum += LocationStore::bytes(form, count, low, high);
+        }
+        let by_rank = |id: &i64| id_rank(*id);
+        let (first, last) = self.ends.unwrap_or((low, high));
+        self.ends = Some((
+            std::cmp::min_by_key(first, low, by_rank),
+            std::cmp::max_by_key(last, high, by_rank),
+        ));
+        self.largest = self.largest.max(high);
+    }
+
+    /// Returns the bytes that the locations use.
+    fn bytes(&self, form: StoreForm) -> u64 {
+        // Blobs whose id ranges overlap share chunks of the store, so the sum over all blobs may be too high. Therefore
+        // the estimate is limited to the memory for the whole range of ids.
+        let [dense, sparse] = self.sums;
+        let sum = match form {
+            StoreForm::Dense => dense,
+            StoreForm::Sparse => sparse,
+        };
+        self.ends.map_or(0, |(first, last)| {
+            sum.min(LocationStore::bytes(form, self.nodes, first, last))
+        })
+    }
+
+    /// Returns facts about `blobs` blobs with as many nodes on average as these `known` blobs, and with ids between
+    /// theirs.
+    fn scaled(self, known: u64, blobs: u64) -> Self {
+        let nodes = u128::from(self.nodes) * u128::from(blobs) / u128::from(known.max(1));
+        Self {
+            nodes: u64::try_from(nodes).unwrap_or(u64::MAX),
+            sums: [u64::MAX; 2],
+            ..self
+        }
+    }
+}
+
+/// Returns the memory for everything except locations, in bytes. `blobs` is the number of blobs.
+fn fixed_bytes(blobs: u64, nodes: &NodeFacts, ctx: &Context) -> u64 {
+    BASE + ctx.jobs as u64 * BYTES_PER_JOB
+        + blobs * BYTES_PER_BLOB
+        + LocationStore::table_bytes(nodes.largest)
+}
+
+/// Returns the maximum memory that may be used, in bytes.
+fn memory_limit(options: &LocateOptions) -> u64 {
+    let default = || system::available_memory() / 5 * 4;
+    options.max_memory.unwrap_or_else(default)
+}
+
+/// The memory for locations that are stored while the id ranges of their blobs are read.
+pub(super) struct GrowingMemory {
+    /// Facts about the blobs that were read.
+    facts: NodeFacts,
+    blobs: u64,
+    pub form: StoreForm,
+    limit: u64,
+}
+
+impl GrowingMemory {
+    /// Estimates the memory from the blobs whose ranges are known. Returns `None` if the user chose a method, or if the
+    /// locations would not fit into memory.
+    pub(super) fn estimate(
+        parts: &NodeParts,
+        options: &LocateOptions,
+        ctx: &Context,
+    ) -> Option<Self> {
+        let known = || parts.nodes.iter().filter(|entry| !entry.has_kinds_only());
+        let facts = NodeFacts::of(known());
+        let facts = facts.scaled(known().count() as u64, parts.nodes.len() as u64);
+        let blobs = parts.blobs();
+        let memory = Memory::of(facts, blobs, 0, options, ctx);
+        let form = match memory.suits() {
+            _ if options.index_type != IndexType::Auto => None,
+            (IndexType::Dense, _) => Some(StoreForm::Dense),
+            (IndexType::Sparse, _) => Some(StoreForm::Sparse),
+            _ => None,
+        };
+        Some(Self {
+            facts: NodeFacts::default(),
+            blobs,
+            form: form?,
+            limit: memory.limit,
+        })
+    }
+
+    /// Adds a blob. Returns whether the locations of all blobs up to this one fit into memory.
+    pub(super) fn add(&mut self, entry: &BlobEntry, ctx: &Context) -> bool {
+        self.facts.add(entry);
+        let needed = fixed_bytes(self.blobs, &self.facts, ctx) + self.facts.bytes(self.form);
+        needed <= self.limit
+    }
+}
+
 /// Estimates of memory in bytes, and the numbers that they depend on.
 struct Memory {
     /// The number of objects in blobs that contain nodes, which is at least the number of nodes.
@@ -97,43 +215,26 @@ struct Memory {
 
 impl Memory {
     fn estimate(parts: &NodeParts, options: &LocateOptions, ctx: &Context) -> Self {
-        let blobs = (parts.nodes.len() + parts.rest.len()) as u64;
-        let mut memory = Self {
-            nodes: 0,
-            lists: parts.with_ways().count() as u64,
-            fixed: BASE + ctx.jobs as u64 * BYTES_PER_JOB + blobs * BYTES_PER_BLOB,
-            dense: 0,
-            sparse: 0,
-            limit: options
-                .max_memory
-                .unwrap_or_else(|| system::available_memory() / 5 * 4),
-        };
-        for entry in parts.with_nodes() {
-            let count = u64::from(entry.count);
-            let bytes = |form| LocationStore::bytes(form, count, entry.min_id, entry.max_id);
-            memory.nodes += count;
-            memory.dense += bytes(StoreForm::Dense);
-            memory.sparse += bytes(StoreForm::Sparse);
+        let lists = parts.with_ways().count() as u64;
+        let facts = NodeFacts::of(parts.with_nodes());
+        Self::of(facts, parts.blobs(), lists, options, ctx)
+    }
+
+    fn of(
+        facts: NodeFacts,
+        blobs: u64,
+        lists: u64,
+        options: &LocateOptions,
+        ctx: &Context,
+    ) -> Self {
+        Self {
+            nodes: facts.nodes,
+            lists,
+            fixed: fixed_bytes(blobs, &facts, ctx),
+            dense: facts.bytes(StoreForm::Dense),
+            sparse: facts.bytes(StoreForm::Sparse),
+            limit: memory_limit(options),
         }
-        // Blobs whose id ranges overlap share chunks of the store, so the sums over all blobs may be too high.
-        // Therefore the estimates are limited to the memory for the whole range of ids.
-        let by_rank = |id: &i64| id_rank(*id);
-        let first = parts
-            .with_nodes()
-            .map(|entry| entry.min_id)
-            .min_by_key(by_rank);
-        let last = parts
-            .with_nodes()
-            .map(|entry| entry.max_id)
-            .max_by_key(by_rank);
-        if let Some((first, last)) = first.zip(last) {
-            let bytes = |form| LocationStore::bytes(form, memory.nodes, first, last);
-            memory.dense = memory.dense.min(bytes(StoreForm::Dense));
-            memory.sparse = memory.sparse.min(bytes(StoreForm::Sparse));
-        }
-        let largest = parts.with_nodes().map(|entry| entry.max_id).max();
-        memory.fixed += LocationStore::table_bytes(largest.unwrap_or_default());
-        memory
     }
 
     /// Returns the fastest method that fits into memory, and the reason for the choice.

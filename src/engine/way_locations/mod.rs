@@ -2,6 +2,7 @@
 //! at a time.
 
 mod choice;
+mod first_read;
 mod nodes;
 mod partitions;
 
@@ -9,9 +10,10 @@ use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::index::{DiskJoin, ListReader, LocationStore, StoreForm};
 use crate::osm::{Location, ObjectKind, id_rank};
-use crate::pbf::{BlobEntry, WayNodes};
+use crate::pbf::BlobEntry;
 use crate::runtime::Context;
 use choice::Choice;
+pub(crate) use first_read::FirstRead;
 use nodes::{node_ids, read_locations};
 use partitions::Partitions;
 use rustc_hash::FxHashMap;
@@ -95,6 +97,11 @@ impl NodeParts {
         let key = |entry: &BlobEntry| (id_rank(entry.min_id), id_rank(entry.max_id));
         let is_behind = |one: &BlobEntry, next: &BlobEntry| key(one).1 < key(next).0;
         !self.is_mixed && self.nodes.is_sorted_by(is_behind)
+    }
+
+    /// Returns the number of blobs.
+    fn blobs(&self) -> u64 {
+        (self.nodes.len() + self.rest.len()) as u64
     }
 
     /// Returns the blobs that contain nodes.
@@ -271,19 +278,24 @@ pub(crate) enum BlobLocations<'l> {
 }
 
 impl BlobLocations<'_> {
-    /// Appends the locations for the references in `nodes` to `locations`. The references in `nodes` must be the next
+    /// Whether the locations for all references of the blob must be looked up, in order.
+    pub(crate) const fn needs_all(&self) -> bool {
+        matches!(self, Self::OnDisk(_))
+    }
+
+    /// Appends the locations for `refs` to `locations`. If [`needs_all`](Self::needs_all) is set, `refs` must be the next
     /// references of the blob.
     pub(crate) fn find(
         &mut self,
-        nodes: &WayNodes,
+        refs: &[i64],
         locations: &mut Vec<Option<Location>>,
     ) -> Result<(), FormatError> {
         match self {
             Self::InMemory(store) => {
-                store.get_all(&nodes.refs, locations);
+                store.get_all(refs, locations);
                 Ok(())
             }
-            Self::OnDisk(list) => list.next(&nodes.refs, locations),
+            Self::OnDisk(list) => list.next(refs, locations),
         }
     }
 

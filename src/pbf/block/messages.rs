@@ -298,11 +298,13 @@ impl<'a> WayMessage<'a> {
     }
 }
 
-/// The id and the refs of a Way message. Other fields are not decoded.
+/// The id, the refs and the tag keys of a Way message. Other fields are not decoded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WayRefs<'a> {
     pub id: i64,
     pub refs: Packed<'a>,
+    /// The string ids of the tag keys.
+    pub keys: Packed<'a>,
 }
 
 impl<'a> WayRefs<'a> {
@@ -313,11 +315,18 @@ impl<'a> WayRefs<'a> {
             match field.number {
                 object::ID => id.set(field.varint()? as i64)?,
                 way::REFS => way.refs.add(&field)?,
+                object::KEYS => way.keys.add(&field)?,
                 _ => {}
             }
         }
         way.id = id.get()?;
         Ok(way)
+    }
+
+    /// Whether the string id of any tag key is among `ids`.
+    pub(crate) fn has_key_among(&self, ids: &[u64]) -> bool {
+        let mut keys = self.keys.values();
+        std::iter::from_fn(|| keys.read().ok()).any(|key| ids.contains(&key))
     }
 
     /// Fails if the way has more than [`MAX_PARTS`](super::limits::MAX_PARTS) nodes.

@@ -75,7 +75,10 @@ impl<'a> StringTable<'a> {
     /// The indexes of the strings that equal one of `wanted`.
     pub fn indexes_of(&self, wanted: &[&str]) -> Vec<u64> {
         let strings = (0..).zip(&self.0);
-        let found = strings.filter(|(_, text)| wanted.contains(*text));
+        // Most strings have another length than every wanted one, and are not compared.
+        let bit = |text: &str| 1u64 << text.len().min(63);
+        let lens = wanted.iter().fold(0, |lens, text| lens | bit(text));
+        let found = strings.filter(|(_, text)| lens & bit(text) != 0 && wanted.contains(*text));
         found.map(|(index, _)| index).collect()
     }
 

@@ -179,10 +179,10 @@ impl<'a> Block<'a> {
         self.collect_refs_of(|_| true, refs, ways)
     }
 
-    /// Does the same as [`collect_refs`](Self::collect_refs), but only for ways whose id `is_wanted` accepts.
+    /// Does the same as [`collect_refs`](Self::collect_refs), but only for ways that `is_wanted` accepts.
     pub(crate) fn collect_refs_of(
         &self,
-        is_wanted: impl Fn(i64) -> bool,
+        mut is_wanted: impl FnMut(&WayRefs<'_>) -> bool,
         refs: &mut Vec<i64>,
         ways: &mut Vec<(i64, usize)>,
     ) -> Result<(), FormatError> {
@@ -190,7 +190,7 @@ impl<'a> Block<'a> {
         while let Some(message) = messages.next()? {
             if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
                 let way = WayRefs::parse(bytes)?;
-                if !is_wanted(way.id) {
+                if !is_wanted(&way) {
                     continue;
                 }
                 way.check_size()?;

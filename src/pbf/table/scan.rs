@@ -22,6 +22,20 @@ pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatE
     scan_counts(payload, entry).map(|_| ())
 }
 
+/// Fills in only the facts about kinds, ids, order and flags. The box and the statistics of the objects stay unknown, so
+/// that most columns of nodes are not decoded.
+pub(crate) fn scan_order(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
+    let block = BlockOutline::parse(payload)?;
+    let mut scan = Scan::new(block.units, Strings::parse(block.string_table)?);
+    scan.measures = false;
+    for group in &block.groups {
+        group.try_for_each(|message| scan.message(message))?;
+    }
+    scan.finish(entry);
+    entry.payload_len = payload.len() as u32;
+    Ok(())
+}
+
 /// Scans a payload as [`scan_payload`] does. Returns the counts for nodes, ways and relations, in this order, and the
 /// number of objects that directly follow another version of the same object.
 pub(crate) fn scan_counts(
@@ -46,6 +60,8 @@ struct Scan {
     ids: IdFacts,
     bounds: Bounds,
     flags: BlobFlags,
+    /// Whether the box and the statistics of the objects are computed.
+    measures: bool,
     /// The counts for nodes, ways and relations.
     counts: [ObjectCounts; 3],
 }
@@ -58,6 +74,7 @@ impl Scan {
             ids: IdFacts::default(),
             bounds: Bounds::default(),
             flags: BlobFlags::default(),
+            measures: true,
             counts: Default::default(),
         }
     }
@@ -132,10 +149,12 @@ impl Scan {
             return Ok(());
         }
         self.flags.set(BlobFlags::DENSE, true);
-        self.bounds.dense(dense, &self.units)?;
-        let counts = &mut self.counts[ObjectKind::Node as usize];
-        counts.add_dense(dense, &tags)?;
-        counts.with_user += self.strings.count_names(dense.info.user_sids.values())?;
+        if self.measures {
+            self.bounds.dense(dense, &self.units)?;
+            let counts = &mut self.counts[ObjectKind::Node as usize];
+            counts.add_dense(dense, &tags)?;
+            counts.with_user += self.strings.count_names(dense.info.user_sids.values())?;
+        }
         if dense.info.visible.as_bytes().contains(&0) {
             self.flags.set(BlobFlags::DELETED, true);
         }
@@ -159,8 +178,11 @@ impl Scan {
         entry.flags = self.flags;
         entry.flags.set(BlobFlags::HAS_TABLE, has_table);
         entry.flags.set(BlobFlags::SCANNED, true);
-        entry.flags.set(BlobFlags::VERIFIED, true);
+        entry.flags.set(BlobFlags::VERIFIED, self.measures);
         self.ids.fill(entry);
+        if !self.measures {
+            return (self.counts, self.ids.repeated());
+        }
         entry.bbox = self.bounds.bbox;
         let fits = |time: i64| time.checked_mul(self.units.date_granularity).is_some();
         let mut fit = true;

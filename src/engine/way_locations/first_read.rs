@@ -1,0 +1,79 @@
+//! Stores the locations of nodes while the id ranges of their blobs are read for the first time.
+
+use super::choice::GrowingMemory;
+use super::{IndexType, LocateOptions, NodeParts, WayLocations};
+use crate::file::BlobPlan;
+use crate::index::{LocationStore, NodeBatch, StoreForm};
+use crate::osm::TypeThenId;
+use crate::pbf::BlobEntry;
+use crate::runtime::Context;
+
+/// The first read of the nodes of a file without an index. Locations are stored as long as they fit into memory and
+/// nodes come in order. In most cases, no other pass over the nodes is needed then.
+pub(crate) struct FirstRead {
+    memory: GrowingMemory,
+    /// `None` if the locations did not fit into memory, or if the nodes were not in order.
+    store: Option<LocationStore>,
+    /// The entries of the blobs that were read.
+    entries: Vec<BlobEntry>,
+    last: Option<TypeThenId>,
+    ctx: Context,
+}
+
+impl FirstRead {
+    /// Prepares the first read. Returns `None` if `plan` has the id ranges of all blobs with nodes, if the user chose a
+    /// method of looking up locations, or if the locations would probably not fit into memory. In addition, all nodes
+    /// must be in blobs at the start of the file that contain only nodes.
+    pub(crate) fn of(plan: &BlobPlan, options: &LocateOptions, ctx: &Context) -> Option<Self> {
+        let parts = NodeParts::of(&plan.entries);
+        if parts.is_mixed || !parts.nodes.iter().any(BlobEntry::has_kinds_only) {
+            return None;
+        }
+        let memory = GrowingMemory::estimate(&parts, options, ctx)?;
+        Some(Self {
+            store: Some(LocationStore::new(memory.form, 0)),
+            memory,
+            entries: Vec::new(),
+            last: None,
+            ctx: ctx.clone(),
+        })
+    }
+
+    /// Adds nodes of the blob that is being read.
+    pub(crate) fn add(&mut self, nodes: &NodeBatch) {
+        if let Some(store) = &mut self.store {
+            store.add(nodes);
+        }
+    }
+
+    /// Adds the entry of a blob whose nodes were added.
+    pub(crate) fn end_blob(&mut self, entry: BlobEntry) {
+        let is_in_order = entry
+            .first_key()
+            .is_none_or(|first| self.last < Some(first));
+        self.last = entry.last_key().max(self.last);
+        if !self.memory.add(&entry, &self.ctx) || !is_in_order {
+            self.store = None;
+        }
+        self.entries.push(entry);
+    }
+
+    /// Ends the read. Returns `plan` with the entries of the blobs that were read, and the locations if they are stored.
+    pub(crate) fn finish(self, plan: &BlobPlan) -> (BlobPlan, Option<(WayLocations, IndexType)>) {
+        let rest = plan.entries.iter().skip(self.entries.len()).copied();
+        let entries = self.entries.into_iter().chain(rest).collect();
+        let index_type = match self.memory.form {
+            StoreForm::Dense => IndexType::Dense,
+            StoreForm::Sparse => IndexType::Sparse,
+        };
+        let locations = self.store.map(|mut store| {
+            store.close();
+            self.ctx.debug(format!(
+                "index type {}: the locations were stored when their nodes were read first",
+                index_type.name()
+            ));
+            (WayLocations::InMemory(store), index_type)
+        });
+        (BlobPlan { entries }, locations)
+    }
+}
