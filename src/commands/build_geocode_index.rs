@@ -36,11 +36,11 @@ pub const COARSE_SEARCH_RADIUS: f64 = 1000.0;
 /// The memory limits for sorting rows.
 const LIMITS: RowLimits = RowLimits {
     run: 16 << 20,
-    memory: 48 << 20,
+    memory: 128 << 20,
 };
 
 /// The lower bound of the default memory for locations, in bytes.
-const LEAST_MEMORY: u64 = 256 << 20;
+const LEAST_MEMORY: u64 = 1 << 30;
 /// The upper bound of the default memory for locations, in bytes.
 const MOST_MEMORY: u64 = 8 << 30;
 
@@ -66,7 +66,7 @@ pub struct Options {
     /// The directory for temporary files; `None` for the directory of the index.
     pub temp_dir: Option<PathBuf>,
     /// The maximum memory for locations, in bytes. `None` allows a sixteenth of the size of the input, clamped between
-    /// 256 MB and 8 GB, but at most 80 % of the available memory. If [`index_type`](Self::index_type) names a method,
+    /// 1 GB and 8 GB, but at most 80 % of the available memory. If [`index_type`](Self::index_type) names a method,
     /// `None` sets no limit.
     pub max_memory: Option<u64>,
 }
@@ -128,7 +128,7 @@ fn as_texts<S: Serializer>(ids: &[ObjectId], serializer: S) -> Result<S::Ok, S::
 ///
 /// # Memory
 ///
-/// 200 MB, up to 128 MB for the grid cells that contain house numbers, 20 MB per job, and what
+/// 280 MB, up to 128 MB for the grid cells that contain house numbers, 20 MB per job, and what
 /// [`export`](super::export::run) uses for the nodes of member ways and for locations.
 ///
 /// # Errors

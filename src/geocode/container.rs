@@ -16,6 +16,8 @@ use twox_hash::XxHash3_64;
 const MAGIC: [u8; 8] = *b"pbfhGEO\x01";
 /// The size of a block in bytes.
 const BLOCK_LEN: usize = 1 << 14;
+/// The number of pending bytes at which complete blocks are written.
+const WRITE_LEN: usize = 64 * BLOCK_LEN;
 /// The size in bytes of the fixed part of the footer. This part has the number of sections, the start and the length of
 /// the checksums, the checksum of the checksums, the checksum of the footer, and [`MAGIC`].
 const FOOTER_LEN: usize = 8 * 6;
@@ -26,8 +28,8 @@ const PLACE_LEN: usize = 16;
 pub(crate) struct ContainerWriter {
     output: StreamOutput,
     sections: Vec<Range<u64>>,
-    /// The bytes of the incomplete block.
-    block: Vec<u8>,
+    /// The bytes that are not written yet. They begin at the start of a block.
+    pending: Vec<u8>,
     checksums: Vec<u8>,
 }
 
@@ -37,7 +39,7 @@ impl ContainerWriter {
         let mut writer = Self {
             output,
             sections: Vec::new(),
-            block: Vec::with_capacity(BLOCK_LEN),
+            pending: Vec::new(),
             checksums: Vec::new(),
         };
         writer.append(&MAGIC)?;
@@ -47,9 +49,9 @@ impl ContainerWriter {
     /// Begins the next section. Sections are numbered from 0.
     pub(crate) fn begin_section(&mut self) -> Result<()> {
         // Pads the file, so that the section begins at a multiple of 8 bytes.
-        let missing = self.output.len().next_multiple_of(8) - self.output.len();
+        let missing = self.len().next_multiple_of(8) - self.len();
         self.append(&[0; 8][..missing as usize])?;
-        let at = self.output.len();
+        let at = self.len();
         self.sections.push(at..at);
         Ok(())
     }
@@ -64,37 +66,40 @@ impl ContainerWriter {
     /// Appends bytes to the current section.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.append(bytes)?;
+        let end = self.len();
         let section = self.sections.last_mut();
         let none = || Error::Internal("bytes before the first section of an index".into());
-        section.ok_or_else(none)?.end = self.output.len();
+        section.ok_or_else(none)?.end = end;
         Ok(())
+    }
+
+    /// The number of bytes appended to the container.
+    fn len(&self) -> u64 {
+        self.output.len() + self.pending.len() as u64
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.output.write(bytes)?;
-        let mut rest = bytes;
-        while self.block.len() + rest.len() >= BLOCK_LEN {
-            let (head, tail) = rest.split_at(BLOCK_LEN - self.block.len());
-            self.block.extend_from_slice(head);
-            self.end_block();
-            rest = tail;
+        self.pending.extend_from_slice(bytes);
+        match self.pending.len() {
+            len if len >= WRITE_LEN => self.write_out(len - len % BLOCK_LEN),
+            _ => Ok(()),
         }
-        self.block.extend_from_slice(rest);
-        Ok(())
     }
 
-    fn end_block(&mut self) {
-        let checksum = XxHash3_64::oneshot(&self.block);
-        self.checksums.extend_from_slice(&checksum.to_le_bytes());
-        self.block.clear();
+    /// Writes the first `len` pending bytes, and adds the checksums of their blocks. The last block may be incomplete.
+    fn write_out(&mut self, len: usize) -> Result<()> {
+        let blocks = self.pending[..len].chunks(BLOCK_LEN);
+        let checksums = blocks.flat_map(|block| XxHash3_64::oneshot(block).to_le_bytes());
+        self.checksums.extend(checksums);
+        self.output.write(&self.pending[..len])?;
+        self.pending.drain(..len);
+        Ok(())
     }
 
     /// Writes the checksums and the footer.
     pub(crate) fn finish(mut self) -> Result<StreamOutput> {
-        let end = self.output.len();
-        if !self.block.is_empty() {
-            self.end_block();
-        }
+        let end = self.len();
+        self.write_out(self.pending.len())?;
         self.output.write(&self.checksums)?;
         let mut footer = Vec::new();
         for section in &self.sections {

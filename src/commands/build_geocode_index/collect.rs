@@ -23,7 +23,7 @@ use crate::pbf::{Info, Relation, Way};
 use std::sync::Arc;
 
 /// The maximum number of segments in one part of a street.
-const PART_SEGMENTS: usize = 12;
+const PART_SEGMENTS: usize = 16;
 /// The findings from one blob, apart from its rows.
 #[derive(Default)]
 pub(super) struct BlobFindings {
