@@ -255,8 +255,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             print(&(answer + "\n"))?;
         }
         _ => {
-            let summary =
-                geocode::run(&options, std::io::stdin().lock(), std::io::stdout().lock())?;
+            let summary = geocode::run(&options, std::io::stdin().lock(), std::io::stdout())?;
             warn_of_exchanged(&summary);
         }
     }

@@ -33,6 +33,7 @@ use crate::error::{Error, Result};
 use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
 use crate::geometry::Extent;
 use crate::osm::{Bbox, Location};
+use crossbeam_channel::Receiver;
 use places::{Separator, TableForm};
 use rayon::prelude::*;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -46,7 +47,7 @@ pub use serve::{MAX_CONNECTIONS, ServeOptions, TIMEOUT, serve};
 pub use service::parse_origin;
 
 /// The maximum number of lines that are read at once. These lines are answered before more lines are read.
-const LINES: u64 = 1 << 16;
+const LINES: u64 = 1 << 15;
 /// The number of lines that a thread answers at a time.
 const CHUNK: usize = 1 << 8;
 /// The expected size of an answer, in bytes.
@@ -156,7 +157,7 @@ fn put_answer(line: &mut Vec<u8>, options: &Options, answer: &Answer<'_>) {
 ///
 /// The index cannot be opened or is damaged, the first line has column names but no name of a column of latitudes or of
 /// longitudes, or the input or the output fails.
-pub fn run(options: &Options, input: impl Read, output: impl Write) -> Result<Summary> {
+pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Result<Summary> {
     let index = GeocodeIndex::open(&options.index)?;
     let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs);
     let threads = threads.build();
@@ -166,7 +167,6 @@ pub fn run(options: &Options, input: impl Read, output: impl Write) -> Result<Su
         reader: BufReader::with_capacity(BUFFER_LEN, input),
         left: options.limit.unwrap_or(u64::MAX),
     };
-    let mut output = BufWriter::with_capacity(BUFFER_LEN, output);
     let mut job = Job {
         options,
         bbox: index.bbox()?,
@@ -176,33 +176,56 @@ pub fn run(options: &Options, input: impl Read, output: impl Write) -> Result<Su
         lines_before: 0,
     };
     let mut summary = Summary::default();
-    loop {
-        let lines = input.take()?;
-        if lines.ends.is_empty() {
-            return Ok(summary);
-        }
-        if let Some(header) = job.begin(&lines)? {
+    // Answers are written while the next lines are answered.
+    std::thread::scope(|scope| {
+        let (sender, answers) = crossbeam_channel::bounded(0);
+        let writer = scope.spawn(move || write(&answers, output));
+        let mut answer_next = || -> Result<bool> {
+            let lines = input.take()?;
+            if lines.ends.is_empty() {
+                return Ok(false);
+            }
+            let header = job.begin(&lines)?;
             // The line with the names of the columns does not count as a place, so one more line may be read.
-            input.left = input.left.saturating_add(1);
-            output.write_all(&header).map_err(write_failed)?;
-        }
-        let answers = threads.install(|| job.answers_to(&lines))?;
-        let written = answers.iter().try_for_each(|line| output.write_all(line));
-        let written = written.and_then(|()| output.flush());
-        written.map_err(write_failed)?;
-        for line in &answers.exchanged {
-            let line = job.lines_before + *line as u64 + 1;
-            let columns = job.table.as_ref().and_then(|table| table.columns);
-            summary.columns = columns.unwrap_or([0, 1]);
-            summary.exchanged += 1;
-            summary.first_exchanged = match summary.first_exchanged {
-                0 => line,
-                first => first.min(line),
-            };
-        }
-        job.lines_before += lines.ends.len() as u64;
-        job.header = None;
+            input.left = input.left.saturating_add(u64::from(header.is_some()));
+            let answers = threads.install(|| job.answers_to(&lines))?;
+            job.count_exchanged(&answers, &mut summary);
+            job.lines_before += lines.ends.len() as u64;
+            job.header = None;
+            // Sending fails if the writer has failed, which is reported below.
+            Ok(sender.send((header, answers)).is_ok())
+        };
+        let answered = loop {
+            match answer_next() {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        drop(sender);
+        let stopped = |_| {
+            Err(Error::Internal(
+                "the thread that writes answers panicked".into(),
+            ))
+        };
+        writer.join().unwrap_or_else(stopped)?;
+        answered
+    })?;
+    Ok(summary)
+}
+
+/// Writes groups of answers, each after its header line if it has one.
+fn write(groups: &Receiver<(Option<Vec<u8>>, Answers)>, output: impl Write) -> Result<()> {
+    let mut output = BufWriter::with_capacity(BUFFER_LEN, output);
+    for (header, answers) in groups {
+        let header = header.as_deref();
+        let mut lines = header.into_iter().chain(answers.iter());
+        let written = lines.try_for_each(|line| output.write_all(line));
+        written
+            .and_then(|()| output.flush())
+            .map_err(write_failed)?;
     }
+    Ok(())
 }
 
 fn write_failed(error: io::Error) -> Error {
@@ -274,6 +297,20 @@ impl Job<'_> {
         self.header = has_header.then_some(first);
         self.table = Some(form);
         Ok(has_header.then_some(header))
+    }
+
+    /// Adds the places whose latitude and longitude look swapped to `summary`.
+    fn count_exchanged(&self, answers: &Answers, summary: &mut Summary) {
+        for line in &answers.exchanged {
+            let line = self.lines_before + *line as u64 + 1;
+            let columns = self.table.as_ref().and_then(|table| table.columns);
+            summary.columns = columns.unwrap_or([0, 1]);
+            summary.exchanged += 1;
+            summary.first_exchanged = match summary.first_exchanged {
+                0 => line,
+                first => first.min(line),
+            };
+        }
     }
 
     /// Returns the place in a line, or the reason why there is none.

@@ -6,7 +6,7 @@
 
 use super::answer::NearObject;
 use super::container::Container;
-use super::item::{KEYS, RowItem};
+use super::item::{KEYS, KeyNumber, RowItem};
 use crate::error::{FormatError, Result};
 use crate::geometry::{Edge, Extent, Point};
 use crate::osm::ObjectKind;
@@ -84,20 +84,34 @@ struct AreaTags<'c> {
     bytes: &'c [u8],
 }
 
+/// A tag of an area: the number of its key in [`KEYS`] or, if the key has no number, the key itself, and the value.
+type AreaTag<'c> = (Result<KeyNumber, &'c [u8]>, &'c [u8]);
+
+impl<'c> AreaTags<'c> {
+    /// Returns the next tag.
+    #[inline]
+    fn next_tag(&mut self) -> Option<AreaTag<'c>> {
+        let mut values = Varints::new(self.bytes);
+        let number = usize::try_from(values.read().ok()?).ok()?;
+        let mut rest = values.rest();
+        let key = match number.checked_sub(1) {
+            Some(number) if number < KEYS.len() => Ok(KeyNumber(number as u8)),
+            Some(_) => return None,
+            None => Err(take_text(&mut rest).ok()?),
+        };
+        let value = take_text(&mut rest).ok()?;
+        self.bytes = rest;
+        Some((key, value))
+    }
+}
+
 impl<'c> Iterator for AreaTags<'c> {
     type Item = (&'c [u8], &'c [u8]);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let mut values = Varints::new(self.bytes);
-        let number = usize::try_from(values.read().ok()?).ok()?;
-        let mut rest = values.rest();
-        let key = match number.checked_sub(1) {
-            Some(number) => KEYS.get(number)?.as_bytes(),
-            None => take_text(&mut rest).ok()?,
-        };
-        let value = take_text(&mut rest).ok()?;
-        self.bytes = rest;
+        let (key, value) = self.next_tag()?;
+        let key = key.map_or_else(|key| key, |number| KEYS[usize::from(number.0)].as_bytes());
         Some((key, value))
     }
 }
@@ -177,6 +191,8 @@ pub(crate) struct Area<'c> {
     pub code: Option<&'c str>,
     /// The bounding box of the part that contains the query point.
     pub extent: Extent,
+    /// The numbers of the keys of `known`, as a set of bits.
+    present: u64,
     /// The tags whose keys are in [`KEYS`].
     known: AreaTags<'c>,
     /// The tags whose keys are not in [`KEYS`], which are names.
@@ -198,21 +214,21 @@ impl<'c> Area<'c> {
             is_administrative: false,
             code: None,
             extent,
+            present: 0,
             known: AreaTags { bytes: known },
             names: AreaTags { bytes: names },
         };
         let mut known = area.known;
-        for (key, value) in known.by_ref() {
-            match key {
-                b"admin_level" => {
-                    let level = std::str::from_utf8(value).map_err(|_| BROKEN_AREA)?;
-                    area.level = level.parse().ok();
-                }
-                b"boundary" => area.is_administrative = value == b"administrative",
-                b"ISO3166-2" => {
-                    area.code = Some(std::str::from_utf8(value).map_err(|_| BROKEN_AREA)?);
-                }
-                _ => {}
+        while let Some((key, value)) = known.next_tag() {
+            let Ok(key) = key else { continue };
+            area.present |= 1 << key.0;
+            if key == const { KeyNumber::of("admin_level") } {
+                let level = std::str::from_utf8(value).map_err(|_| BROKEN_AREA)?;
+                area.level = level.parse().ok();
+            } else if key == const { KeyNumber::of("boundary") } {
+                area.is_administrative = value == b"administrative";
+            } else if key == const { KeyNumber::of("ISO3166-2") } {
+                area.code = Some(std::str::from_utf8(value).map_err(|_| BROKEN_AREA)?);
             }
         }
         if known.bytes.is_empty() {
@@ -232,21 +248,29 @@ impl<'c> Area<'c> {
         }
     }
 
-    /// Returns the value of a tag whose key is in [`KEYS`].
+    /// Returns the value of the tag with a key.
     #[inline]
-    pub(crate) fn tag(&self, key: &str) -> Option<&'c str> {
-        let mut tags = self.known;
-        let (_, value) = tags.find(|(other, _)| *other == key.as_bytes())?;
-        std::str::from_utf8(value).ok()
+    pub(crate) fn tag(&self, key: KeyNumber) -> Option<&'c str> {
+        let [value] = self.tags([key]);
+        value
     }
 
-    /// Returns the values of several tags in one pass. Their keys must be in [`KEYS`].
-    pub(crate) fn tags<const COUNT: usize>(&self, keys: [&str; COUNT]) -> [Option<&'c str>; COUNT] {
+    /// Returns the values of the tags with several keys.
+    #[inline]
+    pub(crate) fn tags<const COUNT: usize>(
+        &self,
+        keys: [KeyNumber; COUNT],
+    ) -> [Option<&'c str>; COUNT] {
         let mut values = [None; COUNT];
-        for (key, value) in self.known {
-            let of = keys.iter().zip(&mut values);
-            for (_, slot) in of.filter(|(wanted, _)| wanted.as_bytes() == key) {
-                *slot = std::str::from_utf8(value).ok();
+        let mut wanted = keys.iter().fold(0, |all, key| all | 1 << key.0) & self.present;
+        let mut known = self.known;
+        while wanted != 0
+            && let Some((key, value)) = known.next_tag()
+        {
+            let Ok(number) = key else { continue };
+            wanted &= !(1 << number.0);
+            if let Some(at) = keys.iter().position(|key| *key == number) {
+                values[at] = std::str::from_utf8(value).ok();
             }
         }
         values
@@ -482,7 +506,10 @@ mod tests {
             let found = areas.area(3, area.parts[0].0).unwrap();
             assert_eq!((found.kind, found.id), (ObjectKind::Relation, -5));
             assert_eq!((found.level, found.is_administrative), (Some(8), false));
-            assert_eq!((found.tag("name"), found.tag("x")), (Some("A"), None));
+            assert_eq!(
+                found.tags([KeyNumber::NAME, KeyNumber::PLACE]),
+                [Some("A"), None]
+            );
             assert_eq!((found.name_in("x"), found.name_in("y")), (Some("Å"), None));
         }
     }
@@ -521,7 +548,7 @@ mod tests {
             };
             let record = areas.record_of(start, extent.high)?;
             let area = areas.area(record.unwrap_or_default(), extent)?;
-            Ok::<_, crate::error::Error>(area.tag("name").map(str::to_owned))
+            Ok::<_, crate::error::Error>(area.tag(KeyNumber::NAME).map(str::to_owned))
         };
         assert_eq!(read(&good.bytes, extent).unwrap().as_deref(), Some("A"));
         for len in 0..good.bytes.len() {

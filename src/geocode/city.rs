@@ -2,6 +2,7 @@
 
 use super::area::Area;
 use super::countries::{has_own_levels, municipality_levels, usual_levels};
+use super::item::{CENTRE, KeyNumber, LABEL};
 
 /// The values of `place` for settlements.
 const SETTLEMENTS: [&str; 3] = ["city", "town", "village"];
@@ -47,13 +48,14 @@ impl<'a, 'i> Roles<'a, 'i> {
         if !area.is_administrative {
             return None;
         }
-        let [place, linked, border, label, centre] = area.tags([
-            "place",
-            "linked_place",
-            "border_type",
-            super::item::LABEL,
-            super::item::CENTRE,
-        ]);
+        const KEYS: [KeyNumber; 5] = [
+            KeyNumber::PLACE,
+            KeyNumber::of("linked_place"),
+            KeyNumber::of("border_type"),
+            KeyNumber::of(LABEL),
+            KeyNumber::of(CENTRE),
+        ];
+        let [place, linked, border, label, centre] = area.tags(KEYS);
         let kind = |value: Option<&str>| value.and_then(settlement);
         let is_other =
             |value: Option<&str>| value.is_some_and(|value| NO_MUNICIPALITIES.contains(&value));
@@ -129,7 +131,7 @@ pub(super) fn kind_of_name(areas: &[Area<'_>], name: &str) -> Option<&'static st
     let with_name = areas
         .iter()
         .rev()
-        .filter(|area| area.tag("name") == Some(name));
+        .filter(|area| area.tag(KeyNumber::NAME) == Some(name));
     let kind = |area| Roles::of(area).and_then(|roles| roles.kind());
     with_name.filter_map(kind).next()
 }

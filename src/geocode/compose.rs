@@ -4,7 +4,7 @@ use super::answer::{Address, NearObject, NearPlace, Nearest, Sources};
 use super::area::Area;
 use super::city::{city, guess, kind_of_name};
 use super::countries::{PostcodePlace, is_number_first, postcode_place};
-use super::item::text_tag;
+use super::item::{KeyNumber, text_tag};
 use super::options::QueryOptions;
 
 /// A part of an address, and the object from which it comes.
@@ -57,8 +57,8 @@ fn country_in(code: &str) -> Option<&str> {
 /// returns the first half of the ISO 3166-2 code of an area within the country.
 pub(super) fn country_code_of(areas: &[Area<'_>]) -> Option<String> {
     let of_country = country_of(areas).and_then(|country| {
-        let code = country.tag("ISO3166-1");
-        code.or(country.tag("ISO3166-1:alpha2"))
+        let code = country.tag(const { KeyNumber::of("ISO3166-1") });
+        code.or(country.tag(const { KeyNumber::of("ISO3166-1:alpha2") }))
     });
     let of_part = || {
         let mut parts = areas.iter().filter(|area| area.is_administrative);
@@ -69,7 +69,12 @@ pub(super) fn country_code_of(areas: &[Area<'_>]) -> Option<String> {
 
 /// Returns the postcode of the area with the highest `admin_level`. Ignores areas without a postcode.
 fn postcode_of<'i>(areas: &[Area<'i>]) -> Part<'i> {
-    let postal = |area: &Area<'i>| Some((area.tag("postal_code")?, area.object()));
+    let postal = |area: &Area<'i>| {
+        Some((
+            area.tag(const { KeyNumber::of("postal_code") })?,
+            area.object(),
+        ))
+    };
     areas.iter().rev().find_map(postal)
 }
 
@@ -162,7 +167,7 @@ impl<'i> Parts<'i> {
         let place_of = |kinds: &[&str]| {
             let mut areas = areas.iter().rev();
             areas.find_map(|area| {
-                let kind = area.tag("place").filter(|of| kinds.contains(of))?;
+                let kind = area.tag(KeyNumber::PLACE).filter(|of| kinds.contains(of))?;
                 Some((area, kind))
             })
         };

@@ -54,6 +54,33 @@ pub(super) const KEYS: [&str; 45] = [
     "tourism",
 ];
 
+const _: () = assert!(KEYS.len() <= 64, "a set of key numbers has 64 bits");
+
+/// The number of a key in [`KEYS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyNumber(pub u8);
+
+impl KeyNumber {
+    pub(crate) const NAME: Self = Self::of("name");
+    pub(crate) const PLACE: Self = Self::of("place");
+
+    /// Returns the number of a key. Called in a constant, fails to compile if the key is not in [`KEYS`].
+    pub(crate) const fn of(key: &str) -> Self {
+        let (mut number, wanted) = (0, key.as_bytes());
+        while number < KEYS.len() {
+            let (known, mut at) = (KEYS[number].as_bytes(), 0);
+            while at < known.len() && at < wanted.len() && known[at] == wanted[at] {
+                at += 1;
+            }
+            if at == known.len() && at == wanted.len() {
+                return Self(number as u8);
+            }
+            number += 1;
+        }
+        panic!("the key has no number");
+    }
+}
+
 /// The synthetic key under which a boundary stores the value of the tag `place` of its label node. No tag in OSM has
 /// this key.
 pub(crate) const LABEL: &str = "@label";

@@ -5,7 +5,7 @@ use super::area::Area;
 use super::city::city_named;
 use super::compose::{Parts, country_code_of};
 use super::folding::{StreetNames, is_same_name};
-use super::item::text_tag;
+use super::item::{KeyNumber, text_tag};
 use super::layout::Layer;
 use super::query::{Near, Query};
 use crate::error::Result;
@@ -55,7 +55,7 @@ impl<'i> Query<'i, '_> {
         }
         let mut languages = self.options.languages.iter();
         let is_city = |area: &&Area<'i>| {
-            let name = area.tag("name");
+            let name = area.tag(KeyNumber::NAME);
             name.is_some_and(|name| is_same_name(name, written))
         };
         let city = areas.iter().rev().find(is_city);
@@ -173,10 +173,11 @@ impl<'i> Query<'i, '_> {
         let names = StreetNames::of(&[("name", written)]);
         let is_kind = |kind: Option<&str>| kind.is_some_and(|kind| kinds.contains(&kind));
         let mut around = areas.iter().rev();
-        let area = around
-            .find(|area| is_kind(area.tag("place")) && area.names().any(|name| names.has(name)));
+        let area = around.find(|area| {
+            is_kind(area.tag(KeyNumber::PLACE)) && area.names().any(|name| names.has(name))
+        });
         if let Some(area) = area {
-            let name = self.options.area_name(area).zip(area.tag("place"));
+            let name = self.options.area_name(area).zip(area.tag(KeyNumber::PLACE));
             return Ok(name.map(|(name, kind)| (name, area.object(), kind)));
         }
         let node = self.near(Layer::Places, radius, |item| {

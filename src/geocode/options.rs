@@ -1,7 +1,7 @@
 //! The options of queries.
 
 use super::area::Area;
-use super::item::tag;
+use super::item::{KeyNumber, tag};
 
 /// Options of a query.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +39,6 @@ impl QueryOptions {
     pub(super) fn area_name<'i>(&self, area: &Area<'i>) -> Option<&'i str> {
         let mut languages = self.languages.iter();
         let name = languages.find_map(|language| area.name_in(language));
-        name.or_else(|| area.tag("name"))
+        name.or_else(|| area.tag(KeyNumber::NAME))
     }
 }

@@ -6,7 +6,7 @@ use super::city::city;
 use super::compose::country_code_of;
 use super::folding::is_same_name;
 use super::index::Hit;
-use super::item::tag;
+use super::item::{KeyNumber, tag};
 use super::layout::Layer;
 use super::query::{Near, Query};
 use crate::error::Result;
@@ -84,7 +84,10 @@ impl<'i> Query<'i, '_> {
         let code = country_code_of(areas);
         let name = tag(&near.tags, "name").unwrap_or_default();
         let has_name = |area: &&Area<'_>| {
-            area.is_administrative && area.tag("name").is_some_and(|of| is_same_name(of, name))
+            area.is_administrative
+                && area
+                    .tag(KeyNumber::NAME)
+                    .is_some_and(|of| is_same_name(of, name))
         };
         let mut own = around.iter().filter(has_name).peekable();
         if own.peek().is_some() {
