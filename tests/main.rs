@@ -5,6 +5,7 @@ mod apply_changes;
 mod apply_changes_files;
 mod apply_locations;
 mod areas;
+mod augmented_diff;
 mod awkward_objects;
 mod bad_changes;
 mod bad_input;

@@ -5,6 +5,7 @@ mod add_locations_to_ways;
 mod apply_changes;
 mod args;
 mod argv_compat;
+mod augmented_diff;
 mod cat;
 mod changeset_filter;
 mod check;
@@ -89,6 +90,8 @@ enum Command {
     Merge(sort::Args),
     Update(update::Args),
     ApplyChanges(apply_changes::Args),
+    #[command(visible_alias = "adiff")]
+    AugmentedDiff(augmented_diff::Args),
     MergeChanges(merge_changes::Args),
     Extract(extract::Args),
     Getid(getid::Args),
@@ -194,6 +197,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Merge(args) => sort::run(args, true),
         Command::Update(args) => update::run(args),
         Command::ApplyChanges(args) => apply_changes::run(args),
+        Command::AugmentedDiff(args) => augmented_diff::run(args),
         Command::Extract(args) => extract::run(args),
         Command::Getid(args) => getid::run(args, false),
         Command::RemoveId(args) => getid::run(args, true),

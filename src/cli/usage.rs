@@ -38,6 +38,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 8] = [
         &[
             ("update", ""),
             ("apply-changes", ""),
+            ("augmented-diff", ""),
             ("merge-changes", ""),
             (
                 "derive-changes",

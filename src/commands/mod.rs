@@ -65,6 +65,7 @@ macro_rules! setters {
 
 pub mod add_locations_to_ways;
 pub mod apply_changes;
+pub mod augmented_diff;
 pub mod build_geocode_index;
 pub mod cat;
 pub mod changeset_filter;

@@ -1,5 +1,6 @@
 //! Formats other than PBF: OSM XML, OPL, OsmChange, o5m and o5c, changesets, and features.
 
+mod augmented_xml;
 mod change_action;
 mod change_set;
 mod change_state;
@@ -32,6 +33,7 @@ mod write_osc;
 mod write_xml;
 mod xml;
 
+pub(crate) use augmented_xml::{AugmentedObject, AugmentedXml, Place, PlacedNode};
 pub use change_action::ChangeAction;
 pub use change_set::{Change, ChangeSet, SameTime};
 pub use change_state::ChangeState;

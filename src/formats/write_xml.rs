@@ -246,7 +246,7 @@ impl XmlBuffer {
     }
 }
 
-fn put_attribute(text: &mut TextBuffer, name: &str, value: i64) {
+pub(super) fn put_attribute(text: &mut TextBuffer, name: &str, value: i64) {
     text.push(' ');
     text.push_str(name);
     text.push_str("=\"");
@@ -255,7 +255,7 @@ fn put_attribute(text: &mut TextBuffer, name: &str, value: i64) {
 }
 
 /// Appends the attributes lat and lon of a location.
-fn put_location(text: &mut TextBuffer, location: Option<Location>) {
+pub(super) fn put_location(text: &mut TextBuffer, location: Option<Location>) {
     if let Some(location) = location {
         text.push_str(" lat=\"");
         put_e7(text, location.lat_e7());

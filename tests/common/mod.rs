@@ -3,6 +3,7 @@
 pub mod accuracy;
 pub mod answers;
 pub mod areas;
+pub mod augmented;
 pub mod awkward;
 pub mod bad_files;
 pub mod browser;

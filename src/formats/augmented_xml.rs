@@ -1,0 +1,253 @@
+//! Writing augmented diffs: the state of each object before and after a change, as XML.
+
+use super::change_action::ChangeAction;
+use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::text_buffer::TextBuffer;
+use super::write_xml::{put_attribute, put_escaped, put_location};
+use crate::osm::{Bbox, Location, ObjectKind};
+use crate::pbf::{Info, Member, Object, ObjectBody};
+
+/// A node of a way, at one of the two states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlacedNode {
+    /// The id.
+    pub id: i64,
+    /// The version; `None` if it is unknown.
+    pub version: Option<u32>,
+    /// The location; `None` if it is unknown, or if the node is deleted.
+    pub location: Option<Location>,
+}
+
+/// The geometry of a member of a relation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place<'p> {
+    /// A node with its location.
+    Node(Option<Location>),
+    /// The nodes of a way.
+    Way(&'p [PlacedNode]),
+    /// No geometry: a relation, or an object that is not known.
+    None,
+}
+
+/// Finds the geometry of a member, and calls the closure with it.
+pub(crate) type FindPlace<'f> = dyn Fn(&Member<'_>, &mut dyn FnMut(Place<'_>)) + 'f;
+
+/// An object at one of the two states.
+pub(crate) struct AugmentedObject<'o> {
+    /// The object without geometry.
+    pub object: &'o Object<'o>,
+    /// The nodes of a way.
+    pub nodes: &'o [PlacedNode],
+    /// Finds the geometry of members of a relation; `None` to leave it out.
+    pub places: Option<&'o FindPlace<'o>>,
+}
+
+/// A buffer of actions as XML elements.
+#[derive(Debug)]
+pub(crate) struct AugmentedXml {
+    text: TextBuffer,
+    times: TimeFormatter,
+    /// The number of characters in the text that XML 1.0 cannot express.
+    pub inexpressible: u64,
+}
+
+impl AugmentedXml {
+    pub(crate) const fn new() -> Self {
+        Self {
+            text: TextBuffer::new(),
+            times: TimeFormatter::new(),
+            inexpressible: 0,
+        }
+    }
+
+    /// Removes and returns the text.
+    pub(crate) fn take(&mut self) -> String {
+        self.text.take()
+    }
+
+    /// Appends an action. A creation has no old object.
+    pub(crate) fn put(
+        &mut self,
+        action: ChangeAction,
+        old: Option<&AugmentedObject<'_>>,
+        new: &AugmentedObject<'_>,
+    ) {
+        self.text.push_str("  <action type=\"");
+        self.text.push_str(action.section_name());
+        self.text.push_str("\">\n");
+        match old {
+            None => self.object(new, "    "),
+            Some(old) => {
+                self.text.push_str("    <old>\n");
+                self.object(old, "      ");
+                self.text.push_str("    </old>\n    <new>\n");
+                self.object(new, "      ");
+                self.text.push_str("    </new>\n");
+            }
+        }
+        self.text.push_str("  </action>\n");
+    }
+
+    fn object(&mut self, augmented: &AugmentedObject<'_>, indent: &str) {
+        let object = augmented.object;
+        let kind = object.kind().name();
+        self.line(indent, "<");
+        self.text.push_str(kind);
+        put_attribute(&mut self.text, "id", object.id);
+        self.info(&object.info);
+        if let ObjectBody::Node { location } = object.body {
+            put_location(&mut self.text, location);
+        }
+        self.text.push_str(">\n");
+        self.bounds(augmented, indent);
+        self.nodes(augmented.nodes, indent, NodeForm::OfWay);
+        self.members(augmented, indent);
+        for (key, value) in &object.tags {
+            self.line(indent, "  <tag k=\"");
+            self.inexpressible += put_escaped(&mut self.text, key);
+            self.text.push_str("\" v=\"");
+            self.inexpressible += put_escaped(&mut self.text, value);
+            self.text.push_str("\"/>\n");
+        }
+        self.line(indent, "</");
+        self.text.push_str(kind);
+        self.text.push_str(">\n");
+    }
+
+    fn line(&mut self, indent: &str, start: &str) {
+        self.text.push_str(indent);
+        self.text.push_str(start);
+    }
+
+    fn info(&mut self, info: &Info<'_>) {
+        if let Some(version) = info.version {
+            put_attribute(&mut self.text, "version", version.into());
+        }
+        if let Some(timestamp) = info.timestamp {
+            self.text.push_str(" timestamp=\"");
+            self.times.put(&mut self.text, timestamp);
+            self.text.push('"');
+        }
+        if let Some(changeset) = info.changeset {
+            put_attribute(&mut self.text, "changeset", changeset);
+        }
+        if let Some(uid) = info.uid {
+            put_attribute(&mut self.text, "uid", uid.into());
+        }
+        if let Some(user) = info.user {
+            self.text.push_str(" user=\"");
+            self.inexpressible += put_escaped(&mut self.text, user);
+            self.text.push('"');
+        }
+        if !info.visible {
+            self.text.push_str(" visible=\"false\"");
+        }
+    }
+
+    fn bounds(&mut self, augmented: &AugmentedObject<'_>, indent: &str) {
+        let bbox = bounds_of(augmented);
+        if bbox.is_empty() {
+            return;
+        }
+        self.line(indent, "  <bounds");
+        let edges = [
+            (" minlat=\"", bbox.min_lat_e7),
+            (" minlon=\"", bbox.min_lon_e7),
+            (" maxlat=\"", bbox.max_lat_e7),
+            (" maxlon=\"", bbox.max_lon_e7),
+        ];
+        for (name, value) in edges {
+            self.text.push_str(name);
+            put_e7(&mut self.text, value);
+            self.text.push('"');
+        }
+        self.text.push_str("/>\n");
+    }
+
+    fn nodes(&mut self, nodes: &[PlacedNode], indent: &str, form: NodeForm) {
+        for node in nodes {
+            self.line(
+                indent,
+                if form == NodeForm::OfWay {
+                    "  "
+                } else {
+                    "    "
+                },
+            );
+            self.text.push_str("<nd");
+            put_attribute(&mut self.text, "ref", node.id);
+            if let Some(version) = node.version.filter(|_| form == NodeForm::OfWay) {
+                put_attribute(&mut self.text, "version", version.into());
+            }
+            put_location(&mut self.text, node.location);
+            self.text.push_str("/>\n");
+        }
+    }
+
+    fn members(&mut self, augmented: &AugmentedObject<'_>, indent: &str) {
+        let ObjectBody::Relation { members } = &augmented.object.body else {
+            return;
+        };
+        for member in members {
+            self.line(indent, "  <member type=\"");
+            self.text.push_str(member.kind.name());
+            self.text.push_str("\" ref=\"");
+            put_number(&mut self.text, member.id);
+            self.text.push_str("\" role=\"");
+            self.inexpressible += put_escaped(&mut self.text, member.role);
+            self.text.push('"');
+            let mut is_open = false;
+            if let Some(places) = augmented.places {
+                places(member, &mut |place| match place {
+                    Place::Node(location) => put_location(&mut self.text, location),
+                    Place::Way(nodes) if !nodes.is_empty() => {
+                        self.text.push_str(">\n");
+                        self.nodes(nodes, indent, NodeForm::OfMember);
+                        is_open = true;
+                    }
+                    Place::Way(_) | Place::None => {}
+                });
+            }
+            if is_open {
+                self.line(indent, "  </member>\n");
+            } else {
+                self.text.push_str("/>\n");
+            }
+        }
+    }
+}
+
+/// How the nodes of a way are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NodeForm {
+    /// The nodes of a way with an action of its own, with their versions.
+    OfWay,
+    /// The nodes of a member of a relation, without versions.
+    OfMember,
+}
+
+/// Returns the box around the nodes of a way, or around all members of a relation. It is empty for a node.
+pub(crate) fn bounds_of(augmented: &AugmentedObject<'_>) -> Bbox {
+    let mut bbox = Bbox::EMPTY;
+    let mut add = |location: Option<Location>| {
+        if let Some(location) = location {
+            bbox.add(location.lat_e7(), location.lon_e7());
+        }
+    };
+    augmented.nodes.iter().for_each(|node| add(node.location));
+    if let (ObjectBody::Relation { members }, Some(places)) =
+        (&augmented.object.body, augmented.places)
+    {
+        for member in members
+            .iter()
+            .filter(|member| member.kind != ObjectKind::Relation)
+        {
+            places(member, &mut |place| match place {
+                Place::Node(location) => add(location),
+                Place::Way(nodes) => nodes.iter().for_each(|node| add(node.location)),
+                Place::None => {}
+            });
+        }
+    }
+    bbox
+}

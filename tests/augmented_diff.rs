@@ -1,0 +1,245 @@
+//! Augmented diffs, compared with a plain comparison of both states.
+
+use crate::common::augmented::{actions_between, actions_of};
+use crate::common::oracle::real_file;
+use crate::common::random::Random;
+use crate::common::{Kind, Object, craft, decode, is_long, run_ok};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Compares the augmented diff of `changes` to `base` with the states before and after.
+fn compare(base: &Path, changes: &Path, dir: &Path) -> usize {
+    let [after, diff] = ["after.osm.pbf", "diff.adiff"].map(|name| dir.join(name));
+    run_ok(&[&"apply-changes", &"-O", &base, &changes, &"-o", &after]);
+    run_ok(&[&"augmented-diff", &"-O", &base, &changes, &"-o", &diff]);
+    let expected = actions_between(&decode::objects(base), &decode::objects(&after));
+    let found = actions_of(&std::fs::read_to_string(&diff).unwrap());
+    for (found, expected) in found.iter().zip(&expected) {
+        same_lines(&without_version(found), &without_version(expected));
+    }
+    assert_eq!(found.len(), expected.len());
+    found.len()
+}
+
+/// Returns the text of an action without the version of a deletion. The state after it does not tell this version.
+fn without_version(action: &str) -> String {
+    let Some((before, after)) = action.split_once("\nnew\n") else {
+        return action.to_owned();
+    };
+    if !action.starts_with("action type=delete") {
+        return action.to_owned();
+    }
+    let words = after
+        .split(' ')
+        .filter(|word| !word.starts_with("version="));
+    format!("{before}\nnew\n{}", words.collect::<Vec<_>>().join(" "))
+}
+
+/// Fails with the first line in which two texts of an action differ, and the head of the action.
+fn same_lines(found: &str, expected: &str) {
+    if found == expected {
+        return;
+    }
+    let (mut lines, mut wanted) = (found.lines(), expected.lines());
+    let mut number = 0;
+    loop {
+        let (line, other) = (lines.next(), wanted.next());
+        number += 1;
+        let head: Vec<&str> = found.lines().take(2).collect();
+        assert_eq!(line, other, "line {number} of {head:?}");
+    }
+}
+
+#[test]
+fn real_changes_do_what_a_plain_comparison_finds() {
+    let dir = tempfile::tempdir().unwrap();
+    let changes = dir.path().join("changes.osc");
+    let mut actions = 0;
+    for [old, new] in [["andorra-a", "andorra-b"], ["andorra-b", "andorra-c"]] {
+        let [old, new] = [old, new].map(|name| real_file(&format!("{name}.osm.pbf")));
+        run_ok(&[
+            &"diff", &"-q", &"-O", &"-f", &"osc", &old, &new, &"-o", &changes,
+        ]);
+        actions += compare(&old, &changes, dir.path());
+        let located = dir.path().join("located.osm.pbf");
+        run_ok(&[
+            &"add-locations-to-ways",
+            &"-O",
+            &"-n",
+            &old,
+            &"-o",
+            &located,
+        ]);
+        actions += compare(&located, &changes, dir.path());
+    }
+    assert!(actions > 10_000, "{actions}");
+}
+
+/// A world that random changes are made to.
+struct World {
+    random: Random,
+    objects: BTreeMap<(Kind, i64), Object>,
+    /// Versions are counted and written.
+    has_versions: bool,
+    body: String,
+}
+
+const KINDS: [Kind; 3] = [Kind::Node, Kind::Way, Kind::Relation];
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut world = Self {
+            random: Random(seed),
+            objects: BTreeMap::new(),
+            has_versions: !seed.is_multiple_of(4),
+            body: String::new(),
+        };
+        for (kind, count) in KINDS.into_iter().zip([60, 20, 12]) {
+            for id in 1..=count {
+                let mut object = Object::new(kind, id);
+                world.change(&mut object);
+                if world.has_versions {
+                    object.version = Some(world.random.between(1, 3).into());
+                }
+                world.objects.insert((kind, id), object);
+            }
+        }
+        world
+    }
+
+    /// Draws an id. Some ids are those of objects that do not exist.
+    fn id(&mut self, kind: Kind) -> i64 {
+        let most = match kind {
+            Kind::Node => 64,
+            Kind::Way => 22,
+            Kind::Relation => 13,
+        };
+        self.random.between(1, most).into()
+    }
+
+    /// Changes the place, the nodes or the members of an object, or its tags.
+    fn change(&mut self, object: &mut Object) {
+        let number = self.random.bits(20);
+        object.tags = vec![("n".to_owned(), number.to_string())];
+        let count = self.random.between(1, 6);
+        match object.kind {
+            // Every other change of a node leaves its place.
+            Kind::Node if object.lat_nano != 0 && number.is_multiple_of(2) => {}
+            Kind::Node => {
+                object.lat_nano = i64::from(self.random.between(1, 1_000_000)) * 100;
+                object.lon_nano = i64::from(self.random.between(-1_000_000, 1_000_000)) * 100;
+            }
+            Kind::Way if object.refs.is_empty() || number.is_multiple_of(2) => {
+                object.refs = (0..count).map(|_| self.id(Kind::Node)).collect();
+            }
+            Kind::Relation if object.members.is_empty() || number.is_multiple_of(2) => {
+                let member = |world: &mut Self| {
+                    let kind = KINDS[world.random.below(3usize)];
+                    (kind, world.id(kind), "role".to_owned())
+                };
+                object.members = (0..count).map(|_| member(self)).collect();
+            }
+            Kind::Way | Kind::Relation => {}
+        }
+    }
+
+    /// Makes a random change, and adds it to the change file.
+    fn step(&mut self) {
+        let kind = KINDS[self.random.below(10usize).saturating_sub(4).min(5) / 2];
+        let id = self.id(kind);
+        let version = self.has_versions;
+        match self.objects.remove(&(kind, id)) {
+            Some(mut object) if self.random.below(4u64) == 0 => {
+                object.version = object.version.map(|version| version + 1);
+                object.visible = false;
+                self.put("delete", &object);
+            }
+            Some(mut object) => {
+                if version && self.random.below(8u64) == 0 {
+                    // An outdated version changes nothing.
+                    let mut outdated = object.clone();
+                    self.change(&mut outdated);
+                    outdated.version = Some(0);
+                    self.put("modify", &outdated);
+                }
+                self.change(&mut object);
+                object.version = object.version.map(|version| version + 1);
+                self.put("modify", &object);
+                self.objects.insert((kind, id), object);
+            }
+            None => {
+                let mut object = Object::new(kind, id);
+                self.change(&mut object);
+                // An object that was deleted comes back with a high version.
+                object.version = version.then_some(50);
+                self.put("create", &object);
+                self.objects.insert((kind, id), object);
+            }
+        }
+    }
+
+    fn put(&mut self, action: &str, object: &Object) {
+        let kind = format!("{:?}", object.kind).to_lowercase();
+        let mut text = format!("<{action}><{kind} id=\"{}\"", object.id);
+        if let Some(version) = object.version {
+            let _ = write!(text, " version=\"{version}\"");
+        }
+        if object.kind == Kind::Node && object.visible {
+            let degrees = |nano: i64| nano as f64 / 1e9;
+            let (lat, lon) = (degrees(object.lat_nano), degrees(object.lon_nano));
+            let _ = write!(text, " lat=\"{lat:.7}\" lon=\"{lon:.7}\"");
+        }
+        text.push('>');
+        if object.visible {
+            for node in &object.refs {
+                let _ = write!(text, "<nd ref=\"{node}\"/>");
+            }
+            for (kind, id, role) in &object.members {
+                let kind = format!("{kind:?}").to_lowercase();
+                let _ = write!(
+                    text,
+                    "<member type=\"{kind}\" ref=\"{id}\" role=\"{role}\"/>"
+                );
+            }
+            for (key, value) in &object.tags {
+                let _ = write!(text, "<tag k=\"{key}\" v=\"{value}\"/>");
+            }
+        }
+        let _ = write!(self.body, "{text}</{kind}></{action}>");
+    }
+}
+
+#[test]
+fn random_changes_do_what_a_plain_comparison_finds() {
+    let dir = tempfile::tempdir().unwrap();
+    let [base, located] = ["base.osm.pbf", "located.osm.pbf"].map(|name| dir.path().join(name));
+    let changes = dir.path().join("changes.osc");
+    let rounds = if is_long() { 2000 } else { 40 };
+    for seed in 0..rounds {
+        let mut world = World::new(seed);
+        let objects: Vec<Object> = world.objects.values().cloned().collect();
+        let blocks: Vec<Vec<u8>> = objects
+            .chunks(1 + seed as usize % 30)
+            .map(|objects| craft::block(objects, &craft::Shape::USUAL))
+            .collect();
+        std::fs::write(&base, craft::plain_file(&blocks)).unwrap();
+        for _ in 0..1 + world.random.below(40u64) {
+            world.step();
+        }
+        let text = format!("<osmChange version=\"0.6\">{}</osmChange>", world.body);
+        std::fs::write(&changes, text).unwrap();
+        println!("seed {seed}");
+        compare(&base, &changes, dir.path());
+        run_ok(&[
+            &"add-locations-to-ways",
+            &"-q",
+            &"-O",
+            &"-n",
+            &base,
+            &"-o",
+            &located,
+        ]);
+        compare(&located, &changes, dir.path());
+    }
+}
