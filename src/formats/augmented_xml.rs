@@ -100,7 +100,7 @@ impl AugmentedXml {
         }
         self.text.push_str(">\n");
         self.bounds(augmented, indent);
-        self.nodes(augmented.nodes, indent, NodeForm::OfWay);
+        self.nodes(augmented.nodes, indent, "  ");
         self.members(augmented, indent);
         for (key, value) in &object.tags {
             self.line(indent, "  <tag k=\"");
@@ -164,19 +164,12 @@ impl AugmentedXml {
         self.text.push_str("/>\n");
     }
 
-    fn nodes(&mut self, nodes: &[PlacedNode], indent: &str, form: NodeForm) {
+    fn nodes(&mut self, nodes: &[PlacedNode], indent: &str, more: &str) {
         for node in nodes {
-            self.line(
-                indent,
-                if form == NodeForm::OfWay {
-                    "  "
-                } else {
-                    "    "
-                },
-            );
+            self.line(indent, more);
             self.text.push_str("<nd");
             put_attribute(&mut self.text, "ref", node.id);
-            if let Some(version) = node.version.filter(|_| form == NodeForm::OfWay) {
+            if let Some(version) = node.version {
                 put_attribute(&mut self.text, "version", version.into());
             }
             put_location(&mut self.text, node.location);
@@ -202,7 +195,7 @@ impl AugmentedXml {
                     Place::Node(location) => put_location(&mut self.text, location),
                     Place::Way(nodes) if !nodes.is_empty() => {
                         self.text.push_str(">\n");
-                        self.nodes(nodes, indent, NodeForm::OfMember);
+                        self.nodes(nodes, indent, "    ");
                         is_open = true;
                     }
                     Place::Way(_) | Place::None => {}
@@ -215,15 +208,6 @@ impl AugmentedXml {
             }
         }
     }
-}
-
-/// How the nodes of a way are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NodeForm {
-    /// The nodes of a way with an action of its own, with their versions.
-    OfWay,
-    /// The nodes of a member of a relation, without versions.
-    OfMember,
 }
 
 /// Returns the box around the nodes of a way, or around all members of a relation. It is empty for a node.

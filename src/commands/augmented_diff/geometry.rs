@@ -63,6 +63,31 @@ impl<'c> Nodes<'c> {
         }
     }
 
+    /// Returns a node of a member of a relation before the changes, without its version. `given` is its location in the
+    /// member.
+    pub(super) fn old_of_member(&self, id: i64, given: Option<Location>) -> PlacedNode {
+        let location = given.or_else(|| self.old(id, None).location);
+        PlacedNode {
+            id,
+            version: None,
+            location,
+        }
+    }
+
+    /// Returns a node of a member of a relation after the changes, without its version. `given` is its location in the
+    /// member before them.
+    pub(super) fn new_of_member(&self, id: i64, given: Option<Location>) -> PlacedNode {
+        let place = if self.changed.contains(id) {
+            self.new_state(id, given)
+        } else {
+            self.old_of_member(id, given)
+        };
+        PlacedNode {
+            version: None,
+            ..place
+        }
+    }
+
     /// Returns a node after the changes. `given` is its location in a way before them.
     pub(super) fn new_state(&self, id: i64, given: Option<Location>) -> PlacedNode {
         if !self.changed.contains(id) {

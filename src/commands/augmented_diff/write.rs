@@ -281,7 +281,9 @@ impl States<'_, '_> {
                 let mut placed = Vec::new();
                 self.findings
                     .member_ways
-                    .for_each_node(member.id, |id, given| placed.push(nodes.old(id, given)));
+                    .for_each_node(member.id, |id, given| {
+                        placed.push(nodes.old_of_member(id, given));
+                    });
                 take(Place::Way(&placed));
             }
             ObjectKind::Relation => take(Place::None),
@@ -297,10 +299,10 @@ impl States<'_, '_> {
                 match self.effective(ObjectKind::Way, member.id) {
                     Some(change) => {
                         let refs = self.base.changes.refs(change).iter();
-                        placed.extend(refs.map(|id| nodes.new_state(*id, None)));
+                        placed.extend(refs.map(|id| nodes.new_of_member(*id, None)));
                     }
                     None => {
-                        let mut push = |id, given| placed.push(nodes.new_state(id, given));
+                        let mut push = |id, given| placed.push(nodes.new_of_member(id, given));
                         self.findings
                             .member_ways
                             .for_each_node(member.id, &mut push);
