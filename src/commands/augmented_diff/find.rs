@@ -356,12 +356,12 @@ fn read_member_ways(
     Scan::bare("member ways", base.file, base.plan, base.ctx).run(
         |entry| may_have(entry, ObjectKind::Way, wanted),
         |_, block| {
-            let nodes = WayNodes::of(block)?;
-            let is_wanted = |way: usize| wanted.contains(nodes.ways[way].0);
+            let ids = block.way_ids()?;
+            let is_wanted = |way: usize| wanted.contains(ids[way]);
             let (mut ways, mut unknown) = (Vec::new(), Vec::new());
             block.for_each_way_location(is_wanted, |way, refs, locations| {
                 let locations = locations.unwrap_or_default();
-                ways.push((nodes.ways[way].0, encode_way(refs, locations)));
+                ways.push((ids[way], encode_way(refs, locations)));
                 let is_unknown = |at: &usize| locations.get(*at).copied().flatten().is_none();
                 unknown.extend((0..refs.len()).filter(is_unknown).map(|at| refs[at]));
             })?;
