@@ -3,7 +3,7 @@
 use crate::common::augmented::{actions_between, actions_of};
 use crate::common::oracle::real_file;
 use crate::common::random::Random;
-use crate::common::{Kind, Object, craft, decode, is_long, run_ok};
+use crate::common::{Kind, Object, craft, decode, is_long, node, run_ok};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -208,6 +208,27 @@ impl World {
         }
         let _ = write!(self.body, "{text}</{kind}></{action}>");
     }
+}
+
+#[test]
+fn characters_that_xml_does_not_know_are_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let [base, changes, diff] =
+        ["base.osm.pbf", "a.osc", "a.adiff"].map(|name| dir.path().join(name));
+    let blocks = [craft::block(
+        &[node(1, 5, 5, &[("k", "a\u{1}")])],
+        &craft::Shape::USUAL,
+    )];
+    std::fs::write(&base, craft::plain_file(&blocks)).unwrap();
+    let body = "<modify><node id=\"1\" version=\"9\" lat=\"1\" lon=\"1\"/></modify>";
+    std::fs::write(
+        &changes,
+        format!("<osmChange version=\"0.6\">{body}</osmChange>"),
+    )
+    .unwrap();
+    let output = run_ok(&[&"augmented-diff", &base, &changes, &"-o", &diff]);
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert!(messages.contains("1 control character"), "{messages}");
 }
 
 #[test]

@@ -75,6 +75,28 @@ struct Document {
     inexpressible: u64,
 }
 
+fn counted(count: u64, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {many}"),
+    }
+}
+
+/// Warns of control characters in an XML document, if there are any.
+pub(crate) fn warn_inexpressible(count: u64, ctx: &Context) {
+    if count == 0 {
+        return;
+    }
+    let (one, many) = (
+        "control character, which XML 1.0 does not know, was",
+        "control characters, which XML 1.0 does not know, were",
+    );
+    ctx.warn(format!(
+        "{} written as references like &#x1;: strict readers will refuse them (OPL has no such limit)",
+        counted(count, one, many)
+    ));
+}
+
 /// A document whose objects are all written, but which is not flushed to disk.
 pub(crate) struct UnflushedText {
     document: Document,
@@ -93,27 +115,13 @@ impl UnflushedText {
         } = self.document;
         let bytes = file.finish()?;
         self.ctx.stats.bytes_written.add(bytes);
-        let counted = |count: u64, one: &str, many: &str| match count {
-            1 => format!("1 {one}"),
-            _ => format!("{count} {many}"),
-        };
         if inexact > 0 {
             let nodes = counted(inexact, "node has", "nodes have");
             self.ctx.warn(format!(
                 "{nodes} coordinates finer than 1e-7 degree: they were rounded"
             ));
         }
-        if inexpressible > 0 {
-            let (one, many) = (
-                "control character, which XML 1.0 does not know, was",
-                "control characters, which XML 1.0 does not know, were",
-            );
-            let characters = counted(inexpressible, one, many);
-            self.ctx.warn(format!(
-                "{characters} written as references like &#x1;: strict readers will refuse them \
-                 (OPL has no such limit)"
-            ));
-        }
+        warn_inexpressible(inexpressible, &self.ctx);
         Ok(Written {
             bytes,
             objects: Some(objects),

@@ -48,7 +48,7 @@ pub(crate) struct AugmentedXml {
     text: TextBuffer,
     times: TimeFormatter,
     /// The number of characters in the text that XML 1.0 cannot express.
-    pub inexpressible: u64,
+    inexpressible: u64,
 }
 
 impl AugmentedXml {
@@ -60,9 +60,9 @@ impl AugmentedXml {
         }
     }
 
-    /// Removes and returns the text.
-    pub(crate) fn take(&mut self) -> String {
-        self.text.take()
+    /// Removes and returns the text, and the number of its characters that XML 1.0 cannot express.
+    pub(crate) fn take(&mut self) -> (String, u64) {
+        (self.text.take(), std::mem::take(&mut self.inexpressible))
     }
 
     /// Appends an action. A creation has no old object.

@@ -3,6 +3,7 @@
 use super::find::{Findings, Status};
 use super::geometry::index_of;
 use super::{Base, Options, Summary};
+use crate::engine::text_sink::warn_inexpressible;
 use crate::error::{FormatError, Result};
 use crate::file::BlobPass;
 use crate::formats::{
@@ -48,7 +49,7 @@ pub(super) fn write(
 ) -> Result<Summary> {
     let mut output = TextOutput::create(options.output.clone(), base.ctx)?;
     output.write(PROLOGUE)?;
-    let mut summary = Summary::default();
+    let (mut summary, mut inexpressible) = (Summary::default(), 0);
     BlobPass::new("write", &base.file.input, base.ctx).run(
         items(base, findings),
         AugmentedXml::new,
@@ -66,13 +67,15 @@ pub(super) fn write(
             let summary = writer.summary;
             Ok((xml.take(), summary))
         },
-        |(text, counts)| {
+        |((text, unknown), counts)| {
             summary.add(&counts);
+            inexpressible += unknown;
             output.write(&text)
         },
     )?;
     output.write(EPILOGUE)?;
-    output.finish()?;
+    base.ctx.stats.bytes_written.add(output.finish()?);
+    warn_inexpressible(inexpressible, base.ctx);
     Ok(summary)
 }
 

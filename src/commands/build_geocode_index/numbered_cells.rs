@@ -9,19 +9,17 @@ use crate::osm::Edges;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The binary logarithm of the height and the width of a cell, in units of 1e-7 degree. A cell is about 2.8 metres high.
-const CELL_BITS: u32 = 8;
+/// The binary logarithm of the height and the width of a cell, in units of 1e-7 degree. A cell is about 11 metres high.
+const CELL_BITS: u32 = 10;
 /// The binary logarithm of the number of rows, and of the number of columns, in a block of cells.
 const BLOCK_BITS: u32 = 6;
-/// The number of rows, and of columns, in a block of cells.
-const BLOCK_LEN: usize = 1 << BLOCK_BITS;
 /// The binary logarithm of the number of slots for blocks. A block uses 512 bytes.
 const BLOCKS_BITS: u32 = 18;
 /// The maximum number of cells that are looked up for a box. A larger box is assumed to contain a node.
-const MAX_CELLS: i64 = 1 << 16;
+const MAX_CELLS: i64 = 4096;
 
 /// The rows of a block of cells, with one bit per cell.
-type Rows = Box<[AtomicU64; BLOCK_LEN]>;
+type Rows = Box<[AtomicU64; 1 << BLOCK_BITS]>;
 
 /// A set of cells. Threads may add to it concurrently.
 #[derive(Debug)]
@@ -29,16 +27,17 @@ pub(super) struct NumberedCells {
     blocks: Vec<OnceLock<Rows>>,
 }
 
-/// Returns the slot of a block of cells.
-fn slot_of(row: i32, column: i32) -> usize {
-    let block = u64::from(row as u32) << 32 | u64::from(column as u32);
-    (block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BLOCKS_BITS)) as usize
-}
-
-/// Divides the row or the column of a cell into that of its block, and that of the cell in the block.
-fn split(at: i32) -> (i32, usize) {
+/// Returns the position of a cell as the slot of its block, and the row and the column in the block.
+fn place_of(row: i32, column: i32) -> (usize, usize, u32) {
     const MASK: i32 = (1 << BLOCK_BITS) - 1;
-    (at >> BLOCK_BITS, (at & MASK) as usize)
+    let [high_row, high_column] = [row, column].map(|at| (at >> BLOCK_BITS) as u32);
+    let block = u64::from(high_row) << 32 | u64::from(high_column);
+    let mixed = block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BLOCKS_BITS);
+    (
+        mixed as usize,
+        (row & MASK) as usize,
+        (column & MASK) as u32,
+    )
 }
 
 impl NumberedCells {
@@ -50,10 +49,9 @@ impl NumberedCells {
 
     /// Adds the cell that contains a node.
     pub(super) fn add(&self, point: Point) {
-        let [(block_row, row), (block_column, column)] =
-            [point.lat_e7, point.lon_e7].map(|edge| split(edge >> CELL_BITS));
-        let rows = self.blocks[slot_of(block_row, block_column)]
-            .get_or_init(|| Box::new([const { AtomicU64::new(0) }; BLOCK_LEN]));
+        let (block, row, column) = place_of(point.lat_e7 >> CELL_BITS, point.lon_e7 >> CELL_BITS);
+        let rows = self.blocks[block]
+            .get_or_init(|| Box::new([const { AtomicU64::new(0) }; 1 << BLOCK_BITS]));
         rows[row].fetch_or(1 << column, Ordering::Relaxed);
     }
 
@@ -66,19 +64,12 @@ impl NumberedCells {
             north,
         } = extent.edges().map(|edge| edge >> CELL_BITS);
         let count = (i64::from(north - south) + 1) * (i64::from(east - west) + 1);
-        let ((first, low), (last, high)) = (split(west), split(east));
-        // Whether a row of cells has a cell between `west` and `east`.
-        let has = |row: i32| {
-            let (block_row, row) = split(row);
-            (first..=last).any(|block| {
-                let low = if block == first { low } else { 0 };
-                let high = if block == last { high } else { BLOCK_LEN - 1 };
-                let rows = self.blocks[slot_of(block_row, block)].get();
-                let cells = rows.map_or(0, |rows| rows[row].load(Ordering::Relaxed));
-                cells >> low << low << (BLOCK_LEN - 1 - high) != 0
-            })
+        let has = |row: i32, column: i32| {
+            let (block, row, column) = place_of(row, column);
+            let rows = self.blocks[block].get();
+            rows.is_some_and(|rows| rows[row].load(Ordering::Relaxed) >> column & 1 == 1)
         };
-        count > MAX_CELLS || (south..=north).any(has)
+        count > MAX_CELLS || (south..=north).any(|row| (west..=east).any(|column| has(row, column)))
     }
 }
 

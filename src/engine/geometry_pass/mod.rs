@@ -169,14 +169,9 @@ impl<'a> GeometryPass<'a> {
         ctx: &'a Context,
     ) -> Result<Self> {
         let has_locations = locations_in_ways || file.header.has(feature::LOCATIONS);
-        let mut plan = BlobPlan::of_kinds(file, ctx)?;
-        let lacks_ranges = !has_locations && plan.entries.iter().any(BlobEntry::has_kinds_only);
-        if lacks_ranges && FirstRead::of(&plan, &locate, ctx).is_none() {
-            plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
-        }
         let pass = Self {
             file,
-            plan,
+            plan: BlobPlan::of_kinds(file, ctx)?,
             has_locations,
             visits,
             locate,
@@ -314,7 +309,12 @@ impl<'a> GeometryPass<'a> {
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(WayLocations, IndexType)> {
         let Some(mut read) = FirstRead::of(&self.plan, &self.locate, self.ctx) else {
-            return self.locate_in(&self.plan, self.visits.nodes, init, take);
+            if !self.plan.entries.iter().any(BlobEntry::has_kinds_only) {
+                return self.locate_in(&self.plan, self.visits.nodes, init, take);
+            }
+            let plan = BlobPlan::open(self.file, PlanNeeds::Ranges, self.ctx)?;
+            self.check(&plan)?;
+            return self.locate_in(&plan, self.visits.nodes, init, take);
         };
         let task = Task::Nodes {
             is_visited: self.visits.nodes,

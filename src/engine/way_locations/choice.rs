@@ -170,21 +170,23 @@ impl GrowingMemory {
         options: &LocateOptions,
         ctx: &Context,
     ) -> Option<Self> {
+        if options.index_type != IndexType::Auto {
+            return None;
+        }
         let known = || parts.nodes.iter().filter(|entry| !entry.has_kinds_only());
         let facts = NodeFacts::of(known());
         let facts = facts.scaled(known().count() as u64, parts.nodes.len() as u64);
         let blobs = parts.blobs();
         let memory = Memory::of(facts, blobs, 0, options, ctx);
         let form = match memory.suits() {
-            _ if options.index_type != IndexType::Auto => None,
-            (IndexType::Dense, _) => Some(StoreForm::Dense),
-            (IndexType::Sparse, _) => Some(StoreForm::Sparse),
-            _ => None,
+            (IndexType::Dense, _) => StoreForm::Dense,
+            (IndexType::Sparse, _) => StoreForm::Sparse,
+            (IndexType::External | IndexType::Auto, _) => return None,
         };
         Some(Self {
             facts: NodeFacts::default(),
             blobs,
-            form: form?,
+            form,
             limit: memory.limit,
         })
     }
