@@ -4,7 +4,7 @@ use crate::common::augmented::{actions_between, actions_of};
 use crate::common::oracle::real_file;
 use crate::common::random::Random;
 use crate::common::{Kind, Object, craft, decode, is_long, node, run_ok};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -47,7 +47,10 @@ fn same_lines(found: &str, expected: &str) {
         let (line, other) = (lines.next(), wanted.next());
         number += 1;
         let head: Vec<&str> = found.lines().take(2).collect();
-        assert_eq!(line, other, "line {number} of {head:?}");
+        assert_eq!(
+            line, other,
+            "line {number} of {head:?}: {found}instead of {expected}"
+        );
     }
 }
 
@@ -80,8 +83,14 @@ fn real_changes_do_what_a_plain_comparison_finds() {
 struct World {
     random: Random,
     objects: BTreeMap<(Kind, i64), Object>,
+    /// The objects of the base with a version above 1.
+    later_versions: BTreeSet<(Kind, i64)>,
     /// Versions are counted and written.
     has_versions: bool,
+    /// The changeset and the time of the next changes; `None` to leave them out.
+    upload: Option<(i64, i64)>,
+    /// The version of the next created object, which may be one that was deleted before.
+    created: i64,
     body: String,
 }
 
@@ -92,7 +101,10 @@ impl World {
         let mut world = Self {
             random: Random(seed),
             objects: BTreeMap::new(),
+            later_versions: BTreeSet::new(),
             has_versions: !seed.is_multiple_of(4),
+            upload: None,
+            created: 50,
             body: String::new(),
         };
         for (kind, count) in KINDS.into_iter().zip([60, 20, 12]) {
@@ -105,6 +117,9 @@ impl World {
                 world.objects.insert((kind, id), object);
             }
         }
+        let is_later = |object: &&Object| object.version.is_some_and(|version| version > 1);
+        let later = world.objects.values().filter(is_later);
+        world.later_versions = later.map(|object| (object.kind, object.id)).collect();
         world
     }
 
@@ -156,11 +171,12 @@ impl World {
                 self.put("delete", &object);
             }
             Some(mut object) => {
-                if version && self.random.below(8u64) == 0 {
+                let has_older = self.later_versions.contains(&(kind, id));
+                if has_older && self.random.below(8u64) == 0 {
                     // An outdated version changes nothing.
                     let mut outdated = object.clone();
                     self.change(&mut outdated);
-                    outdated.version = Some(0);
+                    outdated.version = Some(1);
                     self.put("modify", &outdated);
                 }
                 self.change(&mut object);
@@ -172,11 +188,32 @@ impl World {
                 let mut object = Object::new(kind, id);
                 self.change(&mut object);
                 // An object that was deleted comes back with a high version.
-                object.version = version.then_some(50);
+                self.created += 10;
+                object.version = version.then_some(self.created);
                 self.put("create", &object);
                 self.objects.insert((kind, id), object);
             }
         }
+    }
+
+    /// Writes the objects as a file.
+    fn write_base(&mut self, path: &Path) {
+        let objects: Vec<Object> = self.objects.values().cloned().collect();
+        let blocks: Vec<Vec<u8>> = objects
+            .chunks(self.random.between(1, 30) as usize)
+            .map(|objects| craft::block(objects, &craft::Shape::USUAL))
+            .collect();
+        std::fs::write(path, craft::plain_file(&blocks)).unwrap();
+    }
+
+    /// Writes the changes since the last call.
+    fn write_changes(&mut self, path: &Path) {
+        let body = std::mem::take(&mut self.body);
+        std::fs::write(
+            path,
+            format!("<osmChange version=\"0.6\">{body}</osmChange>"),
+        )
+        .unwrap();
     }
 
     fn put(&mut self, action: &str, object: &Object) {
@@ -184,6 +221,11 @@ impl World {
         let mut text = format!("<{action}><{kind} id=\"{}\"", object.id);
         if let Some(version) = object.version {
             let _ = write!(text, " version=\"{version}\"");
+        }
+        if let Some((changeset, seconds)) = self.upload {
+            let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+            let time = format!("2024-01-01T{hours:02}:{minutes:02}:{seconds:02}Z");
+            let _ = write!(text, " changeset=\"{changeset}\" timestamp=\"{time}\"");
         }
         if object.kind == Kind::Node && object.visible {
             let degrees = |nano: i64| nano as f64 / 1e9;
@@ -239,17 +281,11 @@ fn random_changes_do_what_a_plain_comparison_finds() {
     let rounds = if is_long() { 2000 } else { 40 };
     for seed in 0..rounds {
         let mut world = World::new(seed);
-        let objects: Vec<Object> = world.objects.values().cloned().collect();
-        let blocks: Vec<Vec<u8>> = objects
-            .chunks(1 + seed as usize % 30)
-            .map(|objects| craft::block(objects, &craft::Shape::USUAL))
-            .collect();
-        std::fs::write(&base, craft::plain_file(&blocks)).unwrap();
+        world.write_base(&base);
         for _ in 0..1 + world.random.below(40u64) {
             world.step();
         }
-        let text = format!("<osmChange version=\"0.6\">{}</osmChange>", world.body);
-        std::fs::write(&changes, text).unwrap();
+        world.write_changes(&changes);
         println!("seed {seed}");
         compare(&base, &changes, dir.path());
         run_ok(&[
@@ -262,5 +298,146 @@ fn random_changes_do_what_a_plain_comparison_finds() {
             &located,
         ]);
         compare(&located, &changes, dir.path());
+    }
+}
+
+/// The files of a directory, by changeset. Files without actions are left out.
+fn by_changeset(directory: &Path) -> BTreeMap<i64, String> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let changeset = name.strip_suffix(".adiff").unwrap().parse().unwrap();
+        let text = std::fs::read_to_string(directory.join(&name)).unwrap();
+        if text.contains("<action") {
+            files.insert(changeset, text);
+        }
+    }
+    files
+}
+
+/// Writes random uploads of a few changesets, and the changes of all of them. Compares the files of the changesets with
+/// a plain comparison of the states around each upload. Also writes the files in several runs, as a server does that
+/// is updated each minute.
+fn compare_changesets(seed: u64, dir: &Path) {
+    let path = |name: &str| dir.join(format!("{seed}-{name}"));
+    let [base, located, whole, first, minute, after] = [
+        "base.osm.pbf",
+        "located.osm.pbf",
+        "day.osc",
+        "now.osm.pbf",
+        "minute.osc",
+        "after.osm.pbf",
+    ]
+    .map(path);
+    let [at_once, in_runs, of_located] = ["at-once", "in-runs", "of-located"].map(path);
+    let mut world = World::new(seed);
+    world.write_base(&base);
+    std::fs::copy(&base, &first).unwrap();
+    let mut day = String::new();
+    let mut expected: BTreeMap<i64, BTreeMap<String, String>> = BTreeMap::new();
+    let uploads = world.random.between(1, 12).into();
+    for upload in 0..uploads {
+        let changeset = world.random.between(100, 103).into();
+        world.upload = Some((changeset, upload));
+        let before: Vec<Object> = world.objects.values().cloned().collect();
+        let start = world.body.len();
+        for _ in 0..world.random.between(1, 6) {
+            world.step();
+        }
+        day += &world.body[start..];
+        let after_it: Vec<Object> = world.objects.values().cloned().collect();
+        let of_changeset = expected.entry(changeset).or_default();
+        for action in actions_between(&before, &after_it) {
+            add_action(of_changeset, &action);
+        }
+        if upload + 1 == uploads || world.random.below(3u64) == 0 {
+            world.write_changes(&minute);
+            run_ok(&[
+                &"augmented-diff",
+                &"--split",
+                &first,
+                &minute,
+                &"-o",
+                &in_runs,
+            ]);
+            run_ok(&[&"apply-changes", &"-O", &first, &minute, &"-o", &after]);
+            std::fs::rename(&after, &first).unwrap();
+        }
+    }
+    std::fs::write(
+        &whole,
+        format!("<osmChange version=\"0.6\">{day}</osmChange>"),
+    )
+    .unwrap();
+    run_ok(&[&"add-locations-to-ways", &"-n", &base, &"-o", &located]);
+    for (base, directory) in [(&base, &at_once), (&located, &of_located)] {
+        run_ok(&[
+            &"augmented-diff",
+            &"--split",
+            base,
+            &whole,
+            &"-o",
+            directory,
+        ]);
+    }
+    let files = by_changeset(&at_once);
+    assert_eq!(files, by_changeset(&of_located));
+    expected.retain(|_, actions| !actions.is_empty());
+    assert!(files.keys().eq(expected.keys()));
+    for (changeset, text) in &files {
+        let found = actions_of(text);
+        let wanted = &expected[changeset];
+        println!("changeset {changeset}");
+        for action in &found {
+            let wanted = wanted.get(&object_of(action)).map_or("", String::as_str);
+            same_lines(&without_version(action), &without_version(wanted));
+        }
+        assert_eq!(found.len(), wanted.len());
+    }
+    for (changeset, text) in by_changeset(&in_runs) {
+        let wanted = files.get(&changeset).map_or("", String::as_str);
+        same_lines(&text, wanted);
+    }
+    assert!(files.keys().eq(by_changeset(&in_runs).keys()));
+}
+
+/// The kind and the id of the object of an action.
+fn object_of(action: &str) -> String {
+    let mut lines = action.lines().skip(1).skip_while(|line| *line == "old");
+    let head = lines.next().unwrap();
+    head.split(' ').take(2).collect::<Vec<_>>().join(" ")
+}
+
+/// Adds an action to those of a changeset: the first old state and the last new state of each object are kept.
+fn add_action(actions: &mut BTreeMap<String, String>, action: &str) {
+    let key = object_of(action);
+    let Some(before) = actions.remove(&key) else {
+        actions.insert(key, action.to_owned());
+        return;
+    };
+    let old = before
+        .split_once("old\n")
+        .and_then(|(_, states)| states.split_once("new\n"));
+    let old = old.map(|(old, _)| old);
+    let is_deletion = action.starts_with("action type=delete");
+    let new = match action.split_once("new\n") {
+        Some((_, new)) => new,
+        None => action.split_once('\n').unwrap().1,
+    };
+    let both = match (old, is_deletion) {
+        (None, true) => return,
+        (None, false) => format!("action type=create\n{new}"),
+        (Some(old), true) => format!("action type=delete\nold\n{old}new\n{new}"),
+        (Some(old), false) => format!("action type=modify\nold\n{old}new\n{new}"),
+    };
+    actions.insert(key, both);
+}
+
+#[test]
+fn changesets_do_what_their_uploads_do() {
+    let dir = tempfile::tempdir().unwrap();
+    for seed in 0..if is_long() { 1000 } else { 30 } {
+        println!("seed {seed}");
+        compare_changesets(seed, dir.path());
     }
 }

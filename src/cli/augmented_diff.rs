@@ -1,8 +1,10 @@
-use super::args::{RunArgs, text_target};
+use super::args::{RunArgs, Stdout, region, text_target};
 use super::{Answer, show};
-use crate::commands::augmented_diff::{self, Options, Summary};
-use anyhow::Result;
-use std::path::PathBuf;
+use crate::commands::augmented_diff::{self, Options, Output, Selection, Summary};
+use crate::osm::ObjectExpression;
+use crate::runtime::Context;
+use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
 
 /// Write what changes do to a file: each object before and after them, with its geometry
 ///
@@ -12,7 +14,8 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg augmented-diff malta.osm.pbf day.osc.gz -o day.adiff
-  pbfhogg augmented-diff --direct-only malta.osm.pbf 4711.osc.gz 4712.osc.gz -o two.adiff.gz")]
+  pbfhogg augmented-diff --direct-only malta.osm.pbf 4711.osc.gz 4712.osc.gz -o two.adiff.gz
+  pbfhogg augmented-diff --split malta.osm.pbf minute.osc.gz -o changesets")]
 pub struct Args {
     /// The file before the changes; - is standard input
     #[arg(value_name = "BASE")]
@@ -21,26 +24,81 @@ pub struct Args {
     #[arg(required = true, value_name = "CHANGE")]
     changes: Vec<PathBuf>,
     /// Output file, compressed if its name ends in .gz, .bz2 or .zst; - is standard output
+    ///
+    /// With --split, the directory of the files.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     overwrite: bool,
-    /// Leave out ways and relations that have no change of their own
-    #[arg(long)]
-    direct_only: bool,
+    /// Write a file for each changeset, CHANGESET.adiff, in the directory that -o names
+    ///
+    /// A changeset whose file is there is continued: an object that comes again keeps its first old state, and gets the
+    /// last new state. Each changeset is compared with the state right before its own changes.
+    #[arg(long, conflicts_with = "overwrite")]
+    split: bool,
+    #[command(flatten)]
+    selection: SelectionArgs,
     #[command(flatten)]
     run: RunArgs,
 }
 
+/// The actions to write.
+#[derive(Debug, clap::Args)]
+pub struct SelectionArgs {
+    /// Leave out ways and relations that have no change of their own
+    #[arg(long)]
+    direct_only: bool,
+    /// Write only objects that share a point with this box, before or after: min_lon,min_lat,max_lon,max_lat
+    #[arg(
+        short,
+        long,
+        value_name = "BOX",
+        allow_hyphen_values = true,
+        conflicts_with = "polygon"
+    )]
+    bbox: Option<String>,
+    /// Write only objects that share a point with a polygon of this file, before or after: GeoJSON, .poly, or OSM
+    #[arg(short, long, value_name = "FILE")]
+    polygon: Option<PathBuf>,
+    /// Write only objects that match EXPRESSION before or after, as in tags-filter; repeatable
+    #[arg(long, value_name = "EXPRESSION", value_parser = ObjectExpression::parse)]
+    filter: Vec<ObjectExpression>,
+    /// Write relations with more than N members without the geometry of their members
+    #[arg(long, value_name = "N")]
+    max_relation_members: Option<u64>,
+}
+
+impl SelectionArgs {
+    fn selection(&self, ctx: &Context) -> Result<Selection> {
+        let region = region(self.bbox.as_deref(), self.polygon.as_deref(), ctx)?;
+        Ok(Selection::default()
+            .direct_only(self.direct_only)
+            .region(region)
+            .filter(self.filter.clone())
+            .max_relation_members(self.max_relation_members))
+    }
+}
+
+impl Args {
+    fn output(&self) -> Result<Output> {
+        if !self.split {
+            return Ok(Output::Xml(text_target(&self.output, self.overwrite)));
+        }
+        if self.output == Path::new("-") {
+            bail!("--split writes many files: -o names their directory");
+        }
+        Ok(Output::ByChangeset(self.output.clone()))
+    }
+}
+
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
-    let output = text_target(&args.output, args.overwrite);
-    let options = Options::new(&args.base, args.changes.clone(), output);
-    let options = options.direct_only(args.direct_only);
+    let options = Options::new(&args.base, args.changes.clone(), args.output()?);
+    let options = options.selection(args.selection.selection(&ctx)?);
     let summary = augmented_diff::run(&options, &ctx)?;
-    args.run
-        .report(&ctx, &summary, &options.output, || report(&summary))
+    let stdout = Stdout::free_if(args.output != Path::new("-"));
+    args.run.report(&ctx, &summary, stdout, || report(&summary))
 }
 
 fn report(summary: &Summary) -> String {
@@ -51,6 +109,9 @@ fn report(summary: &Summary) -> String {
         show::number(summary.deleted),
         show::counted(summary.indirect, "object"),
     );
+    if let Some(changesets) = summary.changesets {
+        text += &format!("  {}\n", show::counted(changesets, "changeset"));
+    }
     for (count, cause) in [
         (summary.outdated, "outdated: the base has a newer version"),
         (
@@ -64,6 +125,10 @@ fn report(summary: &Summary) -> String {
         (
             summary.missing_references,
             "references to nodes whose location is not known",
+        ),
+        (
+            summary.without_geometry,
+            "relations with more than --max-relation-members: written without the geometry of their members",
         ),
     ] {
         if count > 0 {

@@ -1,23 +1,32 @@
 //! `augmented-diff`: writes what changes do to a file, with the objects before and after them.
 //!
 //! Passes over the base find the objects that changes concern, and what their geometry needs: `find` reads nodes, ways
-//! and relations, and `geometry` holds the nodes and member ways. The last pass writes the actions in order of kind and
-//! id (`write`).
+//! and relations, `geometry` holds the nodes and member ways, and `history` knows the versions between. The last pass
+//! finds the actions in order of kind and id (`actions`), and encodes them (`xml`, `by_changeset`).
 
+mod actions;
+mod by_changeset;
+mod filter;
 mod find;
 mod geometry;
-mod write;
+mod history;
+mod states;
+mod summary;
+mod xml;
 
 use crate::engine::input;
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile};
-use crate::formats::{ChangeSet, read_change_files};
+use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
+use crate::geometry::Shape;
 use crate::io::OutputTarget;
+use crate::osm::ObjectExpression;
 use crate::pbf::{BlobFlags, feature};
 use crate::runtime::Context;
 use find::Findings;
-use serde::Serialize;
+use history::{History, Steps};
 use std::path::PathBuf;
+pub use summary::Summary;
 
 /// The options of `augmented-diff`.
 #[derive(Debug, Clone)]
@@ -28,46 +37,77 @@ pub struct Options {
     pub base: PathBuf,
     /// The change files, in order. Of several changes with the same version and timestamp, the last one wins.
     pub changes: Vec<PathBuf>,
-    /// The destination of the augmented diff.
-    pub output: OutputTarget,
+    /// The destination and the form of the augmented diff.
+    pub output: Output,
+    /// Which actions are written.
+    pub selection: Selection,
+}
+
+/// The destination and the form of an augmented diff.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Output {
+    /// A file of XML, compressed if its name says so.
+    Xml(OutputTarget),
+    /// A directory with an XML file for each changeset, `CHANGESET.adiff`. Files of earlier runs are continued: an
+    /// object that comes again keeps its first old state, and gets the last new state.
+    ByChangeset(PathBuf),
+}
+
+/// The actions that are written.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Selection {
     /// Whether to leave out objects that are concerned only because a node or a member has changed.
     pub direct_only: bool,
+    /// The region that an object has to share a point with, before or after the changes; `None` for all objects. An
+    /// area that contains the region shares all points with it.
+    pub region: Option<Shape>,
+    /// The expressions of which one has to match an object, before or after the changes; empty for all objects.
+    pub filter: Vec<ObjectExpression>,
+    /// The maximum number of members of a relation that is written with the geometry of its members; `None` for no
+    /// limit.
+    pub max_relation_members: Option<u64>,
 }
 
 impl Options {
     /// Creates options with the given inputs and output, and defaults otherwise.
-    pub fn new(base: impl Into<PathBuf>, changes: Vec<PathBuf>, output: OutputTarget) -> Self {
+    pub fn new(base: impl Into<PathBuf>, changes: Vec<PathBuf>, output: Output) -> Self {
         Self {
             base: base.into(),
             changes,
             output,
-            direct_only: false,
+            selection: Selection::default(),
         }
     }
 }
 
-setters!(Options { direct_only: bool });
+setters!(Options {
+    selection: Selection
+});
 
-/// The result of `augmented-diff`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Summary {
-    /// The number of created objects.
-    pub created: u64,
-    /// The number of objects with a new version.
-    pub modified: u64,
-    /// The number of deleted objects.
-    pub deleted: u64,
-    /// The number of ways and relations without a change of their own, of which a node or a member has changed.
-    pub indirect: u64,
-    /// The number of changes that were left out because the base has a newer version.
-    pub outdated: u64,
-    /// The number of deletions that were left out because the base does not have the object.
-    pub absent: u64,
-    /// The number of modifications of objects that the base does not have, which are written as creations.
-    pub missing: u64,
-    /// The number of references to nodes whose location is not known, in old and new states of ways.
-    pub missing_references: u64,
+setters!(Selection {
+    direct_only: bool,
+    region: Option<Shape>,
+    filter: Vec<ObjectExpression>,
+    max_relation_members: Option<u64>,
+});
+
+impl Output {
+    /// The directory for temporary files.
+    fn scratch_directory(&self) -> PathBuf {
+        match self {
+            Self::Xml(target) => target.scratch_directory(),
+            Self::ByChangeset(directory) => directory.parent().unwrap_or(directory).to_owned(),
+        }
+    }
+
+    fn kept_versions(&self) -> KeptVersions {
+        match self {
+            Self::ByChangeset(_) => KeptVersions::All,
+            Self::Xml(_) => KeptVersions::Newest,
+        }
+    }
 }
 
 /// Writes the augmented diff of changes to a file of current data.
@@ -76,7 +116,7 @@ pub struct Summary {
 ///
 /// The [base memory](crate::commands#memory), the changes as in [`apply_changes`](crate::commands::apply_changes::run),
 /// 16 bytes for each node of the ways that are written, and 6 to 12 bytes for each node of the ways that are members of
-/// the relations that are written.
+/// the relations that are written. With [`Output::ByChangeset`], also 100 MB, and the largest file of a changeset.
 ///
 /// # Errors
 ///
@@ -84,12 +124,15 @@ pub struct Summary {
 ///   written ([details](crate::commands#errors)).
 /// - The base is a history file, according to its header or because it contains deleted versions.
 /// - A change file is not OsmChange, or is damaged.
+/// - With [`Output::ByChangeset`]: a change has no changeset, a file of the directory is not an augmented diff of this
+///   program, or another run writes to the directory.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(7);
     let file = input::open(&options.base, ctx)?;
     let changes = {
         let _phase = ctx.phase("read changes", 0);
-        read_change_files(&options.changes, ctx)?
+        let versions = options.output.kept_versions();
+        read_changes(&options.changes, SameTime::LastRead, versions, ctx)?
     };
     let scratch = options.output.scratch_directory();
     let (file, plan) = input::in_order(file, &Default::default(), &scratch, ctx)?;
@@ -97,19 +140,33 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let base = Base {
         file: &file,
         plan: &plan,
-        changes: &changes,
         ctx,
     };
-    let findings = Findings::of(&base)?;
-    write::write(&base, &findings, options)
+    write(&base, &changes, options)
 }
 
-/// The inputs.
+/// Writes the augmented diff of changes that were read. Of the options, only the output and the selection matter.
+fn write(base: &Base<'_>, changes: &ChangeSet, options: &Options) -> Result<Summary> {
+    let steps = match &options.output {
+        Output::ByChangeset(_) => Steps::by_changeset(changes)?,
+        Output::Xml(_) => Steps::default(),
+    };
+    let history = History::new(changes, steps);
+    let selection = &options.selection;
+    let findings = Findings::of(base, history, selection.max_relation_members)?;
+    match &options.output {
+        Output::Xml(target) => xml::write(base, &findings, selection, target),
+        Output::ByChangeset(directory) => {
+            by_changeset::write(base, &findings, selection, directory)
+        }
+    }
+}
+
+/// The file before the changes.
 #[derive(Clone, Copy)]
 struct Base<'b> {
     file: &'b PbfFile,
     plan: &'b BlobPlan,
-    changes: &'b ChangeSet,
     ctx: &'b Context,
 }
 

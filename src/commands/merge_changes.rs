@@ -6,9 +6,9 @@
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
 use crate::formats::{
-    Change, ChangeAction, ChangeSet, ChangeState, DocumentHeader, EncodedText, OscText, SameTime,
-    TextCompression, TextEncoder, TextFormat, TextOutput, read_change_states, read_changes,
-    read_texts,
+    Change, ChangeAction, ChangeSet, ChangeState, DocumentHeader, EncodedText, KeptVersions,
+    OscText, SameTime, TextCompression, TextEncoder, TextFormat, TextOutput, read_change_states,
+    read_changes, read_texts,
 };
 use crate::io::{Input, OutputTarget};
 use crate::runtime::{Context, parallel_classify_phase};
@@ -205,7 +205,7 @@ fn simplify(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Resul
         } else {
             SameTime::LastRead
         };
-        read_changes(&options.inputs, same_time, ctx)?
+        read_changes(&options.inputs, same_time, KeptVersions::Newest, ctx)?
     };
     merged.begin(options, changes.states(), ctx)?;
     merged.write(options, &changes, ctx)?;

@@ -5,7 +5,7 @@ use crate::error::FormatError;
 use crate::osm::{
     MetadataCondition, MetadataNumber, ObjectExpression, ObjectFilter, ObjectKind, TagPattern,
 };
-use crate::pbf::{Block, BlockUnits, BlockWalk, Info, StringTable, TagIds};
+use crate::pbf::{Block, BlockUnits, BlockWalk, Info, Object, ObjectBody, StringTable, TagIds};
 
 /// An [`ObjectFilter`], prepared for the strings of one block.
 pub(crate) struct BlockMatcher<'b> {
@@ -172,8 +172,48 @@ impl<'b> BlockMatcher<'b> {
     }
 }
 
+/// Whether a filter selects an object.
+pub(crate) fn selects_object(filter: &ObjectFilter, object: &Object<'_>) -> bool {
+    let tags = object.tags.iter().copied();
+    selects(filter, (object.kind(), is_area(object)), &object.info, tags)
+}
+
+/// Whether an object is a closed way, or a relation that is an area.
+pub(crate) fn is_area(object: &Object<'_>) -> bool {
+    match &object.body {
+        ObjectBody::Node { .. } => false,
+        ObjectBody::Way { refs, .. } => refs.len() >= 4 && refs.first() == refs.last(),
+        ObjectBody::Relation { .. } => object
+            .tags
+            .iter()
+            .any(|(key, value)| *key == "type" && matches!(*value, "multipolygon" | "boundary")),
+    }
+}
+
+/// Whether a filter selects an object with the given tags and metadata. `is_area` is whether the object is a closed way,
+/// or a relation that is an area.
+pub(crate) fn selects<'t>(
+    filter: &ObjectFilter,
+    (kind, is_area): (ObjectKind, bool),
+    info: &Info<'_>,
+    tags: impl Iterator<Item = (&'t str, &'t str)> + Clone,
+) -> bool {
+    let accepts = |one: &ObjectExpression| {
+        let has = |tag: &TagPattern| tags.clone().any(|(key, value)| tag.matches(key, value));
+        (one.kinds.contains(kind) || one.areas && is_area)
+            && one.more_tags.iter().all(has)
+            && holds(one, info)
+    };
+    filter.expressions().is_empty()
+        || filter.without_tag().any(accepts)
+        || tags.clone().any(|(key, value)| {
+            let mut expressions = filter.with_key(key);
+            expressions.any(|one| one.matches_value(value) && accepts(one))
+        })
+}
+
 /// Whether `info`, the metadata of an object, meets the conditions of `expression`.
-pub(crate) fn holds(expression: &ObjectExpression, info: &Info<'_>) -> bool {
+fn holds(expression: &ObjectExpression, info: &Info<'_>) -> bool {
     expression.metadata.iter().all(|condition| match condition {
         MetadataCondition::Number {
             attribute,

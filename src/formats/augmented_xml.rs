@@ -210,6 +210,110 @@ impl AugmentedXml {
     }
 }
 
+/// An action as a text that [`AugmentedXml`] has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct XmlAction(String);
+
+const ACTION: &str = "  <action type=\"";
+const ACTION_END: &str = "  </action>\n";
+const OLD: &str = "    <old>\n";
+const BETWEEN: &str = "    </old>\n    <new>\n";
+const NEW_END: &str = "    </new>\n";
+
+impl XmlAction {
+    /// Takes a text that is an action; `None` if it is not.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (action, rest) = Self::split_first(text)?;
+        rest.is_empty().then_some(action)
+    }
+
+    /// Divides a text into the first action and the rest; `None` if it does not begin with an action. Escaped text has
+    /// no `<`, so an end tag is one.
+    pub(crate) fn split_first(text: &str) -> Option<(Self, &str)> {
+        let end = text.find(ACTION_END)? + ACTION_END.len();
+        let (action, rest) = text.split_at(end);
+        let action = Self(action.to_owned());
+        (action.kind().is_some() && action.object().is_some()).then_some((action, rest))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
+    fn head(&self) -> Option<(&str, &str)> {
+        self.0.strip_prefix(ACTION)?.split_once("\">\n")
+    }
+
+    /// Returns the kind of the action.
+    pub(crate) fn kind(&self) -> Option<ChangeAction> {
+        let (name, _) = self.head()?;
+        let mut all = [
+            ChangeAction::Create,
+            ChangeAction::Modify,
+            ChangeAction::Delete,
+        ]
+        .into_iter();
+        all.find(|action| action.section_name() == name)
+    }
+
+    /// Returns the kind and the id of the object.
+    pub(crate) fn object(&self) -> Option<(ObjectKind, i64)> {
+        let (_, body) = self.head()?;
+        let body = body.strip_prefix(OLD).unwrap_or(body).trim_start();
+        let (kind, rest) = body.strip_prefix('<')?.split_once(" id=\"")?;
+        let kind = ObjectKind::ALL.into_iter().find(|one| one.name() == kind)?;
+        Some((kind, rest.split_once('"')?.0.parse().ok()?))
+    }
+
+    /// Returns the texts of the old and of the new object. A creation has no old object.
+    fn states(&self) -> Option<(Option<&str>, String)> {
+        let body = self.head()?.1.strip_suffix(ACTION_END)?;
+        match body.strip_prefix(OLD) {
+            None => {
+                // In a creation, the object is less indented.
+                let lines = body.lines().map(|line| format!("  {line}\n"));
+                Some((None, lines.collect()))
+            }
+            Some(states) => {
+                let (old, new) = states.strip_suffix(NEW_END)?.split_once(BETWEEN)?;
+                Some((Some(old), new.to_owned()))
+            }
+        }
+    }
+
+    /// Whether the action deletes a version of the given changeset.
+    pub(crate) fn deletes_object_of(&self, changeset: i64) -> bool {
+        let old = self.states().and_then(|(old, _)| old?.lines().next());
+        self.kind() == Some(ChangeAction::Delete)
+            && old.is_some_and(|tag| tag.contains(&format!(" changeset=\"{changeset}\"")))
+    }
+
+    /// Returns the action that has the effect of this one and of a later one on the same object; `None` if they have no
+    /// effect together, because the object is created and deleted.
+    pub(crate) fn followed_by(self, later: Self) -> Option<Self> {
+        let (Some((old, _)), Some((_, new))) = (self.states(), later.states()) else {
+            return Some(later);
+        };
+        let is_deletion = later.kind() == Some(ChangeAction::Delete);
+        let action = match (&old, is_deletion) {
+            (None, true) => return None,
+            (None, false) => ChangeAction::Create,
+            (Some(_), true) => ChangeAction::Delete,
+            (Some(_), false) => ChangeAction::Modify,
+        };
+        let name = action.section_name();
+        let body = match old {
+            None => {
+                let lines = new.lines();
+                let lines = lines.map(|line| line.strip_prefix("  ").unwrap_or(line));
+                lines.map(|line| format!("{line}\n")).collect()
+            }
+            Some(old) => format!("{OLD}{old}{BETWEEN}{new}{NEW_END}"),
+        };
+        Some(Self(format!("{ACTION}{name}\">\n{body}{ACTION_END}")))
+    }
+}
+
 /// Returns the box around the nodes of a way, or around all members of a relation. It is empty for a node.
 pub(crate) fn bounds_of(augmented: &AugmentedObject<'_>) -> Bbox {
     let mut bbox = Bbox::EMPTY;

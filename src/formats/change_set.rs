@@ -4,6 +4,7 @@ mod newest;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use newest::KeptVersions;
 pub(super) use newest::NewestChanges;
 
 use super::change_action::ChangeAction;
@@ -252,13 +253,31 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Sorts the changes into canonical order and keeps one change per object: the change with the highest version or,
-    /// among equal versions, with the latest time. If times are equal or missing, `same_time` decides.
-    pub(super) fn sort_and_keep_newest(&mut self, same_time: SameTime, ctx: &Context) {
-        // The sort is stable, so changes of one object keep the order in which they were read.
-        sort_by(&mut self.changes, ctx, |one, other| one.key.cmp(&other.key));
+    /// Sorts the changes into canonical order, and keeps the wanted versions of each object. Of several changes of a
+    /// version, the change with the latest time is kept. If times are equal or missing, `same_time` decides. Changes
+    /// without a version are the same version if they have the same time and changeset.
+    pub(super) fn sort_and_keep(
+        &mut self,
+        versions: KeptVersions,
+        same_time: SameTime,
+        ctx: &Context,
+    ) {
+        // The sort is stable, so changes that are equal under the order keep the order in which they were read.
+        match versions {
+            KeptVersions::Newest => {
+                sort_by(&mut self.changes, ctx, |one, other| one.key.cmp(&other.key));
+            }
+            KeptVersions::All => sort_by(&mut self.changes, ctx, |one, other| {
+                (one.key, one.rank()).cmp(&(other.key, other.rank()))
+            }),
+        }
         self.changes.dedup_by(|later, kept| {
-            let same = later.key == kept.key;
+            let is_same_version = match later.version {
+                Some(_) => later.version == kept.version,
+                None => (later.rank(), later.changeset) == (kept.rank(), kept.changeset),
+            };
+            let same =
+                later.key == kept.key && (versions == KeptVersions::Newest || is_same_version);
             if same && later.supersedes(kept, same_time) {
                 *kept = *later;
             }
@@ -396,6 +415,11 @@ impl Change {
     /// The kind of the object.
     pub const fn kind(&self) -> ObjectKind {
         self.key.0
+    }
+
+    /// The changeset that the change belongs to; `None` if it is unknown.
+    pub(crate) const fn changeset(&self) -> Option<i64> {
+        self.changeset
     }
 
     /// The location that the change gives its node; `None` for other kinds, for a deletion, and for a location that is

@@ -33,7 +33,7 @@ mod write_osc;
 mod write_xml;
 mod xml;
 
-pub(crate) use augmented_xml::{AugmentedObject, AugmentedXml, Place, PlacedNode};
+pub(crate) use augmented_xml::{AugmentedObject, AugmentedXml, Place, PlacedNode, XmlAction};
 pub use change_action::ChangeAction;
 pub use change_set::{Change, ChangeSet, SameTime};
 pub use change_state::ChangeState;
@@ -67,6 +67,7 @@ pub use write_osc::{OscText, OscWriter};
 use crate::error::Result;
 use crate::io::Input;
 use crate::runtime::Context;
+pub(crate) use change_set::KeptVersions;
 use change_set::NewestChanges;
 use std::path::Path;
 
@@ -74,19 +75,20 @@ use std::path::Path;
 /// version or, among equal versions, with the latest time. If times are equal or missing, keeps the change that was
 /// read last. A missing version counts as the highest.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
-    read_changes(paths, SameTime::LastRead, ctx)
+    read_changes(paths, SameTime::LastRead, KeptVersions::Newest, ctx)
 }
 
 /// Reads change files like [`read_change_files`], but with the rule `same_time` for changes with equal versions and
-/// times.
+/// times, and with the given versions of each object. The versions of an object are in ascending order.
 pub(crate) fn read_changes<P: AsRef<Path>>(
     paths: &[P],
     same_time: SameTime,
+    versions: KeptVersions,
     ctx: &Context,
 ) -> Result<ChangeSet> {
     let inputs = paths.iter().map(|path| Input::open(path.as_ref()));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
-    let mut reader = ChangeReader::new(same_time);
+    let mut reader = ChangeReader::new(same_time, versions);
     reader.add(&inputs, ctx)?;
     let headers = paths.iter().zip(&reader.headers);
     let states =
@@ -105,9 +107,9 @@ pub(crate) struct ChangeReader {
 
 impl ChangeReader {
     /// Creates a reader. `same_time` is the rule for changes with equal versions and times.
-    pub(crate) fn new(same_time: SameTime) -> Self {
+    pub(crate) fn new(same_time: SameTime, versions: KeptVersions) -> Self {
         Self {
-            changes: NewestChanges::new(same_time),
+            changes: NewestChanges::new(same_time, versions),
             headers: Vec::new(),
         }
     }
@@ -153,7 +155,7 @@ pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
         _ => TextFormat::Osm,
     };
     let ctx = Context::default();
-    let mut objects = NewestChanges::new(SameTime::LastRead);
+    let mut objects = NewestChanges::new(SameTime::LastRead, KeptVersions::Newest);
     read::read_all(&[input], format, &mut objects, &ctx)?;
     Ok(objects.finish(&ctx))
 }

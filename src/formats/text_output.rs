@@ -126,6 +126,17 @@ impl TextOutput {
     /// Writes the rest of the text and the trailer, flushes the file to disk, and gives the file its name. Returns the
     /// size of the file in bytes.
     pub fn finish(mut self) -> Result<u64> {
+        self.end()?;
+        self.output.commit()
+    }
+
+    /// Ends the file as [`finish`](Self::finish) does, but does not wait until it is on disk.
+    pub(crate) fn finish_unflushed(mut self) -> Result<u64> {
+        self.end()?;
+        self.output.commit_unflushed()
+    }
+
+    fn end(&mut self) -> Result<()> {
         self.end_chunk()?;
         if self.compression == TextCompression::Zstd
             && self.output.len() == 0
@@ -142,8 +153,7 @@ impl TextOutput {
         }
         let tail = self.tally.tail(self.compression);
         self.bytes.extend_from_slice(&tail);
-        self.flush()?;
-        self.output.commit()
+        self.flush()
     }
 }
 

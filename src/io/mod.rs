@@ -8,6 +8,7 @@ mod backends;
 mod decompress;
 mod direct;
 mod directory_content;
+mod directory_update;
 mod file_identity;
 mod file_lock;
 mod input;
@@ -28,6 +29,7 @@ mod writer_target;
 
 pub(crate) use backends::{Backend, check_space, open_backend};
 pub(crate) use decompress::{FileCompression, decompressed, gunzip};
+pub(crate) use directory_update::DirectoryUpdate;
 pub(crate) use file_lock::FileLock;
 pub use input::Input;
 pub(crate) use kept_file::{keep, open_kept, remove_temporary};

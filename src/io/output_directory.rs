@@ -140,11 +140,11 @@ impl Staging {
 
     /// Moves the content of the staging directory to `root`, one entry after another. The [mark](Self::mark) stays.
     pub(super) fn move_to(&self, root: &Path) -> io::Result<()> {
-        move_entries(self.path(), root)
+        move_entries(self.path(), root, MOVING)
     }
 
     /// Flushes the files and the entries of all directories to disk.
-    fn flush(&self) -> io::Result<()> {
+    pub(super) fn flush(&self) -> io::Result<()> {
         // One flush of the whole file system takes less time than flushes of many files.
         const MANY: usize = 32;
         if self.created.len() > MANY && system::sync_file_system(self.path())? {
@@ -192,18 +192,18 @@ impl Staging {
     }
 }
 
-/// Moves the entries of a directory to another directory, one after another, except the mark of a staging directory. If
+/// Moves the entries of a directory to another directory, one after another, except the one that is called `mark`. If
 /// both directories contain a subdirectory of the same name, moves the entries of that subdirectory.
-fn move_entries(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn move_entries(from: &Path, to: &Path, mark: &str) -> io::Result<()> {
     let names: io::Result<Vec<_>> = fs::read_dir(from)?
         .map(|entry| Ok(entry?.file_name()))
         .collect();
     let mut names = names?;
     names.sort_unstable();
-    for name in names.iter().filter(|name| *name != MOVING) {
+    for name in names.iter().filter(|name| *name != mark) {
         let (old, new) = (from.join(name), to.join(name));
         if old.is_dir() && new.is_dir() {
-            move_entries(&old, &new)?;
+            move_entries(&old, &new, mark)?;
             flush_entries(&new)?;
             fs::remove_dir(old)?;
         } else {

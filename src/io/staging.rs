@@ -60,7 +60,7 @@ impl Staging {
     }
 
     /// Creates a staging directory, named like a temporary file of the output `path`.
-    fn named_as(path: &Path) -> io::Result<Self> {
+    pub(super) fn named_as(path: &Path) -> io::Result<Self> {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         loop {
             let name = temporary::name(path, COUNTER.fetch_add(1, Ordering::Relaxed));

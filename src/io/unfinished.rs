@@ -2,6 +2,7 @@
 //! process can remove them.
 
 use crate::runtime::lock;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -79,25 +80,27 @@ pub(super) fn end<T, E>(
 ) -> Result<T, E> {
     let mut names = names();
     let result = finish();
-    let is_success = result.is_ok();
-    names.retain(|noted| {
-        Some(noted.as_path()) != temporary && !(is_success && completed.contains(noted))
-    });
+    let completed = if result.is_ok() { completed } else { &[] };
+    let completed: HashSet<&PathBuf> = completed.iter().collect();
+    names.retain(|noted| Some(noted.as_path()) != temporary && !completed.contains(noted));
     result
 }
 
 /// Unregisters paths, all at once.
 pub(super) fn end_all(paths: &[PathBuf]) {
+    let paths: HashSet<&PathBuf> = paths.iter().collect();
     names().retain(|noted| !paths.contains(noted));
 }
 
 /// Removes the files and empty directories among `paths` that are still registered, in reverse order.
 pub(super) fn abandon(paths: &[PathBuf]) {
     let mut names = names();
+    let registered: HashSet<&PathBuf> = names.iter().collect();
     for path in paths.iter().rev() {
-        if names.contains(path) && fs::remove_file(path).is_err() {
+        if registered.contains(path) && fs::remove_file(path).is_err() {
             let _ = fs::remove_dir(path);
         }
     }
+    let paths: HashSet<&PathBuf> = paths.iter().collect();
     names.retain(|noted| !paths.contains(noted));
 }

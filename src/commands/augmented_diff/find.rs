@@ -1,54 +1,57 @@
 //! Finds the objects that changes concern, and reads what their geometry needs.
 
 use super::Base;
-use super::geometry::{MemberWays, NodeState, Nodes, encode_way, index_of};
+use super::geometry::{MemberWays, NodeState, Nodes, encode_way};
+use super::history::{History, Status};
 use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
-use crate::formats::{Change, ChangeSet};
+use crate::formats::ChangeSet;
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Element, Info, Object, ObjectBody, WayNodes};
+use crate::pbf::{BlobEntry, Block, Element, Object, ObjectBody, WayNodes};
 use rustc_hash::FxHashMap;
-
-/// The state of the base for a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
-    /// The base does not have the object.
-    Absent,
-    /// The base has a newer version of the object.
-    Outdated,
-    /// The change replaces the object of the base.
-    Replaces,
-}
-
-impl Status {
-    /// Whether a change with this status has an effect.
-    pub(super) fn has_effect(self, change: &Change) -> bool {
-        match self {
-            Self::Absent => !change.is_deletion(),
-            Self::Outdated => false,
-            Self::Replaces => true,
-        }
-    }
-
-    fn of(change: &Change, info: &Info<'_>) -> Self {
-        if change.replaces(info.version, info.timestamp) {
-            Self::Replaces
-        } else {
-            Self::Outdated
-        }
-    }
-}
+use std::ops::Range;
 
 /// The objects that are written, and their geometry.
 pub(super) struct Findings<'c> {
-    /// For each change, the state of the base.
-    pub status: Vec<Status>,
-    /// The ways and relations of the base that are written.
+    pub history: History<'c>,
+    /// The ways of the base with a change, or with a changed node.
     pub ways: IdSet,
+    /// The relations of the base with a change, or with a changed or reshaped member.
     pub relations: IdSet,
-    pub nodes: Nodes<'c>,
+    pub reshaped: Reshaped,
+    pub nodes: Nodes,
     pub member_ways: MemberWays,
+    /// The maximum number of members of a relation whose members are read.
+    max_members: u64,
+}
+
+/// The ways that get another shape without a change of their own, and the steps in which they do.
+#[derive(Default)]
+pub(super) struct Reshaped {
+    ids: IdSet,
+    /// Pairs of a way and a step, in order.
+    steps: Vec<(i64, u32)>,
+}
+
+impl Reshaped {
+    fn new(mut steps: Vec<(i64, u32)>) -> Self {
+        steps.sort_unstable();
+        steps.dedup();
+        Self {
+            ids: steps.iter().map(|(way, _)| *way).collect(),
+            steps,
+        }
+    }
+
+    /// Calls `take` with the steps in which a way gets another shape.
+    pub(super) fn for_each_step(&self, way: i64, take: impl FnMut(u32)) {
+        if self.ids.contains(way) {
+            let start = self.steps.partition_point(|(id, _)| *id < way);
+            let of_way = self.steps[start..].iter().take_while(|(id, _)| *id == way);
+            of_way.map(|(_, step)| *step).for_each(take);
+        }
+    }
 }
 
 /// Ways of the base that changes concern.
@@ -56,42 +59,92 @@ pub(super) struct Findings<'c> {
 struct FoundWays {
     status: Vec<(usize, Status)>,
     ids: Vec<i64>,
-    /// Ways without a change of their own that get another shape.
-    reshaped: Vec<i64>,
+    /// Ways, and the steps in which they get another shape without a change of their own.
+    reshaped: Vec<(i64, u32)>,
     /// The nodes of the ways.
     nodes: Vec<i64>,
 }
 
 impl FoundWays {
-    /// Adds a way of the base. `is_moved` returns whether a node gets another location than the one in the way.
-    fn add(
-        &mut self,
-        way: &Object<'_>,
-        changes: &ChangeSet,
-        changed_nodes: &IdSet,
-        is_moved: impl Fn(i64, Option<Location>) -> bool,
-    ) {
+    /// Adds a way of the base.
+    fn add(&mut self, way: &Object<'_>, moves: &Moves<'_, '_>) {
         let ObjectBody::Way { refs, locations } = &way.body else {
             return;
         };
-        let index = index_of(changes, ObjectKind::Way, way.id);
-        let status = index.map(|index| Status::of(&changes.changes()[index], &way.info));
-        self.status.extend(index.zip(status));
-        let is_direct = status == Some(Status::Replaces);
-        let (mut is_concerned, mut is_reshaped) = (is_direct, false);
+        let history = moves.history;
+        let range = history.range(ObjectKind::Way, way.id);
+        let status = range.map(|index| (index, Status::of(history.change(index), &way.info)));
+        let first = self.status.len();
+        self.status.extend(status);
+        let replaced = self.status[first..]
+            .iter()
+            .find(|(_, status)| *status == Status::Replaces);
+        // The nodes of the way matter until a change replaces it.
+        let end = replaced.map(|(index, _)| history.steps.of_change(*index));
+        let mut is_concerned = end.is_some();
         for (at, id) in refs.iter().enumerate() {
-            if changed_nodes.contains(*id) {
+            if history.changed(ObjectKind::Node).contains(*id) {
                 is_concerned = true;
-                is_reshaped |= is_moved(*id, locations.get(at).copied().flatten());
+                let given = locations.get(at).copied().flatten();
+                moves.for_each_move(*id, given, 0..end.unwrap_or(u32::MAX), |step| {
+                    self.reshaped.push((way.id, step));
+                });
             }
         }
         if is_concerned {
             self.ids.push(way.id);
             self.nodes.extend_from_slice(refs);
         }
-        if is_reshaped && !is_direct {
-            self.reshaped.push(way.id);
+    }
+}
+
+/// The changed nodes, and their locations in the base.
+struct Moves<'m, 'c> {
+    history: &'m History<'c>,
+    in_base: &'m FxHashMap<i64, NodeState>,
+}
+
+impl Moves<'_, '_> {
+    /// Calls `take` with each of the given steps in which a node gets another location. `given` is its location in a
+    /// way of the base.
+    fn for_each_move(
+        &self,
+        node: i64,
+        given: Option<Location>,
+        steps: Range<u32>,
+        mut take: impl FnMut(u32),
+    ) {
+        let in_base = || self.in_base.get(&node).and_then(|state| state.location);
+        let mut location = given.or_else(in_base);
+        self.history
+            .for_each_step(ObjectKind::Node, node, |step, change| {
+                let new = ChangeSet::location(change);
+                if new != location && steps.contains(&step) {
+                    take(step);
+                }
+                location = new;
+            });
+    }
+
+    /// Returns the changed ways, each with the steps in which it gets another shape after its own change.
+    fn of_changed_ways(&self) -> Vec<(i64, u32)> {
+        let history = self.history;
+        let mut reshaped = Vec::new();
+        let ways = (ObjectKind::Way, 0)..=(ObjectKind::Way, u64::MAX);
+        let ways = history.changes.range(*ways.start(), *ways.end());
+        let mut versions = history.effective(ways).peekable();
+        while let Some((step, way)) = versions.next() {
+            let next = versions.peek().filter(|(_, next)| next.key == way.key);
+            let steps = step + 1..next.map_or(u32::MAX, |(step, _)| *step);
+            for node in history.changes.refs(way) {
+                if history.changed(ObjectKind::Node).contains(*node) {
+                    self.for_each_move(*node, None, steps.clone(), |step| {
+                        reshaped.push((way.id, step));
+                    });
+                }
+            }
         }
+        reshaped
     }
 }
 
@@ -105,63 +158,86 @@ struct FoundRelations {
 }
 
 impl<'c> Findings<'c> {
-    pub(super) fn of(base: &Base<'c>) -> Result<Self> {
-        let changes = base.changes;
-        let mut status = vec![Status::Absent; changes.changes().len()];
-        let old_nodes = changed_nodes(base, &mut status)?;
-        let changed = effective(changes, &status, ObjectKind::Node);
-        let (mut needed, mut ways, mut reshaped) =
-            (IdSet::default(), IdSet::default(), IdSet::default());
-        find_ways(base, &changed, &old_nodes, |found| {
-            found
-                .status
-                .into_iter()
-                .for_each(|(index, one)| status[index] = one);
+    /// Reads the base. The history must not know the state of the base yet.
+    pub(super) fn of(
+        base: &Base<'_>,
+        mut history: History<'c>,
+        max_members: Option<u64>,
+    ) -> Result<Self> {
+        let max_members = max_members.unwrap_or(u64::MAX);
+        let in_base = changed_nodes(base, &mut history)?;
+        history.settle(ObjectKind::Node);
+        let (mut needed, mut ways) = (IdSet::default(), IdSet::default());
+        let (mut status, mut reshaped) = (Vec::new(), Vec::new());
+        let moves = Moves {
+            history: &history,
+            in_base: &in_base,
+        };
+        find_ways(base, &moves, |found| {
+            status.extend(found.status);
             ways.extend(found.ids);
             reshaped.extend(found.reshaped);
             needed.extend(found.nodes);
         })?;
-        let changed_ways = effective(changes, &status, ObjectKind::Way);
-        let (mut relations, mut wanted) = (IdSet::default(), IdSet::default());
-        let members = ChangedMembers {
-            nodes: &changed,
-            ways: &changed_ways,
-            reshaped: &reshaped,
+        history.set_status(&status);
+        history.settle(ObjectKind::Way);
+        let moves = Moves {
+            history: &history,
+            in_base: &in_base,
         };
-        find_relations(base, &members, |found| {
-            found
-                .status
-                .into_iter()
-                .for_each(|(index, one)| status[index] = one);
+        reshaped.extend(moves.of_changed_ways());
+        let reshaped = Reshaped::new(reshaped);
+        let (mut relations, mut wanted) = (IdSet::default(), IdSet::default());
+        status.clear();
+        let changed = ChangedMembers {
+            history: &history,
+            reshaped: &reshaped,
+            max_members,
+        };
+        find_relations(base, &changed, |found| {
+            status.extend(found.status);
             relations.extend(found.ids);
             wanted.extend(found.ways);
             needed.extend(found.nodes);
         })?;
-        add_members(changes, &status, &mut needed, &mut wanted);
+        history.set_status(&status);
+        history.settle(ObjectKind::Relation);
+        add_members(&history, max_members, &mut needed, &mut wanted);
         let mut member_ways = MemberWays::default();
         read_member_ways(base, &wanted, |ways, nodes| {
             member_ways.extend(ways);
             needed.extend(nodes);
         })?;
-        let mut nodes = Nodes::new(changes, changed, needed);
+        let mut nodes = Nodes::new(needed);
         read_nodes(base, &mut nodes)?;
         Ok(Self {
-            status,
+            history,
             ways,
             relations,
+            reshaped,
             nodes,
             member_ways,
+            max_members,
         })
+    }
+
+    /// Whether the members of a relation were read. Always true for other objects.
+    pub(super) fn has_members_of(&self, object: &Object<'_>) -> bool {
+        match &object.body {
+            ObjectBody::Relation { members } => members.len() as u64 <= self.max_members,
+            ObjectBody::Node { .. } | ObjectBody::Way { .. } => true,
+        }
     }
 }
 
 /// Adds the nodes and the member ways of the changes that have an effect.
-fn add_members(changes: &ChangeSet, status: &[Status], nodes: &mut IdSet, ways: &mut IdSet) {
-    let all = changes.changes().iter().zip(status);
-    for (change, _) in all.filter(|(change, status)| status.has_effect(change)) {
+fn add_members(history: &History<'_>, max_members: u64, nodes: &mut IdSet, ways: &mut IdSet) {
+    let changes = history.changes;
+    for (_, change) in history.effective(0..changes.changes().len()) {
         match changes.object(change).body {
             ObjectBody::Node { .. } => {}
             ObjectBody::Way { refs, .. } => nodes.extend(refs.iter().copied()),
+            ObjectBody::Relation { members } if members.len() as u64 > max_members => {}
             ObjectBody::Relation { members } => {
                 for member in &members {
                     match member.kind {
@@ -173,14 +249,6 @@ fn add_members(changes: &ChangeSet, status: &[Status], nodes: &mut IdSet, ways: 
             }
         }
     }
-}
-
-/// Returns the objects of a kind with a change that has an effect.
-fn effective(changes: &ChangeSet, status: &[Status], kind: ObjectKind) -> IdSet {
-    let all = changes.changes().iter().zip(status);
-    all.filter(|(change, status)| change.kind() == kind && status.has_effect(change))
-        .map(|(change, _)| change.id)
-        .collect()
 }
 
 /// Whether a blob may have an object of the given kind with an id in `ids`.
@@ -200,9 +268,9 @@ fn ids_of(changes: &ChangeSet, kind: ObjectKind) -> IdSet {
 }
 
 /// Reads the changed nodes of the base. Returns their states, and sets the status of their changes.
-fn changed_nodes(base: &Base<'_>, status: &mut [Status]) -> Result<FxHashMap<i64, NodeState>> {
-    let ids = ids_of(base.changes, ObjectKind::Node);
-    let mut states = FxHashMap::default();
+fn changed_nodes(base: &Base<'_>, history: &mut History<'_>) -> Result<FxHashMap<i64, NodeState>> {
+    let ids = ids_of(history.changes, ObjectKind::Node);
+    let (mut states, mut status) = (FxHashMap::default(), Vec::new());
     Scan::bare("changed nodes", base.file, base.plan, base.ctx)
         .with_strings()
         .run(
@@ -210,25 +278,25 @@ fn changed_nodes(base: &Base<'_>, status: &mut [Status]) -> Result<FxHashMap<i64
             |_, block| {
                 let mut found = Vec::new();
                 for_each_object(block, ObjectKind::Node, &ids, |node| {
-                    if let (ObjectBody::Node { location }, Some(index)) = (
-                        &node.body,
-                        index_of(base.changes, ObjectKind::Node, node.id),
-                    ) {
-                        let status = Status::of(&base.changes.changes()[index], &node.info);
+                    if let ObjectBody::Node { location } = &node.body {
                         let version = node.info.version.unwrap_or(0);
                         let location = location.filter(|location| location.is_on_earth());
-                        found.push((node.id, index, status, NodeState { version, location }));
+                        let range = history.range(ObjectKind::Node, node.id);
+                        let of = |index| Status::of(history.change(index), &node.info);
+                        let status: Vec<_> = range.map(|index| (index, of(index))).collect();
+                        found.push((node.id, NodeState { version, location }, status));
                     }
                 })?;
                 Ok(found)
             },
             |found| {
-                for (id, index, one, state) in found {
-                    status[index] = one;
+                for (id, state, more) in found {
+                    status.extend(more);
                     states.insert(id, state);
                 }
             },
         )?;
+    history.set_status(&status);
     Ok(states)
 }
 
@@ -250,19 +318,9 @@ pub(super) fn for_each_object(
     Ok(())
 }
 
-fn find_ways(
-    base: &Base<'_>,
-    changed_nodes: &IdSet,
-    old_nodes: &FxHashMap<i64, NodeState>,
-    take: impl FnMut(FoundWays),
-) -> Result<()> {
-    let changes = base.changes;
-    let changed_ways = ids_of(changes, ObjectKind::Way);
-    let is_moved = |id: i64, given: Option<Location>| {
-        let old = given.or_else(|| old_nodes.get(&id).and_then(|state| state.location));
-        let change = super::geometry::change_of(changes, ObjectKind::Node, id);
-        change.is_some_and(|change| ChangeSet::location(change) != old)
-    };
+fn find_ways(base: &Base<'_>, moves: &Moves<'_, '_>, take: impl FnMut(FoundWays)) -> Result<()> {
+    let changed_nodes = moves.history.changed(ObjectKind::Node);
+    let changed_ways = ids_of(moves.history.changes, ObjectKind::Way);
     Scan::bare("ways", base.file, base.plan, base.ctx)
         .with_strings()
         .run(
@@ -283,28 +341,39 @@ fn find_ways(
                 if wanted.is_empty() {
                     return Ok(found);
                 }
-                for_each_object(block, ObjectKind::Way, &wanted, |way| {
-                    found.add(way, changes, changed_nodes, is_moved);
-                })?;
+                for_each_object(block, ObjectKind::Way, &wanted, |way| found.add(way, moves))?;
                 Ok(found)
             },
             take,
         )
 }
 
-/// The members that make a relation concerned.
-struct ChangedMembers<'m> {
-    nodes: &'m IdSet,
-    ways: &'m IdSet,
-    reshaped: &'m IdSet,
+/// What makes a relation concerned.
+struct ChangedMembers<'m, 'c> {
+    history: &'m History<'c>,
+    reshaped: &'m Reshaped,
+    /// The maximum number of members of a relation whose members are read.
+    max_members: u64,
+}
+
+impl ChangedMembers<'_, '_> {
+    /// Whether a member has changed, or is a way with another shape.
+    fn has(&self, kind: ObjectKind, id: i64) -> bool {
+        let has_changed = || self.history.changed(kind).contains(id);
+        match kind {
+            ObjectKind::Node => has_changed(),
+            ObjectKind::Way => has_changed() || self.reshaped.ids.contains(id),
+            ObjectKind::Relation => false,
+        }
+    }
 }
 
 fn find_relations(
     base: &Base<'_>,
-    changed: &ChangedMembers<'_>,
+    changed: &ChangedMembers<'_, '_>,
     take: impl FnMut(FoundRelations),
 ) -> Result<()> {
-    let changes = base.changes;
+    let history = changed.history;
     Scan::bare("relations", base.file, base.plan, base.ctx)
         .with_strings()
         .run(
@@ -315,21 +384,22 @@ fn find_relations(
                     let Element::Relation(relation) = element else {
                         return Ok(());
                     };
-                    let index = index_of(changes, ObjectKind::Relation, relation.id());
                     let info = relation.info();
-                    let status = index.map(|index| Status::of(&changes.changes()[index], &info));
-                    found.status.extend(index.zip(status));
-                    let is_concerned = status == Some(Status::Replaces)
-                        || relation.members().any(|member| match member.kind {
-                            ObjectKind::Node => changed.nodes.contains(member.id),
-                            ObjectKind::Way => {
-                                changed.ways.contains(member.id)
-                                    || changed.reshaped.contains(member.id)
-                            }
-                            ObjectKind::Relation => false,
-                        });
+                    let range = history.range(ObjectKind::Relation, relation.id());
+                    let of = |index| Status::of(history.change(index), &info);
+                    let status = range.map(|index| (index, of(index)));
+                    let first = found.status.len();
+                    found.status.extend(status);
+                    let mut own = found.status[first..].iter();
+                    let is_concerned = own.any(|(_, status)| *status == Status::Replaces)
+                        || relation
+                            .members()
+                            .any(|member| changed.has(member.kind, member.id));
                     if is_concerned {
                         found.ids.push(relation.id());
+                        if relation.members().count() as u64 > changed.max_members {
+                            return Ok(());
+                        }
                         for member in relation.members() {
                             match member.kind {
                                 ObjectKind::Node => found.nodes.push(member.id),
@@ -372,7 +442,7 @@ fn read_member_ways(
 }
 
 /// Reads the needed nodes of the base.
-fn read_nodes(base: &Base<'_>, nodes: &mut Nodes<'_>) -> Result<()> {
+fn read_nodes(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
     let needed = nodes.needed().clone();
     Scan::bare("nodes", base.file, base.plan, base.ctx).run(
         |entry| may_have(entry, ObjectKind::Node, &needed),

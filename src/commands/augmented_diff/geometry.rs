@@ -1,8 +1,9 @@
 //! The nodes and the member ways that the geometry of the written objects needs.
 
-use crate::formats::{Change, ChangeSet, PlacedNode};
+use super::history::History;
+use crate::formats::{ChangeSet, PlacedNode};
 use crate::index::{IdSet, RankSet};
-use crate::osm::{Location, ObjectKind, id_rank};
+use crate::osm::{Location, ObjectKind};
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 use rustc_hash::FxHashMap;
 
@@ -14,22 +15,17 @@ pub(super) struct NodeState {
     pub location: Option<Location>,
 }
 
-/// The nodes of the base that are needed, and the changed nodes.
-pub(super) struct Nodes<'c> {
-    changes: &'c ChangeSet,
-    /// The nodes with a change that has an effect.
-    changed: IdSet,
+/// The nodes of the base that are needed.
+pub(super) struct Nodes {
     needed: RankSet,
     /// The states in the base, by the ranks of the ids in `needed`; `None` for a node that the base does not have.
     states: Vec<Option<NodeState>>,
 }
 
-impl<'c> Nodes<'c> {
-    pub(super) fn new(changes: &'c ChangeSet, changed: IdSet, needed: IdSet) -> Self {
+impl Nodes {
+    pub(super) fn new(needed: IdSet) -> Self {
         let needed = RankSet::from(needed);
         Self {
-            changes,
-            changed,
             states: vec![None; needed.set().len() as usize],
             needed,
         }
@@ -47,75 +43,48 @@ impl<'c> Nodes<'c> {
         }
     }
 
-    /// Returns a node before the changes. `given` is its location in a way.
-    pub(super) fn old(&self, id: i64, given: Option<Location>) -> PlacedNode {
-        let state = self
-            .needed
-            .rank(id)
-            .and_then(|rank| self.states[rank as usize]);
-        let version = state
-            .map(|state| state.version)
-            .filter(|version| *version > 0);
+    fn in_base(&self, id: i64) -> Option<NodeState> {
+        let rank = self.needed.rank(id);
+        rank.and_then(|rank| self.states[rank as usize])
+    }
+
+    /// Returns a node at a moment. `given` is its location in a way of the base.
+    pub(super) fn at(
+        &self,
+        id: i64,
+        given: Option<Location>,
+        history: &History<'_>,
+        moment: u32,
+    ) -> PlacedNode {
+        if let Some(change) = history.last_change(ObjectKind::Node, id, moment) {
+            return PlacedNode {
+                id,
+                version: change.version.filter(|_| !change.is_deletion()),
+                location: ChangeSet::location(change),
+            };
+        }
+        let state = self.in_base(id);
+        let version = state.map(|state| state.version);
         PlacedNode {
             id,
-            version,
+            version: version.filter(|version| *version > 0),
             location: given.or(state.and_then(|state| state.location)),
         }
     }
 
-    /// Returns a node of a member of a relation before the changes, without its version. `given` is its location in the
-    /// member.
-    pub(super) fn old_of_member(&self, id: i64, given: Option<Location>) -> PlacedNode {
-        let location = given.or_else(|| self.old(id, None).location);
-        PlacedNode {
-            id,
-            version: None,
-            location,
+    /// Returns the location of a node of a member at a moment. `given` is its location in the member in the base.
+    pub(super) fn place_at(
+        &self,
+        id: i64,
+        given: Option<Location>,
+        history: &History<'_>,
+        moment: u32,
+    ) -> Option<Location> {
+        if let Some(change) = history.last_change(ObjectKind::Node, id, moment) {
+            return ChangeSet::location(change);
         }
+        given.or_else(|| self.in_base(id).and_then(|state| state.location))
     }
-
-    /// Returns a node of a member of a relation after the changes, without its version. `given` is its location in the
-    /// member before them.
-    pub(super) fn new_of_member(&self, id: i64, given: Option<Location>) -> PlacedNode {
-        let place = if self.changed.contains(id) {
-            self.new_state(id, given)
-        } else {
-            self.old_of_member(id, given)
-        };
-        PlacedNode {
-            version: None,
-            ..place
-        }
-    }
-
-    /// Returns a node after the changes. `given` is its location in a way before them.
-    pub(super) fn new_state(&self, id: i64, given: Option<Location>) -> PlacedNode {
-        if !self.changed.contains(id) {
-            return self.old(id, given);
-        }
-        let Some(change) = change_of(self.changes, ObjectKind::Node, id) else {
-            return self.old(id, given);
-        };
-        PlacedNode {
-            id,
-            version: change.version.filter(|_| !change.is_deletion()),
-            location: ChangeSet::location(change),
-        }
-    }
-}
-
-/// Returns the change of an object.
-pub(super) fn change_of(changes: &ChangeSet, kind: ObjectKind, id: i64) -> Option<&Change> {
-    index_of(changes, kind, id).map(|index| &changes.changes()[index])
-}
-
-/// Returns the index of the change of an object.
-pub(super) fn index_of(changes: &ChangeSet, kind: ObjectKind, id: i64) -> Option<usize> {
-    let key = (kind, id_rank(id));
-    changes
-        .changes()
-        .binary_search_by_key(&key, |change| change.key)
-        .ok()
 }
 
 /// The ways of the base that are members of written relations.

@@ -101,7 +101,7 @@ impl FeatureRules {
     }
 
     /// Whether a closed way with these tags is a line, and whether it is an area. A way without tags is a line.
-    pub(super) fn of_closed_way(&self, tags: &[(&str, &str)]) -> (bool, bool) {
+    pub(crate) fn of_closed_way(&self, tags: &[(&str, &str)]) -> (bool, bool) {
         if tags.is_empty() {
             return (true, false);
         }

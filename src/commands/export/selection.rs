@@ -1,9 +1,8 @@
 //! Selects objects by the filter of an export.
 
-use crate::engine::block_matcher::BlockMatcher;
-use crate::engine::block_matcher::holds;
+use crate::engine::block_matcher::{BlockMatcher, selects};
 use crate::error::FormatError;
-use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind, TagPattern};
+use crate::osm::{ObjectFilter, ObjectKind};
 use crate::pbf::{Block, Relation};
 
 /// Whether the filter may select objects of a kind.
@@ -29,15 +28,6 @@ pub(super) fn select(
 
 /// Whether the filter selects a relation that is an area.
 pub(super) fn selects_relation(filter: &ObjectFilter, relation: &Relation<'_>) -> bool {
-    let info = relation.info();
-    let accepts = |one: &ObjectExpression| {
-        let has = |tag: &TagPattern| relation.tags().any(|(key, value)| tag.matches(key, value));
-        one.applies_to(ObjectKind::Relation) && one.more_tags.iter().all(has) && holds(one, &info)
-    };
-    filter.expressions().is_empty()
-        || filter.without_tag().any(accepts)
-        || relation.tags().any(|(key, value)| {
-            let mut expressions = filter.with_key(key);
-            expressions.any(|one| one.matches_value(value) && accepts(one))
-        })
+    let kind = (ObjectKind::Relation, true);
+    selects(filter, kind, &relation.info(), relation.tags())
 }

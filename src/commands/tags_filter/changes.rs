@@ -3,12 +3,12 @@
 
 use super::Options;
 use crate::engine::Format;
-use crate::engine::block_matcher::holds;
+use crate::engine::block_matcher::selects_object;
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
 use crate::formats::{ChangeAction, OscText, TextCompression, TextOutput, read_change_files};
 use crate::index::IdSets;
-use crate::osm::{ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
+use crate::osm::{ObjectFilter, ObjectId, ObjectKind};
 use crate::pbf::{List, Object, ObjectBody};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     let objects: Vec<_> = versions.map(|change| set.object(change)).collect();
     let matched: IdSets = objects
         .iter()
-        .filter(|object| matches(&filter, object) != options.invert)
+        .filter(|object| selects_object(&filter, object) != options.invert)
         .map(id_of)
         .collect();
     let mut kept = matched.clone();
@@ -117,36 +117,6 @@ fn id_of(object: &Object<'_>) -> ObjectId {
     ObjectId {
         kind: object.kind(),
         id: object.id,
-    }
-}
-
-fn matches(filter: &ObjectFilter, object: &Object<'_>) -> bool {
-    let applies = |expression: &ObjectExpression| {
-        let is_kind = expression.kinds.contains(object.kind());
-        (is_kind || (expression.areas && is_area(object))) && holds(expression, &object.info)
-    };
-    filter.without_tag().any(applies)
-        || object.tags.iter().any(|(key, value)| {
-            let mut expressions = filter.with_key(key);
-            expressions.any(|expression| {
-                expression.matches_value(value)
-                    && applies(expression)
-                    && expression.more_tags.iter().all(|tag| {
-                        let mut tags = object.tags.iter();
-                        tags.any(|(key, value)| tag.matches(key, value))
-                    })
-            })
-        })
-}
-
-fn is_area(object: &Object<'_>) -> bool {
-    match &object.body {
-        ObjectBody::Node { .. } => false,
-        ObjectBody::Way { refs, .. } => refs.len() >= 4 && refs.first() == refs.last(),
-        ObjectBody::Relation { .. } => object
-            .tags
-            .iter()
-            .any(|(key, value)| *key == "type" && matches!(*value, "multipolygon" | "boundary")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Fetches change files in groups. Each group is read before the next group is fetched.
 
 use crate::error::{Error, Result};
-use crate::formats::{ChangeReader, ChangeSet, ChangeState, Replication, SameTime};
+use crate::formats::{ChangeReader, ChangeSet, ChangeState, KeptVersions, Replication, SameTime};
 use crate::io::Input;
 use crate::osm::format_timestamp;
 use crate::replication::{ChangeFile, Ladder, Leg, Server, State};
@@ -58,7 +58,7 @@ impl<'d> Downloader<'d> {
             limit,
             connections: connections.map_err(|error| Error::Internal(error.to_string()))?,
             ctx,
-            reader: ChangeReader::new(SameTime::LastRead),
+            reader: ChangeReader::new(SameTime::LastRead, KeptVersions::Newest),
             text_len: 0,
             files: 0,
             bytes: 0,

@@ -7,12 +7,23 @@ use crate::runtime::Context;
 /// The memory in bytes at which replaced changes are removed for the first time.
 const MIN_MEMORY: usize = 64 << 20;
 
+/// The versions of an object that are kept while changes are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeptVersions {
+    /// The newest version.
+    Newest,
+    /// All versions.
+    All,
+}
+
 /// The changes that were read so far. Replaced changes are removed from time to time, so memory use depends on the
-/// number of distinct objects, and not on the number of changes.
+/// number of distinct objects, and not on the number of changes. If all versions are kept, only repeated changes are
+/// removed.
 #[derive(Debug)]
 pub(in crate::formats) struct NewestChanges {
     set: ChangeSet,
     same_time: SameTime,
+    versions: KeptVersions,
     /// The smallest value of `limit`.
     min: usize,
     /// The memory in bytes at which replaced changes are removed next.
@@ -21,10 +32,11 @@ pub(in crate::formats) struct NewestChanges {
 
 impl NewestChanges {
     /// Returns an empty collection. `same_time` is the rule for changes with equal versions and times.
-    pub(in crate::formats) fn new(same_time: SameTime) -> Self {
+    pub(in crate::formats) fn new(same_time: SameTime, versions: KeptVersions) -> Self {
         Self {
             set: ChangeSet::default(),
             same_time,
+            versions,
             min: MIN_MEMORY,
             limit: MIN_MEMORY,
         }
@@ -38,7 +50,7 @@ impl NewestChanges {
     ) -> Result<(), String> {
         self.set.append(changes)?;
         if self.set.memory() >= self.limit {
-            self.set.sort_and_keep_newest(self.same_time, ctx);
+            self.set.sort_and_keep(self.versions, self.same_time, ctx);
             // If nothing was worth removing this time, little will be worth removing next time, so the limit grows
             // faster.
             let factor = if self.set.remove_unused() { 2 } else { 4 };
@@ -47,9 +59,10 @@ impl NewestChanges {
         Ok(())
     }
 
-    /// Returns the newest change of each object, in canonical order.
+    /// Returns the kept changes of each object, in canonical order, and those of an object in the order of their
+    /// versions.
     pub(in crate::formats) fn finish(mut self, ctx: &Context) -> ChangeSet {
-        self.set.sort_and_keep_newest(self.same_time, ctx);
+        self.set.sort_and_keep(self.versions, self.same_time, ctx);
         self.set
     }
 }
@@ -177,7 +190,7 @@ mod tests {
             let mut all = NewestChanges {
                 min,
                 limit: min,
-                ..NewestChanges::new(SameTime::LastRead)
+                ..NewestChanges::new(SameTime::LastRead, KeptVersions::Newest)
             };
             let pass = |_: &mut (), _: usize, set: ChangeSet| Ok(set);
             let add = |set| {

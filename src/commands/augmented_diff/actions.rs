@@ -1,0 +1,354 @@
+//! Finds the actions in order of kind and id.
+
+use super::Base;
+use super::filter::Filter;
+use super::find::Findings;
+use super::history::Status;
+use super::states::State;
+use super::summary::Summary;
+use crate::error::{FormatError, Result};
+use crate::file::BlobPass;
+use crate::formats::{Change, ChangeAction};
+use crate::index::IdSet;
+use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
+use crate::pbf::{BlobEntry, Block, Object, ObjectBody};
+use crate::runtime::WorkItem;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The effect of all changes, or of the changes of a changeset, on an object.
+pub(super) struct Action<'a> {
+    pub kind: ChangeAction,
+    /// Whether the object has no change of its own.
+    pub is_indirect: bool,
+    /// The changeset; `None` for the effect of all changes.
+    pub changeset: Option<i64>,
+    /// The object before the changes; `None` for a creation.
+    pub old: Option<State<'a>>,
+    pub new: State<'a>,
+}
+
+impl Action<'_> {
+    /// Returns the key of the object in canonical order.
+    pub(super) fn key(&self) -> TypeThenId {
+        self.new.object.key()
+    }
+}
+
+/// Encodes the actions that a worker finds.
+pub(super) trait Encoder {
+    type Part: Send;
+
+    fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>);
+
+    /// Removes and returns what was encoded since the last call.
+    fn take(&mut self) -> Result<Self::Part>;
+}
+
+/// Objects of the base, and changes between them, in order.
+struct Item {
+    /// The blob with objects that are written; `None` for changes behind all blobs.
+    blob: Option<BlobEntry>,
+    /// The kind of the objects.
+    kind: ObjectKind,
+    /// The changes up to the end of the blob, as indices.
+    changes: Range<usize>,
+}
+
+impl WorkItem for Item {
+    fn input_bytes(&self) -> u64 {
+        self.blob.map_or(0, |blob| u64::from(blob.frame_len))
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.input_bytes() * 4 + self.changes.len() as u64 * 1000
+    }
+}
+
+/// Finds the actions that the filter selects. Calls `take` with their encoded form, in order.
+pub(super) fn for_each<E: Encoder + Send>(
+    base: &Base<'_>,
+    findings: &Findings<'_>,
+    filter: &Filter,
+    new_encoder: impl Fn() -> E + Sync,
+    mut take: impl FnMut(E::Part) -> Result<()>,
+) -> Result<Summary> {
+    let mut summary = Summary::default();
+    BlobPass::new("write", &base.file.input, base.ctx).run(
+        items(base, findings),
+        new_encoder,
+        |reader, encoder, item| {
+            let mut finder = Finder {
+                findings,
+                filter,
+                encoder,
+                summary: Summary::default(),
+            };
+            match &item.blob {
+                None => finder.without_base(item.changes.clone()),
+                Some(entry) => reader.decode(entry, |payload| finder.blob(payload, &item))?,
+            }
+            let summary = finder.summary;
+            Ok((encoder.take()?, summary))
+        },
+        |(part, counts)| {
+            summary.add(&counts);
+            take(part)
+        },
+    )?;
+    Ok(summary)
+}
+
+/// Returns the blobs with objects that are written, each with the changes up to its end, and the changes behind them.
+fn items(base: &Base<'_>, findings: &Findings<'_>) -> Vec<Item> {
+    let history = &findings.history;
+    let changes = history.changes;
+    let nodes: IdSet = changes
+        .changes()
+        .iter()
+        .zip(&history.status)
+        .filter(|(change, status)| change.kind() == ObjectKind::Node && **status != Status::Absent)
+        .map(|(change, _)| change.id)
+        .collect();
+    let mut items = Vec::new();
+    for (kind, ids) in
+        ObjectKind::ALL
+            .into_iter()
+            .zip([&nodes, &findings.ways, &findings.relations])
+    {
+        let of_kind = changes.range((kind, 0), (kind, u64::MAX));
+        let mut next = of_kind.start;
+        let may_have = |entry: &&BlobEntry| {
+            entry.kinds.contains(kind)
+                && !ids.is_empty()
+                && (entry.kinds.single().is_none() || ids.may_meet(entry.min_id, entry.max_id))
+        };
+        for entry in base.plan.entries.iter().filter(may_have) {
+            let end = match entry.last_key() {
+                Some(last) if last.0 == kind => changes.range((kind, 0), last).end,
+                // The blob has objects of later kinds, too: it is the last one of this kind.
+                _ => of_kind.end,
+            };
+            items.push(Item {
+                blob: Some(*entry),
+                kind,
+                changes: next..end.max(next),
+            });
+            next = end.max(next);
+        }
+        if next < of_kind.end {
+            items.push(Item {
+                blob: None,
+                kind,
+                changes: next..of_kind.end,
+            });
+        }
+    }
+    items
+}
+
+/// The steps in which a changeset has an effect on an object.
+#[derive(Debug, Clone, Copy)]
+struct Effect {
+    first: u32,
+    last: u32,
+    /// Whether one of the changes is a change of the object itself.
+    is_direct: bool,
+}
+
+/// The effects on an object, by changeset. Without changesets, the key is `None`.
+#[derive(Default)]
+struct Effects(BTreeMap<Option<i64>, Effect>);
+
+impl Effects {
+    fn add(&mut self, changeset: Option<i64>, step: u32, is_direct: bool) {
+        let effect = self.0.entry(changeset).or_insert(Effect {
+            first: step,
+            last: step,
+            is_direct,
+        });
+        effect.first = effect.first.min(step);
+        effect.last = effect.last.max(step);
+        effect.is_direct |= is_direct;
+    }
+}
+
+/// Finds the actions of blobs and changes.
+struct Finder<'w, 'c, E> {
+    findings: &'w Findings<'c>,
+    filter: &'w Filter,
+    encoder: &'w mut E,
+    summary: Summary,
+}
+
+impl<E: Encoder> Finder<'_, '_, E> {
+    fn blob(&mut self, payload: &[u8], item: &Item) -> std::result::Result<(), FormatError> {
+        let block = Block::parse(payload)?;
+        let (mut cursor, mut object) = (block.cursor(), Object::default());
+        let mut next = item.changes.start;
+        let changes = &self.findings.history.changes.changes()[..item.changes.end];
+        while let Some(element) = cursor.next()? {
+            if element.key.0 != item.kind {
+                continue;
+            }
+            let start = next + count_of(&changes[next..], |change| change.key < element.key);
+            self.without_base(next..start);
+            next = start + count_of(&changes[start..], |change| change.key == element.key);
+            if start < next || self.is_concerned(element.key) {
+                object.fill(&element, &block)?;
+                self.object(Some(&object), start..next);
+            }
+        }
+        self.without_base(next..item.changes.end);
+        Ok(())
+    }
+
+    /// Whether a way or relation of the base is concerned by a change of another object.
+    fn is_concerned(&self, key: TypeThenId) -> bool {
+        let id = id_from_rank(key.1);
+        match key.0 {
+            ObjectKind::Node => false,
+            ObjectKind::Way => self.findings.ways.contains(id),
+            ObjectKind::Relation => self.findings.relations.contains(id),
+        }
+    }
+
+    /// Finds the actions of changes of objects that the base does not have.
+    fn without_base(&mut self, changes: Range<usize>) {
+        let mut start = changes.start;
+        let all = &self.findings.history.changes.changes()[changes];
+        for of_object in all.chunk_by(|one, other| one.key == other.key) {
+            let end = start + of_object.len();
+            self.object(None, start..end);
+            start = end;
+        }
+    }
+
+    /// Finds the actions of an object. `base` is the object in the base, and `range` are the indices of its changes.
+    fn object(&mut self, base: Option<&Object<'_>>, range: Range<usize>) {
+        let history = &self.findings.history;
+        self.count_ineffective(base.is_some(), range.clone());
+        let versions: Vec<(u32, &Change)> = history.effective(range).collect();
+        let effects = self.effects(base, &versions);
+        for (changeset, effect) in effects.0 {
+            let (before, after) = (effect.first, effect.last + 1);
+            let [old, new] = [before, after].map(|moment| {
+                let last = versions.iter().rev().find(|(step, _)| *step < moment);
+                last.map(|(_, change)| *change)
+            });
+            let new_object = new.map(|change| history.changes.object(change));
+            let old_object = old.map(|change| history.changes.object(change));
+            let Some(new_object) = new_object.as_ref().or(base) else {
+                continue;
+            };
+            let old_object = match old {
+                Some(change) if change.is_deletion() => None,
+                Some(_) => old_object.as_ref(),
+                None => base,
+            };
+            let is_deleted = new.is_some_and(Change::is_deletion);
+            let kind = match (old_object, is_deleted) {
+                (None, true) => continue,
+                (None, false) => ChangeAction::Create,
+                (Some(_), true) => ChangeAction::Delete,
+                (Some(_), false) => ChangeAction::Modify,
+            };
+            let is_base = |change: Option<&Change>| change.is_none();
+            self.put(&Action {
+                kind,
+                is_indirect: !effect.is_direct,
+                changeset,
+                old: old_object
+                    .map(|object| State::new(object, is_base(old), before, self.findings)),
+                new: State::new(new_object, is_base(new), after, self.findings),
+            });
+        }
+    }
+
+    /// Counts the changes of an object that have no effect, or another one than they say.
+    fn count_ineffective(&mut self, is_in_base: bool, range: Range<usize>) {
+        let history = &self.findings.history;
+        let summary = &mut self.summary;
+        let outdated = range
+            .clone()
+            .filter(|index| history.status[*index] == Status::Outdated);
+        summary.outdated += outdated.count() as u64;
+        if !is_in_base && let Some(first) = range.map(|index| history.change(index)).next() {
+            match first.action {
+                ChangeAction::Delete => summary.absent += 1,
+                ChangeAction::Modify => summary.missing += 1,
+                ChangeAction::Create => {}
+            }
+        }
+    }
+
+    /// Returns the effects of all changes on an object. `versions` are the changes of the object itself.
+    fn effects(&self, base: Option<&Object<'_>>, versions: &[(u32, &Change)]) -> Effects {
+        let history = &self.findings.history;
+        let mut effects = Effects::default();
+        for (step, _) in versions {
+            effects.add(history.steps.changeset(*step), *step, true);
+        }
+        let first = versions.first().map_or(u32::MAX, |(step, _)| *step);
+        if let Some(base) = base {
+            self.add_indirect(base, 0..first, &mut effects);
+        }
+        for (at, (step, change)) in versions.iter().enumerate() {
+            let next = versions.get(at + 1).map_or(u32::MAX, |(step, _)| *step);
+            if !change.is_deletion() && !history.is_one_step() {
+                let object = history.changes.object(change);
+                self.add_indirect(&object, step + 1..next, &mut effects);
+            }
+        }
+        effects
+    }
+
+    /// Adds the effects that nodes and members of an object have on it in the given steps.
+    fn add_indirect(&self, object: &Object<'_>, steps: Range<u32>, effects: &mut Effects) {
+        let Findings {
+            history, reshaped, ..
+        } = self.findings;
+        let mut add = |step: u32| {
+            if steps.contains(&step) {
+                effects.add(history.steps.changeset(step), step, false);
+            }
+        };
+        match &object.body {
+            ObjectBody::Node { .. } => {}
+            ObjectBody::Way { refs, .. } => {
+                for node in refs.iter() {
+                    history.for_each_step(ObjectKind::Node, *node, |step, _| add(step));
+                }
+            }
+            ObjectBody::Relation { members } => {
+                for member in members {
+                    if member.kind != ObjectKind::Relation {
+                        history.for_each_step(member.kind, member.id, |step, _| add(step));
+                    }
+                    if member.kind == ObjectKind::Way {
+                        reshaped.for_each_step(member.id, &mut add);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Encodes an action if the filter selects it.
+    fn put(&mut self, action: &Action<'_>) {
+        if !self.filter.selects(action, self.findings) {
+            return;
+        }
+        let mut states = action.old.iter().chain([&action.new]);
+        let has_geometry = states.all(|state| self.findings.has_members_of(state.object));
+        self.summary.count(action, has_geometry);
+        self.encoder.put(action, self.findings);
+    }
+}
+
+/// Returns the number of changes at the start of a list that meet a condition.
+fn count_of(changes: &[Change], is_counted: impl Fn(&Change) -> bool) -> usize {
+    changes
+        .iter()
+        .take_while(|change| is_counted(change))
+        .count()
+}

@@ -1,0 +1,92 @@
+//! Selects the actions that are written.
+
+use super::Selection;
+use super::actions::Action;
+use super::find::Findings;
+use super::states::State;
+use crate::commands::export::FeatureRules;
+use crate::engine::block_matcher::{is_area, selects_object};
+use crate::formats::ChangeAction;
+use crate::geometry::{Point, Region};
+use crate::osm::{ObjectFilter, ObjectKind};
+
+/// The actions that the options select.
+pub(super) struct Filter {
+    direct_only: bool,
+    region: Option<RegionFilter>,
+    tags: ObjectFilter,
+}
+
+/// A region, and what tells whether it lies within an area.
+struct RegionFilter {
+    region: Region,
+    /// A point of the region.
+    point: Point,
+    rules: FeatureRules,
+}
+
+impl Filter {
+    pub(super) fn new(selection: &Selection) -> Self {
+        let region = selection.region.as_ref();
+        Self {
+            direct_only: selection.direct_only,
+            region: region.and_then(|shape| {
+                Some(RegionFilter {
+                    point: *shape.rings().find_map(|(ring, _)| ring.points.first())?,
+                    region: Region::new(shape),
+                    rules: FeatureRules::default(),
+                })
+            }),
+            tags: ObjectFilter::new(selection.filter.iter().cloned()),
+        }
+    }
+
+    /// Whether an action is written. It is if the filters accept the object before or after the changes.
+    pub(super) fn selects(&self, action: &Action<'_>, findings: &Findings<'_>) -> bool {
+        if self.direct_only && action.is_indirect {
+            return false;
+        }
+        // A deletion says nothing reliable about the object.
+        let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
+        let states = || action.old.iter().chain(new);
+        let has_tags = |state: &State<'_>| selects_object(&self.tags, state.object);
+        let is_near = |region: &RegionFilter| states().any(|state| region.meets(state, findings));
+        states().any(has_tags) && self.region.as_ref().is_none_or(is_near)
+    }
+}
+
+impl RegionFilter {
+    /// Whether the region shares a point with an object or with one of its members.
+    fn meets(&self, state: &State<'_>, findings: &Findings<'_>) -> bool {
+        let (mut meets, mut is_around) = (false, false);
+        state.for_each_line(findings, |points| {
+            meets = meets
+                || match points {
+                    [point] => self.region.has(*point),
+                    points => self.region.meets_line(points),
+                };
+            for pair in points.windows(2) {
+                is_around ^= is_below(self.point, pair[0], pair[1]);
+            }
+        });
+        meets || is_around && self.is_area(state)
+    }
+
+    /// Whether an object with a closed outline is an area, according to its tags.
+    fn is_area(&self, state: &State<'_>) -> bool {
+        let object = state.object;
+        is_area(object)
+            && (object.kind() != ObjectKind::Way || self.rules.of_closed_way(&object.tags).1)
+    }
+}
+
+/// Whether a point is below a segment, so that a vertical ray from the point upwards crosses it.
+fn is_below(point: Point, from: Point, to: Point) -> bool {
+    let [x, y] = [point.lon_e7, point.lat_e7].map(i64::from);
+    let [ax, ay, bx, by] = [from.lon_e7, from.lat_e7, to.lon_e7, to.lat_e7].map(i64::from);
+    if (ax > x) == (bx > x) {
+        return false;
+    }
+    let side = (by - ay) * (x - ax) - (y - ay) * (bx - ax);
+    (side > 0) == (bx > ax)
+}

@@ -1,0 +1,213 @@
+//! The states of objects before, between and after the changes.
+//!
+//! The changes are made in steps. With one step, each object has one state before all changes and one after them. With
+//! a step for each upload of a changeset, objects also have states between the steps. A moment is a number of steps
+//! that are done: the moment `n` is before the step `n`, and the moment `n + 1` after it.
+
+use crate::error::{Error, Result};
+use crate::formats::{Change, ChangeSet};
+use crate::index::IdSet;
+use crate::osm::{ObjectKind, id_rank};
+use crate::pbf::Info;
+use std::ops::Range;
+
+/// The state of the base for a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    /// The base does not have the object.
+    Absent,
+    /// The base has a newer version of the object.
+    Outdated,
+    /// The change replaces the object of the base.
+    Replaces,
+}
+
+impl Status {
+    /// Returns the status of a change of an object that the base has, with the metadata `info`.
+    pub(super) fn of(change: &Change, info: &Info<'_>) -> Self {
+        if change.replaces(info.version, info.timestamp) {
+            Self::Replaces
+        } else {
+            Self::Outdated
+        }
+    }
+}
+
+/// The steps in which the changes are made.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    /// For each change, the number of its step; empty if there is one step.
+    of_change: Vec<u32>,
+    /// For each step, its changeset; empty if there is one step.
+    changesets: Vec<i64>,
+}
+
+impl Steps {
+    /// Makes a step of all changes with the same time and the same changeset. Steps are in the order of their times. If
+    /// the times of an object contradict the order of its versions, its earlier versions get earlier steps. Fails if a
+    /// change has no changeset.
+    pub(super) fn by_changeset(changes: &ChangeSet) -> Result<Self> {
+        /// Time, number among the steps of this time, and changeset.
+        type Key = (i64, i32, i64);
+        let mut keys: Vec<Key> = Vec::with_capacity(changes.changes().len());
+        let mut later: Option<(&Change, Key)> = None;
+        for change in changes.changes().iter().rev() {
+            let Some(changeset) = change.changeset() else {
+                let name = format!("{} {}", change.kind().name(), change.id);
+                return Err(Error::Usage(format!(
+                    "the change of {name} has no changeset: the changes cannot be divided by changesets"
+                )));
+            };
+            let mut key = (change.timestamp.unwrap_or(i64::MIN), 0, changeset);
+            if let Some((next, next_key)) = later
+                && next.key == change.key
+                && key >= next_key
+            {
+                key = match changeset == next_key.2 {
+                    true => next_key,
+                    false => (next_key.0, next_key.1 - 1, changeset),
+                };
+            }
+            later = Some((change, key));
+            keys.push(key);
+        }
+        keys.reverse();
+        let mut steps = keys.clone();
+        steps.sort_unstable();
+        steps.dedup();
+        let number = |key: &Key| steps.partition_point(|step| step < key) as u32;
+        Ok(Self {
+            of_change: keys.iter().map(number).collect(),
+            changesets: steps.iter().map(|step| step.2).collect(),
+        })
+    }
+
+    /// Returns the changeset of a step; `None` if there is one step.
+    pub(super) fn changeset(&self, step: u32) -> Option<i64> {
+        self.changesets.get(step as usize).copied()
+    }
+
+    pub(super) fn of_change(&self, index: usize) -> u32 {
+        self.of_change.get(index).copied().unwrap_or(0)
+    }
+}
+
+/// The versions of all changed objects.
+pub(super) struct History<'c> {
+    pub changes: &'c ChangeSet,
+    pub steps: Steps,
+    /// For each change, the state of the base.
+    pub status: Vec<Status>,
+    /// For each change, whether it has an effect. Kinds are [settled](Self::settle) one after another.
+    has_effect: Vec<bool>,
+    /// For each kind, the objects with a change that has an effect.
+    changed: [IdSet; 3],
+}
+
+impl<'c> History<'c> {
+    /// Creates a history in which the base has no objects.
+    pub(super) fn new(changes: &'c ChangeSet, steps: Steps) -> Self {
+        let count = changes.changes().len();
+        Self {
+            changes,
+            steps,
+            status: vec![Status::Absent; count],
+            has_effect: vec![false; count],
+            changed: Default::default(),
+        }
+    }
+
+    /// Sets the status of changes, which are given by their indices.
+    pub(super) fn set_status(&mut self, status: &[(usize, Status)]) {
+        for (index, one) in status {
+            self.status[*index] = *one;
+        }
+    }
+
+    /// Decides which changes of a kind have an effect. The status of all changes of this kind must be known.
+    pub(super) fn settle(&mut self, kind: ObjectKind) {
+        let range = self.changes.range((kind, 0), (kind, u64::MAX));
+        let all = &self.changes.changes()[range.clone()];
+        let mut is_there = false;
+        for (index, change) in range.clone().zip(all) {
+            if index == range.start || all[index - range.start - 1].key != change.key {
+                is_there = self.status[index] != Status::Absent;
+            }
+            let has_effect = match self.status[index] {
+                Status::Outdated => false,
+                Status::Absent | Status::Replaces => is_there || !change.is_deletion(),
+            };
+            self.has_effect[index] = has_effect;
+            if has_effect {
+                is_there = !change.is_deletion();
+                self.changed[kind as usize].insert(change.id);
+            }
+        }
+    }
+
+    /// Returns the objects of a kind with a change that has an effect.
+    pub(super) fn changed(&self, kind: ObjectKind) -> &IdSet {
+        &self.changed[kind as usize]
+    }
+
+    /// Returns the indices of the changes of an object.
+    pub(super) fn range(&self, kind: ObjectKind, id: i64) -> Range<usize> {
+        let key = (kind, id_rank(id));
+        self.changes.range(key, key)
+    }
+
+    pub(super) fn change(&self, index: usize) -> &'c Change {
+        &self.changes.changes()[index]
+    }
+
+    /// Returns the changes with an effect among those with the given indices, each with its step.
+    pub(super) fn effective(
+        &self,
+        indices: Range<usize>,
+    ) -> impl DoubleEndedIterator<Item = (u32, &'c Change)> + '_ {
+        let with_effect = indices.filter(|index| self.has_effect[*index]);
+        with_effect.map(|index| (self.steps.of_change(index), self.change(index)))
+    }
+
+    /// Returns the last change of an object before a moment; `None` if the object is as in the base.
+    pub(super) fn last_change(&self, kind: ObjectKind, id: i64, moment: u32) -> Option<&'c Change> {
+        if !self.changed(kind).contains(id) {
+            return None;
+        }
+        let mut before = self.effective(self.range(kind, id)).rev();
+        before
+            .find(|(step, _)| *step < moment)
+            .map(|(_, change)| change)
+    }
+
+    /// Calls `take` with each step in which an object changes, and with the last change of the step. A step that creates
+    /// and deletes the object is left out.
+    pub(super) fn for_each_step(
+        &self,
+        kind: ObjectKind,
+        id: i64,
+        mut take: impl FnMut(u32, &'c Change),
+    ) {
+        if !self.changed(kind).contains(id) {
+            return;
+        }
+        let range = self.range(kind, id);
+        let mut is_there = self.status[range.start] != Status::Absent;
+        let mut versions = self.effective(range).peekable();
+        while let Some((step, change)) = versions.next() {
+            if versions.peek().is_some_and(|(next, _)| *next == step) {
+                continue;
+            }
+            let is_there_after = !change.is_deletion();
+            if is_there || is_there_after {
+                take(step, change);
+            }
+            is_there = is_there_after;
+        }
+    }
+
+    /// Whether the changes are made in one step.
+    pub(super) fn is_one_step(&self) -> bool {
+        self.steps.changesets.is_empty()
+    }
+}

@@ -1,0 +1,146 @@
+//! The geometry of objects at a moment.
+
+use super::find::Findings;
+use crate::engine::geometry_pass::on_earth;
+use crate::formats::{AugmentedObject, Place, PlacedNode};
+use crate::geometry::Point;
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::{Member, Object, ObjectBody};
+
+/// An object at a moment.
+pub(super) struct State<'a> {
+    /// The object; after a deletion, what the change file says of it.
+    pub object: &'a Object<'a>,
+    /// The nodes of a way.
+    pub nodes: Vec<PlacedNode>,
+    pub moment: u32,
+}
+
+impl<'a> State<'a> {
+    /// Creates a state. `is_base` is whether the object is one of the base.
+    pub(super) fn new(
+        object: &'a Object<'a>,
+        is_base: bool,
+        moment: u32,
+        findings: &Findings<'_>,
+    ) -> Self {
+        let Findings { nodes, history, .. } = findings;
+        let place = |id: i64, given: Option<Location>| {
+            let found = nodes.at(id, given.filter(|_| is_base), history, moment);
+            // A change file may give the locations of nodes that are not known otherwise.
+            let location = found.location.or(given.filter(|_| !is_base));
+            PlacedNode { location, ..found }
+        };
+        let nodes = match &object.body {
+            ObjectBody::Way { refs, locations } => {
+                let given = |at: usize| locations.get(at).copied().flatten();
+                let nodes = refs.iter().enumerate();
+                nodes.map(|(at, id)| place(*id, given(at))).collect()
+            }
+            ObjectBody::Node { .. } | ObjectBody::Relation { .. } => Vec::new(),
+        };
+        Self {
+            object,
+            nodes,
+            moment,
+        }
+    }
+
+    /// Returns the number of references of a way to nodes whose location is not known.
+    pub(super) fn missing_references(&self) -> u64 {
+        let missing = self.nodes.iter().filter(|node| node.location.is_none());
+        missing.count() as u64
+    }
+
+    /// Calls `take` with the object and its geometry.
+    pub(super) fn augmented<R>(
+        &self,
+        findings: &Findings<'_>,
+        take: impl FnOnce(&AugmentedObject<'_>) -> R,
+    ) -> R {
+        let places = |member: &Member<'_>, take: &mut dyn FnMut(Place<'_>)| {
+            findings.place(member, self.moment, take);
+        };
+        take(&AugmentedObject {
+            object: self.object,
+            nodes: &self.nodes,
+            places: findings.has_members_of(self.object).then_some(&places),
+        })
+    }
+}
+
+impl Findings<'_> {
+    /// Calls `take` with the geometry of a member at a moment.
+    pub(super) fn place(&self, member: &Member<'_>, moment: u32, take: &mut dyn FnMut(Place<'_>)) {
+        let locate = |id, given| self.nodes.place_at(id, given, &self.history, moment);
+        match member.kind {
+            ObjectKind::Node => take(Place::Node(locate(member.id, None))),
+            ObjectKind::Way => {
+                let mut nodes = Vec::new();
+                self.for_each_node_of(member.id, moment, |id, given| {
+                    nodes.push(PlacedNode {
+                        id,
+                        version: None,
+                        location: locate(id, given),
+                    });
+                });
+                take(Place::Way(&nodes));
+            }
+            ObjectKind::Relation => take(Place::None),
+        }
+    }
+
+    /// Calls `take` with the nodes of a member way at a moment, each with its location in the way. Returns whether the
+    /// way is there.
+    pub(super) fn for_each_node_of(
+        &self,
+        way: i64,
+        moment: u32,
+        mut take: impl FnMut(i64, Option<Location>),
+    ) -> bool {
+        match self.history.last_change(ObjectKind::Way, way, moment) {
+            Some(change) => {
+                let refs = self.history.changes.refs(change).iter();
+                refs.for_each(|id| take(*id, None));
+                !change.is_deletion()
+            }
+            None => self.member_ways.for_each_node(way, take),
+        }
+    }
+}
+
+impl State<'_> {
+    /// Calls `take` with the place of a node, with the line of a way, and with the places and lines of the members of a
+    /// relation. Nodes whose location is not known divide a line.
+    pub(super) fn for_each_line(&self, findings: &Findings<'_>, mut take: impl FnMut(&[Point])) {
+        let point = |location: Option<Location>| location.and_then(on_earth);
+        let mut points = Vec::new();
+        let mut put = |nodes: &[PlacedNode]| {
+            for part in nodes.split(|node| point(node.location).is_none()) {
+                points.clear();
+                points.extend(part.iter().filter_map(|node| point(node.location)));
+                if !points.is_empty() {
+                    take(&points);
+                }
+            }
+        };
+        let mut place = |place: Place<'_>| match place {
+            Place::Node(location) => put(&[PlacedNode {
+                id: 0,
+                version: None,
+                location,
+            }]),
+            Place::Way(nodes) => put(nodes),
+            Place::None => {}
+        };
+        match &self.object.body {
+            ObjectBody::Node { location } => place(Place::Node(*location)),
+            ObjectBody::Way { .. } => place(Place::Way(&self.nodes)),
+            ObjectBody::Relation { members } => {
+                for member in members {
+                    findings.place(member, self.moment, &mut place);
+                }
+            }
+        }
+    }
+}

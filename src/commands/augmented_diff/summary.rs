@@ -1,0 +1,62 @@
+//! The result of `augmented-diff`.
+
+use super::actions::Action;
+use crate::formats::ChangeAction;
+use serde::Serialize;
+
+/// The result of `augmented-diff`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The number of created objects.
+    pub created: u64,
+    /// The number of objects with a new version.
+    pub modified: u64,
+    /// The number of deleted objects.
+    pub deleted: u64,
+    /// The number of ways and relations without a change of their own, of which a node or a member has changed.
+    pub indirect: u64,
+    /// The number of changes that were left out because the base has a newer version.
+    pub outdated: u64,
+    /// The number of deletions that were left out because the base does not have the object.
+    pub absent: u64,
+    /// The number of modifications of objects that the base does not have, which are written as creations.
+    pub missing: u64,
+    /// The number of references to nodes whose location is not known, in old and new states of ways.
+    pub missing_references: u64,
+    /// The number of relations with more members than the limit, which are written without the geometry of their
+    /// members.
+    pub without_geometry: u64,
+    /// The number of changesets; `None` unless the actions are divided by changesets.
+    pub changesets: Option<u64>,
+    /// The number of tiles; `None` unless tiles are written.
+    pub tiles: Option<u64>,
+}
+
+impl Summary {
+    pub(super) fn count(&mut self, action: &Action<'_>, has_geometry: bool) {
+        let count = match action.kind {
+            _ if action.is_indirect => &mut self.indirect,
+            ChangeAction::Create => &mut self.created,
+            ChangeAction::Modify => &mut self.modified,
+            ChangeAction::Delete => &mut self.deleted,
+        };
+        *count += 1;
+        self.without_geometry += u64::from(!has_geometry);
+        let states = action.old.iter().chain([&action.new]);
+        let missing = states.map(super::states::State::missing_references);
+        self.missing_references += missing.sum::<u64>();
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.created += other.created;
+        self.modified += other.modified;
+        self.deleted += other.deleted;
+        self.indirect += other.indirect;
+        self.outdated += other.outdated;
+        self.absent += other.absent;
+        self.missing += other.missing;
+        self.missing_references += other.missing_references;
+        self.without_geometry += other.without_geometry;
+    }
+}

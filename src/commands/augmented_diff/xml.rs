@@ -1,0 +1,64 @@
+//! Augmented diffs as XML: one file of all actions, or a file for each changeset.
+
+use super::actions::{Action, Encoder, for_each};
+use super::filter::Filter;
+use super::find::Findings;
+use super::{Base, Selection, Summary};
+use crate::engine::text_sink::warn_inexpressible;
+use crate::error::Result;
+use crate::formats::{AugmentedXml, TextOutput};
+use crate::io::OutputTarget;
+
+/// The text before the actions.
+pub(super) const PROLOGUE: &str = "<?xml version='1.0' encoding='UTF-8'?>\n<osm version=\"0.6\" \
+                                   generator=\"pbfhogg\">\n  <note>The data included in this document is from \
+                                   www.openstreetmap.org. The data is made available under ODbL.</note>\n";
+pub(super) const EPILOGUE: &str = "</osm>\n";
+
+impl Encoder for AugmentedXml {
+    /// The text, and the number of its characters that XML cannot express.
+    type Part = (String, u64);
+
+    fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
+        put_action(self, action, findings);
+    }
+
+    fn take(&mut self) -> Result<Self::Part> {
+        Ok(AugmentedXml::take(self))
+    }
+}
+
+/// Appends an action with both states.
+pub(super) fn put_action(xml: &mut AugmentedXml, action: &Action<'_>, findings: &Findings<'_>) {
+    action.new.augmented(findings, |new| match &action.old {
+        None => xml.put(action.kind, None, new),
+        Some(old) => old.augmented(findings, |old| xml.put(action.kind, Some(old), new)),
+    });
+}
+
+/// Writes all actions to a file.
+pub(super) fn write(
+    base: &Base<'_>,
+    findings: &Findings<'_>,
+    selection: &Selection,
+    target: &OutputTarget,
+) -> Result<Summary> {
+    let mut output = TextOutput::create(target.clone(), base.ctx)?;
+    output.write(PROLOGUE)?;
+    let mut inexpressible = 0;
+    let filter = Filter::new(selection);
+    let summary = for_each(
+        base,
+        findings,
+        &filter,
+        AugmentedXml::new,
+        |(text, unknown)| {
+            inexpressible += unknown;
+            output.write(&text)
+        },
+    )?;
+    output.write(EPILOGUE)?;
+    base.ctx.stats.bytes_written.add(output.finish()?);
+    warn_inexpressible(inexpressible, base.ctx);
+    Ok(summary)
+}
