@@ -273,6 +273,44 @@ fn characters_that_xml_does_not_know_are_said() {
     assert!(messages.contains("1 control character"), "{messages}");
 }
 
+/// In a file without untagged nodes, their locations are those in the ways.
+#[test]
+fn nodes_that_only_ways_know_have_locations() {
+    let dir = tempfile::tempdir().unwrap();
+    let [changes, located, diff] =
+        ["a.osc", "located.osm.pbf", "a.adiff"].map(|name| dir.path().join(name));
+    let [old, new] = ["andorra-b", "andorra-c"].map(|name| real_file(&format!("{name}.osm.pbf")));
+    run_ok(&[&"diff", &"-q", &"-f", &"osc", &old, &new, &"-o", &changes]);
+    run_ok(&[&"add-locations-to-ways", &old, &"-o", &located]);
+    run_ok(&[&"augmented-diff", &located, &changes, &"-o", &diff]);
+    let expected = actions_between(&decode::objects(&old), &decode::objects(&new));
+    let places = |actions: &[String]| -> Vec<String> {
+        let ways = actions
+            .iter()
+            .filter(|action| object_of(action).starts_with("way"));
+        let lines = ways.flat_map(|action| action.lines());
+        let nodes = lines.filter(|line| line.starts_with("nd "));
+        nodes
+            .map(|line| {
+                line.split(' ')
+                    .filter(|word| !word.starts_with("version="))
+                    .collect()
+            })
+            .collect()
+    };
+    let found = actions_of(&std::fs::read_to_string(&diff).unwrap());
+    let (found, expected) = (places(&found), places(&expected));
+    let unknown = |places: &[String]| {
+        places
+            .iter()
+            .filter(|place| !place.contains("lat="))
+            .count()
+    };
+    // Nodes that a change deletes are unknown after it, and so are those that are not in the file.
+    assert_eq!(unknown(&found), unknown(&expected));
+    assert!(found.len() > 10_000, "{}", found.len());
+}
+
 #[test]
 fn random_changes_do_what_a_plain_comparison_finds() {
     let dir = tempfile::tempdir().unwrap();

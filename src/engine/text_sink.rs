@@ -87,14 +87,25 @@ pub(crate) fn warn_inexpressible(count: u64, ctx: &Context) {
     if count == 0 {
         return;
     }
+    ctx.warn(format!(
+        "{} written as references like &#x1;: strict readers will refuse them (OPL has no such limit)",
+        control_characters(count)
+    ));
+}
+
+/// Warns of control characters that were replaced in an XML document, if there are any.
+pub(crate) fn warn_replaced(count: u64, ctx: &Context) {
+    if count > 0 {
+        ctx.warn(format!("{} replaced by U+FFFD", control_characters(count)));
+    }
+}
+
+fn control_characters(count: u64) -> String {
     let (one, many) = (
         "control character, which XML 1.0 does not know, was",
         "control characters, which XML 1.0 does not know, were",
     );
-    ctx.warn(format!(
-        "{} written as references like &#x1;: strict readers will refuse them (OPL has no such limit)",
-        counted(count, one, many)
-    ));
+    counted(count, one, many)
 }
 
 /// A document whose objects are all written, but which is not flushed to disk.

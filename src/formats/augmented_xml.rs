@@ -3,7 +3,7 @@
 use super::change_action::ChangeAction;
 use super::numbers::{TimeFormatter, put_e7, put_number};
 use super::text_buffer::TextBuffer;
-use super::write_xml::{put_attribute, put_escaped, put_location};
+use super::write_xml::{put_attribute, put_location, put_replaced};
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 
@@ -47,7 +47,7 @@ pub(crate) struct AugmentedObject<'o> {
 pub(crate) struct AugmentedXml {
     text: TextBuffer,
     times: TimeFormatter,
-    /// The number of characters in the text that XML 1.0 cannot express.
+    /// The number of characters that XML 1.0 cannot express. They are replaced by U+FFFD.
     inexpressible: u64,
 }
 
@@ -60,7 +60,7 @@ impl AugmentedXml {
         }
     }
 
-    /// Removes and returns the text, and the number of its characters that XML 1.0 cannot express.
+    /// Removes and returns the text, and the number of characters that XML 1.0 cannot express and that were replaced.
     pub(crate) fn take(&mut self) -> (String, u64) {
         (self.text.take(), std::mem::take(&mut self.inexpressible))
     }
@@ -104,9 +104,9 @@ impl AugmentedXml {
         self.members(augmented, indent);
         for (key, value) in &object.tags {
             self.line(indent, "  <tag k=\"");
-            self.inexpressible += put_escaped(&mut self.text, key);
+            self.inexpressible += put_replaced(&mut self.text, key);
             self.text.push_str("\" v=\"");
-            self.inexpressible += put_escaped(&mut self.text, value);
+            self.inexpressible += put_replaced(&mut self.text, value);
             self.text.push_str("\"/>\n");
         }
         self.line(indent, "</");
@@ -136,7 +136,7 @@ impl AugmentedXml {
         }
         if let Some(user) = info.user {
             self.text.push_str(" user=\"");
-            self.inexpressible += put_escaped(&mut self.text, user);
+            self.inexpressible += put_replaced(&mut self.text, user);
             self.text.push('"');
         }
         if !info.visible {
@@ -187,7 +187,7 @@ impl AugmentedXml {
             self.text.push_str("\" ref=\"");
             put_number(&mut self.text, member.id);
             self.text.push_str("\" role=\"");
-            self.inexpressible += put_escaped(&mut self.text, member.role);
+            self.inexpressible += put_replaced(&mut self.text, member.role);
             self.text.push('"');
             let mut is_open = false;
             if let Some(places) = augmented.places {

@@ -283,6 +283,17 @@ const PLAIN: [bool; 256] = {
 /// would otherwise replace them by spaces. Characters that XML 1.0 cannot express become references, too, except NUL,
 /// which becomes U+FFFD. Returns the number of characters that XML 1.0 cannot express.
 pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) -> u64 {
+    put_escaped_as(out, text, |char| char == '\0')
+}
+
+/// Appends a string as [`put_escaped`] does, but replaces all characters that XML 1.0 cannot express by U+FFFD.
+pub(super) fn put_replaced(out: &mut TextBuffer, text: &str) -> u64 {
+    put_escaped_as(out, text, |_| true)
+}
+
+/// Appends an escaped string. Of the characters that XML 1.0 cannot express, those for which `is_replaced` returns true
+/// become U+FFFD, and the others references. Returns the number of these characters.
+fn put_escaped_as(out: &mut TextBuffer, text: &str, is_replaced: fn(char) -> bool) -> u64 {
     // Nearly all strings have no special character, and are copied whole. The byte 0xef is not plain, because it begins
     // the characters from U+F000 to U+FFFF, two of which are special.
     let is_plain = |byte: u8| PLAIN[usize::from(byte)];
@@ -306,14 +317,15 @@ pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) -> u64 {
             '\'' => out.push_str("&apos;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            '\0' => {
-                // XML has no reference for NUL, so it is replaced.
-                inexpressible += 1;
-                out.push(char::REPLACEMENT_CHARACTER);
-            }
             char => {
-                inexpressible += u64::from(!matches!(char, '\t' | '\n' | '\r'));
-                let _ = write!(out, "&#x{:X};", u32::from(char));
+                let is_inexpressible = !matches!(char, '\t' | '\n' | '\r');
+                inexpressible += u64::from(is_inexpressible);
+                // XML has no reference for NUL, so at least this one is replaced.
+                if is_inexpressible && is_replaced(char) {
+                    out.push(char::REPLACEMENT_CHARACTER);
+                } else {
+                    let _ = write!(out, "&#x{:X};", u32::from(char));
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::find::Findings;
 use super::xml::{EPILOGUE, PROLOGUE, put_action};
 use super::{Base, Selection, Summary};
-use crate::engine::text_sink::warn_inexpressible;
+use crate::engine::text_sink::warn_replaced;
 use crate::error::{Error, Result};
 use crate::formats::{AugmentedXml, TextCompression, TextOutput, XmlAction};
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows};
@@ -34,12 +34,12 @@ const READ_MEMORY: usize = 24 << 20;
 struct ChangesetRows<'s> {
     xml: AugmentedXml,
     rows: RowBatch,
-    inexpressible: u64,
+    replaced: u64,
     sorter: &'s RowSorter,
 }
 
 impl Encoder for ChangesetRows<'_> {
-    /// The number of characters that XML cannot express.
+    /// The number of characters that were replaced.
     type Part = u64;
 
     fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
@@ -47,8 +47,8 @@ impl Encoder for ChangesetRows<'_> {
             return;
         };
         put_action(&mut self.xml, action, findings);
-        let (text, inexpressible) = self.xml.take();
-        self.inexpressible += inexpressible;
+        let (text, replaced) = self.xml.take();
+        self.replaced += replaced;
         let (kind, rank) = action.key();
         self.rows.push(id_rank(changeset), |out| {
             // Rows with equal keys are in the order of their bytes.
@@ -62,7 +62,7 @@ impl Encoder for ChangesetRows<'_> {
         if self.rows.count() > 0 {
             self.sorter.add(std::mem::take(&mut self.rows));
         }
-        Ok(std::mem::take(&mut self.inexpressible))
+        Ok(std::mem::take(&mut self.replaced))
     }
 }
 
@@ -79,16 +79,16 @@ pub(super) fn write(
     let ctx = base.ctx;
     let mut update = DirectoryUpdate::begin(directory)?;
     let sorter = RowSorter::new(LIMITS, KEY, update.scratch_directory());
-    let mut inexpressible = 0;
+    let mut replaced = 0;
     let new_encoder = || ChangesetRows {
         xml: AugmentedXml::new(),
         rows: RowBatch::default(),
-        inexpressible: 0,
+        replaced: 0,
         sorter: &sorter,
     };
     let filter = Filter::new(selection);
     let mut summary = for_each(base, findings, &filter, new_encoder, |unknown| {
-        inexpressible += unknown;
+        replaced += unknown;
         sorter.check()
     })?;
     let sorted = sorter.finish()?;
@@ -118,7 +118,7 @@ pub(super) fn write(
     summary.changesets = Some(files.count);
     ctx.stats.bytes_written.add(files.bytes);
     update.complete()?;
-    warn_inexpressible(inexpressible, ctx);
+    warn_replaced(replaced, ctx);
     Ok(summary)
 }
 

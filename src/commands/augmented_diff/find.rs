@@ -8,7 +8,7 @@ use crate::error::{FormatError, Result};
 use crate::formats::ChangeSet;
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Element, Object, ObjectBody, WayNodes};
+use crate::pbf::{BlobEntry, BlobFlags, Block, Element, Object, ObjectBody, WayNodes};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -210,6 +210,9 @@ impl<'c> Findings<'c> {
         })?;
         let mut nodes = Nodes::new(needed);
         read_nodes(base, &mut nodes)?;
+        if base.plan.any(BlobFlags::LOCATIONS) {
+            find_in_ways(base, &mut nodes)?;
+        }
         Ok(Self {
             history,
             ways,
@@ -467,6 +470,38 @@ fn read_nodes(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
         },
         |found| {
             for (id, version, location) in found {
+                nodes.set(id, NodeState { version, location });
+            }
+        },
+    )
+}
+
+/// Reads the locations of needed nodes that the base does not have from its ways.
+fn find_in_ways(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
+    let missing = nodes.missing();
+    Scan::bare("nodes in ways", base.file, base.plan, base.ctx).run(
+        |entry| entry.kinds.contains(ObjectKind::Way) && !missing.is_empty(),
+        |_, block| {
+            let refs = WayNodes::of(block)?;
+            let mut ways = Vec::new();
+            missing.for_each_present(&refs.refs, |at| ways.push(refs.way_index_of(at)));
+            let mut found = Vec::new();
+            if ways.is_empty() {
+                return Ok(found);
+            }
+            let is_wanted = |way: usize| ways.binary_search(&way).is_ok();
+            block.for_each_way_location(is_wanted, |_, refs, locations| {
+                for (id, location) in refs.iter().zip(locations.into_iter().flatten()) {
+                    if missing.contains(*id) && location.is_some() {
+                        found.push((*id, *location));
+                    }
+                }
+            })?;
+            Ok(found)
+        },
+        |found| {
+            for (id, location) in found {
+                let version = 0;
                 nodes.set(id, NodeState { version, location });
             }
         },

@@ -43,6 +43,12 @@ impl Nodes {
         }
     }
 
+    /// Returns the needed nodes that the base does not have.
+    pub(super) fn missing(&self) -> IdSet {
+        let is_missing = |id: &i64| self.in_base(*id).is_none();
+        self.needed().ids().filter(is_missing).collect()
+    }
+
     fn in_base(&self, id: i64) -> Option<NodeState> {
         let rank = self.needed.rank(id);
         rank.and_then(|rank| self.states[rank as usize])

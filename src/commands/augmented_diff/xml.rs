@@ -4,19 +4,19 @@ use super::actions::{Action, Encoder, for_each};
 use super::filter::Filter;
 use super::find::Findings;
 use super::{Base, Selection, Summary};
-use crate::engine::text_sink::warn_inexpressible;
+use crate::engine::text_sink::warn_replaced;
 use crate::error::Result;
 use crate::formats::{AugmentedXml, TextOutput};
 use crate::io::OutputTarget;
 
 /// The text before the actions.
 pub(super) const PROLOGUE: &str = "<?xml version='1.0' encoding='UTF-8'?>\n<osm version=\"0.6\" \
-                                   generator=\"pbfhogg\">\n  <note>The data included in this document is from \
+                                   generator=\"Overpass API (not used, but readers look for its name): pbfhogg\">\n  <note>The data included in this document is from \
                                    www.openstreetmap.org. The data is made available under ODbL.</note>\n";
 pub(super) const EPILOGUE: &str = "</osm>\n";
 
 impl Encoder for AugmentedXml {
-    /// The text, and the number of its characters that XML cannot express.
+    /// The text, and the number of its characters that were replaced.
     type Part = (String, u64);
 
     fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
@@ -45,7 +45,7 @@ pub(super) fn write(
 ) -> Result<Summary> {
     let mut output = TextOutput::create(target.clone(), base.ctx)?;
     output.write(PROLOGUE)?;
-    let mut inexpressible = 0;
+    let mut replaced = 0;
     let filter = Filter::new(selection);
     let summary = for_each(
         base,
@@ -53,12 +53,12 @@ pub(super) fn write(
         &filter,
         AugmentedXml::new,
         |(text, unknown)| {
-            inexpressible += unknown;
+            replaced += unknown;
             output.write(&text)
         },
     )?;
     output.write(EPILOGUE)?;
     base.ctx.stats.bytes_written.add(output.finish()?);
-    warn_inexpressible(inexpressible, base.ctx);
+    warn_replaced(replaced, base.ctx);
     Ok(summary)
 }
