@@ -6,6 +6,7 @@ mod apply_changes_files;
 mod apply_locations;
 mod areas;
 mod augmented_diff;
+mod augmented_feed;
 mod awkward_objects;
 mod bad_changes;
 mod bad_input;

@@ -1,21 +1,24 @@
 use super::args::{RunArgs, Stdout, region, text_target};
 use super::{Answer, show};
-use crate::commands::augmented_diff::{self, Options, Output, Selection, Summary};
+use crate::commands::augmented_diff::{self, MAX_ZOOM, Options, Output, Selection, Summary};
 use crate::osm::ObjectExpression;
 use crate::runtime::Context;
 use anyhow::{Result, bail};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// Write what changes do to a file: each object before and after them, with its geometry
 ///
 /// The result has an action for each object of the changes, and for each way and relation that they concern although it
 /// has no new version: ways of which a node has changed, and relations of which a member has changed or moved. It is
-/// XML as other programs for OpenStreetMap read it (.adiff).
+/// XML as other programs for OpenStreetMap read it (.adiff), GeoJSON, or a Parquet table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg augmented-diff malta.osm.pbf day.osc.gz -o day.adiff
   pbfhogg augmented-diff --direct-only malta.osm.pbf 4711.osc.gz 4712.osc.gz -o two.adiff.gz
-  pbfhogg augmented-diff --split malta.osm.pbf minute.osc.gz -o changesets")]
+  pbfhogg augmented-diff --split malta.osm.pbf minute.osc.gz -o changesets
+  pbfhogg augmented-diff malta.osm.pbf day.osc.gz -o day.parquet
+  pbfhogg augmented-diff --expire-tiles 10-16 malta.osm.pbf day.osc.gz -o tiles.txt")]
 pub struct Args {
     /// The file before the changes; - is standard input
     #[arg(value_name = "BASE")]
@@ -31,12 +34,29 @@ pub struct Args {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     overwrite: bool,
+    /// Output format, if not that of the file name: adiff, geojson, geojsonseq or parquet
+    ///
+    /// adiff has the old and the new object, with the locations of all nodes of ways and members. The others have a
+    /// feature or a row for each object, with the old and the new tags, and the geometries that `export` would write.
+    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = parse_form)]
+    format: Option<Form>,
     /// Write a file for each changeset, CHANGESET.adiff, in the directory that -o names
     ///
     /// A changeset whose file is there is continued: an object that comes again keeps its first old state, and gets the
     /// last new state. Each changeset is compared with the state right before its own changes.
-    #[arg(long, conflicts_with = "overwrite")]
+    #[arg(long, conflicts_with_all = ["overwrite", "format"])]
     split: bool,
+    /// Write the tiles in which the changes can be seen instead, as lines z/x/y: ZOOM, or ZOOM-ZOOM
+    ///
+    /// These are the tiles that an old or a new geometry touches, and those within an area if it is not too large. This
+    /// is the list by which a cache of tiles is purged.
+    #[arg(
+        long,
+        value_name = "ZOOMS",
+        value_parser = parse_zooms,
+        conflicts_with_all = ["format", "split"]
+    )]
+    expire_tiles: Option<Zooms>,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
@@ -80,10 +100,76 @@ impl SelectionArgs {
     }
 }
 
+/// The form of an augmented diff in one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Xml,
+    GeoJson,
+    GeoJsonSeq,
+    Parquet,
+}
+
+/// A range of zoom levels.
+type Zooms = RangeInclusive<u8>;
+
+fn parse_form(text: &str) -> Result<Form, String> {
+    match text {
+        "adiff" => Ok(Form::Xml),
+        "geojson" => Ok(Form::GeoJson),
+        "geojsonseq" => Ok(Form::GeoJsonSeq),
+        "parquet" | "geoparquet" => Ok(Form::Parquet),
+        _ => Err("expected adiff, geojson, geojsonseq or parquet".into()),
+    }
+}
+
+fn parse_zooms(text: &str) -> Result<Zooms, String> {
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    match (low.parse(), high.parse()) {
+        (Ok(low), Ok(high)) if low <= high && high <= MAX_ZOOM => Ok(low..=high),
+        _ => Err(format!(
+            "expected a zoom level from 0 to {MAX_ZOOM}, or a range such as 10-16"
+        )),
+    }
+}
+
+/// Returns the form that a file name asks for. Names without a known ending are those of XML files.
+fn form_of_name(path: &Path) -> Form {
+    let name = path.to_string_lossy().to_ascii_lowercase();
+    let name = [".gz", ".bz2", ".zst"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending))
+        .unwrap_or(&name);
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    parse_form(ending).unwrap_or(Form::Xml)
+}
+
+/// Returns the output of an augmented diff in one file. The name of the file determines its form unless it is given.
+fn one_file(path: &Path, overwrite: bool, form: Option<Form>) -> Output {
+    let target = text_target(path, overwrite);
+    match form.unwrap_or_else(|| form_of_name(path)) {
+        Form::Xml => Output::Xml(target),
+        Form::GeoJson => Output::GeoJson {
+            target,
+            is_sequence: false,
+        },
+        Form::GeoJsonSeq => Output::GeoJson {
+            target,
+            is_sequence: true,
+        },
+        Form::Parquet => Output::Parquet(target),
+    }
+}
+
 impl Args {
     fn output(&self) -> Result<Output> {
+        if let Some(zooms) = &self.expire_tiles {
+            return Ok(Output::Tiles {
+                target: text_target(&self.output, self.overwrite),
+                zooms: zooms.clone(),
+            });
+        }
         if !self.split {
-            return Ok(Output::Xml(text_target(&self.output, self.overwrite)));
+            return Ok(one_file(&self.output, self.overwrite, self.format));
         }
         if self.output == Path::new("-") {
             bail!("--split writes many files: -o names their directory");
@@ -109,8 +195,10 @@ fn report(summary: &Summary) -> String {
         show::number(summary.deleted),
         show::counted(summary.indirect, "object"),
     );
-    if let Some(changesets) = summary.changesets {
-        text += &format!("  {}\n", show::counted(changesets, "changeset"));
+    for (count, unit) in [(summary.changesets, "changeset"), (summary.tiles, "tile")] {
+        if let Some(count) = count {
+            text += &format!("  {}\n", show::counted(count, unit));
+        }
     }
     for (count, cause) in [
         (summary.outdated, "outdated: the base has a newer version"),
@@ -125,6 +213,10 @@ fn report(summary: &Summary) -> String {
         (
             summary.missing_references,
             "references to nodes whose location is not known",
+        ),
+        (
+            summary.unfilled,
+            "polygons too large for the tiles inside of them to be written: only those of their outline are",
         ),
         (
             summary.without_geometry,

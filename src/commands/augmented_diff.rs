@@ -6,12 +6,15 @@
 
 mod actions;
 mod by_changeset;
+mod features;
+mod feed;
 mod filter;
 mod find;
 mod geometry;
 mod history;
 mod states;
 mod summary;
+mod tiles;
 mod xml;
 
 use crate::engine::input;
@@ -25,8 +28,12 @@ use crate::pbf::{BlobFlags, feature};
 use crate::runtime::Context;
 use find::Findings;
 use history::{History, Steps};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 pub use summary::Summary;
+
+/// The highest zoom level of tiles.
+pub const MAX_ZOOM: u8 = crate::geometry::MAX_ZOOM;
 
 /// The options of `augmented-diff`.
 #[derive(Debug, Clone)]
@@ -49,6 +56,27 @@ pub struct Options {
 pub enum Output {
     /// A file of XML, compressed if its name says so.
     Xml(OutputTarget),
+    /// A file of GeoJSON, compressed if its name says so: a collection of features, or with `is_sequence` a text
+    /// sequence (RFC 8142). The geometry of an action is the new one; after a deletion, the old one.
+    GeoJson {
+        /// The file.
+        target: OutputTarget,
+        /// Whether the file is a text sequence.
+        is_sequence: bool,
+    },
+    /// A Parquet table with a row for each object, in which both geometries are those that an
+    /// [`export`](crate::commands::export) writes by default.
+    #[cfg(feature = "parquet")]
+    Parquet(OutputTarget),
+    /// The Web Mercator tiles in which changes can be seen, as lines `z/x/y` in order, compressed if the name of the
+    /// file says so. These are the tiles that the old or the new geometry touches. Polygons are filled unless they are
+    /// too large. A relation without a change of its own counts only if it is an area.
+    Tiles {
+        /// The file.
+        target: OutputTarget,
+        /// The zoom levels, up to [`MAX_ZOOM`].
+        zooms: RangeInclusive<u8>,
+    },
     /// A directory with an XML file for each changeset, `CHANGESET.adiff`. Files of earlier runs are continued: an
     /// object that comes again keeps its first old state, and gets the last new state.
     ByChangeset(PathBuf),
@@ -97,7 +125,11 @@ impl Output {
     /// The directory for temporary files.
     fn scratch_directory(&self) -> PathBuf {
         match self {
-            Self::Xml(target) => target.scratch_directory(),
+            Self::Xml(target) | Self::GeoJson { target, .. } | Self::Tiles { target, .. } => {
+                target.scratch_directory()
+            }
+            #[cfg(feature = "parquet")]
+            Self::Parquet(target) => target.scratch_directory(),
             Self::ByChangeset(directory) => directory.parent().unwrap_or(directory).to_owned(),
         }
     }
@@ -105,7 +137,7 @@ impl Output {
     fn kept_versions(&self) -> KeptVersions {
         match self {
             Self::ByChangeset(_) => KeptVersions::All,
-            Self::Xml(_) => KeptVersions::Newest,
+            _ => KeptVersions::Newest,
         }
     }
 }
@@ -149,13 +181,20 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 fn write(base: &Base<'_>, changes: &ChangeSet, options: &Options) -> Result<Summary> {
     let steps = match &options.output {
         Output::ByChangeset(_) => Steps::by_changeset(changes)?,
-        Output::Xml(_) => Steps::default(),
+        _ => Steps::default(),
     };
     let history = History::new(changes, steps);
     let selection = &options.selection;
     let findings = Findings::of(base, history, selection.max_relation_members)?;
     match &options.output {
         Output::Xml(target) => xml::write(base, &findings, selection, target),
+        Output::GeoJson {
+            target,
+            is_sequence,
+        } => feed::write_text(base, &findings, selection, target, *is_sequence),
+        #[cfg(feature = "parquet")]
+        Output::Parquet(target) => feed::write_table(base, &findings, selection, target),
+        Output::Tiles { target, zooms } => tiles::write(base, &findings, selection, zooms, target),
         Output::ByChangeset(directory) => {
             by_changeset::write(base, &findings, selection, directory)
         }

@@ -11,6 +11,7 @@ mod cuts;
 mod feature_buffer;
 mod late_areas;
 mod line_relations;
+mod object_features;
 mod problem;
 #[cfg(feature = "parquet")]
 mod raw;
@@ -43,7 +44,9 @@ use crate::runtime::Context;
 use builder::{Builder, ExportPart, Shared};
 pub use config::{Config, default_config, read_config};
 use feature_buffer::FeatureForm;
+pub(crate) use feature_buffer::KeptFeature;
 pub use line_relations::LINE_RELATIONS;
+pub(crate) use object_features::ObjectFeatures;
 pub use problem::{Problem, ProblemCause, Severity};
 pub use rules::{AREA_TAGS, FeatureRules, TagRule, WrittenTags};
 use selection::may_select;

@@ -18,6 +18,7 @@ mod region;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod tiles;
 
 pub use area_index::{AreaIndex, Cover, Locator};
 pub(crate) use clip::{
@@ -37,3 +38,4 @@ pub(crate) use nesting::with_holes;
 pub(crate) use point_list::{ORIGIN, put_points, read_points};
 pub(crate) use region::Region;
 pub use shape::{Point, Polygon, Ring, Shape, ShapeError};
+pub(crate) use tiles::{MAX_ZOOM, TileSet, tile_of};

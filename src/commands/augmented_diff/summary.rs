@@ -31,6 +31,8 @@ pub struct Summary {
     pub changesets: Option<u64>,
     /// The number of tiles; `None` unless tiles are written.
     pub tiles: Option<u64>,
+    /// The number of polygons that are too large for the tiles inside of them to be written.
+    pub unfilled: u64,
 }
 
 impl Summary {

@@ -3,7 +3,7 @@
 #[cfg(feature = "parquet")]
 use super::boundaries::Boundaries;
 use super::cuts::{CutGeometry, Cuts};
-use super::feature_buffer::{FeatureBuffer, FeatureForm};
+use super::feature_buffer::{FeatureBuffer, FeatureForm, KeptFeature};
 use super::late_areas::Completion;
 use super::line_relations::RelationLines;
 use super::problem::{Problem, ProblemCause, Severity};
@@ -267,6 +267,11 @@ impl Builder {
             polygon: AreaPolygon::default(),
             tags: Vec::new(),
         }
+    }
+
+    /// Removes and returns the kept features.
+    pub(super) fn take_kept(&mut self) -> Vec<KeptFeature> {
+        self.features.take_kept()
     }
 
     /// Counts a problem, and keeps it if problems are reported.

@@ -6,7 +6,7 @@ use super::late_areas::{AreaBuffer, Completion, LateAreas};
 #[cfg(feature = "parquet")]
 use super::tables::TableRows;
 use crate::error::{FormatError, Result};
-use crate::formats::features::{Feature, FeatureChunk, FeatureText};
+use crate::formats::features::{Feature, FeatureChunk, FeatureText, OwnedGeometry};
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::put_row;
 use crate::formats::{Attribute, FeatureOptions};
@@ -21,6 +21,8 @@ use std::sync::Arc;
 pub(super) enum FeatureForm {
     /// Text. If `LateAreas` are given, areas are written after all other features.
     Text(FeatureOptions, Option<Arc<LateAreas>>),
+    /// Features that are kept for [`ObjectFeatures`](super::ObjectFeatures).
+    Kept,
     /// Rows of tables. They are sorted before they are written.
     #[cfg(feature = "parquet")]
     Rows(Arc<TableRows>),
@@ -31,7 +33,7 @@ impl FeatureForm {
     #[cfg(feature = "parquet")]
     pub(super) fn boundaries(&self) -> Option<Arc<Boundaries>> {
         match self {
-            Self::Text(..) => None,
+            Self::Text(..) | Self::Kept => None,
             Self::Rows(target) => target.boundaries.clone(),
         }
     }
@@ -39,7 +41,7 @@ impl FeatureForm {
     /// Whether administrative boundaries have to be collected.
     pub(super) fn needs_boundaries(&self) -> bool {
         match self {
-            Self::Text(..) => false,
+            Self::Text(..) | Self::Kept => false,
             #[cfg(feature = "parquet")]
             Self::Rows(target) => target.boundaries.is_some(),
         }
@@ -48,7 +50,7 @@ impl FeatureForm {
     /// Returns the expressions of all themes; `None` if the output has no themes.
     pub(super) fn expressions(&self) -> Option<Vec<ObjectExpression>> {
         match self {
-            Self::Text(..) => None,
+            Self::Text(..) | Self::Kept => None,
             #[cfg(feature = "parquet")]
             Self::Rows(target) => {
                 let themes = target.partitioning.themes();
@@ -60,7 +62,7 @@ impl FeatureForm {
     /// Returns the names of the themes; empty if the output has no themes.
     pub(super) fn theme_names(&self) -> Vec<String> {
         match self {
-            Self::Text(..) => Vec::new(),
+            Self::Text(..) | Self::Kept => Vec::new(),
             #[cfg(feature = "parquet")]
             Self::Rows(target) => {
                 let names = target.partitioning.themes().names();
@@ -78,6 +80,7 @@ impl FeatureForm {
                     Attribute::Type | Attribute::Id | Attribute::WayNodes
                 )
             }),
+            Self::Kept => false,
             #[cfg(feature = "parquet")]
             Self::Rows(target) => target.options.has_metadata,
         }
@@ -92,8 +95,16 @@ const MAX_ROWS: usize = 2 << 20;
 /// The features that have not been sent or passed to a sorter yet.
 pub(super) enum FeatureBuffer {
     Text(Box<TextFeatures>),
+    Kept(Vec<KeptFeature>),
     #[cfg(feature = "parquet")]
     Rows(RowBuffer),
+}
+
+/// The geometry and the tags of a feature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeptFeature {
+    pub geometry: OwnedGeometry,
+    pub tags: Vec<(String, String)>,
 }
 
 /// Features as text.
@@ -119,6 +130,7 @@ impl FeatureBuffer {
                 options: options.clone(),
                 areas: areas.as_ref().map(AreaBuffer::new),
             })),
+            FeatureForm::Kept => Self::Kept(Vec::new()),
             #[cfg(feature = "parquet")]
             FeatureForm::Rows(target) => Self::Rows(RowBuffer {
                 rows: RowBatch::default(),
@@ -131,6 +143,7 @@ impl FeatureBuffer {
     pub(super) fn needs_way_nodes(&self) -> bool {
         match self {
             Self::Text(features) => features.options.attributes.has(Attribute::WayNodes),
+            Self::Kept(_) => false,
             #[cfg(feature = "parquet")]
             Self::Rows(_) => false,
         }
@@ -154,6 +167,16 @@ impl FeatureBuffer {
                 }
                 1
             }
+            Self::Kept(features) => {
+                let tags = feature.tags.iter();
+                features.push(KeptFeature {
+                    geometry: feature.geometry.to_owned(),
+                    tags: tags
+                        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                        .collect(),
+                });
+                1
+            }
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) => {
                 let partitioning = &buffer.target.partitioning;
@@ -171,6 +194,7 @@ impl FeatureBuffer {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Text(features) => features.text.len(),
+            Self::Kept(_) => 0,
             #[cfg(feature = "parquet")]
             Self::Rows(_) => 0,
         }
@@ -183,8 +207,17 @@ impl FeatureBuffer {
                 let chunk = features.text.take();
                 chunk.map_err(|error| FormatError::with(error.to_string()))
             }
+            Self::Kept(_) => Ok(None),
             #[cfg(feature = "parquet")]
             Self::Rows(_) => Ok(None),
+        }
+    }
+
+    /// Removes and returns the kept features.
+    pub(super) fn take_kept(&mut self) -> Vec<KeptFeature> {
+        match self {
+            Self::Kept(features) => std::mem::take(features),
+            _ => Vec::new(),
         }
     }
 
@@ -202,6 +235,7 @@ impl FeatureBuffer {
     pub(super) fn pass_on(&mut self) {
         match self {
             Self::Text(features) => features.areas.iter_mut().for_each(AreaBuffer::pass_on),
+            Self::Kept(_) => {}
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) if buffer.rows.count() > 0 => {
                 let rows = std::mem::take(&mut buffer.rows);
@@ -216,6 +250,7 @@ impl FeatureBuffer {
     pub(super) fn check(&self) -> Result<()> {
         match self {
             Self::Text(features) => features.areas.as_ref().map_or(Ok(()), AreaBuffer::check),
+            Self::Kept(_) => Ok(()),
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) => buffer.target.check(),
         }

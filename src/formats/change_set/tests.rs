@@ -25,7 +25,7 @@ fn winner(changes: &[Change]) -> Option<i32> {
         changes: changes.to_vec(),
         ..ChangeSet::default()
     };
-    set.sort_and_keep_newest(SameTime::LastRead, &Context::new(1));
+    set.sort_and_keep(KeptVersions::Newest, SameTime::LastRead, &Context::new(1));
     set.changes()[0].uid
 }
 

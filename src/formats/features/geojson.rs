@@ -21,8 +21,34 @@ pub(super) fn put(
         text.push_str(",\"id\":");
         id.put(text, feature, "\"");
     }
-    text.push_str(",\"geometry\":{\"type\":\"");
-    match feature.geometry {
+    text.push_str(",\"geometry\":");
+    put_geometry(text, &feature.geometry);
+    text.push_str(",\"properties\":{");
+    let mut separator = "";
+    for (attribute, name) in attributes.iter() {
+        if attribute == Attribute::WayNodes && feature.way_nodes.is_none() {
+            continue;
+        }
+        text.push_str(separator);
+        put_string(text, name);
+        text.push(':');
+        put_attribute(text, feature, attribute);
+        separator = ",";
+    }
+    for (key, value) in feature.tags {
+        if !attributes.has_name(key) {
+            text.push_str(separator);
+            put_tag(text, key, value);
+            separator = ",";
+        }
+    }
+    text.push_str("}}");
+}
+
+/// Appends a geometry.
+pub(super) fn put_geometry(text: &mut TextBuffer, geometry: &Geometry<'_>) {
+    text.push_str("{\"type\":\"");
+    match *geometry {
         Geometry::Point(point) => {
             text.push_str("Point\",\"coordinates\":");
             put_point(text, point);
@@ -46,26 +72,7 @@ pub(super) fn put(
             });
         }
     }
-    text.push_str("},\"properties\":{");
-    let mut separator = "";
-    for (attribute, name) in attributes.iter() {
-        if attribute == Attribute::WayNodes && feature.way_nodes.is_none() {
-            continue;
-        }
-        text.push_str(separator);
-        put_string(text, name);
-        text.push(':');
-        put_attribute(text, feature, attribute);
-        separator = ",";
-    }
-    for (key, value) in feature.tags {
-        if !attributes.has_name(key) {
-            text.push_str(separator);
-            put_tag(text, key, value);
-            separator = ",";
-        }
-    }
-    text.push_str("}}");
+    text.push('}');
 }
 
 /// Appends an array.
@@ -181,7 +188,7 @@ fn put_tag(text: &mut TextBuffer, key: &str, value: &str) {
 }
 
 /// Appends a string in quotes. Quotes, backslashes and control characters are escaped.
-fn put_string(text: &mut TextBuffer, string: &str) {
+pub(super) fn put_string(text: &mut TextBuffer, string: &str) {
     text.push('"');
     let is_escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
     let mut rest = string;

@@ -1,6 +1,7 @@
 //! Features, which are objects with a geometry, as text: GeoJSON, GeoJSON text sequences, WKT, and tables for
 //! PostgreSQL.
 
+mod action;
 mod document;
 mod feature_id;
 mod geojson;
@@ -16,6 +17,7 @@ use crate::geometry::{Extent, Point};
 use crate::osm::ObjectKind;
 use crate::pbf::Info;
 
+pub(crate) use action::{ActionRow, ActionText, OwnedTags};
 pub(crate) use document::FeatureDocument;
 pub use geometry_types::GeometryTypes;
 pub use options::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
@@ -53,7 +55,55 @@ pub(crate) enum Geometry<'a> {
     MultiPolygon(&'a [AreaPolygon]),
 }
 
+/// A geometry that owns its points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OwnedGeometry {
+    Point(Point),
+    LineString(Vec<Point>),
+    MultiLineString(Vec<Vec<Point>>),
+    MultiPolygon(Vec<AreaPolygon>),
+}
+
+impl OwnedGeometry {
+    /// Returns a view of the geometry.
+    pub(crate) fn view(&self) -> Geometry<'_> {
+        match self {
+            Self::Point(point) => Geometry::Point(*point),
+            Self::LineString(points) => Geometry::LineString(points),
+            Self::MultiLineString(lines) => Geometry::MultiLineString(lines),
+            Self::MultiPolygon(polygons) => Geometry::MultiPolygon(polygons),
+        }
+    }
+}
+
+#[cfg(feature = "parquet")]
+impl OwnedGeometry {
+    /// Returns the number of points, without those that end a ring.
+    pub(crate) fn points(&self) -> usize {
+        match self {
+            Self::Point(_) => 1,
+            Self::LineString(points) => points.len(),
+            Self::MultiLineString(lines) => lines.iter().map(Vec::len).sum(),
+            Self::MultiPolygon(polygons) => {
+                let holes = polygons.iter().flat_map(|polygon| &polygon.holes);
+                let outer = polygons.iter().map(|polygon| &polygon.outer);
+                outer.chain(holes).map(Vec::len).sum()
+            }
+        }
+    }
+}
+
 impl Geometry<'_> {
+    /// Returns a copy that owns its points.
+    pub(crate) fn to_owned(self) -> OwnedGeometry {
+        match self {
+            Self::Point(point) => OwnedGeometry::Point(point),
+            Self::LineString(points) => OwnedGeometry::LineString(points.to_vec()),
+            Self::MultiLineString(lines) => OwnedGeometry::MultiLineString(lines.to_vec()),
+            Self::MultiPolygon(polygons) => OwnedGeometry::MultiPolygon(polygons.to_vec()),
+        }
+    }
+
     /// Returns the box around the geometry; `None` if it has no points.
     pub(crate) fn extent(&self) -> Option<Extent> {
         match self {

@@ -236,7 +236,7 @@ pub(super) fn degrees(value_e7: i32) -> f64 {
 }
 
 /// The largest `f32` that is not above a coordinate.
-fn below(value_e7: i32) -> f32 {
+pub(super) fn below(value_e7: i32) -> f32 {
     let exact = degrees(value_e7);
     let rounded = exact as f32;
     if f64::from(rounded) > exact {
@@ -247,6 +247,6 @@ fn below(value_e7: i32) -> f32 {
 }
 
 /// The smallest `f32` that is not below a coordinate.
-fn above(value_e7: i32) -> f32 {
+pub(super) fn above(value_e7: i32) -> f32 {
     -below(-value_e7)
 }

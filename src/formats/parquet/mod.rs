@@ -1,5 +1,6 @@
 //! Tables in Apache Parquet: features with geometries (GeoParquet) in the order of a Hilbert curve, and objects.
 
+mod action_table;
 mod admin_areas;
 mod columns;
 mod derived;
@@ -15,6 +16,7 @@ mod row;
 mod schema;
 mod theme;
 
+pub(crate) use action_table::{ActionFacts, ActionTable};
 pub(crate) use admin_areas::{AdminArea, AdminAreas, COUNTRY_LEVEL, LOWEST_LEVEL};
 pub(crate) use columns::EncodedGroup;
 pub use derived::DerivedColumns;

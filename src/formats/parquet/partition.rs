@@ -4,8 +4,7 @@
 use super::ThemeSet;
 use super::geometry_type::{GeometryPartition, GeometryType};
 use crate::formats::features::Geometry;
-use crate::geometry::{Extent, Point};
-use std::f64::consts::PI;
+use crate::geometry::{Extent, Point, tile_of};
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
@@ -13,8 +12,6 @@ use std::str::FromStr;
 const CURVE_BITS: u32 = 32;
 /// The maximum number of bits of the number of a partition. A sort key has 63 bits in all.
 const PARTITION_BITS: u32 = u64::BITS - 1 - CURVE_BITS;
-/// The latitude at which Web Mercator ends, in degrees.
-const MERCATOR_EDGE: f64 = 85.051_128_779_806_59;
 
 /// A key by which the rows of a table are divided among directories. The place of a row is the centre of the box around
 /// its geometry.
@@ -224,12 +221,7 @@ impl Partitioning {
 
 /// Returns the number of the Web Mercator tile that contains a point. It has two bits for each zoom level.
 fn quadkey(zoom: u8, point: Point) -> u32 {
-    let tiles = f64::from(1u32 << zoom);
-    let lat = point.lat().clamp(-MERCATOR_EDGE, MERCATOR_EDGE);
-    let x = (point.lon() + 180.0) / 360.0;
-    let y = (1.0 - lat.to_radians().tan().asinh() / PI) / 2.0;
-    let tile = |share: f64| (share * tiles).floor().clamp(0.0, tiles - 1.0) as u32;
-    let (x, y) = (tile(x), tile(y));
+    let [x, y] = tile_of(point, zoom);
     (0..u32::from(zoom)).rev().fold(0, |key, level| {
         key << 2 | (y >> level & 1) << 1 | x >> level & 1
     })

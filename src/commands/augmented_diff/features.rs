@@ -1,0 +1,81 @@
+//! The features that objects are before and after the changes.
+
+use super::actions::Action;
+use super::find::Findings;
+use super::states::State;
+use crate::area::{WayBatch, WayStore};
+use crate::commands::export::{KeptFeature, ObjectFeatures};
+use crate::engine::geometry_pass::on_earth;
+use crate::error::FormatError;
+use crate::formats::ChangeAction;
+use crate::index::{IdSet, RankSet};
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::ObjectBody;
+use std::sync::Arc;
+
+/// The features of an object before and after the changes; `None` if it was or is no feature.
+pub(super) type FeaturePair = (Option<KeptFeature>, Option<KeptFeature>);
+
+/// Builds the features of objects.
+pub(super) struct StateFeatures(ObjectFeatures);
+
+impl StateFeatures {
+    /// Creates a builder. With `keep_untagged`, objects without tags become features, too.
+    pub(super) fn new(keep_untagged: bool) -> Self {
+        Self(ObjectFeatures::new(keep_untagged))
+    }
+
+    /// Returns the features of an action.
+    pub(super) fn of(
+        &mut self,
+        action: &Action<'_>,
+        findings: &Findings<'_>,
+    ) -> Result<FeaturePair, FormatError> {
+        let old = action.old.as_ref();
+        let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
+        let mut of = |state: Option<&State<'_>>| match state {
+            Some(state) if findings.has_members_of(state.object) => self.of_state(state, findings),
+            _ => Ok(None),
+        };
+        Ok((of(old)?, of(new)?))
+    }
+
+    fn of_state(
+        &mut self,
+        state: &State<'_>,
+        findings: &Findings<'_>,
+    ) -> Result<Option<KeptFeature>, FormatError> {
+        let locations: Vec<Option<Location>> =
+            state.nodes.iter().map(|node| node.location).collect();
+        self.0
+            .of(state.object, &locations, &member_ways(state, findings))
+    }
+}
+
+/// Returns the member ways of a relation with their nodes.
+fn member_ways(state: &State<'_>, findings: &Findings<'_>) -> WayStore {
+    let mut ids = IdSet::default();
+    if let ObjectBody::Relation { members } = &state.object.body {
+        let ways = members
+            .iter()
+            .filter(|member| member.kind == ObjectKind::Way);
+        ids.extend(ways.map(|member| member.id));
+    }
+    let wanted = Arc::new(RankSet::from(ids));
+    let mut batch = WayBatch::new(false);
+    for id in wanted.set().ids() {
+        let mut nodes = Vec::new();
+        let is_there = findings.for_each_node_of(id, state.moment, |node, given| {
+            let location = findings
+                .nodes
+                .place_at(node, given, &findings.history, state.moment);
+            nodes.push((node, location.and_then(on_earth)));
+        });
+        if let (true, Some(rank)) = (is_there, wanted.rank(id)) {
+            batch.push(rank, nodes.into_iter());
+        }
+    }
+    let mut store = WayStore::new(wanted, false);
+    store.add(batch);
+    store
+}

@@ -1,0 +1,125 @@
+//! The tiles in which changes can be seen.
+
+use super::actions::{Action, Encoder, for_each};
+use super::features::StateFeatures;
+use super::filter::Filter;
+use super::find::Findings;
+use super::{Base, Selection, Summary};
+use crate::commands::export::KeptFeature;
+use crate::error::{Error, FormatError, Result};
+use crate::formats::TextOutput;
+use crate::formats::features::OwnedGeometry;
+use crate::geometry::TileSet;
+use crate::io::OutputTarget;
+use crate::osm::ObjectKind;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+
+/// Collects the tiles of actions.
+struct Tiles {
+    features: StateFeatures,
+    set: TileSet,
+    /// The first error.
+    failed: Option<FormatError>,
+}
+
+impl Encoder for Tiles {
+    /// The tiles as columns and rows, and the number of areas that were too large to be filled.
+    type Part = (Vec<[u32; 2]>, u64);
+
+    fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
+        let (old, new) = match self.features.of(action, findings) {
+            Ok(features) => features,
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                return;
+            }
+        };
+        let geometry =
+            |feature: &Option<KeptFeature>| feature.as_ref().map(|one| one.geometry.clone());
+        let (old, new) = (geometry(&old), geometry(&new));
+        // Nothing is to be seen if an object without a change of its own keeps its shape. If the line of a relation
+        // changes its shape, the ways that changed theirs have actions of their own.
+        let is_line = |geometry: &Option<OwnedGeometry>| {
+            let is_area = matches!(geometry, Some(OwnedGeometry::MultiPolygon(_)));
+            action.key().0 == ObjectKind::Relation && !is_area
+        };
+        if action.is_indirect && (old == new || is_line(&old) && is_line(&new)) {
+            return;
+        }
+        for geometry in old.iter().chain(&new) {
+            add(&mut self.set, geometry);
+        }
+    }
+
+    fn take(&mut self) -> Result<Self::Part> {
+        if let Some(error) = self.failed.take() {
+            return Err(Error::Internal(format!(
+                "a feature cannot be built: {error}"
+            )));
+        }
+        Ok(self.set.take())
+    }
+}
+
+/// Adds the tiles that a geometry touches.
+fn add(set: &mut TileSet, geometry: &OwnedGeometry) {
+    match geometry {
+        OwnedGeometry::Point(point) => set.add_point(*point),
+        OwnedGeometry::LineString(points) => set.add_line(points),
+        OwnedGeometry::MultiLineString(lines) => {
+            lines.iter().for_each(|line| set.add_line(line));
+        }
+        OwnedGeometry::MultiPolygon(polygons) => {
+            for polygon in polygons {
+                let holes = polygon.holes.iter().map(Vec::as_slice);
+                let rings: Vec<_> = std::iter::once(polygon.outer.as_slice())
+                    .chain(holes)
+                    .collect();
+                set.add_polygon(&rings);
+            }
+        }
+    }
+}
+
+/// Writes the tiles of all actions as lines `z/x/y`, in order of zoom level, column and row.
+pub(super) fn write(
+    base: &Base<'_>,
+    findings: &Findings<'_>,
+    selection: &Selection,
+    zooms: &RangeInclusive<u8>,
+    target: &OutputTarget,
+) -> Result<Summary> {
+    let mut output = TextOutput::create(target.clone(), base.ctx)?;
+    let new_encoder = || Tiles {
+        features: StateFeatures::new(true),
+        set: TileSet::new(*zooms.end()),
+        failed: None,
+    };
+    let (mut tiles, mut unfilled) = (BTreeSet::new(), 0);
+    let filter = Filter::new(selection);
+    let mut summary = for_each(base, findings, &filter, new_encoder, |(more, large)| {
+        tiles.extend(more);
+        unfilled += large;
+        Ok(())
+    })?;
+    let mut count = 0;
+    for zoom in zooms.clone() {
+        let above = zooms.end() - zoom;
+        let of_zoom: BTreeSet<[u32; 2]> = tiles
+            .iter()
+            .map(|tile| tile.map(|at| at >> above))
+            .collect();
+        count += of_zoom.len() as u64;
+        let mut text = String::new();
+        for [column, row] in of_zoom {
+            let _ = writeln!(text, "{zoom}/{column}/{row}");
+        }
+        output.write(&text)?;
+    }
+    base.ctx.stats.bytes_written.add(output.finish()?);
+    summary.tiles = Some(count);
+    summary.unfilled = unfilled;
+    Ok(summary)
+}

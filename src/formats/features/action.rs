@@ -1,0 +1,170 @@
+//! Rows of an augmented diff: what changes do to an object, with its geometries as those of features.
+
+use super::OwnedGeometry;
+use super::geojson::{put_geometry, put_string, put_tags};
+use crate::formats::ChangeAction;
+use crate::formats::numbers::{TimeFormatter, put_number};
+use crate::formats::text_buffer::TextBuffer;
+use crate::geometry::Extent;
+use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind};
+
+/// The tags of an object.
+pub(crate) type OwnedTags = Vec<(String, String)>;
+
+/// What changes do to an object.
+#[derive(Debug, Clone)]
+pub(crate) struct ActionRow {
+    pub action: ChangeAction,
+    /// Whether the object has no change of its own.
+    pub is_indirect: bool,
+    pub kind: ObjectKind,
+    pub id: i64,
+    /// The metadata of the new object.
+    pub changeset: Option<i64>,
+    pub timestamp: Option<i64>,
+    pub uid: Option<i32>,
+    pub user: Option<String>,
+    pub new_version: Option<u32>,
+    pub old_version: Option<u32>,
+    /// Empty for a creation.
+    pub old_tags: OwnedTags,
+    /// Empty for a deletion.
+    pub new_tags: OwnedTags,
+    /// `None` if the object was no feature.
+    pub old_geometry: Option<OwnedGeometry>,
+    /// `None` if the object is no feature.
+    pub new_geometry: Option<OwnedGeometry>,
+}
+
+impl ActionRow {
+    /// Returns the box around both geometries; `None` if the object is and was no feature.
+    pub(crate) fn extent(&self) -> Option<Extent> {
+        let extent = |geometry: &Option<OwnedGeometry>| geometry.as_ref()?.view().extent();
+        match (extent(&self.old_geometry), extent(&self.new_geometry)) {
+            (Some(one), Some(other)) => Some(one.and(&other)),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+/// A buffer of actions as features in GeoJSON, without separators. The geometry of a feature is the new one; after a
+/// deletion, the old one. The other properties are those of the row.
+#[derive(Debug)]
+pub(crate) struct ActionText {
+    text: TextBuffer,
+    times: TimeFormatter,
+}
+
+impl ActionText {
+    pub(crate) const fn new() -> Self {
+        Self {
+            text: TextBuffer::new(),
+            times: TimeFormatter::new(),
+        }
+    }
+
+    /// Removes and returns the text.
+    pub(crate) fn take(&mut self) -> String {
+        self.text.take()
+    }
+
+    /// Appends a text.
+    pub(crate) fn push_str(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Appends a character.
+    pub(crate) fn push(&mut self, char: char) {
+        self.text.push(char);
+    }
+
+    /// Appends an action.
+    pub(crate) fn put(&mut self, row: &ActionRow) {
+        let text = &mut self.text;
+        text.push_str("{\"type\":\"Feature\"");
+        if let Some(Extent { low, high }) = row.extent() {
+            text.push_str(",\"bbox\":[");
+            for (index, edge) in [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7]
+                .into_iter()
+                .enumerate()
+            {
+                if index > 0 {
+                    text.push(',');
+                }
+                text.push_str(&(f64::from(edge) / DECIMICRO_PER_DEGREE as f64).to_string());
+            }
+            text.push(']');
+        }
+        text.push_str(",\"geometry\":");
+        let is_deleted = row.action == ChangeAction::Delete;
+        let shown = if is_deleted {
+            &row.old_geometry
+        } else {
+            &row.new_geometry
+        };
+        put_optional(text, shown.as_ref());
+        text.push_str(",\"properties\":{\"action\":\"");
+        text.push_str(row.action.section_name());
+        text.push_str("\",\"indirect\":");
+        text.push_str(if row.is_indirect { "true" } else { "false" });
+        text.push_str(",\"type\":\"");
+        text.push_str(row.kind.name());
+        text.push_str("\",\"id\":");
+        put_number(text, row.id);
+        for (name, value) in [
+            ("changeset", row.changeset),
+            ("uid", row.uid.map(i64::from)),
+            ("old_version", row.old_version.map(i64::from)),
+            ("new_version", row.new_version.map(i64::from)),
+        ] {
+            if let Some(value) = value {
+                put_name(text, name);
+                put_number(text, value);
+            }
+        }
+        if let Some(timestamp) = row.timestamp {
+            put_name(text, "timestamp");
+            text.push('"');
+            self.times.put(text, timestamp);
+            text.push('"');
+        }
+        if let Some(user) = &row.user {
+            put_name(text, "user");
+            put_string(text, user);
+        }
+        if row.action != ChangeAction::Create {
+            put_name(text, "old_tags");
+            put_owned_tags(text, &row.old_tags);
+        }
+        if !is_deleted {
+            put_name(text, "new_tags");
+            put_owned_tags(text, &row.new_tags);
+        }
+        if row.action == ChangeAction::Modify {
+            put_name(text, "old_geometry");
+            put_optional(text, row.old_geometry.as_ref());
+        }
+        text.push_str("}}");
+    }
+}
+
+fn put_name(text: &mut TextBuffer, name: &str) {
+    text.push_str(",\"");
+    text.push_str(name);
+    text.push_str("\":");
+}
+
+fn put_owned_tags(text: &mut TextBuffer, tags: &[(String, String)]) {
+    let tags: Vec<(&str, &str)> = tags
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    put_tags(text, &tags);
+}
+
+fn put_optional(text: &mut TextBuffer, geometry: Option<&OwnedGeometry>) {
+    match geometry {
+        Some(geometry) => put_geometry(text, &geometry.view()),
+        None => text.push_str("null"),
+    }
+}
