@@ -7,6 +7,7 @@ mod apply_locations;
 mod areas;
 mod augmented_diff;
 mod augmented_feed;
+mod augmented_on_the_way;
 mod awkward_objects;
 mod bad_changes;
 mod bad_input;

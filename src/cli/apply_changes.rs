@@ -1,7 +1,8 @@
 use super::args::{RunArgs, WriteArgs, names_history};
 use super::conventions::Conventions;
-use super::{Answer, show, wrong_files};
+use super::{Answer, augmented_diff, show, wrong_files};
 use crate::commands::apply_changes::{self, HeaderBox, SameVersion, Summary, UntaggedNodes};
+use crate::commands::augmented_diff::Selection;
 use crate::formats::{TextFormat, Visibility};
 use crate::io::OutputTarget;
 use crate::{Context, Disorder};
@@ -44,6 +45,12 @@ pub struct Args {
     /// With --locations-on-ways: keep new nodes without tags even if the base has none
     #[arg(short = 'n', long, requires = "locations_on_ways")]
     keep_untagged_nodes: bool,
+    /// Also write what the changes do, with each object before and after them, as augmented-diff does
+    ///
+    /// The name of FILE says the format: .adiff, .geojson, .geojsonseq or .parquet. FILE is complete before the output
+    /// gets its name.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["with_history", "redact"])]
+    augmented_diff: Option<PathBuf>,
     /// Treat the base as a history file, and add the versions in the change files
     ///
     /// This is the default if the names of the base and of the output are those of history files, such as .osh.pbf. For
@@ -97,6 +104,12 @@ pub fn run(args: &Args) -> Result<Answer> {
                 UntaggedNodes::AsBase
             }),
         locates_base: Conventions::current().locates_base,
+        augmented_diff: args.augmented_diff.as_ref().map(|path| {
+            (
+                augmented_diff::one_file(path, args.write.overwrite || args.in_place, None),
+                Selection::default(),
+            )
+        }),
     };
     if is_history && !args.in_place && !args.locations_on_ways {
         return add_to_history(args, &options, &ctx);
@@ -191,6 +204,13 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
             "  locations: {} moved with their nodes, {} left out that only ways need",
             show::counted(locations.ways_moved, "way"),
             show::counted(locations.nodes_left_out, "node"),
+        );
+    }
+    if let Some(augmented) = &summary.augmented_diff {
+        let _ = writeln!(
+            out,
+            "  augmented diff: {}",
+            show::counted(augmented.actions(), "action")
         );
     }
     match summary.header_box {

@@ -102,7 +102,7 @@ impl SelectionArgs {
 
 /// The form of an augmented diff in one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub enum Form {
     Xml,
     GeoJson,
     GeoJsonSeq,
@@ -143,8 +143,16 @@ fn form_of_name(path: &Path) -> Form {
     parse_form(ending).unwrap_or(Form::Xml)
 }
 
+/// Whether a file name is that of an augmented diff in XML.
+pub fn is_named(path: &Path) -> bool {
+    let name = path.to_string_lossy().to_ascii_lowercase();
+    [".adiff", ".adiff.gz", ".adiff.bz2", ".adiff.zst"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
+}
+
 /// Returns the output of an augmented diff in one file. The name of the file determines its form unless it is given.
-fn one_file(path: &Path, overwrite: bool, form: Option<Form>) -> Output {
+pub fn one_file(path: &Path, overwrite: bool, form: Option<Form>) -> Output {
     let target = text_target(path, overwrite);
     match form.unwrap_or_else(|| form_of_name(path)) {
         Form::Xml => Output::Xml(target),
@@ -187,7 +195,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     args.run.report(&ctx, &summary, stdout, || report(&summary))
 }
 
-fn report(summary: &Summary) -> String {
+/// Returns the text that tells a person what an augmented diff contains.
+pub fn report(summary: &Summary) -> String {
     let mut text = format!(
         "{} created, {} modified, {} deleted, {} concerned by them\n",
         show::number(summary.created),
@@ -195,7 +204,7 @@ fn report(summary: &Summary) -> String {
         show::number(summary.deleted),
         show::counted(summary.indirect, "object"),
     );
-    for (count, unit) in [(summary.changesets, "changeset"), (summary.tiles, "tile")] {
+    for (count, unit) in [(summary.files, "changeset"), (summary.tiles, "tile")] {
         if let Some(count) = count {
             text += &format!("  {}\n", show::counted(count, unit));
         }

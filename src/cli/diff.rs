@@ -1,12 +1,13 @@
 use super::args::{FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, names_changes, text_target};
 use super::conventions::Conventions;
-use super::{Answer, complain, show, wrong_files};
+use super::{Answer, augmented_diff, complain, show, wrong_files};
 use crate::Context;
 use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary, page};
-use crate::commands::{HeaderOptions, InheritedFields, cat};
+use crate::commands::{self, HeaderOptions, InheritedFields, cat};
 use crate::engine::OutputOptions;
 use crate::formats::TextFormat;
 use crate::io::{OutputTarget, ScratchDirectory};
+use crate::osm::KindSet;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -24,6 +25,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
   pbfhogg diff -c -v --metadata old.osm.pbf new.osm.pbf
   pbfhogg diff -q old.osm.pbf new.osm.pbf && echo the same
   pbfhogg diff --format osc old.osm.pbf new.osm.pbf -o changes.osc.gz
+  pbfhogg diff -f adiff old.osm.pbf new.osm.pbf -o changes.adiff
   pbfhogg diff --html changes.html old.osm.pbf new.osm.pbf")]
 pub struct Args {
     /// The old file
@@ -32,9 +34,12 @@ pub struct Args {
     /// The new file
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// Output format: text (or compact), opl, debug, or osc for a change file [default: by the name of the output]
+    /// Output format: text (or compact), opl, debug, osc for a change file, or adiff for an augmented diff [default: by
+    /// the name of the output]
     ///
-    /// The change file turns OLD into NEW; the command derive-changes writes the same.
+    /// The change file turns OLD into NEW; the command derive-changes writes the same. The augmented diff has each object
+    /// before and after, with its geometry, and the ways and relations whose nodes or members differ; see
+    /// augmented-diff.
     #[arg(
         short = 'f',
         long,
@@ -106,6 +111,13 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
         let derived = derive_in(args, output, &ctx);
         return derived.map_err(|error| derive_error(args, error));
     }
+    let is_augmented = match &args.format {
+        Some(format) => matches!(format, DiffFormat::Augmented),
+        None => !derive_changes && augmented_diff::is_named(&args.output),
+    };
+    if is_augmented {
+        return augmented(args, &ctx);
+    }
     let format = format(args, derive_changes)?;
     let is_osc = matches!(format, Format::Osc(_));
     let to_stdout = args.output == Path::new("-");
@@ -158,6 +170,19 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     Ok(Answer::yes_if(is_derived || summary.total().is_same()))
 }
 
+/// Writes an augmented diff.
+fn augmented(args: &Args, ctx: &Context) -> Result<Answer> {
+    if args.html.is_some() || args.kinds.set() != KindSet::ALL {
+        bail!("an augmented diff has all kinds of objects, and no page: leave out --html and -t");
+    }
+    let output = augmented_diff::one_file(&args.output, args.overwrite, None);
+    let summary = commands::augmented_diff::between(&args.old, &args.new, &output, ctx)?;
+    let stdout = Stdout::free_if(args.output != Path::new("-"));
+    args.run
+        .report(ctx, &summary, stdout, || augmented_diff::report(&summary))?;
+    Ok(Answer::yes_if(!args.exit_code || summary.actions() == 0))
+}
+
 fn derive_error(args: &Args, error: anyhow::Error) -> anyhow::Error {
     wrong_files::of_derive(error, &args.old, &args.new, &args.output)
 }
@@ -169,15 +194,18 @@ enum DiffFormat {
     Lines,
     /// A file format, such as OPL, in which the objects are written.
     Objects(FormatSpec),
+    /// An augmented diff.
+    Augmented,
 }
 
 impl DiffFormat {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
             "text" | "compact" => Ok(Self::Lines),
+            "adiff" => Ok(Self::Augmented),
             _ => FormatSpec::parse(text)
                 .map(Self::Objects)
-                .map_err(|_| "expected text, opl, debug or osc".to_owned()),
+                .map_err(|_| "expected text, opl, debug, osc or adiff".to_owned()),
         }
     }
 }
@@ -227,7 +255,7 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
     let common = !args.suppress_common;
     let spec = match &args.format {
         Some(DiffFormat::Objects(spec)) => Some(spec),
-        Some(DiffFormat::Lines) | None => None,
+        Some(DiffFormat::Lines | DiffFormat::Augmented) | None => None,
     };
     if let Some(spec) = spec
         && let Some(kind) = spec.kind
@@ -243,7 +271,7 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
         };
     }
     let is_osc = match &args.format {
-        Some(format) => !matches!(format, DiffFormat::Lines),
+        Some(format) => matches!(format, DiffFormat::Objects(_)),
         None => derive_changes || names_changes(&args.output),
     };
     let to_stdout = args.output == Path::new("-");

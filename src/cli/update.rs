@@ -65,6 +65,13 @@ pub struct Args {
     /// Changes of the whole planet add objects outside of an extract, which grows from day to day without --clip.
     #[arg(long, value_name = "REGION", allow_hyphen_values = true)]
     clip: Option<OsString>,
+    /// Also write what the changes do: DIRECTORY gets a file SEQUENCE.adiff for each change file, as augmented-diff
+    /// writes it
+    ///
+    /// Files of servers other than the last one are called NAME-SEQUENCE.adiff, after the last part of the server's URL.
+    /// With --clip, they have only the objects of the region. The files are complete before FILE is replaced.
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["check", "diffs_only"])]
+    augmented_diff: Option<PathBuf>,
     /// Only print how old the file is and how far behind the server; exit status 1 if it is not current
     #[arg(long, conflicts_with_all = ["output", "clip", "diffs_only", "watch"])]
     check: bool,
@@ -160,6 +167,7 @@ impl Args {
             .max_age(self.max_age)
             .end(end)
             .clip(clip.map(|clip| (clip.shape, Strategy::default())))
+            .augmented_diff(self.augmented_diff.clone())
             .first_pause(Duration::from_millis(self.web.first_pause))
             .patience(Duration::from_secs(self.web.timeout)))
     }
@@ -291,6 +299,13 @@ fn report(args: &Args, summary: &Summary) -> String {
             show::number(applied.created),
             show::number(applied.modified),
             show::number(applied.deleted)
+        );
+    }
+    if let Some(augmented) = &summary.augmented_diff {
+        let _ = write!(
+            out,
+            "; {} in augmented diffs",
+            show::counted(augmented.actions(), "action")
         );
     }
     out.push('\n');

@@ -8,12 +8,14 @@ mod history;
 mod locations;
 mod steps;
 
-use super::add_locations_to_ways;
+use super::{add_locations_to_ways, augmented_diff};
 use crate::engine::sink::Sink;
 use crate::engine::{HeaderOption, OutputOptions, input};
 use crate::error::{Error, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
-use crate::formats::{ChangeSet, ChangeState, DataState, Replication, read_change_files};
+use crate::formats::{
+    ChangeSet, ChangeState, DataState, KeptVersions, Replication, SameTime, read_changes,
+};
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::{Edges, ObjectKind, format_timestamp, nano_of_e7};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
@@ -43,6 +45,8 @@ pub struct Options {
     /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a base
     /// without locations is an error. Used only if [`Options::locations_on_ways`] is set.
     pub locates_base: bool,
+    /// The augmented diff that is written before the file, and its actions; `None` for none.
+    pub augmented_diff: Option<(augmented_diff::Output, augmented_diff::Selection)>,
 }
 
 impl Options {
@@ -55,6 +59,7 @@ impl Options {
             output,
             locations_on_ways: None,
             locates_base: false,
+            augmented_diff: None,
         }
     }
 }
@@ -62,6 +67,7 @@ impl Options {
 setters!(Options {
     locations_on_ways: Option<UntaggedNodes>,
     locates_base: bool,
+    augmented_diff: Option<(augmented_diff::Output, augmented_diff::Selection)>,
 });
 
 /// The result of `apply-changes`.
@@ -95,6 +101,8 @@ pub struct Summary {
     pub header_box: HeaderBox,
     /// The effect of the changes on the coordinates in ways; `None` unless [`Options::locations_on_ways`] is set.
     pub locations: Option<LocationsSummary>,
+    /// The content of the augmented diff; `None` unless [`Options::augmented_diff`] is set.
+    pub augmented_diff: Option<augmented_diff::Summary>,
 }
 
 /// The effect of changes on the coordinates in ways.
@@ -126,7 +134,7 @@ pub struct LocationsSummary {
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), and the changes: 112 bytes per change, 8 per tag, 16 per reference, and
+/// The [base memory](crate::commands#memory), and the changes: 120 bytes per change, 8 per tag, 16 per reference, and
 /// the distinct strings. While files are read, a change is removed if a newer change of the same object replaces it.
 /// With [`Options::locations_on_ways`], about 40 bytes per changed node and per node of a changed way.
 ///
@@ -143,15 +151,22 @@ pub struct LocationsSummary {
 ///   or more tags or references than 32 bits can count.
 /// - [`Options::locations_on_ways`] is set, [`Options::locates_base`] is not, and no way of the base has locations.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    ctx.expect_phases(if options.locations_on_ways.is_some() {
+    let phases = if options.locations_on_ways.is_some() {
         4
     } else {
         1
-    });
-    apply(options, || read_change_files(&options.changes, ctx), ctx)
+    };
+    ctx.expect_phases(phases + options.augmented_diff.as_ref().map_or(0, |_| 6));
+    let versions = match &options.augmented_diff {
+        Some((output, _)) => output.kept_versions(),
+        None => KeptVersions::Newest,
+    };
+    let read = || read_changes(&options.changes, SameTime::LastRead, versions, ctx);
+    apply(options, read, ctx)
 }
 
-/// Works like [`run`], but applies the changes that `read_changes` returns.
+/// Works like [`run`], but applies the changes that `read_changes` returns, with the versions that the augmented diff
+/// needs.
 pub(crate) fn apply(
     options: &Options,
     read_changes: impl FnOnce() -> Result<ChangeSet>,
@@ -173,6 +188,14 @@ pub(crate) fn apply(
     let scratch = options.output.target.scratch_directory();
     let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
     check_base(&file, &plan)?;
+    let augmented = match &options.augmented_diff {
+        None => None,
+        Some(augmented) => {
+            let written = augmented_diff::of_changes(&file, &plan, &changes, augmented, ctx)?;
+            changes.keep_newest(ctx);
+            Some(written)
+        }
+    };
     let (file, plan) = match options.locations_on_ways {
         Some(_) if options.locates_base => located_base(file, plan, &scratch, ctx)?,
         _ => (file, plan),
@@ -205,6 +228,7 @@ pub(crate) fn apply(
     let summary = run.write(header, steps, &mut changes, rules, &plan)?;
     Ok(Summary {
         header_box,
+        augmented_diff: augmented,
         ..summary
     })
 }
@@ -380,7 +404,7 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Writes the output. The caller has to set [`Summary::header_box`].
+    /// Writes the output. The caller has to set [`Summary::header_box`] and [`Summary::augmented_diff`].
     fn write(
         &self,
         header: HeaderBlock,
@@ -438,6 +462,7 @@ impl Run<'_> {
                 nodes_left_out: tally.left_out,
                 members_missing: locations.omitted.map_or(0, |omitted| omitted.lost),
             }),
+            augmented_diff: None,
         })
     }
 

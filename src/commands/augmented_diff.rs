@@ -2,34 +2,36 @@
 //!
 //! Passes over the base find the objects that changes concern, and what their geometry needs: `find` reads nodes, ways
 //! and relations, `geometry` holds the nodes and member ways, and `history` knows the versions between. The last pass
-//! finds the actions in order of kind and id (`actions`), and encodes them (`xml`, `by_changeset`).
+//! finds the actions in order of kind and id (`actions`), and encodes them (`xml`, `groups`, `feed`, `tiles`).
 
 mod actions;
-mod by_changeset;
 mod features;
 mod feed;
 mod filter;
 mod find;
 mod geometry;
+mod groups;
 mod history;
 mod states;
 mod summary;
 mod tiles;
 mod xml;
 
+use super::diff;
 use crate::engine::input;
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::geometry::Shape;
-use crate::io::OutputTarget;
+use crate::io::{OutputTarget, ScratchDirectory};
 use crate::osm::ObjectExpression;
 use crate::pbf::{BlobFlags, feature};
 use crate::runtime::Context;
 use find::Findings;
-use history::{History, Steps};
+use groups::Groups;
+use history::{History, Replaces, Steps};
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 pub use summary::Summary;
 
 /// The highest zoom level of tiles.
@@ -80,6 +82,13 @@ pub enum Output {
     /// A directory with an XML file for each changeset, `CHANGESET.adiff`. Files of earlier runs are continued: an
     /// object that comes again keeps its first old state, and gets the last new state.
     ByChangeset(PathBuf),
+    /// A directory with an XML file for each change file. Existing files are replaced.
+    ByChangeFile {
+        /// The directory.
+        directory: PathBuf,
+        /// The names of the files without their ending, `.adiff`, one for each change file.
+        names: Vec<String>,
+    },
 }
 
 /// The actions that are written.
@@ -130,13 +139,16 @@ impl Output {
             }
             #[cfg(feature = "parquet")]
             Self::Parquet(target) => target.scratch_directory(),
-            Self::ByChangeset(directory) => directory.parent().unwrap_or(directory).to_owned(),
+            Self::ByChangeset(directory) | Self::ByChangeFile { directory, .. } => {
+                directory.parent().unwrap_or(directory).to_owned()
+            }
         }
     }
 
-    fn kept_versions(&self) -> KeptVersions {
+    /// The versions of changes that the output needs.
+    pub(crate) fn kept_versions(&self) -> KeptVersions {
         match self {
-            Self::ByChangeset(_) => KeptVersions::All,
+            Self::ByChangeset(_) | Self::ByChangeFile { .. } => KeptVersions::All,
             _ => KeptVersions::Newest,
         }
     }
@@ -172,21 +184,75 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let base = Base {
         file: &file,
         plan: &plan,
+        replaces: Replaces::IfNewer,
         ctx,
     };
-    write(&base, &changes, options)
+    write(&base, &changes, &options.output, &options.selection)
 }
 
-/// Writes the augmented diff of changes that were read. Of the options, only the output and the selection matter.
-fn write(base: &Base<'_>, changes: &ChangeSet, options: &Options) -> Result<Summary> {
-    let steps = match &options.output {
+/// Writes the augmented diff of two files of current data. `old` and `new` are as in [`diff`](super::diff::run); of
+/// deleted objects, the result has no more than the last version.
+///
+/// # Errors
+///
+/// Those of [`run`] and of [`diff`](super::diff::run#errors).
+pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result<Summary> {
+    ctx.expect_phases(8);
+    let directory = ScratchDirectory::create(None)?;
+    let changes = directory.path().join("changes.osc");
+    let target = OutputTarget::File {
+        path: changes.clone(),
+        overwrite: false,
+    };
+    let mut options = diff::Options::new(old, new);
+    options.output = Some((diff::Format::Osc(diff::Deletions::default()), target));
+    diff::run(&options, ctx)?;
+    let changes = read_changes(&[changes], SameTime::LastRead, KeptVersions::Newest, ctx)?;
+    let file = input::open(old, ctx)?;
+    let scratch = output.scratch_directory();
+    let (file, plan) = input::in_order(file, &Default::default(), &scratch, ctx)?;
+    check_base(&file, &plan)?;
+    let base = Base {
+        file: &file,
+        plan: &plan,
+        replaces: Replaces::Always,
+        ctx,
+    };
+    write(&base, &changes, output, &Selection::default())
+}
+
+/// Writes the augmented diff of changes that were read to a file that is in canonical order. The changes must have the
+/// [versions](Output::kept_versions) that the output needs.
+pub(crate) fn of_changes(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    changes: &ChangeSet,
+    (output, selection): &(Output, Selection),
+    ctx: &Context,
+) -> Result<Summary> {
+    let base = Base {
+        file,
+        plan,
+        replaces: Replaces::IfNewer,
+        ctx,
+    };
+    write(&base, changes, output, selection)
+}
+
+fn write(
+    base: &Base<'_>,
+    changes: &ChangeSet,
+    output: &Output,
+    selection: &Selection,
+) -> Result<Summary> {
+    let steps = match output {
         Output::ByChangeset(_) => Steps::by_changeset(changes)?,
+        Output::ByChangeFile { .. } => Steps::by_file(changes)?,
         _ => Steps::default(),
     };
-    let history = History::new(changes, steps);
-    let selection = &options.selection;
+    let history = History::new(changes, steps, base.replaces);
     let findings = Findings::of(base, history, selection.max_relation_members)?;
-    match &options.output {
+    match output {
         Output::Xml(target) => xml::write(base, &findings, selection, target),
         Output::GeoJson {
             target,
@@ -196,7 +262,12 @@ fn write(base: &Base<'_>, changes: &ChangeSet, options: &Options) -> Result<Summ
         Output::Parquet(target) => feed::write_table(base, &findings, selection, target),
         Output::Tiles { target, zooms } => tiles::write(base, &findings, selection, zooms, target),
         Output::ByChangeset(directory) => {
-            by_changeset::write(base, &findings, selection, directory)
+            let groups = Groups::Changesets;
+            groups::write(base, &findings, selection, directory, &groups)
+        }
+        Output::ByChangeFile { directory, names } => {
+            let groups = Groups::Files(names);
+            groups::write(base, &findings, selection, directory, &groups)
         }
     }
 }
@@ -206,6 +277,7 @@ fn write(base: &Base<'_>, changes: &ChangeSet, options: &Options) -> Result<Summ
 struct Base<'b> {
     file: &'b PbfFile,
     plan: &'b BlobPlan,
+    replaces: Replaces,
     ctx: &'b Context,
 }
 

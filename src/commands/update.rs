@@ -3,11 +3,11 @@
 mod download;
 mod position;
 
-use crate::commands::{apply_changes, extract, merge_changes};
+use crate::commands::{apply_changes, augmented_diff, extract, merge_changes};
 use crate::engine::{HeaderOption, OutputOptions};
 use crate::error::{Error, Result};
 use crate::file::{PbfFile, Written};
-use crate::formats::TextCompression;
+use crate::formats::{KeptVersions, TextCompression};
 use crate::geometry::Shape;
 use crate::io::{FileLock, Input, OutputTarget, ScratchFile};
 use crate::net::Fetcher;
@@ -63,6 +63,10 @@ pub struct Options {
     pub end: End,
     /// The region to which the result is cut, so that an extract does not grow by the changes outside of it.
     pub clip: Option<(Shape, Strategy)>,
+    /// The directory that gets an augmented diff for each change file; `None` for none. A file is called
+    /// `SEQUENCE.adiff`, and `SERVER-SEQUENCE.adiff` if it is not of the last server, where `SERVER` is the last part of
+    /// the server's URL. With [`Options::clip`], they have only objects of this region.
+    pub augmented_diff: Option<PathBuf>,
     /// The pause before a second attempt to get a file. The next pauses are longer.
     pub first_pause: Duration,
     /// The time that a connection may last, in addition to one second for each thousand bytes that it transfers.
@@ -82,6 +86,7 @@ impl Options {
             max_age: 90 * 86_400,
             end: End::default(),
             clip: None,
+            augmented_diff: None,
             first_pause: Duration::from_secs(1),
             patience: Duration::from_secs(60),
         }
@@ -95,6 +100,7 @@ setters!(Options {
     max_age: i64,
     end: End,
     clip: Option<(Shape, Strategy)>,
+    augmented_diff: Option<PathBuf>,
     first_pause: Duration,
     patience: Duration,
 });
@@ -141,6 +147,8 @@ pub struct Summary {
     pub change_files: u64,
     /// The size in bytes of the compressed change files that were read.
     pub change_bytes: u64,
+    /// The content of the augmented diffs; `None` if none were written.
+    pub augmented_diff: Option<augmented_diff::Summary>,
     /// The number of created, modified and deleted objects; `None` if the file was not written.
     pub applied: Option<Applied>,
     /// The size of the output, and the numbers of its blobs and objects; `None` if the file was not written.
@@ -211,7 +219,11 @@ pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Resul
         Goal::Changes(target, _) => target.scratch_directory(),
         Goal::Check => std::env::temp_dir(),
     };
-    let downloader = Downloader::new(&ladder, scratch, options.max_diff_size, ctx)?;
+    let versions = match options.augmented_diff {
+        Some(_) => KeptVersions::All,
+        None => KeptVersions::Newest,
+    };
+    let downloader = Downloader::new(&ladder, scratch, options.max_diff_size, versions, ctx)?;
     let download = downloader.run(start, &legs)?;
     let mut summary = summary.with(&download, ladder.finest().1);
     match &options.goal {
@@ -240,6 +252,7 @@ impl Summary {
             is_server_behind: false,
             change_files: 0,
             change_bytes: 0,
+            augmented_diff: None,
             applied: None,
             written: None,
         }
@@ -368,7 +381,15 @@ fn apply(
     let untagged = position
         .has_locations
         .then_some(apply_changes::UntaggedNodes::AsBase);
-    let apply = apply.locations_on_ways(untagged);
+    let augmented = options.augmented_diff.clone().map(|directory| {
+        let output = augmented_diff::Output::ByChangeFile {
+            directory,
+            names: download.names,
+        };
+        let region = options.clip.as_ref().map(|(shape, _)| shape.clone());
+        (output, augmented_diff::Selection::default().region(region))
+    });
+    let apply = apply.locations_on_ways(untagged).augmented_diff(augmented);
     let applied = apply_changes::apply(&apply, || Ok(download.changes), ctx)?;
     summary.applied = Some(Applied {
         created: applied.created,
@@ -376,6 +397,7 @@ fn apply(
         deleted: applied.deleted,
     });
     summary.written = Some(applied.written);
+    summary.augmented_diff = applied.augmented_diff;
     if let Some((shape, strategy)) = &options.clip {
         summary.written = Some(clip(options, &applied_to, shape, strategy, output, ctx)?);
     }

@@ -29,6 +29,8 @@ pub struct Change {
     pub version: Option<u32>,
     /// Time of the version in seconds since 1970.
     pub timestamp: Option<i64>,
+    /// The number of the change file, counted in the order of reading.
+    pub(crate) file: u32,
     pub(super) changeset: Option<i64>,
     pub(super) uid: Option<i32>,
     pub(super) user: u32,
@@ -38,6 +40,9 @@ pub struct Change {
     /// The locations of the nodes of a way, one per entry of `refs`; empty if the file gives no locations.
     pub(super) locations: Span,
 }
+
+// The documents of commands say how much memory a change takes.
+const _: () = assert!(size_of::<Change>() <= 120);
 
 /// A range of one of the lists of a [`ChangeSet`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -201,6 +206,18 @@ impl ChangeSet {
     /// The number of changesets that were left out.
     pub(crate) const fn changesets(&self) -> u64 {
         self.changesets
+    }
+
+    /// Sets the number of the change file of all changes.
+    pub(super) fn set_file(&mut self, number: u32) {
+        self.changes
+            .iter_mut()
+            .for_each(|change| change.file = number);
+    }
+
+    /// Keeps the newest change of each object. The set must be sorted.
+    pub(crate) fn keep_newest(&mut self, ctx: &Context) {
+        self.sort_and_keep(KeptVersions::Newest, SameTime::LastRead, ctx);
     }
 
     pub(super) fn note_states(&mut self, states: Vec<ChangeState>) {
@@ -507,6 +524,7 @@ impl ChangeSet {
             action: draft.action,
             version: draft.version,
             timestamp: draft.timestamp,
+            file: 0,
             changeset: draft.changeset,
             uid: draft.uid,
             user: draft.user,

@@ -116,8 +116,8 @@ impl ChangeReader {
 
     /// Reads the next change files.
     pub(crate) fn add(&mut self, inputs: &[Input], ctx: &Context) -> Result<()> {
-        let changes = &mut self.changes;
-        let headers = read::read_all(inputs, TextFormat::OsmChange, changes, ctx)?;
+        let (first, changes) = (self.headers.len(), &mut self.changes);
+        let headers = read::read_all(inputs, TextFormat::OsmChange, first, changes, ctx)?;
         self.headers.extend(headers);
         Ok(())
     }
@@ -156,7 +156,7 @@ pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
     };
     let ctx = Context::default();
     let mut objects = NewestChanges::new(SameTime::LastRead, KeptVersions::Newest);
-    read::read_all(&[input], format, &mut objects, &ctx)?;
+    read::read_all(&[input], format, 0, &mut objects, &ctx)?;
     Ok(objects.finish(&ctx))
 }
 

@@ -154,23 +154,25 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
     Err(Error::file_of(path, ErrorKind::NotOsm, cause))
 }
 
-/// Adds all objects of text files to `all`, in file order. Returns the header of each file, in which only the
+/// Adds all objects of text files to `all`, in file order. The files are counted from `first`. Returns the header of each file, in which only the
 /// replication states and the URL are set.
 pub(super) fn read_all(
     inputs: &[Input],
     format: TextFormat,
+    first: usize,
     all: &mut NewestChanges,
     ctx: &Context,
 ) -> Result<Vec<DocumentHeader>> {
     let mut headers = vec![DocumentHeader::default(); inputs.len()];
-    let work = |(): &mut (), number: usize, objects| Ok((number, objects));
+    let work = |(): &mut (), number: usize, objects: ChangeSet| Ok((number, objects));
     read_texts(
         inputs,
         format,
         ctx,
         || (),
         work,
-        |(number, objects)| {
+        |(number, mut objects)| {
+            objects.set_file((first + number) as u32);
             headers[number].note_replication(objects.document_header());
             let added = all.add(objects, ctx);
             added.map_err(|cause| Error::file(inputs[number].path(), cause))

@@ -16,13 +16,13 @@ use crate::runtime::WorkItem;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The effect of all changes, or of the changes of a changeset, on an object.
+/// The effect of all changes, or of a group of changes, on an object.
 pub(super) struct Action<'a> {
     pub kind: ChangeAction,
     /// Whether the object has no change of its own.
     pub is_indirect: bool,
-    /// The changeset; `None` for the effect of all changes.
-    pub changeset: Option<i64>,
+    /// The group of the changes; `None` for the effect of all changes.
+    pub group: Option<i64>,
     /// The object before the changes; `None` for a creation.
     pub old: Option<State<'a>>,
     pub new: State<'a>,
@@ -147,7 +147,7 @@ fn items(base: &Base<'_>, findings: &Findings<'_>) -> Vec<Item> {
     items
 }
 
-/// The steps in which a changeset has an effect on an object.
+/// The steps in which a group of changes has an effect on an object.
 #[derive(Debug, Clone, Copy)]
 struct Effect {
     first: u32,
@@ -156,13 +156,13 @@ struct Effect {
     is_direct: bool,
 }
 
-/// The effects on an object, by changeset. Without changesets, the key is `None`.
+/// The effects on an object, by group. Without groups, the key is `None`.
 #[derive(Default)]
 struct Effects(BTreeMap<Option<i64>, Effect>);
 
 impl Effects {
-    fn add(&mut self, changeset: Option<i64>, step: u32, is_direct: bool) {
-        let effect = self.0.entry(changeset).or_insert(Effect {
+    fn add(&mut self, group: Option<i64>, step: u32, is_direct: bool) {
+        let effect = self.0.entry(group).or_insert(Effect {
             first: step,
             last: step,
             is_direct,
@@ -230,7 +230,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
         self.count_ineffective(base.is_some(), range.clone());
         let versions: Vec<(u32, &Change)> = history.effective(range).collect();
         let effects = self.effects(base, &versions);
-        for (changeset, effect) in effects.0 {
+        for (group, effect) in effects.0 {
             let (before, after) = (effect.first, effect.last + 1);
             let [old, new] = [before, after].map(|moment| {
                 let last = versions.iter().rev().find(|(step, _)| *step < moment);
@@ -257,7 +257,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
             self.put(&Action {
                 kind,
                 is_indirect: !effect.is_direct,
-                changeset,
+                group,
                 old: old_object
                     .map(|object| State::new(object, is_base(old), before, self.findings)),
                 new: State::new(new_object, is_base(new), after, self.findings),
@@ -287,7 +287,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
         let history = &self.findings.history;
         let mut effects = Effects::default();
         for (step, _) in versions {
-            effects.add(history.steps.changeset(*step), *step, true);
+            effects.add(history.steps.group(*step), *step, true);
         }
         let first = versions.first().map_or(u32::MAX, |(step, _)| *step);
         if let Some(base) = base {
@@ -310,7 +310,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
         } = self.findings;
         let mut add = |step: u32| {
             if steps.contains(&step) {
-                effects.add(history.steps.changeset(step), step, false);
+                effects.add(history.steps.group(step), step, false);
             }
         };
         match &object.body {

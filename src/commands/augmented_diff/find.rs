@@ -73,7 +73,7 @@ impl FoundWays {
         };
         let history = moves.history;
         let range = history.range(ObjectKind::Way, way.id);
-        let status = range.map(|index| (index, Status::of(history.change(index), &way.info)));
+        let status = range.map(|index| (index, history.status_in_base(index, &way.info)));
         let first = self.status.len();
         self.status.extend(status);
         let replaced = self.status[first..]
@@ -285,7 +285,7 @@ fn changed_nodes(base: &Base<'_>, history: &mut History<'_>) -> Result<FxHashMap
                         let version = node.info.version.unwrap_or(0);
                         let location = location.filter(|location| location.is_on_earth());
                         let range = history.range(ObjectKind::Node, node.id);
-                        let of = |index| Status::of(history.change(index), &node.info);
+                        let of = |index| history.status_in_base(index, &node.info);
                         let status: Vec<_> = range.map(|index| (index, of(index))).collect();
                         found.push((node.id, NodeState { version, location }, status));
                     }
@@ -389,7 +389,7 @@ fn find_relations(
                     };
                     let info = relation.info();
                     let range = history.range(ObjectKind::Relation, relation.id());
-                    let of = |index| Status::of(history.change(index), &info);
+                    let of = |index| history.status_in_base(index, &info);
                     let status = range.map(|index| (index, of(index)));
                     let first = found.status.len();
                     found.status.extend(status);

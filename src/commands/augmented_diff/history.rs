@@ -1,7 +1,7 @@
 //! The states of objects before, between and after the changes.
 //!
 //! The changes are made in steps. With one step, each object has one state before all changes and one after them. With
-//! a step for each upload of a changeset, objects also have states between the steps. A moment is a number of steps
+//! a step for each upload of a changeset, or for each change file, objects also have states between the steps. A moment is a number of steps
 //! that are done: the moment `n` is before the step `n`, and the moment `n + 1` after it.
 
 use crate::error::{Error, Result};
@@ -22,15 +22,13 @@ pub(super) enum Status {
     Replaces,
 }
 
-impl Status {
-    /// Returns the status of a change of an object that the base has, with the metadata `info`.
-    pub(super) fn of(change: &Change, info: &Info<'_>) -> Self {
-        if change.replaces(info.version, info.timestamp) {
-            Self::Replaces
-        } else {
-            Self::Outdated
-        }
-    }
+/// When a change replaces the object of the base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Replaces {
+    /// If the change is newer, as when changes are applied.
+    IfNewer,
+    /// Always, because the changes are the differences between two files.
+    Always,
 }
 
 /// The steps in which the changes are made.
@@ -38,34 +36,50 @@ impl Status {
 pub(super) struct Steps {
     /// For each change, the number of its step; empty if there is one step.
     of_change: Vec<u32>,
-    /// For each step, its changeset; empty if there is one step.
-    changesets: Vec<i64>,
+    /// For each step, the group of changes that it belongs to; empty if there is one step.
+    groups: Vec<i64>,
 }
 
+/// The place of a step among others: a time, a number among the steps of this time, and the group of its changes.
+type StepKey = (i64, i32, i64);
+
 impl Steps {
-    /// Makes a step of all changes with the same time and the same changeset. Steps are in the order of their times. If
-    /// the times of an object contradict the order of its versions, its earlier versions get earlier steps. Fails if a
-    /// change has no changeset.
+    /// Makes a step of all changes with the same time and the same changeset. The groups are the changesets. Steps are
+    /// in the order of their times. Fails if a change has no changeset.
     pub(super) fn by_changeset(changes: &ChangeSet) -> Result<Self> {
-        /// Time, number among the steps of this time, and changeset.
-        type Key = (i64, i32, i64);
-        let mut keys: Vec<Key> = Vec::with_capacity(changes.changes().len());
-        let mut later: Option<(&Change, Key)> = None;
-        for change in changes.changes().iter().rev() {
-            let Some(changeset) = change.changeset() else {
+        Self::by(changes, |change| match change.changeset() {
+            Some(changeset) => Ok((change.timestamp.unwrap_or(i64::MIN), changeset)),
+            None => {
                 let name = format!("{} {}", change.kind().name(), change.id);
-                return Err(Error::Usage(format!(
+                Err(Error::Usage(format!(
                     "the change of {name} has no changeset: the changes cannot be divided by changesets"
-                )));
-            };
-            let mut key = (change.timestamp.unwrap_or(i64::MIN), 0, changeset);
+                )))
+            }
+        })
+    }
+
+    /// Makes a step of each change file. The groups are the numbers of the files.
+    pub(super) fn by_file(changes: &ChangeSet) -> Result<Self> {
+        Self::by(changes, |change| {
+            Ok((change.file.into(), change.file.into()))
+        })
+    }
+
+    /// Makes steps of changes with the same time and group. If the times of an object contradict the order of its
+    /// versions, its earlier versions get earlier steps.
+    fn by(changes: &ChangeSet, key_of: impl Fn(&Change) -> Result<(i64, i64)>) -> Result<Self> {
+        let mut keys: Vec<StepKey> = Vec::with_capacity(changes.changes().len());
+        let mut later: Option<(&Change, StepKey)> = None;
+        for change in changes.changes().iter().rev() {
+            let (time, group) = key_of(change)?;
+            let mut key = (time, 0, group);
             if let Some((next, next_key)) = later
                 && next.key == change.key
                 && key >= next_key
             {
-                key = match changeset == next_key.2 {
+                key = match group == next_key.2 {
                     true => next_key,
-                    false => (next_key.0, next_key.1 - 1, changeset),
+                    false => (next_key.0, next_key.1 - 1, group),
                 };
             }
             later = Some((change, key));
@@ -75,20 +89,21 @@ impl Steps {
         let mut steps = keys.clone();
         steps.sort_unstable();
         steps.dedup();
-        let number = |key: &Key| steps.partition_point(|step| step < key) as u32;
+        let number = |key: &StepKey| steps.partition_point(|step| step < key) as u32;
         Ok(Self {
             of_change: keys.iter().map(number).collect(),
-            changesets: steps.iter().map(|step| step.2).collect(),
+            groups: steps.iter().map(|step| step.2).collect(),
         })
     }
 
-    /// Returns the changeset of a step; `None` if there is one step.
-    pub(super) fn changeset(&self, step: u32) -> Option<i64> {
-        self.changesets.get(step as usize).copied()
+    /// Returns the group of a step; `None` if there is one step.
+    pub(super) fn group(&self, step: u32) -> Option<i64> {
+        self.groups.get(step as usize).copied()
     }
 
+    /// Returns the step of a change.
     pub(super) fn of_change(&self, index: usize) -> u32 {
-        self.of_change.get(index).copied().unwrap_or(0)
+        self.of_change.get(index).map_or(0, |step| *step)
     }
 }
 
@@ -96,6 +111,7 @@ impl Steps {
 pub(super) struct History<'c> {
     pub changes: &'c ChangeSet,
     pub steps: Steps,
+    replaces: Replaces,
     /// For each change, the state of the base.
     pub status: Vec<Status>,
     /// For each change, whether it has an effect. Kinds are [settled](Self::settle) one after another.
@@ -106,14 +122,25 @@ pub(super) struct History<'c> {
 
 impl<'c> History<'c> {
     /// Creates a history in which the base has no objects.
-    pub(super) fn new(changes: &'c ChangeSet, steps: Steps) -> Self {
+    pub(super) fn new(changes: &'c ChangeSet, steps: Steps, replaces: Replaces) -> Self {
         let count = changes.changes().len();
         Self {
             changes,
             steps,
+            replaces,
             status: vec![Status::Absent; count],
             has_effect: vec![false; count],
             changed: Default::default(),
+        }
+    }
+
+    /// Returns the status of a change of an object that the base has, with the metadata `info`.
+    pub(super) fn status_in_base(&self, index: usize, info: &Info<'_>) -> Status {
+        let change = self.change(index);
+        match self.replaces {
+            Replaces::Always => Status::Replaces,
+            Replaces::IfNewer if change.replaces(info.version, info.timestamp) => Status::Replaces,
+            Replaces::IfNewer => Status::Outdated,
         }
     }
 
@@ -208,6 +235,6 @@ impl<'c> History<'c> {
 
     /// Whether the changes are made in one step.
     pub(super) fn is_one_step(&self) -> bool {
-        self.steps.changesets.is_empty()
+        self.steps.groups.is_empty()
     }
 }

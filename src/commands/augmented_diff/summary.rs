@@ -27,8 +27,8 @@ pub struct Summary {
     /// The number of relations with more members than the limit, which are written without the geometry of their
     /// members.
     pub without_geometry: u64,
-    /// The number of changesets; `None` unless the actions are divided by changesets.
-    pub changesets: Option<u64>,
+    /// The number of files; `None` unless the actions are divided by changesets or change files.
+    pub files: Option<u64>,
     /// The number of tiles; `None` unless tiles are written.
     pub tiles: Option<u64>,
     /// The number of polygons that are too large for the tiles inside of them to be written.
@@ -36,6 +36,11 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Returns the number of actions.
+    pub const fn actions(&self) -> u64 {
+        self.created + self.modified + self.deleted + self.indirect
+    }
+
     pub(super) fn count(&mut self, action: &Action<'_>, has_geometry: bool) {
         let count = match action.kind {
             _ if action.is_indirect => &mut self.indirect,

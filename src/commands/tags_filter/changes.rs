@@ -35,7 +35,7 @@ pub struct ChangesSummary {
 ///
 /// # Memory
 ///
-/// About 5 MB for the program, 24 MB for text in flight, the changes (112 bytes per change, 8 per tag, 16 per
+/// About 5 MB for the program, 24 MB for text in flight, the changes (120 bytes per change, 8 per tag, 16 per
 /// reference), the distinct strings, and the text of the output.
 ///
 /// # Errors

@@ -17,6 +17,8 @@ const GROUP: u64 = 16;
 /// Changes, and the state after them.
 pub(super) struct Download {
     pub changes: ChangeSet,
+    /// The name of each change file that was read.
+    pub names: Vec<String>,
     pub state: State,
     /// The number of change files that were read.
     pub files: u64,
@@ -36,18 +38,21 @@ pub(super) struct Downloader<'d> {
     connections: rayon::ThreadPool,
     ctx: &'d Context,
     reader: ChangeReader,
+    /// The name of each change file that was read.
+    names: Vec<String>,
     text_len: u64,
     files: u64,
     bytes: u64,
 }
 
 impl<'d> Downloader<'d> {
-    /// Creates a downloader. It keeps each fetched change file in a temporary file in the directory `scratch` until it
+    /// Creates a downloader, which keeps the given versions of changes. It keeps each fetched change file in a temporary file in the directory `scratch` until it
     /// has been read.
     pub(super) fn new(
         ladder: &'d Ladder<'d>,
         scratch: PathBuf,
         limit: u64,
+        versions: KeptVersions,
         ctx: &'d Context,
     ) -> Result<Self> {
         let connections = rayon::ThreadPoolBuilder::new().num_threads(CONNECTIONS);
@@ -58,7 +63,8 @@ impl<'d> Downloader<'d> {
             limit,
             connections: connections.map_err(|error| Error::Internal(error.to_string()))?,
             ctx,
-            reader: ChangeReader::new(SameTime::LastRead, KeptVersions::Newest),
+            reader: ChangeReader::new(SameTime::LastRead, versions),
+            names: Vec::new(),
             text_len: 0,
             files: 0,
             bytes: 0,
@@ -92,6 +98,7 @@ impl<'d> Downloader<'d> {
         };
         Ok(Download {
             changes: self.reader.finish(vec![states], self.ctx),
+            names: self.names,
             state,
             files: self.files,
             bytes: self.bytes,
@@ -124,6 +131,7 @@ impl<'d> Downloader<'d> {
                     break;
                 }
                 last = file.sequence;
+                self.names.push(self.name(leg.server, last));
                 self.files += 1;
                 self.bytes += file.len;
                 self.text_len += file.text_len;
@@ -141,6 +149,17 @@ impl<'d> Downloader<'d> {
             group = more.clamp(1, GROUP);
         }
         Ok(last)
+    }
+
+    /// Returns the name of a change file: its sequence number. If its server is not the finest one, the name of the
+    /// server comes before it.
+    fn name(&self, server: &Server<'_>, sequence: i64) -> String {
+        if std::ptr::eq(server, self.ladder.finest().0) {
+            return sequence.to_string();
+        }
+        let url = server.base().trim_end_matches('/');
+        let name = url.rsplit_once('/').map_or(url, |(_, name)| name);
+        format!("{name}-{sequence}")
     }
 
     fn fetch(

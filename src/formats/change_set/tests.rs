@@ -9,6 +9,7 @@ fn change(version: Option<u32>, timestamp: Option<i64>, uid: i32) -> Change {
         action: ChangeAction::Modify,
         version,
         timestamp,
+        file: 0,
         changeset: None,
         uid: Some(uid),
         user: 0,

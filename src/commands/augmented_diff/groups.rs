@@ -1,5 +1,6 @@
-//! Augmented diffs as a directory with an XML file for each changeset. The files of changesets that go on are
-//! continued: each object comes once, with its first old state and its last new state.
+//! Augmented diffs as a directory with an XML file for each group of changes: for each changeset, or for each change
+//! file. The files of changesets that go on are continued: each object comes once, with its first old state and its last
+//! new state.
 
 use super::actions::{Action, Encoder, for_each};
 use super::filter::Filter;
@@ -15,14 +16,14 @@ use crate::osm::{id_from_rank, id_rank};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The memory limits for sorting actions by changeset.
+/// The memory limits for sorting actions by group.
 const LIMITS: RowLimits = RowLimits {
     run: 32 << 20,
     memory: 64 << 20,
 };
-/// The key of a row is the rank of the changeset.
+/// The key of a row is the rank of the group.
 const KEY: KeyBits = KeyBits {
     uncounted: 0,
     below_group: 63,
@@ -31,26 +32,26 @@ const KEY: KeyBits = KeyBits {
 const READ_MEMORY: usize = 24 << 20;
 
 /// Actions as rows, which are the key of the object and the text of the action.
-struct ChangesetRows<'s> {
+struct GroupRows<'s> {
     xml: AugmentedXml,
     rows: RowBatch,
     replaced: u64,
     sorter: &'s RowSorter,
 }
 
-impl Encoder for ChangesetRows<'_> {
+impl Encoder for GroupRows<'_> {
     /// The number of characters that were replaced.
     type Part = u64;
 
     fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        let Some(changeset) = action.changeset else {
+        let Some(group) = action.group else {
             return;
         };
         put_action(&mut self.xml, action, findings);
         let (text, replaced) = self.xml.take();
         self.replaced += replaced;
         let (kind, rank) = action.key();
-        self.rows.push(id_rank(changeset), |out| {
+        self.rows.push(id_rank(group), |out| {
             // Rows with equal keys are in the order of their bytes.
             out.push(kind as u8);
             out.extend_from_slice(&rank.to_be_bytes());
@@ -69,18 +70,28 @@ impl Encoder for ChangesetRows<'_> {
 /// The number of bytes before the text of a row.
 const HEAD: usize = 9;
 
-/// Writes or continues the file of each changeset in `directory`.
+/// The groups that have files.
+pub(super) enum Groups<'g> {
+    /// Changesets, each with a file `CHANGESET.adiff`. Existing files are continued.
+    Changesets,
+    /// Change files, each with a file of the given name, and `.adiff`. Existing files are replaced. A file without
+    /// actions is written, too.
+    Files(&'g [String]),
+}
+
+/// Writes or continues the file of each group in `directory`.
 pub(super) fn write(
     base: &Base<'_>,
     findings: &Findings<'_>,
     selection: &Selection,
     directory: &Path,
+    groups: &Groups<'_>,
 ) -> Result<Summary> {
     let ctx = base.ctx;
     let mut update = DirectoryUpdate::begin(directory)?;
     let sorter = RowSorter::new(LIMITS, KEY, update.scratch_directory());
     let mut replaced = 0;
-    let new_encoder = || ChangesetRows {
+    let new_encoder = || GroupRows {
         xml: AugmentedXml::new(),
         rows: RowBatch::default(),
         replaced: 0,
@@ -94,6 +105,7 @@ pub(super) fn write(
     let sorted = sorter.finish()?;
     let mut files = Files {
         directory,
+        groups,
         update: &mut update,
         count: 0,
         bytes: 0,
@@ -115,7 +127,8 @@ pub(super) fn write(
     if let Some((done, actions)) = current {
         files.write(id_from_rank(done), actions)?;
     }
-    summary.changesets = Some(files.count);
+    files.complete()?;
+    summary.files = Some(files.count);
     ctx.stats.bytes_written.add(files.bytes);
     update.complete()?;
     warn_replaced(replaced, ctx);
@@ -127,7 +140,7 @@ fn keyed(rows: &SharedRows) -> impl Iterator<Item = (u64, &[u8])> {
     keys.zip(rows.rows(0..rows.count()))
 }
 
-/// The actions of a changeset, by kind and rank of the id of their objects.
+/// The actions of a group, by kind and rank of the id of their objects.
 #[derive(Default)]
 struct Actions(BTreeMap<(u8, u64), XmlAction>);
 
@@ -171,27 +184,66 @@ impl Actions {
     }
 }
 
-/// Writes the files of changesets.
+/// Writes the files of groups.
 struct Files<'f> {
     directory: &'f Path,
+    groups: &'f Groups<'f>,
     update: &'f mut DirectoryUpdate,
     count: u64,
     bytes: u64,
 }
 
 impl Files<'_> {
-    fn write(&mut self, changeset: i64, actions: Actions) -> Result<()> {
-        let name = PathBuf::from(format!("{changeset}.adiff"));
-        let path = self.directory.join(&name);
-        let actions = match fs::read_to_string(&path) {
+    /// Writes the file of a group. Groups are written in order.
+    fn write(&mut self, group: i64, actions: Actions) -> Result<()> {
+        match self.groups {
+            Groups::Changesets => {
+                let name = format!("{group}.adiff");
+                let actions = self.continued(&name, group, actions)?;
+                self.put(&name, &actions)
+            }
+            Groups::Files(names) => {
+                while (self.count as i64) < group {
+                    self.put_empty(names)?;
+                }
+                match names.get(group as usize) {
+                    Some(name) => self.put(&format!("{name}.adiff"), &actions),
+                    None => Err(Error::Internal("a change file without a name".into())),
+                }
+            }
+        }
+    }
+
+    /// Writes the files of the groups that are left and have no actions.
+    fn complete(&mut self) -> Result<()> {
+        if let Groups::Files(names) = self.groups {
+            while (self.count as usize) < names.len() {
+                self.put_empty(names)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_empty(&mut self, names: &[String]) -> Result<()> {
+        let name = format!("{}.adiff", names[self.count as usize]);
+        self.put(&name, &Actions::default())
+    }
+
+    /// Returns the actions of an existing file of a changeset, followed by the given ones.
+    fn continued(&self, name: &str, changeset: i64, actions: Actions) -> Result<Actions> {
+        let path = self.directory.join(name);
+        match fs::read_to_string(&path) {
             Ok(text) => actions.behind(&text, changeset).ok_or_else(|| {
                 let cause = "this is not an augmented diff of pbfhogg: it cannot be continued";
                 Error::file(&path, cause)
-            })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => actions,
-            Err(error) => return Err(Error::io(&path, "cannot read", error)),
-        };
-        let output = self.update.open(&name)?;
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(actions),
+            Err(error) => Err(Error::io(&path, "cannot read", error)),
+        }
+    }
+
+    fn put(&mut self, name: &str, actions: &Actions) -> Result<()> {
+        let output = self.update.open(Path::new(name))?;
         let mut output = TextOutput::in_output(output, TextCompression::None);
         output.write(PROLOGUE)?;
         for action in actions.0.values() {
