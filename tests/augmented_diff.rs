@@ -10,9 +10,22 @@ use std::path::Path;
 
 /// Compares the augmented diff of `changes` to `base` with the states before and after.
 fn compare(base: &Path, changes: &Path, dir: &Path) -> usize {
-    let [after, diff] = ["after.osm.pbf", "diff.adiff"].map(|name| dir.join(name));
+    let [after, diff, spooled] =
+        ["after.osm.pbf", "diff.adiff", "spooled.adiff"].map(|name| dir.join(name));
     run_ok(&[&"apply-changes", &"-O", &base, &changes, &"-o", &after]);
     run_ok(&[&"augmented-diff", &"-O", &base, &changes, &"-o", &diff]);
+    // Without memory, ways are read twice, and are in a temporary file.
+    run_ok(&[
+        &"augmented-diff",
+        &"-O",
+        &"--max-memory",
+        &"1",
+        &base,
+        &changes,
+        &"-o",
+        &spooled,
+    ]);
+    assert!(std::fs::read(&diff).unwrap() == std::fs::read(&spooled).unwrap());
     let expected = actions_between(&decode::objects(base), &decode::objects(&after));
     let found = actions_of(&std::fs::read_to_string(&diff).unwrap());
     for (found, expected) in found.iter().zip(&expected) {

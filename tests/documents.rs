@@ -260,6 +260,11 @@ fn the_commands_of_the_cookbook_print_what_it_says() {
 }
 
 #[test]
+fn commands_about_changes_print_what_the_chapter_says() {
+    holds("changes.md");
+}
+
+#[test]
 fn a_part_of_a_line_may_be_left_out() {
     for (expected, line, is_fit) in [
         ("a", "a", true),

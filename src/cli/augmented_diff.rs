@@ -1,4 +1,4 @@
-use super::args::{RunArgs, Stdout, region, text_target};
+use super::args::{RunArgs, Stdout, parse_size, region, text_target};
 use super::{Answer, show};
 use crate::commands::augmented_diff::{self, MAX_ZOOM, Options, Output, Selection, Summary};
 use crate::osm::ObjectExpression;
@@ -59,6 +59,9 @@ pub struct Args {
     expire_tiles: Option<Zooms>,
     #[command(flatten)]
     selection: SelectionArgs,
+    /// Memory for ways that are members of relations; what does not fit goes to a temporary file
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
+    max_memory: u64,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -189,7 +192,9 @@ impl Args {
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
     let options = Options::new(&args.base, args.changes.clone(), args.output()?);
-    let options = options.selection(args.selection.selection(&ctx)?);
+    let options = options
+        .selection(args.selection.selection(&ctx)?)
+        .max_memory(Some(args.max_memory));
     let summary = augmented_diff::run(&options, &ctx)?;
     let stdout = Stdout::free_if(args.output != Path::new("-"));
     args.run.report(&ctx, &summary, stdout, || report(&summary))

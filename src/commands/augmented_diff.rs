@@ -12,6 +12,8 @@ mod find;
 mod geometry;
 mod groups;
 mod history;
+mod kept;
+mod spool;
 mod states;
 mod summary;
 mod tiles;
@@ -50,6 +52,9 @@ pub struct Options {
     pub output: Output,
     /// Which actions are written.
     pub selection: Selection,
+    /// The maximum memory in bytes for ways that are members of relations; `None` for 1 GB. What does not fit goes to a
+    /// temporary file in the directory of the output.
+    pub max_memory: Option<u64>,
 }
 
 /// The destination and the form of an augmented diff.
@@ -115,12 +120,14 @@ impl Options {
             changes,
             output,
             selection: Selection::default(),
+            max_memory: None,
         }
     }
 }
 
 setters!(Options {
-    selection: Selection
+    selection: Selection,
+    max_memory: Option<u64>,
 });
 
 setters!(Selection {
@@ -159,8 +166,10 @@ impl Output {
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), the changes as in [`apply_changes`](crate::commands::apply_changes::run),
-/// 16 bytes for each node of the ways that are written, and 6 to 12 bytes for each node of the ways that are members of
-/// the relations that are written. With [`Output::ByChangeset`], also 100 MB, and the largest file of a changeset.
+/// 16 bytes for each node of the ways that are written, and within [`Options::max_memory`] 6 to 12 bytes for each node of
+/// the ways that are members of the relations that are written. If the members of all relations need at most 128 MB, they
+/// are all held. The written objects of the base take 32 MB, and the rest of them is in a temporary file. With
+/// [`Output::ByChangeset`], also 100 MB, and the largest file of a changeset.
 ///
 /// # Errors
 ///
@@ -184,6 +193,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let base = Base {
         file: &file,
         plan: &plan,
+        scratch: &scratch,
+        max_memory: options
+            .max_memory
+            .map_or(MAX_MEMORY, |memory| memory as usize),
         replaces: Replaces::IfNewer,
         ctx,
     };
@@ -215,6 +228,8 @@ pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result
     let base = Base {
         file: &file,
         plan: &plan,
+        scratch: &scratch,
+        max_memory: MAX_MEMORY,
         replaces: Replaces::Always,
         ctx,
     };
@@ -230,9 +245,12 @@ pub(crate) fn of_changes(
     (output, selection): &(Output, Selection),
     ctx: &Context,
 ) -> Result<Summary> {
+    let scratch = output.scratch_directory();
     let base = Base {
         file,
         plan,
+        scratch: &scratch,
+        max_memory: MAX_MEMORY,
         replaces: Replaces::IfNewer,
         ctx,
     };
@@ -272,11 +290,18 @@ fn write(
     }
 }
 
+/// The default of [`Options::max_memory`].
+const MAX_MEMORY: usize = 1 << 30;
+
 /// The file before the changes.
 #[derive(Clone, Copy)]
 struct Base<'b> {
     file: &'b PbfFile,
     plan: &'b BlobPlan,
+    /// The directory for temporary files.
+    scratch: &'b Path,
+    /// The maximum memory in bytes for ways that are members of relations.
+    max_memory: usize,
     replaces: Replaces,
     ctx: &'b Context,
 }

@@ -4,15 +4,14 @@ use super::Base;
 use super::filter::Filter;
 use super::find::Findings;
 use super::history::Status;
+use super::kept::KeptPart;
 use super::states::State;
 use super::summary::Summary;
-use crate::error::{FormatError, Result};
-use crate::file::BlobPass;
+use crate::error::Result;
 use crate::formats::{Change, ChangeAction};
-use crate::index::IdSet;
-use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
-use crate::pbf::{BlobEntry, Block, Object, ObjectBody};
-use crate::runtime::WorkItem;
+use crate::osm::{ObjectKind, TypeThenId};
+use crate::pbf::{Object, ObjectBody};
+use crate::runtime::{Pass, WorkItem};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -41,27 +40,31 @@ pub(super) trait Encoder {
 
     fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>);
 
+    /// Notes that a group of changes creates and deletes an object.
+    fn put_nothing(&mut self, _group: Option<i64>, _key: TypeThenId) {
+        // Most outputs have nothing to say about such objects.
+    }
+
     /// Removes and returns what was encoded since the last call.
     fn take(&mut self) -> Result<Self::Part>;
 }
 
 /// Objects of the base, and changes between them, in order.
-struct Item {
-    /// The blob with objects that are written; `None` for changes behind all blobs.
-    blob: Option<BlobEntry>,
-    /// The kind of the objects.
-    kind: ObjectKind,
-    /// The changes up to the end of the blob, as indices.
+struct Item<'k> {
+    /// The objects; `None` for changes behind all objects of a kind.
+    objects: Option<&'k KeptPart>,
+    /// The changes up to the last object, as indices.
     changes: Range<usize>,
 }
 
-impl WorkItem for Item {
+impl WorkItem for Item<'_> {
     fn input_bytes(&self) -> u64 {
-        self.blob.map_or(0, |blob| u64::from(blob.frame_len))
+        self.objects.map_or(0, |part| part.len as u64) + self.changes.len() as u64
     }
 
     fn held_bytes(&self) -> u64 {
-        self.input_bytes() * 4 + self.changes.len() as u64 * 1000
+        // Relations become far longer by the geometry of their members.
+        self.input_bytes() * 16 + self.changes.len() as u64 * 1000
     }
 }
 
@@ -74,21 +77,22 @@ pub(super) fn for_each<E: Encoder + Send>(
     mut take: impl FnMut(E::Part) -> Result<()>,
 ) -> Result<Summary> {
     let mut summary = Summary::default();
-    BlobPass::new("write", &base.file.input, base.ctx).run(
-        items(base, findings),
+    Pass::new("write", base.ctx).run(
+        items(findings),
         new_encoder,
-        |reader, encoder, item| {
+        |encoder, item| {
             let mut finder = Finder {
                 findings,
                 filter,
                 encoder,
                 summary: Summary::default(),
             };
-            match &item.blob {
+            match item.objects {
                 None => finder.without_base(item.changes.clone()),
-                Some(entry) => reader.decode(entry, |payload| finder.blob(payload, &item))?,
+                Some(part) => finder.part(part, item.changes)?,
             }
             let summary = finder.summary;
+            findings.check()?;
             Ok((encoder.take()?, summary))
         },
         |(part, counts)| {
@@ -99,47 +103,24 @@ pub(super) fn for_each<E: Encoder + Send>(
     Ok(summary)
 }
 
-/// Returns the blobs with objects that are written, each with the changes up to its end, and the changes behind them.
-fn items(base: &Base<'_>, findings: &Findings<'_>) -> Vec<Item> {
-    let history = &findings.history;
-    let changes = history.changes;
-    let nodes: IdSet = changes
-        .changes()
-        .iter()
-        .zip(&history.status)
-        .filter(|(change, status)| change.kind() == ObjectKind::Node && **status != Status::Absent)
-        .map(|(change, _)| change.id)
-        .collect();
+/// Returns the objects of the base in parts, each with the changes up to its end, and the changes behind them.
+fn items<'k>(findings: &'k Findings<'_>) -> Vec<Item<'k>> {
+    let (changes, parts) = (findings.history.changes, findings.kept.parts());
     let mut items = Vec::new();
-    for (kind, ids) in
-        ObjectKind::ALL
-            .into_iter()
-            .zip([&nodes, &findings.ways, &findings.relations])
-    {
+    for kind in ObjectKind::ALL {
         let of_kind = changes.range((kind, 0), (kind, u64::MAX));
         let mut next = of_kind.start;
-        let may_have = |entry: &&BlobEntry| {
-            entry.kinds.contains(kind)
-                && !ids.is_empty()
-                && (entry.kinds.single().is_none() || ids.may_meet(entry.min_id, entry.max_id))
-        };
-        for entry in base.plan.entries.iter().filter(may_have) {
-            let end = match entry.last_key() {
-                Some(last) if last.0 == kind => changes.range((kind, 0), last).end,
-                // The blob has objects of later kinds, too: it is the last one of this kind.
-                _ => of_kind.end,
-            };
+        for part in parts.iter().filter(|part| part.last.0 == kind) {
+            let end = changes.range((kind, 0), part.last).end.max(next);
             items.push(Item {
-                blob: Some(*entry),
-                kind,
-                changes: next..end.max(next),
+                objects: Some(part),
+                changes: next..end,
             });
-            next = end.max(next);
+            next = end;
         }
         if next < of_kind.end {
             items.push(Item {
-                blob: None,
-                kind,
+                objects: None,
                 changes: next..of_kind.end,
             });
         }
@@ -182,35 +163,20 @@ struct Finder<'w, 'c, E> {
 }
 
 impl<E: Encoder> Finder<'_, '_, E> {
-    fn blob(&mut self, payload: &[u8], item: &Item) -> std::result::Result<(), FormatError> {
-        let block = Block::parse(payload)?;
-        let (mut cursor, mut object) = (block.cursor(), Object::default());
-        let mut next = item.changes.start;
-        let changes = &self.findings.history.changes.changes()[..item.changes.end];
-        while let Some(element) = cursor.next()? {
-            if element.key.0 != item.kind {
-                continue;
-            }
-            let start = next + count_of(&changes[next..], |change| change.key < element.key);
+    /// Finds the actions of objects of the base, and of the changes between them.
+    fn part(&mut self, part: &KeptPart, range: Range<usize>) -> Result<()> {
+        let mut next = range.start;
+        let changes = &self.findings.history.changes.changes()[..range.end];
+        let kept = &self.findings.kept;
+        kept.for_each(part, |object| {
+            let key = object.key();
+            let start = next + count_of(&changes[next..], |change| change.key < key);
             self.without_base(next..start);
-            next = start + count_of(&changes[start..], |change| change.key == element.key);
-            if start < next || self.is_concerned(element.key) {
-                object.fill(&element, &block)?;
-                self.object(Some(&object), start..next);
-            }
-        }
-        self.without_base(next..item.changes.end);
+            next = start + count_of(&changes[start..], |change| change.key == key);
+            self.object(Some(object), start..next);
+        })?;
+        self.without_base(next..range.end);
         Ok(())
-    }
-
-    /// Whether a way or relation of the base is concerned by a change of another object.
-    fn is_concerned(&self, key: TypeThenId) -> bool {
-        let id = id_from_rank(key.1);
-        match key.0 {
-            ObjectKind::Node => false,
-            ObjectKind::Way => self.findings.ways.contains(id),
-            ObjectKind::Relation => self.findings.relations.contains(id),
-        }
     }
 
     /// Finds the actions of changes of objects that the base does not have.
@@ -248,7 +214,10 @@ impl<E: Encoder> Finder<'_, '_, E> {
             };
             let is_deleted = new.is_some_and(Change::is_deletion);
             let kind = match (old_object, is_deleted) {
-                (None, true) => continue,
+                (None, true) => {
+                    self.encoder.put_nothing(group, new_object.key());
+                    continue;
+                }
                 (None, false) => ChangeAction::Create,
                 (Some(_), true) => ChangeAction::Delete,
                 (Some(_), false) => ChangeAction::Modify,

@@ -1,29 +1,33 @@
 //! Finds the objects that changes concern, and reads what their geometry needs.
 
 use super::Base;
-use super::geometry::{MemberWays, NodeState, Nodes, encode_way};
+use super::geometry::{EncodedWays, MemberWays, NodeState, Nodes};
 use super::history::{History, Status};
+use super::kept::{KeptObjects, KeptRows};
 use crate::engine::scan::Scan;
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::formats::ChangeSet;
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, Block, Element, Object, ObjectBody, WayNodes};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The objects that are written, and their geometry.
 pub(super) struct Findings<'c> {
     pub history: History<'c>,
-    /// The ways of the base with a change, or with a changed node.
-    pub ways: IdSet,
-    /// The relations of the base with a change, or with a changed or reshaped member.
-    pub relations: IdSet,
+    /// The objects of the base with a change, the ways with a changed node, and the relations with a changed or reshaped
+    /// member.
+    pub kept: KeptObjects,
     pub reshaped: Reshaped,
     pub nodes: Nodes,
     pub member_ways: MemberWays,
     /// The maximum number of members of a relation whose members are read.
     max_members: u64,
+    /// The first error of a thread that read from a temporary file.
+    pub failed: Mutex<Option<Error>>,
 }
 
 /// The ways that get another shape without a change of their own, and the steps in which they do.
@@ -58,11 +62,13 @@ impl Reshaped {
 #[derive(Default)]
 struct FoundWays {
     status: Vec<(usize, Status)>,
-    ids: Vec<i64>,
+    kept: KeptRows,
     /// Ways, and the steps in which they get another shape without a change of their own.
     reshaped: Vec<(i64, u32)>,
     /// The nodes of the ways.
     nodes: Vec<i64>,
+    /// Ways that are members of relations.
+    members: EncodedWays,
 }
 
 impl FoundWays {
@@ -92,9 +98,10 @@ impl FoundWays {
             }
         }
         if is_concerned {
-            self.ids.push(way.id);
             self.nodes.extend_from_slice(refs);
         }
+        // A way of which all changes are outdated is kept for the report.
+        self.kept.push(way);
     }
 }
 
@@ -152,7 +159,7 @@ impl Moves<'_, '_> {
 #[derive(Default)]
 struct FoundRelations {
     status: Vec<(usize, Status)>,
-    ids: Vec<i64>,
+    kept: KeptRows,
     ways: Vec<i64>,
     nodes: Vec<i64>,
 }
@@ -165,19 +172,21 @@ impl<'c> Findings<'c> {
         max_members: Option<u64>,
     ) -> Result<Self> {
         let max_members = max_members.unwrap_or(u64::MAX);
-        let in_base = changed_nodes(base, &mut history)?;
+        let mut kept = KeptObjects::new(base.scratch);
+        let in_base = changed_nodes(base, &mut history, &mut kept)?;
         history.settle(ObjectKind::Node);
-        let (mut needed, mut ways) = (IdSet::default(), IdSet::default());
+        let mut early = EarlyMembers::of(base, history.changes)?;
+        let mut needed = IdSet::default();
         let (mut status, mut reshaped) = (Vec::new(), Vec::new());
         let moves = Moves {
             history: &history,
             in_base: &in_base,
         };
-        find_ways(base, &moves, |found| {
+        find_ways(base, &moves, &mut early, |found| {
             status.extend(found.status);
-            ways.extend(found.ids);
             reshaped.extend(found.reshaped);
             needed.extend(found.nodes);
+            kept.add(found.kept)
         })?;
         history.set_status(&status);
         history.settle(ObjectKind::Way);
@@ -187,7 +196,7 @@ impl<'c> Findings<'c> {
         };
         reshaped.extend(moves.of_changed_ways());
         let reshaped = Reshaped::new(reshaped);
-        let (mut relations, mut wanted) = (IdSet::default(), IdSet::default());
+        let mut wanted = IdSet::default();
         status.clear();
         let changed = ChangedMembers {
             history: &history,
@@ -196,31 +205,37 @@ impl<'c> Findings<'c> {
         };
         find_relations(base, &changed, |found| {
             status.extend(found.status);
-            relations.extend(found.ids);
             wanted.extend(found.ways);
             needed.extend(found.nodes);
+            kept.add(found.kept)
         })?;
         history.set_status(&status);
         history.settle(ObjectKind::Relation);
         add_members(&history, max_members, &mut needed, &mut wanted);
-        let mut member_ways = MemberWays::default();
-        read_member_ways(base, &wanted, |ways, nodes| {
-            member_ways.extend(ways);
-            needed.extend(nodes);
+        kept.finish()?;
+        let mut member_ways = MemberWays::new(base.max_memory, base.scratch);
+        match early.finish() {
+            Some(ways) => ways
+                .into_iter()
+                .try_for_each(|ways| member_ways.add(ways, &wanted))?,
+            None => read_member_ways(base, &wanted, |ways| member_ways.add(ways, &wanted))?,
+        }
+        member_ways.for_each_unlocated(|node| {
+            needed.insert(node);
         })?;
         let mut nodes = Nodes::new(needed);
         read_nodes(base, &mut nodes)?;
         if base.plan.any(BlobFlags::LOCATIONS) {
-            find_in_ways(base, &mut nodes)?;
+            find_in_ways(base, &history, &mut nodes)?;
         }
         Ok(Self {
             history,
-            ways,
-            relations,
+            kept,
             reshaped,
             nodes,
             member_ways,
             max_members,
+            failed: Mutex::default(),
         })
     }
 
@@ -270,16 +285,20 @@ fn ids_of(changes: &ChangeSet, kind: ObjectKind) -> IdSet {
     of_kind.map(|change| change.id).collect()
 }
 
-/// Reads the changed nodes of the base. Returns their states, and sets the status of their changes.
-fn changed_nodes(base: &Base<'_>, history: &mut History<'_>) -> Result<FxHashMap<i64, NodeState>> {
+/// Reads and keeps the changed nodes of the base. Returns their states, and sets the status of their changes.
+fn changed_nodes(
+    base: &Base<'_>,
+    history: &mut History<'_>,
+    kept: &mut KeptObjects,
+) -> Result<FxHashMap<i64, NodeState>> {
     let ids = ids_of(history.changes, ObjectKind::Node);
     let (mut states, mut status) = (FxHashMap::default(), Vec::new());
     Scan::bare("changed nodes", base.file, base.plan, base.ctx)
         .with_strings()
-        .run(
+        .try_run(
             |entry| may_have(entry, ObjectKind::Node, &ids),
             |_, block| {
-                let mut found = Vec::new();
+                let (mut found, mut rows) = (Vec::new(), KeptRows::default());
                 for_each_object(block, ObjectKind::Node, &ids, |node| {
                     if let ObjectBody::Node { location } = &node.body {
                         let version = node.info.version.unwrap_or(0);
@@ -288,15 +307,17 @@ fn changed_nodes(base: &Base<'_>, history: &mut History<'_>) -> Result<FxHashMap
                         let of = |index| history.status_in_base(index, &node.info);
                         let status: Vec<_> = range.map(|index| (index, of(index))).collect();
                         found.push((node.id, NodeState { version, location }, status));
+                        rows.push(node);
                     }
                 })?;
-                Ok(found)
+                Ok((found, rows))
             },
-            |found| {
+            |(found, rows)| {
                 for (id, state, more) in found {
                     status.extend(more);
                     states.insert(id, state);
                 }
+                kept.add(rows)
             },
         )?;
     history.set_status(&status);
@@ -321,16 +342,30 @@ pub(super) fn for_each_object(
     Ok(())
 }
 
-fn find_ways(base: &Base<'_>, moves: &Moves<'_, '_>, take: impl FnMut(FoundWays)) -> Result<()> {
+fn find_ways(
+    base: &Base<'_>,
+    moves: &Moves<'_, '_>,
+    early: &mut EarlyMembers,
+    mut take: impl FnMut(FoundWays) -> Result<()>,
+) -> Result<()> {
     let changed_nodes = moves.history.changed(ObjectKind::Node);
     let changed_ways = ids_of(moves.history.changes, ObjectKind::Way);
+    let EarlyMembers {
+        wanted: members,
+        is_full,
+        batches,
+        memory,
+        limit,
+    } = early;
+    let is_wanted_member = |id: i64| members.contains(id) && !is_full.load(Ordering::Relaxed);
     Scan::bare("ways", base.file, base.plan, base.ctx)
         .with_strings()
-        .run(
+        .try_run(
             |entry| {
                 entry.kinds.contains(ObjectKind::Way)
                     && (!changed_nodes.is_empty()
-                        || may_have(entry, ObjectKind::Way, &changed_ways))
+                        || may_have(entry, ObjectKind::Way, &changed_ways)
+                        || may_have(entry, ObjectKind::Way, members))
             },
             |_, block| {
                 let nodes = WayNodes::of(block)?;
@@ -341,14 +376,96 @@ fn find_ways(base: &Base<'_>, moves: &Moves<'_, '_>, take: impl FnMut(FoundWays)
                 let direct = nodes.ways.iter().map(|(id, _)| *id);
                 wanted.extend(direct.filter(|id| changed_ways.contains(*id)));
                 let mut found = FoundWays::default();
-                if wanted.is_empty() {
-                    return Ok(found);
+                if !wanted.is_empty() {
+                    for_each_object(block, ObjectKind::Way, &wanted, |way| found.add(way, moves))?;
                 }
-                for_each_object(block, ObjectKind::Way, &wanted, |way| found.add(way, moves))?;
+                let ids = block.way_ids()?;
+                block.for_each_way_location(
+                    |way| is_wanted_member(ids[way]),
+                    |way, refs, locations| {
+                        let locations = locations.unwrap_or_default();
+                        found.members.push(ids[way], refs, locations);
+                    },
+                )?;
+                found.members.shrink();
                 Ok(found)
             },
-            take,
+            |mut found| {
+                let ways = std::mem::take(&mut found.members);
+                *memory += ways.memory();
+                batches.push(ways);
+                if memory > limit {
+                    is_full.store(true, Ordering::Relaxed);
+                    batches.clear();
+                }
+                take(found)
+            },
         )
+}
+
+/// The size in bytes of the ways that are kept for relations while it is not known yet which relations are written.
+const MEMBER_MEMORY: usize = 128 << 20;
+/// The size in bytes of the blobs of relations up to which their member ways may fit into [`MEMBER_MEMORY`].
+const RELATION_BYTES: u64 = 64 << 20;
+
+/// The ways that are members of any relation, which are kept while all ways are read, so that ways are not read again
+/// once it is known which relations are written. In large files, there are too many of them.
+struct EarlyMembers {
+    wanted: IdSet,
+    /// Whether there are too many ways.
+    is_full: AtomicBool,
+    batches: Vec<EncodedWays>,
+    memory: usize,
+    /// The maximum of `memory`.
+    limit: usize,
+}
+
+impl EarlyMembers {
+    /// Finds the ways that are members of relations of the base or of changed ones, unless there are too many of them.
+    fn of(base: &Base<'_>, changes: &ChangeSet) -> Result<Self> {
+        let relations = || {
+            let entries = base.plan.entries.iter();
+            entries.filter(|entry| entry.kinds.contains(ObjectKind::Relation))
+        };
+        let bytes: u64 = relations().map(|entry| u64::from(entry.frame_len)).sum();
+        let mut early = Self {
+            wanted: IdSet::default(),
+            is_full: AtomicBool::new(bytes > RELATION_BYTES),
+            batches: Vec::new(),
+            memory: 0,
+            limit: MEMBER_MEMORY.min(base.max_memory),
+        };
+        if bytes > RELATION_BYTES {
+            return Ok(early);
+        }
+        Scan::bare("members", base.file, base.plan, base.ctx).run(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |_, block| {
+                let mut ways = Vec::new();
+                block.for_each_member(|_, kind, id| {
+                    if kind == ObjectKind::Way {
+                        ways.push(id);
+                    }
+                })?;
+                Ok(ways)
+            },
+            |ways| early.wanted.extend(ways),
+        )?;
+        for (_, object) in changes.iter() {
+            if let ObjectBody::Relation { members } = object.body {
+                let ways = members
+                    .iter()
+                    .filter(|member| member.kind == ObjectKind::Way);
+                early.wanted.extend(ways.map(|way| way.id));
+            }
+        }
+        Ok(early)
+    }
+
+    /// Returns the ways; `None` if there were too many of them.
+    fn finish(self) -> Option<Vec<EncodedWays>> {
+        (!self.is_full.into_inner()).then_some(self.batches)
+    }
 }
 
 /// What makes a relation concerned.
@@ -374,15 +491,15 @@ impl ChangedMembers<'_, '_> {
 fn find_relations(
     base: &Base<'_>,
     changed: &ChangedMembers<'_, '_>,
-    take: impl FnMut(FoundRelations),
+    take: impl FnMut(FoundRelations) -> Result<()>,
 ) -> Result<()> {
     let history = changed.history;
     Scan::bare("relations", base.file, base.plan, base.ctx)
         .with_strings()
-        .run(
+        .try_run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
-                let mut found = FoundRelations::default();
+                let (mut found, mut ids) = (FoundRelations::default(), IdSet::default());
                 block.try_for_each(|element| {
                     let Element::Relation(relation) = element else {
                         return Ok(());
@@ -398,8 +515,10 @@ fn find_relations(
                         || relation
                             .members()
                             .any(|member| changed.has(member.kind, member.id));
+                    if is_concerned || found.status.len() > first {
+                        ids.insert(relation.id());
+                    }
                     if is_concerned {
-                        found.ids.push(relation.id());
                         if relation.members().count() as u64 > changed.max_members {
                             return Ok(());
                         }
@@ -413,34 +532,34 @@ fn find_relations(
                     }
                     Ok(())
                 })?;
+                if !ids.is_empty() {
+                    let mut keep = |relation: &Object<'_>| found.kept.push(relation);
+                    for_each_object(block, ObjectKind::Relation, &ids, &mut keep)?;
+                }
                 Ok(found)
             },
             take,
         )
 }
 
-/// Reads the ways with ids in `wanted`. Calls `take` with encoded ways, and with the ids of their nodes that have no
-/// location in the way.
+/// Reads the ways with ids in `wanted`.
 fn read_member_ways(
     base: &Base<'_>,
     wanted: &IdSet,
-    mut take: impl FnMut(Vec<(i64, Box<[u8]>)>, Vec<i64>),
+    take: impl FnMut(EncodedWays) -> Result<()>,
 ) -> Result<()> {
-    Scan::bare("member ways", base.file, base.plan, base.ctx).run(
+    Scan::bare("member ways", base.file, base.plan, base.ctx).try_run(
         |entry| may_have(entry, ObjectKind::Way, wanted),
         |_, block| {
-            let ids = block.way_ids()?;
-            let is_wanted = |way: usize| wanted.contains(ids[way]);
-            let (mut ways, mut unknown) = (Vec::new(), Vec::new());
-            block.for_each_way_location(is_wanted, |way, refs, locations| {
-                let locations = locations.unwrap_or_default();
-                ways.push((ids[way], encode_way(refs, locations)));
-                let is_unknown = |at: &usize| locations.get(*at).copied().flatten().is_none();
-                unknown.extend((0..refs.len()).filter(is_unknown).map(|at| refs[at]));
-            })?;
-            Ok((ways, unknown))
+            let (ids, mut ways) = (block.way_ids()?, EncodedWays::default());
+            block.for_each_way_location(
+                |way| wanted.contains(ids[way]),
+                |way, refs, locations| ways.push(ids[way], refs, locations.unwrap_or_default()),
+            )?;
+            ways.shrink();
+            Ok(ways)
         },
-        |(ways, unknown)| take(ways, unknown),
+        take,
     )
 }
 
@@ -477,10 +596,13 @@ fn read_nodes(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
 }
 
 /// Reads the locations of needed nodes that the base does not have from its ways.
-fn find_in_ways(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
-    let missing = nodes.missing();
+fn find_in_ways(base: &Base<'_>, history: &History<'_>, nodes: &mut Nodes) -> Result<()> {
+    let missing = nodes.missing(history);
+    if missing.is_empty() {
+        return Ok(());
+    }
     Scan::bare("nodes in ways", base.file, base.plan, base.ctx).run(
-        |entry| entry.kinds.contains(ObjectKind::Way) && !missing.is_empty(),
+        |entry| entry.kinds.contains(ObjectKind::Way),
         |_, block| {
             let refs = WayNodes::of(block)?;
             let mut ways = Vec::new();

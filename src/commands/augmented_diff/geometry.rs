@@ -1,11 +1,14 @@
 //! The nodes and the member ways that the geometry of the written objects needs.
 
 use super::history::History;
+use super::spool::Spool;
+use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeSet, PlacedNode};
 use crate::index::{IdSet, RankSet};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::wire::{Varints, put_sint, put_varint};
 use rustc_hash::FxHashMap;
+use std::path::Path;
 
 /// The state of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,9 +46,10 @@ impl Nodes {
         }
     }
 
-    /// Returns the needed nodes that the base does not have.
-    pub(super) fn missing(&self) -> IdSet {
-        let is_missing = |id: &i64| self.in_base(*id).is_none();
+    /// Returns the needed nodes that the base does not have, without those that changes create.
+    pub(super) fn missing(&self, history: &History<'_>) -> IdSet {
+        let changed = history.changed(ObjectKind::Node);
+        let is_missing = |id: &i64| self.in_base(*id).is_none() && !changed.contains(*id);
         self.needed().ids().filter(is_missing).collect()
     }
 
@@ -93,58 +97,128 @@ impl Nodes {
     }
 }
 
-/// The ways of the base that are members of written relations.
+/// Ways with their nodes, encoded.
 #[derive(Debug, Default)]
-pub(super) struct MemberWays(FxHashMap<i64, Box<[u8]>>);
+pub(super) struct EncodedWays {
+    /// The ids, and the start of each way in `bytes`.
+    ways: Vec<(i64, u32)>,
+    bytes: Vec<u8>,
+}
+
+impl EncodedWays {
+    /// The size in memory in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity() + self.ways.capacity() * size_of::<(i64, u32)>()
+    }
+
+    /// Adds a way with its nodes, and with their locations as far as the way has them.
+    pub(super) fn push(&mut self, id: i64, refs: &[i64], locations: &[Option<Location>]) {
+        // The ways of one blob have at most 32 MiB, and each value of theirs becomes at most five bytes longer.
+        self.ways.push((id, self.bytes.len() as u32));
+        let bytes = &mut self.bytes;
+        let (mut last, mut lat, mut lon) = (0i64, 0i64, 0i64);
+        for (index, node) in refs.iter().enumerate() {
+            put_sint(bytes, node.wrapping_sub(last));
+            last = *node;
+            let location = locations.get(index).copied().flatten();
+            put_varint(bytes, u64::from(location.is_some()));
+            if let Some(location) = location {
+                let (new_lat, new_lon) =
+                    (i64::from(location.lat_e7()), i64::from(location.lon_e7()));
+                put_sint(bytes, new_lat - lat);
+                put_sint(bytes, new_lon - lon);
+                (lat, lon) = (new_lat, new_lon);
+            }
+        }
+    }
+
+    /// Gives back memory that is not needed.
+    pub(super) fn shrink(&mut self) {
+        self.ways.shrink_to_fit();
+        self.bytes.shrink_to_fit();
+    }
+}
+
+/// The ways of the base that are members of written relations.
+#[derive(Debug)]
+pub(super) struct MemberWays {
+    spool: Spool,
+    /// For each wanted way, the number of its piece, its start in the piece, and its length.
+    places: FxHashMap<i64, (u32, u32, u32)>,
+}
 
 impl MemberWays {
-    /// Adds ways that [`encode_way`] has encoded.
-    pub(super) fn extend(&mut self, ways: Vec<(i64, Box<[u8]>)>) {
-        self.0.extend(ways);
+    /// Creates an empty collection, which holds up to `limit` bytes in memory. A temporary file would be in `directory`.
+    pub(super) fn new(limit: usize, directory: &Path) -> Self {
+        Self {
+            spool: Spool::new(limit, directory),
+            places: FxHashMap::default(),
+        }
+    }
+
+    /// Adds the ways with the given ids.
+    pub(super) fn add(&mut self, ways: EncodedWays, wanted: &IdSet) -> Result<()> {
+        let ends = ways.ways.iter().skip(1).map(|(_, start)| *start);
+        let ends = ends.chain([ways.bytes.len() as u32]);
+        let placed = ways.ways.iter().zip(ends);
+        let placed: Vec<_> = placed.filter(|((id, _), _)| wanted.contains(*id)).collect();
+        if placed.is_empty() {
+            return Ok(());
+        }
+        let piece = self.spool.add(ways.bytes)? as u32;
+        let placed = placed.into_iter();
+        self.places
+            .extend(placed.map(|((id, start), end)| (*id, (piece, *start, end - start))));
+        Ok(())
+    }
+
+    /// Calls `take` with the nodes that have no location in one of the ways.
+    pub(super) fn for_each_unlocated(&self, mut take: impl FnMut(i64)) -> Result<()> {
+        for way in self.places.keys() {
+            self.for_each_node(*way, |node, location| {
+                if location.is_none() {
+                    take(node);
+                }
+            })?;
+        }
+        Ok(())
     }
 
     /// Calls `take` with each node of a way and its location in the way. Returns whether the base has the way.
     pub(super) fn for_each_node(
         &self,
         id: i64,
-        mut take: impl FnMut(i64, Option<Location>),
-    ) -> bool {
-        let Some(bytes) = self.0.get(&id) else {
-            return false;
+        take: impl FnMut(i64, Option<Location>),
+    ) -> Result<bool> {
+        let Some((piece, start, len)) = self.places.get(&id) else {
+            return Ok(false);
         };
-        let mut values = Varints::new(bytes);
-        let (mut node, mut lat, mut lon) = (0i64, 0i64, 0i64);
-        // `encode_way` wrote the values, and they never left memory.
-        while let (false, Ok(step)) = (values.is_done(), values.read_sint()) {
-            node = node.wrapping_add(step);
-            let is_located = values.read().unwrap_or(0) == 1;
-            let mut location = None;
-            if is_located {
-                lat += values.read_sint().unwrap_or(0);
-                lon += values.read_sint().unwrap_or(0);
-                location = Location::new(lat as i32, lon as i32);
-            }
-            take(node, location);
-        }
-        true
+        let start = *start as usize;
+        let bytes = self
+            .spool
+            .read(*piece as usize, start..start + *len as usize)?;
+        let decoded = decode_way(&bytes, take);
+        decoded.map_err(|error| Error::Internal(format!("a kept way is broken: {error}")))?;
+        Ok(true)
     }
 }
 
-/// Encodes the nodes of a way, with their locations as far as the way has them.
-pub(super) fn encode_way(refs: &[i64], locations: &[Option<Location>]) -> Box<[u8]> {
-    let mut bytes = Vec::with_capacity(refs.len() * 6);
-    let (mut last, mut lat, mut lon) = (0i64, 0i64, 0i64);
-    for (index, node) in refs.iter().enumerate() {
-        put_sint(&mut bytes, node.wrapping_sub(last));
-        last = *node;
-        let location = locations.get(index).copied().flatten();
-        put_varint(&mut bytes, u64::from(location.is_some()));
-        if let Some(location) = location {
-            let (new_lat, new_lon) = (i64::from(location.lat_e7()), i64::from(location.lon_e7()));
-            put_sint(&mut bytes, new_lat - lat);
-            put_sint(&mut bytes, new_lon - lon);
-            (lat, lon) = (new_lat, new_lon);
+/// Calls `take` with the nodes of a way that [`EncodedWays`] has encoded.
+fn decode_way(
+    bytes: &[u8],
+    mut take: impl FnMut(i64, Option<Location>),
+) -> std::result::Result<(), FormatError> {
+    let mut values = Varints::new(bytes);
+    let (mut node, mut lat, mut lon) = (0i64, 0i64, 0i64);
+    while !values.is_done() {
+        node = node.wrapping_add(values.read_sint()?);
+        let mut location = None;
+        if values.read()? == 1 {
+            lat += values.read_sint()?;
+            lon += values.read_sint()?;
+            location = Location::new(lat as i32, lon as i32);
         }
+        take(node, location);
     }
-    bytes.into()
+    Ok(())
 }

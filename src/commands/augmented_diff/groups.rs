@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::formats::{AugmentedXml, TextCompression, TextOutput, XmlAction};
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows};
 use crate::io::DirectoryUpdate;
-use crate::osm::{id_from_rank, id_rank};
+use crate::osm::{TypeThenId, id_from_rank, id_rank};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -50,13 +50,13 @@ impl Encoder for GroupRows<'_> {
         put_action(&mut self.xml, action, findings);
         let (text, replaced) = self.xml.take();
         self.replaced += replaced;
-        let (kind, rank) = action.key();
-        self.rows.push(id_rank(group), |out| {
-            // Rows with equal keys are in the order of their bytes.
-            out.push(kind as u8);
-            out.extend_from_slice(&rank.to_be_bytes());
-            out.extend_from_slice(text.as_bytes());
-        });
+        self.push(group, action.key(), &text);
+    }
+
+    fn put_nothing(&mut self, group: Option<i64>, key: TypeThenId) {
+        if let Some(group) = group {
+            self.push(group, key, "");
+        }
     }
 
     fn take(&mut self) -> Result<u64> {
@@ -64,6 +64,18 @@ impl Encoder for GroupRows<'_> {
             self.sorter.add(std::mem::take(&mut self.rows));
         }
         Ok(std::mem::take(&mut self.replaced))
+    }
+}
+
+impl GroupRows<'_> {
+    /// Adds a row. The text of an object that is created and deleted is empty.
+    fn push(&mut self, group: i64, (kind, rank): TypeThenId, text: &str) {
+        self.rows.push(id_rank(group), |out| {
+            // Rows with equal keys are in the order of their bytes.
+            out.push(kind as u8);
+            out.extend_from_slice(&rank.to_be_bytes());
+            out.extend_from_slice(text.as_bytes());
+        });
     }
 }
 
@@ -140,9 +152,10 @@ fn keyed(rows: &SharedRows) -> impl Iterator<Item = (u64, &[u8])> {
     keys.zip(rows.rows(0..rows.count()))
 }
 
-/// The actions of a group, by kind and rank of the id of their objects.
+/// The actions of a group, by kind and rank of the id of their objects. An object that is created and deleted has no
+/// action.
 #[derive(Default)]
-struct Actions(BTreeMap<(u8, u64), XmlAction>);
+struct Actions(BTreeMap<(u8, u64), Option<XmlAction>>);
 
 impl Actions {
     /// Adds an action of this run.
@@ -151,7 +164,10 @@ impl Actions {
         let (head, text) = row.split_first_chunk::<HEAD>().ok_or_else(broken)?;
         let [kind, rank @ ..] = *head;
         let text = std::str::from_utf8(text).map_err(|_| broken())?;
-        let action = XmlAction::parse(text).ok_or_else(broken)?;
+        let action = match text {
+            "" => None,
+            text => Some(XmlAction::parse(text).ok_or_else(broken)?),
+        };
         self.0.insert((kind, u64::from_be_bytes(rank)), action);
         Ok(())
     }
@@ -168,19 +184,19 @@ impl Actions {
             rest = behind;
         }
         for (key, action) in self.0 {
-            match all.remove(&key) {
-                Some(before) => {
-                    if let Some(both) = before.followed_by(action) {
-                        all.insert(key, both);
-                    }
-                }
-                // The changeset has also made the version that it deletes, and its file knows nothing of the object:
-                // the same run has written the file before.
-                None if action.deletes_object_of(changeset) => {}
-                None => drop(all.insert(key, action)),
-            }
+            let before = all.remove(&key);
+            let both = match (before, action) {
+                // The object was created before, and is deleted now. If there is no action of an earlier run, an earlier
+                // try to run these changes has removed it.
+                (_, None) => None,
+                (None, Some(action)) if action.deletes_object_of(changeset) => None,
+                (None, action) => action,
+                (Some(before), Some(action)) => before.followed_by(action),
+            };
+            all.extend(both.map(|both| (key, both)));
         }
-        Some(Self(all))
+        let all = all.into_iter().map(|(key, action)| (key, Some(action)));
+        Some(Self(all.collect()))
     }
 }
 
@@ -199,8 +215,10 @@ impl Files<'_> {
         match self.groups {
             Groups::Changesets => {
                 let name = format!("{group}.adiff");
-                let actions = self.continued(&name, group, actions)?;
-                self.put(&name, &actions)
+                match self.continued(&name, group, actions)? {
+                    Some(actions) => self.put(&name, &actions),
+                    None => Ok(()),
+                }
             }
             Groups::Files(names) => {
                 while (self.count as i64) < group {
@@ -229,15 +247,22 @@ impl Files<'_> {
         self.put(&name, &Actions::default())
     }
 
-    /// Returns the actions of an existing file of a changeset, followed by the given ones.
-    fn continued(&self, name: &str, changeset: i64, actions: Actions) -> Result<Actions> {
+    /// Returns the actions of an existing file of a changeset, followed by the given ones. Returns `None` if there is no
+    /// file and there are no actions.
+    fn continued(&self, name: &str, changeset: i64, actions: Actions) -> Result<Option<Actions>> {
         let path = self.directory.join(name);
         match fs::read_to_string(&path) {
-            Ok(text) => actions.behind(&text, changeset).ok_or_else(|| {
-                let cause = "this is not an augmented diff of pbfhogg: it cannot be continued";
-                Error::file(&path, cause)
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(actions),
+            Ok(text) => match actions.behind(&text, changeset) {
+                Some(both) => Ok(Some(both)),
+                None => {
+                    let cause = "this is not an augmented diff of pbfhogg: it cannot be continued";
+                    Err(Error::file(&path, cause))
+                }
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let has_actions = actions.0.values().any(Option::is_some);
+                Ok(has_actions.then_some(actions))
+            }
             Err(error) => Err(Error::io(&path, "cannot read", error)),
         }
     }
@@ -246,7 +271,7 @@ impl Files<'_> {
         let output = self.update.open(Path::new(name))?;
         let mut output = TextOutput::in_output(output, TextCompression::None);
         output.write(PROLOGUE)?;
-        for action in actions.0.values() {
+        for action in actions.0.values().flatten() {
             output.write(action.text())?;
         }
         output.write(EPILOGUE)?;

@@ -2,10 +2,12 @@
 
 use super::find::Findings;
 use crate::engine::geometry_pass::on_earth;
+use crate::error::Result;
 use crate::formats::{AugmentedObject, Place, PlacedNode};
 use crate::geometry::Point;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{Member, Object, ObjectBody};
+use crate::runtime::lock;
 
 /// An object at a moment.
 pub(super) struct State<'a> {
@@ -90,8 +92,13 @@ impl Findings<'_> {
         }
     }
 
+    /// Fails if a temporary file could not be read.
+    pub(super) fn check(&self) -> Result<()> {
+        lock(&self.failed).take().map_or(Ok(()), Err)
+    }
+
     /// Calls `take` with the nodes of a member way at a moment, each with its location in the way. Returns whether the
-    /// way is there.
+    /// way is there. [`check`](Self::check) reports errors.
     pub(super) fn for_each_node_of(
         &self,
         way: i64,
@@ -104,7 +111,13 @@ impl Findings<'_> {
                 refs.for_each(|id| take(*id, None));
                 !change.is_deletion()
             }
-            None => self.member_ways.for_each_node(way, take),
+            None => match self.member_ways.for_each_node(way, take) {
+                Ok(is_there) => is_there,
+                Err(error) => {
+                    lock(&self.failed).get_or_insert(error);
+                    false
+                }
+            },
         }
     }
 }

@@ -1,0 +1,101 @@
+//! Bytes that are held in memory up to a limit, and beyond it in a temporary file.
+
+use crate::error::{Error, Result};
+use crate::io::ScratchFile;
+use crate::system;
+use std::borrow::Cow;
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Pieces of bytes that do not change.
+#[derive(Debug)]
+pub(super) struct Spool {
+    limit: usize,
+    in_memory: usize,
+    pieces: Vec<Place>,
+    /// The temporary file and its length; `None` if all pieces are in memory.
+    file: Option<(File, u64)>,
+    directory: PathBuf,
+}
+
+#[derive(Debug)]
+enum Place {
+    Memory(Box<[u8]>),
+    File { offset: u64 },
+}
+
+impl Spool {
+    /// Creates a spool without pieces, which holds up to `limit` bytes in memory. The temporary file would be in
+    /// `directory`.
+    pub(super) fn new(limit: usize, directory: &Path) -> Self {
+        Self {
+            limit,
+            in_memory: 0,
+            pieces: Vec::new(),
+            file: None,
+            directory: directory.to_owned(),
+        }
+    }
+
+    /// Adds a piece, and returns its number.
+    pub(super) fn add(&mut self, bytes: Vec<u8>) -> Result<usize> {
+        let place = if self.in_memory + bytes.len() <= self.limit {
+            self.in_memory += bytes.len();
+            Place::Memory(bytes.into_boxed_slice())
+        } else {
+            self.write(&bytes)?
+        };
+        self.pieces.push(place);
+        Ok(self.pieces.len() - 1)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<Place> {
+        let (file, end) = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let file = ScratchFile::create(&self.directory)?.open()?;
+                self.file.insert((file, 0))
+            }
+        };
+        let offset = *end;
+        system::write_at(file, bytes, offset)
+            .map_err(|error| Error::io(&self.directory, "cannot write a temporary file", error))?;
+        *end += bytes.len() as u64;
+        Ok(Place::File { offset })
+    }
+
+    /// Reads a range of a piece.
+    pub(super) fn read(&self, piece: usize, range: Range<usize>) -> Result<Cow<'_, [u8]>> {
+        match (&self.pieces[piece], &self.file) {
+            (Place::Memory(bytes), _) => Ok(bytes[range].into()),
+            (Place::File { offset }, Some((file, _))) => {
+                let mut bytes = vec![0; range.len()];
+                system::read_exact_at(file, &mut bytes, offset + range.start as u64).map_err(
+                    |error| Error::io(&self.directory, "cannot read a temporary file", error),
+                )?;
+                Ok(bytes.into())
+            }
+            (Place::File { .. }, None) => Err(Error::Internal("no temporary file".into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_come_back_from_memory_and_from_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(250, directory.path());
+        let pieces: Vec<Vec<u8>> = (0..10).map(|number| vec![number; 100]).collect();
+        for (number, piece) in pieces.iter().enumerate() {
+            assert_eq!(spool.add(piece.clone()).unwrap(), number);
+        }
+        assert!(spool.file.as_ref().is_some_and(|(_, len)| *len == 800));
+        for (number, piece) in pieces.iter().enumerate() {
+            assert_eq!(*spool.read(number, 30..70).unwrap(), piece[30..70]);
+        }
+    }
+}
