@@ -395,6 +395,29 @@ fn the_page_of_a_comparison_is_drawn_in_a_browser() {
         assert_eq!(tile, value);
     }
     browser.keep_picture("diff-page.png");
+    // Objects one by one: the modified way is shown first, and those that are searched for are selected.
+    assert!(text(&mut browser, "#single-tags").contains("way 1, modified"));
+    let picture = COLORS.replace("'map'", "'single-map'");
+    assert!(browser.evaluate(&picture).as_u64().unwrap() > 2);
+    let listed = "document.querySelectorAll('#single-list div').length";
+    // Nodes 2 and 6, which were shops, node 3, and way 1.
+    assert_eq!(browser.evaluate(listed), 4);
+    browser.evaluate(
+        "by_id('single-search').value = 'SHOP created'; by_id('single-search').dispatchEvent(new Event('input'))",
+    );
+    assert_eq!(browser.evaluate(listed), 1);
+    assert!(text(&mut browser, "#single-tags").contains("node 6, created"));
+    browser.evaluate(
+        "by_id('single-search').value = ''; by_id('single-search').dispatchEvent(new Event('input')); \
+         by_id('single-list').firstChild.click()",
+    );
+    assert!(text(&mut browser, "#single-tags").contains("node 2, modified"));
+    assert_eq!(text(&mut browser, "#single-tags del"), "bakery");
+    assert_eq!(text(&mut browser, "#single-tags ins"), "Backhaus");
+    browser.evaluate(
+        "by_id('single-list').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown'}))",
+    );
+    assert!(text(&mut browser, "#single-tags").contains("node 3, deleted"));
     // Without created, modified and deleted objects, the map is that of no changes.
     let with = browser.evaluate(COLORS).as_u64().unwrap();
     for change in ["created", "modified", "deleted"] {
@@ -407,4 +430,5 @@ fn the_page_of_a_comparison_is_drawn_in_a_browser() {
     show(&mut browser, &page);
     assert!(text(&mut browser, "#map-about").contains("No node and no way changed"));
     assert_eq!(text(&mut browser, ".tile:nth-child(4) b"), "9");
+    assert_eq!(browser.evaluate("by_id('single').hidden"), true);
 }

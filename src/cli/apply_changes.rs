@@ -220,6 +220,13 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
             out += "  the header's box was taken out: new nodes lie outside, and it crosses the 180th meridian\n";
         }
     }
+    out += &replication(summary);
+    out
+}
+
+/// Returns a line with the replication state of the output; empty if it has none.
+fn replication(summary: &Summary) -> String {
+    let mut out = String::new();
     let sequence = summary
         .replication_sequence
         .map(|number| format!(" sequence {number}"));

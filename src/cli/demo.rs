@@ -185,7 +185,8 @@ impl Job {
             path: path.clone(),
             overwrite: true,
         };
-        let summary = diff::page::write(&diff::Options::new(indexed, updated), page, &self.ctx)?;
+        let options = diff::Options::new(indexed, updated);
+        let summary = super::diff::write_page(&options, page, &self.ctx)?;
         let total = summary.total();
         step(
             "drew",

@@ -111,11 +111,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
         let derived = derive_in(args, output, &ctx);
         return derived.map_err(|error| derive_error(args, error));
     }
-    let is_augmented = match &args.format {
-        Some(format) => matches!(format, DiffFormat::Augmented),
-        None => !derive_changes && augmented_diff::is_named(&args.output),
-    };
-    if is_augmented {
+    if is_augmented(args, derive_changes) {
         return augmented(args, &ctx);
     }
     let format = format(args, derive_changes)?;
@@ -142,7 +138,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
         output: (!silent).then_some((format, target)),
     };
     let summary = match &args.html {
-        Some(path) => page::write(&options, text_target(path, args.overwrite), &ctx)?,
+        Some(path) => write_page(&options, text_target(path, args.overwrite), &ctx)?,
         None => {
             let summary = diff::run(&options, &ctx);
             summary.map_err(|error| {
@@ -155,11 +151,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
         }
     };
     warn(&summary, is_osc, &ctx);
-    if args.summary {
-        complain(&text(&summary));
-    } else if args.osmium_summary {
-        complain(&format!("Summary: {}\n", counts(&summary.total())));
-    }
+    print_summary(args, &summary);
     let stdout = Stdout::free_if(silent || !to_stdout);
     args.run.report(&ctx, &summary, stdout, || {
         let total = summary.total();
@@ -168,6 +160,51 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     })?;
     let is_derived = (is_osc || args.html.is_some()) && !args.exit_code;
     Ok(Answer::yes_if(is_derived || summary.total().is_same()))
+}
+
+/// Writes a page. Objects can be looked at one by one if there are not too many differences.
+pub fn write_page(
+    options: &diff::Options,
+    target: OutputTarget,
+    ctx: &Context,
+) -> crate::Result<Summary> {
+    /// The number of differing objects up to which single objects are on the page.
+    const MOST_DIFFERENCES: u64 = 200_000;
+    /// The number of objects of a kind on the page.
+    const LISTED: usize = 500;
+    let list = |summary: &Summary| {
+        let total = summary.total();
+        let differences = total.left + total.right + total.different;
+        if options.kinds != KindSet::ALL || !(1..=MOST_DIFFERENCES).contains(&differences) {
+            return Ok(None);
+        }
+        let listed =
+            commands::augmented_diff::list_between(&options.old, &options.new, LISTED, ctx);
+        match listed {
+            Ok(list) => Ok(Some(page::Objects {
+                features: list
+                    .features
+                    .iter()
+                    .filter_map(|feature| serde_json::from_str(feature).ok())
+                    .collect(),
+                total: list.total,
+            })),
+            Err(error) if error.kind() == crate::ErrorKind::Cancelled => Err(error),
+            Err(error) => {
+                ctx.warn(format!("single objects are not on the page: {error}"));
+                Ok(None)
+            }
+        }
+    };
+    page::write(options, list, target, ctx)
+}
+
+/// Whether the output is an augmented diff.
+fn is_augmented(args: &Args, derive_changes: bool) -> bool {
+    match &args.format {
+        Some(format) => matches!(format, DiffFormat::Augmented),
+        None => !derive_changes && augmented_diff::is_named(&args.output),
+    }
 }
 
 /// Writes an augmented diff.
@@ -181,6 +218,15 @@ fn augmented(args: &Args, ctx: &Context) -> Result<Answer> {
     args.run
         .report(ctx, &summary, stdout, || augmented_diff::report(&summary))?;
     Ok(Answer::yes_if(!args.exit_code || summary.actions() == 0))
+}
+
+/// Prints the counts to standard error if an option asks for them.
+fn print_summary(args: &Args, summary: &Summary) {
+    if args.summary {
+        complain(&text(summary));
+    } else if args.osmium_summary {
+        complain(&format!("Summary: {}\n", counts(&summary.total())));
+    }
 }
 
 fn derive_error(args: &Args, error: anyhow::Error) -> anyhow::Error {

@@ -188,14 +188,7 @@ pub(crate) fn apply(
     let scratch = options.output.target.scratch_directory();
     let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
     check_base(&file, &plan)?;
-    let augmented = match &options.augmented_diff {
-        None => None,
-        Some(augmented) => {
-            let written = augmented_diff::of_changes(&file, &plan, &changes, augmented, ctx)?;
-            changes.keep_newest(ctx);
-            Some(written)
-        }
-    };
+    let augmented = write_augmented(options, &file, &plan, &mut changes, ctx)?;
     let (file, plan) = match options.locations_on_ways {
         Some(_) if options.locates_base => located_base(file, plan, &scratch, ctx)?,
         _ => (file, plan),
@@ -231,6 +224,22 @@ pub(crate) fn apply(
         augmented_diff: augmented,
         ..summary
     })
+}
+
+/// Writes the augmented diff if there has to be one. Afterwards, `changes` has the newest change of each object.
+fn write_augmented(
+    options: &Options,
+    file: &PbfFile,
+    plan: &BlobPlan,
+    changes: &mut ChangeSet,
+    ctx: &Context,
+) -> Result<Option<augmented_diff::Summary>> {
+    let Some(augmented) = &options.augmented_diff else {
+        return Ok(None);
+    };
+    let written = augmented_diff::of_changes(file, plan, changes, augmented, ctx)?;
+    changes.keep_newest(ctx);
+    Ok(Some(written))
 }
 
 /// Returns `file` if its ways have locations. Otherwise adds locations to its ways, and returns the result, which is a

@@ -1,10 +1,12 @@
 //! `augmented-diff`: writes what changes do to a file, with the objects before and after them.
 //!
-//! Passes over the base find the objects that changes concern, and what their geometry needs: `find` reads nodes, ways
-//! and relations, `geometry` holds the nodes and member ways, and `history` knows the versions between. The last pass
-//! finds the actions in order of kind and id (`actions`), and encodes them (`xml`, `groups`, `feed`, `tiles`).
+//! Passes over the base (`find`, `ways`, `relations`) find and keep (`kept`) the objects that changes concern, and what
+//! their geometry needs (`geometry`). `history` knows the versions between. Then the actions are found in order of kind
+//! and id (`actions`), and encoded (`xml`, `groups`, `feed`, `tiles`).
 
+mod action;
 mod actions;
+mod blobs;
 mod features;
 mod feed;
 mod filter;
@@ -13,10 +15,13 @@ mod geometry;
 mod groups;
 mod history;
 mod kept;
+mod relations;
+mod reshaped;
 mod spool;
 mod states;
 mod summary;
 mod tiles;
+mod ways;
 mod xml;
 
 use super::diff;
@@ -29,6 +34,7 @@ use crate::io::{OutputTarget, ScratchDirectory};
 use crate::osm::ObjectExpression;
 use crate::pbf::{BlobFlags, feature};
 use crate::runtime::Context;
+pub use feed::ActionList;
 use find::Findings;
 use groups::Groups;
 use history::{History, Replaces, Steps};
@@ -211,6 +217,35 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// Those of [`run`] and of [`diff`](super::diff::run#errors).
 pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(8);
+    let scratch = output.scratch_directory();
+    with_differences(old, new, &scratch, ctx, |base, changes| {
+        write(base, changes, output, &Selection::default())
+    })
+}
+
+/// Returns the actions of single objects between two files of current data: the first `most` nodes, ways and relations
+/// with a geometry.
+///
+/// # Errors
+///
+/// Those of [`between`], but for those of the output.
+pub fn list_between(old: &Path, new: &Path, most: usize, ctx: &Context) -> Result<ActionList> {
+    let scratch = std::env::temp_dir();
+    with_differences(old, new, &scratch, ctx, |base, changes| {
+        let history = History::new(changes, Steps::default(), base.replaces);
+        let findings = Findings::of(base, history, None)?;
+        feed::list(base, &findings, most)
+    })
+}
+
+/// Calls `take` with the old one of two files, and with the changes that lead to the new one.
+fn with_differences<T>(
+    old: &Path,
+    new: &Path,
+    scratch: &Path,
+    ctx: &Context,
+    take: impl FnOnce(&Base<'_>, &ChangeSet) -> Result<T>,
+) -> Result<T> {
     let directory = ScratchDirectory::create(None)?;
     let changes = directory.path().join("changes.osc");
     let target = OutputTarget::File {
@@ -222,18 +257,17 @@ pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result
     diff::run(&options, ctx)?;
     let changes = read_changes(&[changes], SameTime::LastRead, KeptVersions::Newest, ctx)?;
     let file = input::open(old, ctx)?;
-    let scratch = output.scratch_directory();
-    let (file, plan) = input::in_order(file, &Default::default(), &scratch, ctx)?;
+    let (file, plan) = input::in_order(file, &Default::default(), scratch, ctx)?;
     check_base(&file, &plan)?;
     let base = Base {
         file: &file,
         plan: &plan,
-        scratch: &scratch,
+        scratch,
         max_memory: MAX_MEMORY,
         replaces: Replaces::Always,
         ctx,
     };
-    write(&base, &changes, output, &Selection::default())
+    take(&base, &changes)
 }
 
 /// Writes the augmented diff of changes that were read to a file that is in canonical order. The changes must have the

@@ -1,6 +1,6 @@
 //! The features that objects are before and after the changes.
 
-use super::actions::Action;
+use super::action::Action;
 use super::find::Findings;
 use super::states::State;
 use crate::area::{WayBatch, WayStore};

@@ -1,7 +1,8 @@
 //! Augmented diffs as features, with which a table of features elsewhere is kept current: GeoJSON, GeoJSON text
 //! sequences, and Parquet.
 
-use super::actions::{Action, Encoder, for_each};
+use super::action::{Action, Encoder};
+use super::actions::for_each;
 use super::features::StateFeatures;
 use super::filter::Filter;
 use super::find::Findings;
@@ -158,6 +159,36 @@ pub(super) fn write_text(
     }
     base.ctx.stats.bytes_written.add(output.finish()?);
     Ok(summary)
+}
+
+/// The actions of single objects, as GeoJSON features.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ActionList {
+    /// Features as in [`Output::GeoJson`](super::Output::GeoJson), each a text.
+    pub features: Vec<String>,
+    /// The number of actions of objects with a geometry, including those that are not in the list.
+    pub total: u64,
+}
+
+/// Returns the first `most` actions of each kind among those with a geometry.
+pub(super) fn list(base: &Base<'_>, findings: &Findings<'_>, most: usize) -> Result<ActionList> {
+    let (mut found, mut counts) = (ActionList::default(), [0; 3]);
+    let filter = Filter::new(&Selection::default());
+    for_each(base, findings, &filter, Rows::new, |rows| {
+        for row in rows.iter().filter(|row| row.extent().is_some()) {
+            found.total += 1;
+            let count = &mut counts[row.kind as usize];
+            if *count < most {
+                *count += 1;
+                let mut text = ActionText::new();
+                text.put(row);
+                found.features.push(text.take());
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Writes all actions as a Parquet table.

@@ -1,7 +1,7 @@
 //! Selects the actions that are written.
 
 use super::Selection;
-use super::actions::Action;
+use super::action::Action;
 use super::find::Findings;
 use super::states::State;
 use crate::commands::export::FeatureRules;

@@ -2,7 +2,8 @@
 //! file. The files of changesets that go on are continued: each object comes once, with its first old state and its last
 //! new state.
 
-use super::actions::{Action, Encoder, for_each};
+use super::action::{Action, Encoder};
+use super::actions::for_each;
 use super::filter::Filter;
 use super::find::Findings;
 use super::xml::{EPILOGUE, PROLOGUE, put_action};

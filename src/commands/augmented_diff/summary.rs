@@ -1,6 +1,6 @@
 //! The result of `augmented-diff`.
 
-use super::actions::Action;
+use super::action::Action;
 use crate::formats::ChangeAction;
 use serde::Serialize;
 

@@ -1,6 +1,7 @@
 //! The tiles in which changes can be seen.
 
-use super::actions::{Action, Encoder, for_each};
+use super::action::{Action, Encoder};
+use super::actions::for_each;
 use super::features::StateFeatures;
 use super::filter::Filter;
 use super::find::Findings;

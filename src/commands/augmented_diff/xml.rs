@@ -1,6 +1,7 @@
 //! Augmented diffs as XML: one file of all actions, or a file for each changeset.
 
-use super::actions::{Action, Encoder, for_each};
+use super::action::{Action, Encoder};
+use super::actions::for_each;
 use super::filter::Filter;
 use super::find::Findings;
 use super::{Base, Selection, Summary};

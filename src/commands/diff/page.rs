@@ -18,7 +18,18 @@ struct Data {
     summary: Summary,
     charts: Option<Charts>,
     compared: Compared,
+    objects: Option<Objects>,
     program: &'static str,
+}
+
+/// Objects that can be looked at one by one.
+#[derive(Debug, Clone, Serialize)]
+pub struct Objects {
+    /// GeoJSON features with the old and the new state, as [`augmented_diff`](crate::commands::augmented_diff) writes
+    /// them.
+    pub features: Vec<serde_json::Value>,
+    /// The number of objects with a place that changed, or of which a node or member did.
+    pub total: u64,
 }
 
 /// The kinds of objects and the metadata that were compared. The counts of the other kinds are unknown, not 0.
@@ -47,7 +58,7 @@ impl Compared {
 /// changed. The page contains its data as JSON and loads no other resource. Also writes [`Options::output`].
 ///
 /// Reads both files as [`run`](super::run) does, and then reads again the blobs that may contain the middle node of a
-/// changed way. Returns the counts.
+/// changed way. Calls `list` with the counts to get the objects that can be looked at one by one. Returns the counts.
 ///
 /// # Memory
 ///
@@ -57,7 +68,12 @@ impl Compared {
 ///
 /// - As [`run`](super::run).
 /// - The page exists and must not be overwritten, or cannot be written.
-pub fn write(options: &Options, page: OutputTarget, ctx: &Context) -> Result<Summary> {
+pub fn write(
+    options: &Options,
+    list: impl FnOnce(&Summary) -> Result<Option<Objects>>,
+    page: OutputTarget,
+    ctx: &Context,
+) -> Result<Summary> {
     page.check()?;
     ctx.expect_phases(3);
     let (summary, charts) = compare_files(options, true, ctx)?;
@@ -67,6 +83,7 @@ pub fn write(options: &Options, page: OutputTarget, ctx: &Context) -> Result<Sum
         summary,
         charts,
         compared: Compared::of(options),
+        objects: list(&summary)?,
         program: pages::PROGRAM,
     };
     pages::write(PAGE, &data, page, ctx)?;

@@ -82,18 +82,8 @@ impl ActionText {
     pub(crate) fn put(&mut self, row: &ActionRow) {
         let text = &mut self.text;
         text.push_str("{\"type\":\"Feature\"");
-        if let Some(Extent { low, high }) = row.extent() {
-            text.push_str(",\"bbox\":[");
-            for (index, edge) in [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7]
-                .into_iter()
-                .enumerate()
-            {
-                if index > 0 {
-                    text.push(',');
-                }
-                text.push_str(&(f64::from(edge) / DECIMICRO_PER_DEGREE as f64).to_string());
-            }
-            text.push(']');
+        if let Some(extent) = row.extent() {
+            put_bbox(text, &extent);
         }
         text.push_str(",\"geometry\":");
         let is_deleted = row.action == ChangeAction::Delete;
@@ -111,6 +101,28 @@ impl ActionText {
         text.push_str(row.kind.name());
         text.push_str("\",\"id\":");
         put_number(text, row.id);
+        self.info(row);
+        let text = &mut self.text;
+        if row.action != ChangeAction::Create {
+            put_name(text, "old_tags");
+            put_owned_tags(text, &row.old_tags);
+        }
+        if !is_deleted {
+            put_name(text, "new_tags");
+            put_owned_tags(text, &row.new_tags);
+        }
+        if row.action == ChangeAction::Modify {
+            put_name(text, "old_geometry");
+            put_optional(text, row.old_geometry.as_ref());
+        }
+        text.push_str("}}");
+    }
+}
+
+impl ActionText {
+    /// Appends the metadata of a row.
+    fn info(&mut self, row: &ActionRow) {
+        let text = &mut self.text;
         for (name, value) in [
             ("changeset", row.changeset),
             ("uid", row.uid.map(i64::from)),
@@ -132,20 +144,17 @@ impl ActionText {
             put_name(text, "user");
             put_string(text, user);
         }
-        if row.action != ChangeAction::Create {
-            put_name(text, "old_tags");
-            put_owned_tags(text, &row.old_tags);
-        }
-        if !is_deleted {
-            put_name(text, "new_tags");
-            put_owned_tags(text, &row.new_tags);
-        }
-        if row.action == ChangeAction::Modify {
-            put_name(text, "old_geometry");
-            put_optional(text, row.old_geometry.as_ref());
-        }
-        text.push_str("}}");
     }
+}
+
+fn put_bbox(text: &mut TextBuffer, Extent { low, high }: &Extent) {
+    let mut separator = ",\"bbox\":[";
+    for edge in [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7] {
+        text.push_str(separator);
+        text.push_str(&(f64::from(edge) / DECIMICRO_PER_DEGREE as f64).to_string());
+        separator = ",";
+    }
+    text.push(']');
 }
 
 fn put_name(text: &mut TextBuffer, name: &str) {

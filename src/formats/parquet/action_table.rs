@@ -155,6 +155,10 @@ fn put(columns: &mut GroupEncoder<'_>, rows: &[ActionRow]) -> Result<()> {
             }))?;
         }
     }
+    put_geometries(columns, rows)
+}
+
+fn put_geometries(columns: &mut GroupEncoder<'_>, rows: &[ActionRow]) -> Result<()> {
     let extents: Vec<_> = rows.iter().map(ActionRow::extent).collect();
     for edge in 0..4 {
         columns.float(&Values::of(&extents, |extent, values| {

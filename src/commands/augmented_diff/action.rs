@@ -1,0 +1,41 @@
+//! Actions: what changes do to an object.
+
+use super::find::Findings;
+use super::states::State;
+use crate::error::Result;
+use crate::formats::ChangeAction;
+use crate::osm::TypeThenId;
+
+/// The effect of all changes, or of a group of changes, on an object.
+pub(super) struct Action<'a> {
+    pub kind: ChangeAction,
+    /// Whether the object has no change of its own.
+    pub is_indirect: bool,
+    /// The group of the changes; `None` for the effect of all changes.
+    pub group: Option<i64>,
+    /// The object before the changes; `None` for a creation.
+    pub old: Option<State<'a>>,
+    pub new: State<'a>,
+}
+
+impl Action<'_> {
+    /// Returns the key of the object in canonical order.
+    pub(super) fn key(&self) -> TypeThenId {
+        self.new.object.key()
+    }
+}
+
+/// Encodes the actions that a worker finds.
+pub(super) trait Encoder {
+    type Part: Send;
+
+    fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>);
+
+    /// Notes that a group of changes creates and deletes an object.
+    fn put_nothing(&mut self, _group: Option<i64>, _key: TypeThenId) {
+        // Most outputs have nothing to say about such objects.
+    }
+
+    /// Removes and returns what was encoded since the last call.
+    fn take(&mut self) -> Result<Self::Part>;
+}

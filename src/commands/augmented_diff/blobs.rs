@@ -1,0 +1,41 @@
+//! Which blobs of the base may have certain objects, and these objects.
+
+use crate::error::FormatError;
+use crate::formats::ChangeSet;
+use crate::index::IdSet;
+use crate::osm::ObjectKind;
+use crate::pbf::{BlobEntry, Block, Object};
+
+/// Whether a blob may have an object of the given kind with an id in `ids`.
+pub(super) fn may_have(entry: &BlobEntry, kind: ObjectKind, ids: &IdSet) -> bool {
+    entry.kinds.contains(kind)
+        && !ids.is_empty()
+        && (entry.kinds.single().is_none() || ids.may_meet(entry.min_id, entry.max_id))
+}
+
+/// Returns the ids of the objects of a kind that have a change.
+pub(super) fn ids_of(changes: &ChangeSet, kind: ObjectKind) -> IdSet {
+    let of_kind = changes
+        .changes()
+        .iter()
+        .filter(|change| change.kind() == kind);
+    of_kind.map(|change| change.id).collect()
+}
+
+/// Calls `visit` with the objects of a block that have the given kind and an id in `ids`.
+pub(super) fn for_each_object(
+    block: &Block<'_>,
+    kind: ObjectKind,
+    ids: &IdSet,
+    mut visit: impl FnMut(&Object<'_>),
+) -> std::result::Result<(), FormatError> {
+    let (mut cursor, mut object) = (block.cursor(), Object::default());
+    while let Some(element) = cursor.next()? {
+        let id = crate::osm::id_from_rank(element.key.1);
+        if element.key.0 == kind && ids.contains(id) {
+            object.fill(&element, block)?;
+            visit(&object);
+        }
+    }
+    Ok(())
+}

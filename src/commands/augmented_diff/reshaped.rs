@@ -1,0 +1,36 @@
+//! The ways that get another shape although they have no change of their own.
+
+use crate::index::IdSet;
+
+/// The ways that get another shape without a change of their own, and the steps in which they do.
+#[derive(Default)]
+pub(super) struct Reshaped {
+    ids: IdSet,
+    /// Pairs of a way and a step, in order.
+    steps: Vec<(i64, u32)>,
+}
+
+impl Reshaped {
+    pub(super) fn new(mut steps: Vec<(i64, u32)>) -> Self {
+        steps.sort_unstable();
+        steps.dedup();
+        Self {
+            ids: steps.iter().map(|(way, _)| *way).collect(),
+            steps,
+        }
+    }
+
+    /// Whether a way gets another shape.
+    pub(super) fn has(&self, way: i64) -> bool {
+        self.ids.contains(way)
+    }
+
+    /// Calls `take` with the steps in which a way gets another shape.
+    pub(super) fn for_each_step(&self, way: i64, take: impl FnMut(u32)) {
+        if self.ids.contains(way) {
+            let start = self.steps.partition_point(|(id, _)| *id < way);
+            let of_way = self.steps[start..].iter().take_while(|(id, _)| *id == way);
+            of_way.map(|(_, step)| *step).for_each(take);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Finds the ways that changes concern, and reads the ways that are members of relations.
+
+use super::Base;
+use super::blobs::{for_each_object, ids_of, may_have};
+use super::geometry::{EncodedWays, NodeState};
+use super::history::{History, Status};
+use super::kept::KeptRows;
+use crate::engine::scan::Scan;
+use crate::error::{FormatError, Result};
+use crate::formats::ChangeSet;
+use crate::index::IdSet;
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::{Block, Object, ObjectBody, WayNodes};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Ways of the base that changes concern.
+#[derive(Default)]
+pub(super) struct FoundWays {
+    pub status: Vec<(usize, Status)>,
+    pub kept: KeptRows,
+    /// Ways, and the steps in which they get another shape without a change of their own.
+    pub reshaped: Vec<(i64, u32)>,
+    /// The nodes of the ways.
+    pub nodes: Vec<i64>,
+    /// Ways that are members of relations.
+    members: EncodedWays,
+}
+
+impl FoundWays {
+    /// Adds a way of the base.
+    fn add(&mut self, way: &Object<'_>, moves: &Moves<'_, '_>) {
+        let ObjectBody::Way { refs, locations } = &way.body else {
+            return;
+        };
+        let history = moves.history;
+        let range = history.range(ObjectKind::Way, way.id);
+        let status = range.map(|index| (index, history.status_in_base(index, &way.info)));
+        let first = self.status.len();
+        self.status.extend(status);
+        let replaced = self.status[first..]
+            .iter()
+            .find(|(_, status)| *status == Status::Replaces);
+        // The nodes of the way matter until a change replaces it.
+        let end = replaced.map(|(index, _)| history.steps.of_change(*index));
+        let mut is_concerned = end.is_some();
+        for (at, id) in refs.iter().enumerate() {
+            if history.changed(ObjectKind::Node).contains(*id) {
+                is_concerned = true;
+                let given = locations.get(at).copied().flatten();
+                moves.for_each_move(*id, given, 0..end.unwrap_or(u32::MAX), |step| {
+                    self.reshaped.push((way.id, step));
+                });
+            }
+        }
+        if is_concerned {
+            self.nodes.extend_from_slice(refs);
+        }
+        // A way of which all changes are outdated is kept for the report.
+        self.kept.push(way);
+    }
+}
+
+/// The changed nodes, and their locations in the base.
+pub(super) struct Moves<'m, 'c> {
+    pub history: &'m History<'c>,
+    pub in_base: &'m FxHashMap<i64, NodeState>,
+}
+
+impl Moves<'_, '_> {
+    /// Calls `take` with each of the given steps in which a node gets another location. `given` is its location in a
+    /// way of the base.
+    fn for_each_move(
+        &self,
+        node: i64,
+        given: Option<Location>,
+        steps: Range<u32>,
+        mut take: impl FnMut(u32),
+    ) {
+        let in_base = || self.in_base.get(&node).and_then(|state| state.location);
+        let mut location = given.or_else(in_base);
+        self.history
+            .for_each_step(ObjectKind::Node, node, |step, change| {
+                let new = ChangeSet::location(change);
+                if new != location && steps.contains(&step) {
+                    take(step);
+                }
+                location = new;
+            });
+    }
+
+    /// Returns the changed ways, each with the steps in which it gets another shape after its own change.
+    pub(super) fn of_changed_ways(&self) -> Vec<(i64, u32)> {
+        let history = self.history;
+        let mut reshaped = Vec::new();
+        let ways = (ObjectKind::Way, 0)..=(ObjectKind::Way, u64::MAX);
+        let ways = history.changes.range(*ways.start(), *ways.end());
+        let mut versions = history.effective(ways).peekable();
+        while let Some((step, way)) = versions.next() {
+            let next = versions.peek().filter(|(_, next)| next.key == way.key);
+            let steps = step + 1..next.map_or(u32::MAX, |(step, _)| *step);
+            for node in history.changes.refs(way) {
+                if history.changed(ObjectKind::Node).contains(*node) {
+                    self.for_each_move(*node, None, steps.clone(), |step| {
+                        reshaped.push((way.id, step));
+                    });
+                }
+            }
+        }
+        reshaped
+    }
+}
+
+/// Reads all ways of the base that changes may concern. Calls `take` with those that they do concern, in parts.
+pub(super) fn find_ways(
+    base: &Base<'_>,
+    moves: &Moves<'_, '_>,
+    early: &mut EarlyMembers,
+    mut take: impl FnMut(FoundWays) -> Result<()>,
+) -> Result<()> {
+    let changed_nodes = moves.history.changed(ObjectKind::Node);
+    let changed_ways = ids_of(moves.history.changes, ObjectKind::Way);
+    let (members, kept) = (&early.ids, &mut early.kept);
+    Scan::bare("ways", base.file, base.plan, base.ctx)
+        .with_strings()
+        .try_run(
+            |entry| {
+                entry.kinds.contains(ObjectKind::Way)
+                    && (!changed_nodes.is_empty()
+                        || may_have(entry, ObjectKind::Way, &changed_ways)
+                        || may_have(entry, ObjectKind::Way, &members.wanted))
+            },
+            |entry, block| {
+                let nodes = WayNodes::of(block)?;
+                let mut wanted = IdSet::default();
+                changed_nodes.for_each_present(&nodes.refs, |at| {
+                    wanted.insert(nodes.way_id_of(at));
+                });
+                if may_have(entry, ObjectKind::Way, &changed_ways) {
+                    let direct = nodes.ways.iter().map(|(id, _)| *id);
+                    wanted.extend(direct.filter(|id| changed_ways.contains(*id)));
+                }
+                let mut found = FoundWays::default();
+                if !wanted.is_empty() {
+                    for_each_object(block, ObjectKind::Way, &wanted, |way| found.add(way, moves))?;
+                }
+                found.members = members.of(block, &nodes)?;
+                Ok(found)
+            },
+            |mut found| {
+                kept.add(std::mem::take(&mut found.members), members);
+                take(found)
+            },
+        )
+}
+
+/// The size in bytes of the ways that are kept for relations while it is not known yet which relations are written.
+const MEMBER_MEMORY: usize = 128 << 20;
+/// The size in bytes of the blobs of relations up to which their member ways may fit into [`MEMBER_MEMORY`].
+const RELATION_BYTES: u64 = 64 << 20;
+
+/// The ways that are members of any relation, which are kept while all ways are read, so that ways are not read again
+/// once it is known which relations are written. In large files, there are too many of them.
+pub(super) struct EarlyMembers {
+    ids: MemberIds,
+    kept: KeptMembers,
+}
+
+/// The ids of ways that are members of relations.
+struct MemberIds {
+    wanted: IdSet,
+    /// Whether there are too many ways.
+    is_full: AtomicBool,
+}
+
+/// The ways that were kept.
+struct KeptMembers {
+    batches: Vec<EncodedWays>,
+    /// The size in memory in bytes, and its maximum.
+    memory: usize,
+    limit: usize,
+}
+
+impl MemberIds {
+    /// Returns the ways of a block that are members of relations; none if there are too many.
+    fn of(
+        &self,
+        block: &Block<'_>,
+        nodes: &WayNodes,
+    ) -> std::result::Result<EncodedWays, FormatError> {
+        let mut found = EncodedWays::default();
+        if self.is_full.load(Ordering::Relaxed) {
+            return Ok(found);
+        }
+        block.for_each_way_location(
+            |way| self.wanted.contains(nodes.ways[way].0),
+            |way, refs, locations| {
+                found.push(nodes.ways[way].0, refs, locations.unwrap_or_default());
+            },
+        )?;
+        found.shrink();
+        Ok(found)
+    }
+}
+
+impl KeptMembers {
+    fn add(&mut self, ways: EncodedWays, ids: &MemberIds) {
+        self.memory += ways.memory();
+        self.batches.push(ways);
+        if self.memory > self.limit {
+            ids.is_full.store(true, Ordering::Relaxed);
+            self.batches.clear();
+        }
+    }
+}
+
+impl EarlyMembers {
+    /// Finds the ways that are members of relations of the base or of changed ones, unless there are too many of them.
+    pub(super) fn of(base: &Base<'_>, changes: &ChangeSet) -> Result<Self> {
+        let relations = || {
+            let entries = base.plan.entries.iter();
+            entries.filter(|entry| entry.kinds.contains(ObjectKind::Relation))
+        };
+        let bytes: u64 = relations().map(|entry| u64::from(entry.frame_len)).sum();
+        let mut early = Self {
+            ids: MemberIds {
+                wanted: IdSet::default(),
+                is_full: AtomicBool::new(bytes > RELATION_BYTES),
+            },
+            kept: KeptMembers {
+                batches: Vec::new(),
+                memory: 0,
+                limit: MEMBER_MEMORY.min(base.max_memory),
+            },
+        };
+        if bytes > RELATION_BYTES {
+            return Ok(early);
+        }
+        Scan::bare("members", base.file, base.plan, base.ctx).run(
+            |entry| entry.kinds.contains(ObjectKind::Relation),
+            |_, block| {
+                let mut ways = Vec::new();
+                block.for_each_member(|_, kind, id| {
+                    if kind == ObjectKind::Way {
+                        ways.push(id);
+                    }
+                })?;
+                ways.sort_unstable();
+                ways.dedup();
+                Ok(ways)
+            },
+            |ways| early.ids.wanted.extend(ways),
+        )?;
+        for (_, object) in changes.iter() {
+            if let ObjectBody::Relation { members } = object.body {
+                let ways = members
+                    .iter()
+                    .filter(|member| member.kind == ObjectKind::Way);
+                early.ids.wanted.extend(ways.map(|way| way.id));
+            }
+        }
+        Ok(early)
+    }
+
+    /// Returns the ways; `None` if there were too many of them.
+    pub(super) fn finish(self) -> Option<Vec<EncodedWays>> {
+        (!self.ids.is_full.into_inner()).then_some(self.kept.batches)
+    }
+}
+
+/// Reads the ways with ids in `wanted`.
+pub(super) fn read_member_ways(
+    base: &Base<'_>,
+    wanted: &IdSet,
+    take: impl FnMut(EncodedWays) -> Result<()>,
+) -> Result<()> {
+    Scan::bare("member ways", base.file, base.plan, base.ctx).try_run(
+        |entry| may_have(entry, ObjectKind::Way, wanted),
+        |_, block| {
+            let (ids, mut ways) = (block.way_ids()?, EncodedWays::default());
+            block.for_each_way_location(
+                |way| wanted.contains(ids[way]),
+                |way, refs, locations| ways.push(ids[way], refs, locations.unwrap_or_default()),
+            )?;
+            ways.shrink();
+            Ok(ways)
+        },
+        take,
+    )
+}
