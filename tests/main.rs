@@ -8,6 +8,7 @@ mod areas;
 mod augmented_diff;
 mod augmented_feed;
 mod augmented_on_the_way;
+mod augmented_safety;
 mod awkward_objects;
 mod bad_changes;
 mod bad_input;
