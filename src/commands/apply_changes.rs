@@ -8,6 +8,7 @@ mod history;
 mod locations;
 mod steps;
 
+use super::augmented_diff::Ongoing;
 use super::{add_locations_to_ways, augmented_diff};
 use crate::engine::sink::Sink;
 use crate::engine::{HeaderOption, OutputOptions, input};
@@ -45,7 +46,7 @@ pub struct Options {
     /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a base
     /// without locations is an error. Used only if [`Options::locations_on_ways`] is set.
     pub locates_base: bool,
-    /// The augmented diff that is written before the file, and its actions; `None` for none.
+    /// The augmented diff that is complete before the file gets its name, and its actions; `None` for none.
     pub augmented_diff: Option<(augmented_diff::Output, augmented_diff::Selection)>,
 }
 
@@ -120,6 +121,17 @@ pub struct LocationsSummary {
     pub members_missing: u64,
 }
 
+impl LocationsSummary {
+    fn of(locations: LocationUpdates, tally: &Tally) -> Self {
+        Self {
+            ways_moved: tally.ways_moved,
+            missing_references: tally.missing_references,
+            nodes_left_out: tally.left_out,
+            members_missing: locations.omitted.map_or(0, |omitted| omitted.lost),
+        }
+    }
+}
+
 /// Applies change files to a file of current data.
 ///
 /// Reads the base, and reads all change files into memory. Change files are OsmChange XML, plain or compressed with
@@ -188,7 +200,7 @@ pub(crate) fn apply(
     let scratch = options.output.target.scratch_directory();
     let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
     check_base(&file, &plan)?;
-    let augmented = write_augmented(options, &file, &plan, &mut changes, ctx)?;
+    let versions = write_versions(options, &file, &plan, &mut changes, ctx)?;
     let (file, plan) = match options.locations_on_ways {
         Some(_) if options.locates_base => located_base(file, plan, &scratch, ctx)?,
         _ => (file, plan),
@@ -221,25 +233,28 @@ pub(crate) fn apply(
     let summary = run.write(header, steps, &mut changes, rules, &plan)?;
     Ok(Summary {
         header_box,
-        augmented_diff: augmented,
+        augmented_diff: versions.or(summary.augmented_diff),
         ..summary
     })
 }
 
-/// Writes the augmented diff if there has to be one. Afterwards, `changes` has the newest change of each object.
-fn write_augmented(
+/// Writes the augmented diff if it needs all versions of changes. Afterwards, `changes` has the newest change of each
+/// object. Other augmented diffs are made while the changes are applied.
+fn write_versions(
     options: &Options,
     file: &PbfFile,
     plan: &BlobPlan,
     changes: &mut ChangeSet,
     ctx: &Context,
 ) -> Result<Option<augmented_diff::Summary>> {
-    let Some(augmented) = &options.augmented_diff else {
-        return Ok(None);
-    };
-    let written = augmented_diff::of_changes(file, plan, changes, augmented, ctx)?;
-    changes.keep_newest(ctx);
-    Ok(Some(written))
+    match &options.augmented_diff {
+        Some(augmented) if augmented.0.kept_versions() == KeptVersions::All => {
+            let written = augmented_diff::of_changes(file, plan, changes, augmented, ctx)?;
+            changes.keep_newest(ctx);
+            Ok(Some(written))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Returns `file` if its ways have locations. Otherwise adds locations to its ways, and returns the result, which is a
@@ -413,7 +428,8 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Writes the output. The caller has to set [`Summary::header_box`] and [`Summary::augmented_diff`].
+    /// Writes the output, and an augmented diff of the newest changes if there has to be one. The augmented diff is
+    /// complete before the output gets its name. The caller has to set [`Summary::header_box`].
     fn write(
         &self,
         header: HeaderBlock,
@@ -432,19 +448,18 @@ impl Run<'_> {
         let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
         let mut tally = Tally::default();
         if rules.locations.is_some() {
-            // The new locations in ways come only from those changes of nodes that have an effect. Whether a change is
-            // older than the base turns out only when its node is written, so nodes are written first.
-            let ways = steps.partition_point(|step| step.is_nodes(changes));
-            let ways = steps.split_off(ways);
-            let nodes = std::mem::replace(&mut steps, ways);
-            self.apply(nodes, changes, &rules, &mut tally, &mut sink)?;
+            self.apply_nodes(&mut steps, changes, &rules, &mut tally, &mut sink)?;
         }
         if let Some(locations) = &mut rules.locations {
             let outdated = std::mem::take(&mut tally.outdated_nodes);
             locations.restore_base_location(outdated, self.file, plan, ctx)?;
             locations.locate(changes);
         }
-        self.apply(steps, changes, &rules, &mut tally, &mut sink)?;
+        let changes: &ChangeSet = changes;
+        let ongoing = self.ongoing(plan, changes)?;
+        let shown_to = ongoing.as_ref();
+        self.apply(steps, changes, &rules, shown_to, &mut tally, &mut sink)?;
+        let augmented_diff = ongoing.map(Ongoing::finish).transpose()?;
         if tally.locations_dropped > 0 {
             ctx.warn(format!(
                 "{} ways lost their locations",
@@ -465,29 +480,57 @@ impl Run<'_> {
             replication_sequence,
             replication_timestamp,
             header_box: HeaderBox::Kept,
-            locations: rules.locations.map(|locations| LocationsSummary {
-                ways_moved: tally.ways_moved,
-                missing_references: tally.missing_references,
-                nodes_left_out: tally.left_out,
-                members_missing: locations.omitted.map_or(0, |omitted| omitted.lost),
-            }),
-            augmented_diff: None,
+            locations: rules
+                .locations
+                .map(|locations| LocationsSummary::of(locations, &tally)),
+            augmented_diff,
         })
     }
 
+    /// Executes and removes the steps for nodes. The new locations in ways come only from those changes of nodes that
+    /// have an effect. Whether a change is older than the base turns out only when its node is written, so nodes are
+    /// written before ways.
+    fn apply_nodes(
+        &self,
+        steps: &mut Vec<ApplyStep>,
+        changes: &ChangeSet,
+        rules: &Rules,
+        tally: &mut Tally,
+        sink: &mut Sink,
+    ) -> Result<()> {
+        let ways = steps.partition_point(|step| step.is_nodes(changes));
+        let ways = steps.split_off(ways);
+        let nodes = std::mem::replace(steps, ways);
+        self.apply(nodes, changes, rules, None, tally, sink)
+    }
+
+    /// Begins the augmented diff of the newest changes if there has to be one.
+    fn ongoing<'o, 'c>(
+        &'o self,
+        plan: &'o BlobPlan,
+        changes: &'c ChangeSet,
+    ) -> Result<Option<Ongoing<'o, 'c>>> {
+        let augmented = self.options.augmented_diff.as_ref();
+        let augmented = augmented.filter(|of| of.0.kept_versions() == KeptVersions::Newest);
+        let begin = |augmented| Ongoing::begin(self.file, plan, changes, augmented, self.ctx);
+        augmented.map(begin).transpose()
+    }
+
     /// Executes steps in parallel, writes their results in the order of the steps, and adds their counts to `tally`.
+    /// `ongoing` gets to see the decoded blobs.
     fn apply(
         &self,
         steps: Vec<ApplyStep>,
         changes: &ChangeSet,
         rules: &Rules,
+        ongoing: Option<&Ongoing<'_, '_>>,
         tally: &mut Tally,
         sink: &mut Sink,
     ) -> Result<()> {
         let input = &self.file.input;
         BlobPass::new("apply", input, self.ctx).run(
             steps,
-            || Editor::new(changes, self.options.output.encoding(), rules),
+            || Editor::new(changes, self.options.output.encoding(), rules).shown_to(ongoing),
             |reader, editor, step| editor.apply(reader, &step),
             |(outcomes, counts)| {
                 tally.add(counts);

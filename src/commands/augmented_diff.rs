@@ -26,16 +26,16 @@ mod xml;
 
 use super::diff;
 use crate::engine::input;
-use crate::error::{Error, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::geometry::Shape;
 use crate::io::{OutputTarget, ScratchDirectory};
 use crate::osm::ObjectExpression;
-use crate::pbf::{BlobFlags, feature};
+use crate::pbf::{BlobEntry, BlobFlags, feature};
 use crate::runtime::Context;
 pub use feed::ActionList;
-use find::Findings;
+use find::{Findings, Search};
 use groups::Groups;
 use history::{History, Replaces, Steps};
 use std::ops::RangeInclusive;
@@ -199,7 +199,6 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let base = Base {
         file: &file,
         plan: &plan,
-        scratch: &scratch,
         max_memory: options
             .max_memory
             .map_or(MAX_MEMORY, |memory| memory as usize),
@@ -233,7 +232,7 @@ pub fn list_between(old: &Path, new: &Path, most: usize, ctx: &Context) -> Resul
     let scratch = std::env::temp_dir();
     with_differences(old, new, &scratch, ctx, |base, changes| {
         let history = History::new(changes, Steps::default(), base.replaces);
-        let findings = Findings::of(base, history, None)?;
+        let findings = Search::begin(*base, history, None, &scratch)?.finish()?;
         feed::list(base, &findings, most)
     })
 }
@@ -262,7 +261,6 @@ fn with_differences<T>(
     let base = Base {
         file: &file,
         plan: &plan,
-        scratch,
         max_memory: MAX_MEMORY,
         replaces: Replaces::Always,
         ctx,
@@ -276,19 +274,59 @@ pub(crate) fn of_changes(
     file: &PbfFile,
     plan: &BlobPlan,
     changes: &ChangeSet,
-    (output, selection): &(Output, Selection),
+    augmented: &(Output, Selection),
     ctx: &Context,
 ) -> Result<Summary> {
-    let scratch = output.scratch_directory();
-    let base = Base {
-        file,
-        plan,
-        scratch: &scratch,
-        max_memory: MAX_MEMORY,
-        replaces: Replaces::IfNewer,
-        ctx,
-    };
-    write(&base, changes, output, selection)
+    Ongoing::begin(file, plan, changes, augmented, ctx)?.finish()
+}
+
+/// An augmented diff that is made while another command applies the changes, so that both read ways together.
+pub(crate) struct Ongoing<'o, 'c> {
+    search: Search<'o, 'c>,
+    base: Base<'o>,
+    augmented: &'o (Output, Selection),
+}
+
+impl<'o, 'c> Ongoing<'o, 'c> {
+    /// Begins the augmented diff of changes to a file that is in canonical order. The changes must have the
+    /// [versions](Output::kept_versions) that the output needs.
+    pub(crate) fn begin(
+        file: &'o PbfFile,
+        plan: &'o BlobPlan,
+        changes: &'c ChangeSet,
+        augmented: &'o (Output, Selection),
+        ctx: &'o Context,
+    ) -> Result<Self> {
+        let (output, selection) = augmented;
+        let base = Base {
+            file,
+            plan,
+            max_memory: MAX_MEMORY,
+            replaces: Replaces::IfNewer,
+            ctx,
+        };
+        Ok(Self {
+            search: search(base, changes, output, selection)?,
+            base,
+            augmented,
+        })
+    }
+
+    /// Looks for ways in a blob of the file, which the other command has decoded. Blobs may come in any order and from
+    /// any thread.
+    pub(crate) fn look(
+        &self,
+        entry: &BlobEntry,
+        payload: &[u8],
+    ) -> std::result::Result<(), FormatError> {
+        self.search.look(entry, payload)
+    }
+
+    /// Reads the rest, and writes the augmented diff.
+    pub(crate) fn finish(self) -> Result<Summary> {
+        let (output, selection) = self.augmented;
+        encode(&self.base, &self.search.finish()?, output, selection)
+    }
 }
 
 fn write(
@@ -297,29 +335,54 @@ fn write(
     output: &Output,
     selection: &Selection,
 ) -> Result<Summary> {
+    let findings = search(*base, changes, output, selection)?.finish()?;
+    encode(base, &findings, output, selection)
+}
+
+/// Begins the search for the objects that changes concern.
+fn search<'s, 'c>(
+    base: Base<'s>,
+    changes: &'c ChangeSet,
+    output: &Output,
+    selection: &Selection,
+) -> Result<Search<'s, 'c>> {
     let steps = match output {
         Output::ByChangeset(_) => Steps::by_changeset(changes)?,
         Output::ByChangeFile { .. } => Steps::by_file(changes)?,
         _ => Steps::default(),
     };
     let history = History::new(changes, steps, base.replaces);
-    let findings = Findings::of(base, history, selection.max_relation_members)?;
+    Search::begin(
+        base,
+        history,
+        selection.max_relation_members,
+        &output.scratch_directory(),
+    )
+}
+
+/// Writes what was found.
+fn encode(
+    base: &Base<'_>,
+    findings: &Findings<'_>,
+    output: &Output,
+    selection: &Selection,
+) -> Result<Summary> {
     match output {
-        Output::Xml(target) => xml::write(base, &findings, selection, target),
+        Output::Xml(target) => xml::write(base, findings, selection, target),
         Output::GeoJson {
             target,
             is_sequence,
-        } => feed::write_text(base, &findings, selection, target, *is_sequence),
+        } => feed::write_text(base, findings, selection, target, *is_sequence),
         #[cfg(feature = "parquet")]
-        Output::Parquet(target) => feed::write_table(base, &findings, selection, target),
-        Output::Tiles { target, zooms } => tiles::write(base, &findings, selection, zooms, target),
+        Output::Parquet(target) => feed::write_table(base, findings, selection, target),
+        Output::Tiles { target, zooms } => tiles::write(base, findings, selection, zooms, target),
         Output::ByChangeset(directory) => {
             let groups = Groups::Changesets;
-            groups::write(base, &findings, selection, directory, &groups)
+            groups::write(base, findings, selection, directory, &groups)
         }
         Output::ByChangeFile { directory, names } => {
             let groups = Groups::Files(names);
-            groups::write(base, &findings, selection, directory, &groups)
+            groups::write(base, findings, selection, directory, &groups)
         }
     }
 }
@@ -332,8 +395,6 @@ const MAX_MEMORY: usize = 1 << 30;
 struct Base<'b> {
     file: &'b PbfFile,
     plan: &'b BlobPlan,
-    /// The directory for temporary files.
-    scratch: &'b Path,
     /// The maximum memory in bytes for ways that are members of relations.
     max_memory: usize,
     replaces: Replaces,

@@ -2,6 +2,7 @@
 
 use super::locations::{LocationUpdates, OmittedNodes};
 use super::steps::ApplyStep;
+use crate::commands::augmented_diff::Ongoing;
 use crate::engine::sink::BlobOutcome;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobDecoder, WriteOptions};
@@ -95,6 +96,8 @@ pub(super) struct Editor<'a> {
     encoder: FrameEncoder,
     changes: &'a ChangeSet,
     rules: &'a Rules,
+    /// The augmented diff that gets to see the decoded blobs.
+    ongoing: Option<&'a Ongoing<'a, 'a>>,
     spliced: Vec<u8>,
     relocated: Vec<u8>,
 }
@@ -111,9 +114,21 @@ impl<'a> Editor<'a> {
             encoder,
             changes,
             rules,
+            ongoing: None,
             spliced: Vec::new(),
             relocated: Vec::new(),
         }
+    }
+
+    /// Returns the same editor, which shows the decoded blobs to an augmented diff.
+    pub(super) fn shown_to(self, ongoing: Option<&'a Ongoing<'a, 'a>>) -> Self {
+        Self { ongoing, ..self }
+    }
+
+    /// Shows a decoded blob to the augmented diff.
+    fn show(&self, entry: &BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
+        self.ongoing
+            .map_or(Ok(()), |ongoing| ongoing.look(entry, payload))
     }
 
     fn slice(&self, range: &std::ops::Range<usize>) -> &'a [Change] {
@@ -141,6 +156,7 @@ impl<'a> Editor<'a> {
                 let changes = self.slice(range);
                 reader.decode_in_segments(entry, |payload, segments| {
                     self.write.check_strings(payload)?;
+                    self.show(entry, payload)?;
                     let (edit, relocated) = self.edit(entry);
                     let (outcome, tally) =
                         edit.run(payload, segments.found(), changes, relocated)?;
@@ -153,6 +169,7 @@ impl<'a> Editor<'a> {
                     let changes = self.slice(range);
                     let (changes, tally) = reader.decode(entry, |payload| {
                         self.write.check_strings(payload)?;
+                        self.show(entry, payload)?;
                         let (mut edit, relocated) = self.edit(entry);
                         edit.append(payload, changes, relocated)
                     })?;

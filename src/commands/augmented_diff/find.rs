@@ -2,18 +2,22 @@
 
 use super::Base;
 use super::blobs::{for_each_object, ids_of, may_have};
-use super::geometry::{MemberWays, NodeState, Nodes};
+use super::geometry::{EncodedWays, MemberWays, NodeState, Nodes};
 use super::history::History;
 use super::kept::{KeptObjects, KeptRows};
 use super::relations::{ChangedMembers, find_relations};
 use super::reshaped::Reshaped;
-use super::ways::{EarlyMembers, Moves, find_ways, read_member_ways};
+use super::ways::{
+    EarlyMembers, MemberIds, Moves, WayFinder, WayTally, find_ways, read_member_ways,
+};
 use crate::engine::scan::Scan;
-use crate::error::{Error, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobFlags, Object, ObjectBody, WayNodes, feature};
+use crate::pbf::{BlobEntry, BlobFlags, Block, Object, ObjectBody, WayNodes, feature};
+use crate::runtime::{lock, unlocked};
 use rustc_hash::FxHashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// The objects that are written, and their geometry.
@@ -31,40 +35,7 @@ pub(super) struct Findings<'c> {
     pub failed: Mutex<Option<Error>>,
 }
 
-impl<'c> Findings<'c> {
-    /// Reads the base. The history must not know the state of the base yet.
-    pub(super) fn of(
-        base: &Base<'_>,
-        history: History<'c>,
-        max_members: Option<u64>,
-    ) -> Result<Self> {
-        let mut search = Search {
-            base,
-            history,
-            kept: KeptObjects::new(base.scratch),
-            nodes: IdSet::default(),
-            ways: IdSet::default(),
-            max_members: max_members.unwrap_or(u64::MAX),
-        };
-        let in_base = search.read_changed_nodes()?;
-        let mut early = EarlyMembers::of(base, search.history.changes)?;
-        let reshaped = search.read_ways(&in_base, &mut early)?;
-        search.read_relations(&reshaped)?;
-        search.add_members_of_changes();
-        let member_ways = search.member_ways(early)?;
-        let nodes = search.needed_nodes()?;
-        search.kept.finish()?;
-        Ok(Self {
-            history: search.history,
-            kept: search.kept,
-            reshaped,
-            nodes,
-            member_ways,
-            max_members: search.max_members,
-            failed: Mutex::default(),
-        })
-    }
-
+impl Findings<'_> {
     /// Whether the members of a relation were read. Always true for other objects.
     pub(super) fn has_members_of(&self, object: &Object<'_>) -> bool {
         match &object.body {
@@ -74,8 +45,121 @@ impl<'c> Findings<'c> {
     }
 }
 
-/// The state of the search for concerned objects.
-struct Search<'s, 'c> {
+/// The search for concerned objects. Changed nodes are known, and ways are searched for.
+pub(super) struct Search<'s, 'c> {
+    base: Base<'s>,
+    history: History<'c>,
+    /// The states of the changed nodes in the base.
+    in_base: FxHashMap<i64, NodeState>,
+    /// The ways with a change.
+    changed_ways: IdSet,
+    member_ids: MemberIds,
+    ways: Mutex<WayTally>,
+    /// The first error that [`look`](Self::look) could not return.
+    failed: Mutex<Option<Error>>,
+    max_members: u64,
+    scratch: PathBuf,
+}
+
+impl<'s, 'c> Search<'s, 'c> {
+    /// Reads the changed nodes, and which ways are members of relations. The history must not know the state of the base
+    /// yet. Temporary files will be in the directory `scratch`.
+    pub(super) fn begin(
+        base: Base<'s>,
+        mut history: History<'c>,
+        max_members: Option<u64>,
+        scratch: &Path,
+    ) -> Result<Self> {
+        let mut kept = KeptObjects::new(scratch);
+        let in_base = changed_nodes(&base, &mut history, &mut kept)?;
+        history.settle(ObjectKind::Node);
+        let early = EarlyMembers::of(&base, history.changes)?;
+        Ok(Self {
+            base,
+            in_base,
+            changed_ways: ids_of(history.changes, ObjectKind::Way),
+            history,
+            member_ids: early.ids,
+            ways: Mutex::new(WayTally::new(kept, early.kept)),
+            failed: Mutex::default(),
+            max_members: max_members.unwrap_or(u64::MAX),
+            scratch: scratch.to_owned(),
+        })
+    }
+
+    fn finder(&self) -> WayFinder<'_, 'c> {
+        WayFinder {
+            moves: Moves {
+                history: &self.history,
+                in_base: &self.in_base,
+            },
+            changed: &self.changed_ways,
+            members: &self.member_ids,
+        }
+    }
+
+    /// Looks for ways in a blob that another command has decoded. Blobs may come in any order and from any thread.
+    pub(super) fn look(
+        &self,
+        entry: &BlobEntry,
+        payload: &[u8],
+    ) -> std::result::Result<(), FormatError> {
+        if !entry.kinds.contains(ObjectKind::Way) {
+            return Ok(());
+        }
+        let found = self.finder().of_block(entry, &Block::parse(payload)?)?;
+        let mut ways = lock(&self.ways);
+        ways.kept.set_in_order(false);
+        if let Err(error) = ways.add(entry, found, &self.member_ids) {
+            lock(&self.failed).get_or_insert(error);
+        }
+        Ok(())
+    }
+
+    /// Reads the rest of the ways, the relations, and what the geometry of all objects needs.
+    pub(super) fn finish(self) -> Result<Findings<'c>> {
+        lock(&self.failed).take().map_or(Ok(()), Err)?;
+        find_ways(&self.base, &self.finder(), &mut lock(&self.ways))?;
+        let ways = unlocked(self.ways);
+        let mut history = self.history;
+        history.set_status(&ways.status);
+        history.settle(ObjectKind::Way);
+        let moves = Moves {
+            history: &history,
+            in_base: &self.in_base,
+        };
+        let mut reshaped = ways.reshaped;
+        reshaped.extend(moves.of_changed_ways());
+        let reshaped = Reshaped::new(reshaped);
+        let mut needs = Needs {
+            base: &self.base,
+            history,
+            kept: ways.kept,
+            nodes: ways.nodes,
+            ways: IdSet::default(),
+            max_members: self.max_members,
+            scratch: &self.scratch,
+        };
+        needs.kept.set_in_order(true);
+        needs.read_relations(&reshaped)?;
+        needs.add_members_of_changes();
+        let member_ways = needs.member_ways(ways.members.finish(&self.member_ids))?;
+        let nodes = needs.needed_nodes()?;
+        needs.kept.finish()?;
+        Ok(Findings {
+            history: needs.history,
+            kept: needs.kept,
+            reshaped,
+            nodes,
+            member_ways,
+            max_members: needs.max_members,
+            failed: Mutex::default(),
+        })
+    }
+}
+
+/// The relations that are searched for, and what the geometry of all objects needs.
+struct Needs<'s, 'c> {
     base: &'s Base<'s>,
     history: History<'c>,
     kept: KeptObjects,
@@ -85,43 +169,11 @@ struct Search<'s, 'c> {
     ways: IdSet,
     /// The maximum number of members of a relation whose members are read.
     max_members: u64,
+    /// The directory for temporary files.
+    scratch: &'s Path,
 }
 
-impl Search<'_, '_> {
-    /// Reads the changed nodes of the base. Returns their states.
-    fn read_changed_nodes(&mut self) -> Result<FxHashMap<i64, NodeState>> {
-        let states = changed_nodes(self.base, &mut self.history, &mut self.kept)?;
-        self.history.settle(ObjectKind::Node);
-        Ok(states)
-    }
-
-    /// Reads all ways. Returns those that get another shape.
-    fn read_ways(
-        &mut self,
-        in_base: &FxHashMap<i64, NodeState>,
-        early: &mut EarlyMembers,
-    ) -> Result<Reshaped> {
-        let (mut status, mut reshaped) = (Vec::new(), Vec::new());
-        let moves = Moves {
-            history: &self.history,
-            in_base,
-        };
-        find_ways(self.base, &moves, early, |found| {
-            status.extend(found.status);
-            reshaped.extend(found.reshaped);
-            self.nodes.extend(found.nodes);
-            self.kept.add(found.kept)
-        })?;
-        self.history.set_status(&status);
-        self.history.settle(ObjectKind::Way);
-        let moves = Moves {
-            history: &self.history,
-            in_base,
-        };
-        reshaped.extend(moves.of_changed_ways());
-        Ok(Reshaped::new(reshaped))
-    }
-
+impl Needs<'_, '_> {
     /// Reads all relations.
     fn read_relations(&mut self, reshaped: &Reshaped) -> Result<()> {
         let mut status = Vec::new();
@@ -161,12 +213,12 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Returns the member ways. They are read unless all of them were kept before.
-    fn member_ways(&mut self, early: EarlyMembers) -> Result<MemberWays> {
+    /// Returns the member ways, which are read unless they were kept.
+    fn member_ways(&mut self, kept: Option<Vec<EncodedWays>>) -> Result<MemberWays> {
         let (base, wanted) = (self.base, &self.ways);
-        let mut ways = MemberWays::new(base.max_memory, base.scratch);
+        let mut ways = MemberWays::new(base.max_memory, self.scratch);
         let mut add = |more| ways.add(more, wanted);
-        match early.finish() {
+        match kept {
             Some(kept) => kept.into_iter().try_for_each(add)?,
             None => read_member_ways(base, wanted, &mut add)?,
         }

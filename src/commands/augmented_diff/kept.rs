@@ -19,6 +19,8 @@ const PART: usize = 64 << 10;
 pub(super) struct KeptRows {
     /// Each row comes after its length.
     bytes: Vec<u8>,
+    /// The keys of the first and the last object.
+    first: Option<TypeThenId>,
     last: Option<TypeThenId>,
     /// The row of the current object.
     row: Vec<u8>,
@@ -31,6 +33,7 @@ impl KeptRows {
         put_object(object, &mut self.row);
         put_varint(&mut self.bytes, self.row.len() as u64);
         self.bytes.extend_from_slice(&self.row);
+        self.first.get_or_insert(object.key());
         self.last = Some(object.key());
     }
 }
@@ -40,6 +43,7 @@ impl KeptRows {
 pub(super) struct KeptObjects {
     parts: Vec<KeptPart>,
     spool: Spool,
+    is_in_order: bool,
     /// The rows of the last part, which are not in the spool yet, with the key of the last object.
     open: Option<(TypeThenId, Vec<u8>)>,
 }
@@ -60,30 +64,44 @@ impl KeptObjects {
         Self {
             parts: Vec::new(),
             spool: Spool::new(MEMORY, directory),
+            is_in_order: true,
             open: None,
         }
     }
 
-    /// Adds the rows of a blob.
+    /// Adds the rows of a blob. Blobs may come in any order.
     pub(super) fn add(&mut self, rows: KeptRows) -> Result<()> {
-        let Some(last) = rows.last else {
+        let (Some(first), Some(last)) = (rows.first, rows.last) else {
             return Ok(());
         };
         if let Some((key, bytes)) = &mut self.open
             && key.0 == last.0
+            && self.is_in_order
+            && *key < first
             && bytes.len() + rows.bytes.len() <= PART
         {
             bytes.extend_from_slice(&rows.bytes);
             *key = last;
             return Ok(());
         }
-        self.finish()?;
+        self.end_part()?;
         self.open = Some((last, rows.bytes));
         Ok(())
     }
 
-    /// Ends the last part. Has to be called before the parts are read.
+    /// Sets whether the next blobs come in their order in the file, so that rows of several blobs may make up a part.
+    pub(super) fn set_in_order(&mut self, is_in_order: bool) {
+        self.is_in_order = is_in_order;
+    }
+
+    /// Sorts the parts. Has to be called before the parts are read.
     pub(super) fn finish(&mut self) -> Result<()> {
+        self.end_part()?;
+        self.parts.sort_unstable_by_key(|part| part.last);
+        Ok(())
+    }
+
+    fn end_part(&mut self) -> Result<()> {
         if let Some((last, bytes)) = self.open.take() {
             let len = bytes.len();
             let piece = self.spool.add(bytes)?;

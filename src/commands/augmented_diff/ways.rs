@@ -1,29 +1,29 @@
 //! Finds the ways that changes concern, and reads the ways that are members of relations.
 
 use super::Base;
-use super::blobs::{for_each_object, ids_of, may_have};
+use super::blobs::{for_each_object, may_have};
 use super::geometry::{EncodedWays, NodeState};
 use super::history::{History, Status};
-use super::kept::KeptRows;
+use super::kept::{KeptObjects, KeptRows};
 use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
 use crate::formats::ChangeSet;
 use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{Block, Object, ObjectBody, WayNodes};
-use rustc_hash::FxHashMap;
+use crate::pbf::{BlobEntry, Block, Object, ObjectBody, WayNodes};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Ways of the base that changes concern.
 #[derive(Default)]
 pub(super) struct FoundWays {
-    pub status: Vec<(usize, Status)>,
-    pub kept: KeptRows,
+    status: Vec<(usize, Status)>,
+    kept: KeptRows,
     /// Ways, and the steps in which they get another shape without a change of their own.
-    pub reshaped: Vec<(i64, u32)>,
+    reshaped: Vec<(i64, u32)>,
     /// The nodes of the ways.
-    pub nodes: Vec<i64>,
+    nodes: Vec<i64>,
     /// Ways that are members of relations.
     members: EncodedWays,
 }
@@ -112,46 +112,105 @@ impl Moves<'_, '_> {
     }
 }
 
-/// Reads all ways of the base that changes may concern. Calls `take` with those that they do concern, in parts.
+/// Finds the ways of a block that changes concern.
+pub(super) struct WayFinder<'f, 'c> {
+    pub moves: Moves<'f, 'c>,
+    /// The ways with a change.
+    pub changed: &'f IdSet,
+    pub members: &'f MemberIds,
+}
+
+impl WayFinder<'_, '_> {
+    /// Whether a blob may have ways that matter.
+    fn picks(&self, entry: &BlobEntry) -> bool {
+        let changed_nodes = self.moves.history.changed(ObjectKind::Node);
+        entry.kinds.contains(ObjectKind::Way)
+            && (!changed_nodes.is_empty()
+                || may_have(entry, ObjectKind::Way, self.changed)
+                || may_have(entry, ObjectKind::Way, &self.members.wanted))
+    }
+
+    /// Returns the ways of a block that matter.
+    pub(super) fn of_block(
+        &self,
+        entry: &BlobEntry,
+        block: &Block<'_>,
+    ) -> std::result::Result<FoundWays, FormatError> {
+        let nodes = WayNodes::of(block)?;
+        let mut wanted = IdSet::default();
+        let changed_nodes = self.moves.history.changed(ObjectKind::Node);
+        changed_nodes.for_each_present(&nodes.refs, |at| {
+            wanted.insert(nodes.way_id_of(at));
+        });
+        if may_have(entry, ObjectKind::Way, self.changed) {
+            let direct = nodes.ways.iter().map(|(id, _)| *id);
+            wanted.extend(direct.filter(|id| self.changed.contains(*id)));
+        }
+        let mut found = FoundWays::default();
+        if !wanted.is_empty() {
+            for_each_object(block, ObjectKind::Way, &wanted, |way| {
+                found.add(way, &self.moves);
+            })?;
+        }
+        found.members = self.members.of(block, &nodes)?;
+        Ok(found)
+    }
+}
+
+/// The ways that were found, and what they need.
+pub(super) struct WayTally {
+    pub status: Vec<(usize, Status)>,
+    pub reshaped: Vec<(i64, u32)>,
+    /// The nodes of the ways.
+    pub nodes: IdSet,
+    pub kept: KeptObjects,
+    pub members: KeptMembers,
+    /// The numbers of the blobs that were looked at.
+    seen: FxHashSet<u64>,
+}
+
+impl WayTally {
+    /// Creates a tally that adds ways to `kept`.
+    pub(super) fn new(kept: KeptObjects, members: KeptMembers) -> Self {
+        Self {
+            status: Vec::new(),
+            reshaped: Vec::new(),
+            nodes: IdSet::default(),
+            kept,
+            members,
+            seen: FxHashSet::default(),
+        }
+    }
+
+    /// Adds the ways of a blob. Blobs may come in any order.
+    pub(super) fn add(
+        &mut self,
+        entry: &BlobEntry,
+        found: FoundWays,
+        ids: &MemberIds,
+    ) -> Result<()> {
+        self.seen.insert(entry.number.into());
+        self.status.extend(found.status);
+        self.reshaped.extend(found.reshaped);
+        self.nodes.extend(found.nodes);
+        self.members.add(found.members, ids);
+        self.kept.add(found.kept)
+    }
+}
+
+/// Reads the blobs of ways that matter and were not looked at yet.
 pub(super) fn find_ways(
     base: &Base<'_>,
-    moves: &Moves<'_, '_>,
-    early: &mut EarlyMembers,
-    mut take: impl FnMut(FoundWays) -> Result<()>,
+    finder: &WayFinder<'_, '_>,
+    tally: &mut WayTally,
 ) -> Result<()> {
-    let changed_nodes = moves.history.changed(ObjectKind::Node);
-    let changed_ways = ids_of(moves.history.changes, ObjectKind::Way);
-    let (members, kept) = (&early.ids, &mut early.kept);
+    let seen = tally.seen.clone();
     Scan::bare("ways", base.file, base.plan, base.ctx)
         .with_strings()
         .try_run(
-            |entry| {
-                entry.kinds.contains(ObjectKind::Way)
-                    && (!changed_nodes.is_empty()
-                        || may_have(entry, ObjectKind::Way, &changed_ways)
-                        || may_have(entry, ObjectKind::Way, &members.wanted))
-            },
-            |entry, block| {
-                let nodes = WayNodes::of(block)?;
-                let mut wanted = IdSet::default();
-                changed_nodes.for_each_present(&nodes.refs, |at| {
-                    wanted.insert(nodes.way_id_of(at));
-                });
-                if may_have(entry, ObjectKind::Way, &changed_ways) {
-                    let direct = nodes.ways.iter().map(|(id, _)| *id);
-                    wanted.extend(direct.filter(|id| changed_ways.contains(*id)));
-                }
-                let mut found = FoundWays::default();
-                if !wanted.is_empty() {
-                    for_each_object(block, ObjectKind::Way, &wanted, |way| found.add(way, moves))?;
-                }
-                found.members = members.of(block, &nodes)?;
-                Ok(found)
-            },
-            |mut found| {
-                kept.add(std::mem::take(&mut found.members), members);
-                take(found)
-            },
+            |entry| finder.picks(entry) && !seen.contains(&entry.number.into()),
+            |entry, block| Ok((*entry, finder.of_block(entry, block)?)),
+            |(entry, found)| tally.add(&entry, found, finder.members),
         )
 }
 
@@ -163,19 +222,19 @@ const RELATION_BYTES: u64 = 64 << 20;
 /// The ways that are members of any relation, which are kept while all ways are read, so that ways are not read again
 /// once it is known which relations are written. In large files, there are too many of them.
 pub(super) struct EarlyMembers {
-    ids: MemberIds,
-    kept: KeptMembers,
+    pub ids: MemberIds,
+    pub kept: KeptMembers,
 }
 
 /// The ids of ways that are members of relations.
-struct MemberIds {
+pub(super) struct MemberIds {
     wanted: IdSet,
     /// Whether there are too many ways.
     is_full: AtomicBool,
 }
 
 /// The ways that were kept.
-struct KeptMembers {
+pub(super) struct KeptMembers {
     batches: Vec<EncodedWays>,
     /// The size in memory in bytes, and its maximum.
     memory: usize,
@@ -262,10 +321,12 @@ impl EarlyMembers {
         }
         Ok(early)
     }
+}
 
+impl KeptMembers {
     /// Returns the ways; `None` if there were too many of them.
-    pub(super) fn finish(self) -> Option<Vec<EncodedWays>> {
-        (!self.ids.is_full.into_inner()).then_some(self.kept.batches)
+    pub(super) fn finish(self, ids: &MemberIds) -> Option<Vec<EncodedWays>> {
+        (!ids.is_full.load(Ordering::Relaxed)).then_some(self.batches)
     }
 }
 
