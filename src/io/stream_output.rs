@@ -75,7 +75,6 @@ impl StreamOutput {
 
     /// Gives the file its name without waiting until the file is on disk. The caller flushes the file later. Returns
     /// its size in bytes.
-    #[cfg(any(test, feature = "parquet"))]
     pub(crate) fn commit_unflushed(self) -> Result<u64> {
         // Makes the system start writing to disk, so that the later flush has little left to do.
         let rest = self.len - self.written_back;

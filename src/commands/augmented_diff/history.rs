@@ -77,9 +77,10 @@ impl Steps {
                 && next.key == change.key
                 && key >= next_key
             {
-                key = match group == next_key.2 {
-                    true => next_key,
-                    false => (next_key.0, next_key.1 - 1, group),
+                key = if group == next_key.2 {
+                    next_key
+                } else {
+                    (next_key.0, next_key.1 - 1, group)
                 };
             }
             later = Some((change, key));
