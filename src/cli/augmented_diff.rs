@@ -1,4 +1,4 @@
-use super::args::{RunArgs, Stdout, parse_size, region, text_target};
+use super::args::{RegionArgs, RunArgs, Stdout, parse_size, text_target};
 use super::{Answer, show};
 use crate::commands::augmented_diff::{self, MAX_ZOOM, Options, Output, Selection, Summary};
 use crate::osm::ObjectExpression;
@@ -66,24 +66,14 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// The actions to write.
+/// The actions to write. The region and the expressions look at objects before and after the changes.
 #[derive(Debug, clap::Args)]
 pub struct SelectionArgs {
     /// Leave out ways and relations that have no change of their own
     #[arg(long)]
     direct_only: bool,
-    /// Write only objects that share a point with this box, before or after: min_lon,min_lat,max_lon,max_lat
-    #[arg(
-        short,
-        long,
-        value_name = "BOX",
-        allow_hyphen_values = true,
-        conflicts_with = "polygon"
-    )]
-    bbox: Option<String>,
-    /// Write only objects that share a point with a polygon of this file, before or after: GeoJSON, .poly, or OSM
-    #[arg(short, long, value_name = "FILE")]
-    polygon: Option<PathBuf>,
+    #[command(flatten)]
+    region: RegionArgs,
     /// Write only objects that match EXPRESSION before or after, as in tags-filter; repeatable
     #[arg(long, value_name = "EXPRESSION", value_parser = ObjectExpression::parse)]
     filter: Vec<ObjectExpression>,
@@ -94,10 +84,9 @@ pub struct SelectionArgs {
 
 impl SelectionArgs {
     fn selection(&self, ctx: &Context) -> Result<Selection> {
-        let region = region(self.bbox.as_deref(), self.polygon.as_deref(), ctx)?;
         Ok(Selection::default()
             .direct_only(self.direct_only)
-            .region(region)
+            .region(self.region.region(ctx)?)
             .filter(self.filter.clone())
             .max_relation_members(self.max_relation_members))
     }

@@ -1,6 +1,6 @@
 //! The arguments of `export` that select objects and features.
 
-use super::args::{KindArgs, read_expressions, region};
+use super::args::{KindArgs, RegionArgs, read_expressions, region};
 use super::conventions::Conventions;
 use crate::commands::export::{Antimeridian, GeometryTypes, Options};
 use crate::osm::ObjectExpression;
@@ -13,20 +13,8 @@ use std::path::{Path, PathBuf};
 pub struct SelectionArgs {
     #[command(flatten)]
     kinds: KindArgs,
-    /// Export only features that share a point with this box: min_lon,min_lat,max_lon,max_lat
-    ///
-    /// The geometry decides. A line that crosses the box without a node in it is exported, and so is an area around it.
-    #[arg(
-        short,
-        long,
-        value_name = "BOX",
-        allow_hyphen_values = true,
-        conflicts_with = "polygon"
-    )]
-    bbox: Option<String>,
-    /// Export only features that share a point with a polygon of this file: GeoJSON, .poly, or OSM
-    #[arg(short, long, value_name = "FILE")]
-    polygon: Option<PathBuf>,
+    #[command(flatten)]
+    region: RegionArgs,
     /// Export only objects that match EXPRESSION, as in tags-filter; repeatable
     #[arg(long, value_name = "EXPRESSION", value_parser = ObjectExpression::parse)]
     filter: Vec<ObjectExpression>,
@@ -65,7 +53,7 @@ impl SelectionArgs {
             let read = read_expressions(path, ObjectExpression::parse)?;
             options.filter.extend(read);
         }
-        options.region = region(self.bbox.as_deref(), self.polygon.as_deref(), ctx)?;
+        options.region = self.region.region(ctx)?;
         let clip = self.clip.as_deref();
         let (bbox, polygon) = match clip {
             Some(clip) if clip.matches(',').count() == 3 => (Some(clip), None),

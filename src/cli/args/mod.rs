@@ -10,6 +10,6 @@ mod values;
 pub use format::{FormatKind, FormatSpec, names_changes, names_history};
 pub use objects::{ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions};
 pub use output::{OutputArgs, WriteArgs, text_target};
-pub use region::region;
+pub use region::{RegionArgs, region};
 pub use run::{RunArgs, Stdout, abandon_stats, open_stats};
 pub use values::{Attribute, parse_size, parse_time};

@@ -5,7 +5,33 @@ use crate::geometry::{Shape, parse_box};
 use crate::region_file::read_shape;
 use crate::runtime::Context;
 use anyhow::{Error, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// A region that selects features or objects.
+#[derive(Debug, clap::Args)]
+pub struct RegionArgs {
+    /// Keep only what shares a point with this box: min_lon,min_lat,max_lon,max_lat
+    ///
+    /// The geometry decides. A line that crosses the box without a node in it is kept, and so is an area around it.
+    #[arg(
+        short,
+        long,
+        value_name = "BOX",
+        allow_hyphen_values = true,
+        conflicts_with = "polygon"
+    )]
+    bbox: Option<String>,
+    /// Keep only what shares a point with a polygon of this file: GeoJSON, .poly, or OSM
+    #[arg(short, long, value_name = "FILE")]
+    polygon: Option<PathBuf>,
+}
+
+impl RegionArgs {
+    /// Returns the region; `None` if no option is given.
+    pub fn region(&self, ctx: &Context) -> Result<Option<Shape>> {
+        region(self.bbox.as_deref(), self.polygon.as_deref(), ctx)
+    }
+}
 
 /// Returns the region that the option -b or -p gives; `None` if neither option is given. At most one of these options
 /// may be given.

@@ -3,7 +3,7 @@
 use super::PageCompression;
 use super::columns::{EncodedGroup, GroupEncoder, Values};
 use super::facts::TableFacts;
-use super::feature_values::{above, below, degrees};
+use super::feature_values::{above, below};
 use super::geometry_type::GeometryType;
 use super::schema::{TableForm, compression, group, optional, primitive, text_map};
 use crate::error::Result;
@@ -13,7 +13,7 @@ use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as PhysicalType};
 use parquet::data_type::ByteArray;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// A table of actions.
 pub(crate) struct ActionTable {
@@ -43,27 +43,7 @@ impl ActionFacts {
 
     /// Returns the value of the key `geo` in the metadata of a file.
     pub(crate) fn metadata(&self) -> String {
-        let corner = |edge: &str| json!(["bbox", edge]);
-        let column = |facts: &TableFacts| {
-            let types = facts.types.iter().map(|of| of.name());
-            let mut column = json!({
-                "encoding": "WKB",
-                "geometry_types": types.collect::<Vec<_>>(),
-                "orientation": "counterclockwise",
-                "edges": "planar",
-                "covering": {"bbox": {
-                    "xmin": corner("xmin"), "ymin": corner("ymin"),
-                    "xmax": corner("xmax"), "ymax": corner("ymax"),
-                }},
-            });
-            if let (Some(extent), Value::Object(members)) = (facts.extent, &mut column) {
-                let (low, high) = (extent.low, extent.high);
-                let edges = [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7].map(degrees);
-                members.insert("bbox".into(), json!(edges));
-            }
-            column
-        };
-        let [old, new] = self.0.each_ref().map(column);
+        let [old, new] = self.0.each_ref().map(TableFacts::column);
         json!({
             "version": "1.1.0",
             "primary_column": "new_geometry",

@@ -2,7 +2,7 @@
 
 use super::columns::Values;
 use super::derived::DerivedValues;
-use super::facts::TableFacts;
+use super::facts::{TableFacts, degrees};
 use super::row::{FeatureRow, GeometryBuffer, StoredTags};
 use super::theme::ThemeValues;
 use super::{AdminAreas, GeoParquetOptions, ThemeSet};
@@ -10,7 +10,7 @@ use crate::area::interior_point;
 use crate::error::FormatError;
 use crate::formats::features::{Geometry, put_wkb};
 use crate::geometry::Extent;
-use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind};
+use crate::osm::ObjectKind;
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
 
@@ -228,11 +228,6 @@ fn parents(
     let relation = (kind == ObjectKind::Relation).then_some(id);
     let place = interior_point(polygons);
     place.map_or_else(Vec::new, |place| areas.parents_at(place, relation, level))
-}
-
-/// Converts a coordinate to degrees.
-pub(super) fn degrees(value_e7: i32) -> f64 {
-    f64::from(value_e7) / DECIMICRO_PER_DEGREE as f64
 }
 
 /// The largest `f32` that is not above a coordinate.

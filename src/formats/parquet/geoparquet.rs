@@ -2,16 +2,15 @@
 
 use super::columns::{EncodedGroup, GroupEncoder};
 use super::facts::TableFacts;
-use super::feature_values::{FeatureValues, degrees};
+use super::feature_values::FeatureValues;
 use super::schema::{TableForm, compression, group, optional, primitive, text_map};
 use super::{AdminAreas, GeoParquetOptions, GeoParquetVersion, ThemeSet};
 use crate::error::{Error, Result};
-use crate::geometry::Extent;
 use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The reference system of coordinates as PROJJSON: longitude and latitude in WGS 84. This system is the default of
 /// GeoParquet, but DuckDB shows the system in the type of a column only if the column names it.
@@ -134,23 +133,6 @@ impl FeatureTable {
 
     /// Returns the value of the key `geo` in the metadata of a file.
     pub(crate) fn metadata(&self, facts: &TableFacts) -> String {
-        let corner = |edge: &str| json!(["bbox", edge]);
-        let types = facts.types.iter().map(|of| of.name());
-        let mut geometry = json!({
-            "encoding": "WKB",
-            "geometry_types": types.collect::<Vec<_>>(),
-            "orientation": "counterclockwise",
-            "edges": "planar",
-            "covering": {"bbox": {
-                "xmin": corner("xmin"), "ymin": corner("ymin"),
-                "xmax": corner("xmax"), "ymax": corner("ymax"),
-            }},
-        });
-        if let (Some(Extent { low, high }), Value::Object(members)) = (facts.extent, &mut geometry)
-        {
-            let edges = [low.lon_e7, low.lat_e7, high.lon_e7, high.lat_e7].map(degrees);
-            members.insert("bbox".into(), json!(edges));
-        }
         let version = match self.options.version {
             GeoParquetVersion::V1 => "1.1.0",
             GeoParquetVersion::V2 => "2.0.0",
@@ -158,7 +140,7 @@ impl FeatureTable {
         json!({
             "version": version,
             "primary_column": "geometry",
-            "columns": {"geometry": geometry},
+            "columns": {"geometry": facts.column()},
         })
         .to_string()
     }
