@@ -286,22 +286,14 @@ fn read_nodes(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
     Scan::bare("nodes", base.file, base.plan, base.ctx).run(
         |entry| may_have(entry, ObjectKind::Node, &needed),
         |_, block| {
-            let (mut found, mut walk) = (Vec::new(), block.walk());
-            while let Some(kind) = walk.next()? {
-                let id = walk.id()?;
-                if kind == ObjectKind::Node && needed.contains(id) {
-                    let version = walk.version_info()?.version_number();
-                    found.push((id, version.unwrap_or(0), None));
-                }
-            }
-            let mut at = 0;
-            block.for_each_node(|id, location, _| {
-                if needed.contains(id) {
-                    let slot: &mut (i64, u32, Option<Location>) = &mut found[at];
-                    slot.2 = location.filter(|location| location.is_on_earth());
-                    at += 1;
-                }
-            })?;
+            let mut found = Vec::new();
+            block.for_each_version(
+                |id| needed.contains(id),
+                |id, location, version| {
+                    let location = location.filter(|location| location.is_on_earth());
+                    found.push((id, version.unwrap_or(0), location));
+                },
+            )?;
             Ok(found)
         },
         |found| {
