@@ -47,8 +47,8 @@ pub struct Args {
     keep_untagged_nodes: bool,
     /// Also write what the changes do, with each object before and after them, as augmented-diff does
     ///
-    /// The name of FILE says the format: .adiff, .geojson, .geojsonseq or .parquet. FILE is complete before the output
-    /// gets its name.
+    /// The name of FILE determines the format: .adiff, .geojson, .geojsonseq or .parquet. FILE is complete before the
+    /// output gets its name.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["with_history", "redact"])]
     augmented_diff: Option<PathBuf>,
     /// Treat the base as a history file, and add the versions in the change files

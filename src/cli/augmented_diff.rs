@@ -34,7 +34,7 @@ pub struct Args {
     /// Replace the output file if it exists
     #[arg(short = 'O', long)]
     overwrite: bool,
-    /// Output format, if not that of the file name: adiff, geojson, geojsonseq or parquet
+    /// Output format: adiff, geojson, geojsonseq or parquet [default: by the name of the output]
     ///
     /// adiff has the old and the new object, with the locations of all nodes of ways and members. The others have a
     /// feature or a row for each object, with the old and the new tags, and the geometries that `export` would write.
@@ -42,14 +42,14 @@ pub struct Args {
     format: Option<Form>,
     /// Write a file for each changeset, CHANGESET.adiff, in the directory that -o names
     ///
-    /// A changeset whose file is there is continued: an object that comes again keeps its first old state, and gets the
-    /// last new state. Each changeset is compared with the state right before its own changes.
+    /// If the file of a changeset exists, it is continued: an object that occurs again keeps its first old state, and
+    /// gets the last new state. Each changeset is compared with the state right before its own changes.
     #[arg(long, conflicts_with_all = ["overwrite", "format"])]
     split: bool,
-    /// Write the tiles in which the changes can be seen instead, as lines z/x/y: ZOOM, or ZOOM-ZOOM
+    /// Write the tiles in which the changes can be seen, as lines z/x/y, instead of actions
     ///
-    /// These are the tiles that an old or a new geometry touches, and those within an area if it is not too large. This
-    /// is the list by which a cache of tiles is purged.
+    /// ZOOMS is a zoom level, or a range such as 10-16. The tiles are those that an old or a new geometry touches, and
+    /// those within an area if it is not too large. A tile server can remove them from its cache.
     #[arg(
         long,
         value_name = "ZOOMS",

@@ -37,8 +37,8 @@ pub struct Args {
     /// Output format: text (or compact), opl, debug, osc for a change file, or adiff for an augmented diff [default: by
     /// the name of the output]
     ///
-    /// The change file turns OLD into NEW; the command derive-changes writes the same. The augmented diff has each object
-    /// before and after, with its geometry, and the ways and relations whose nodes or members differ; see
+    /// The change file turns OLD into NEW; the command derive-changes writes the same. The augmented diff has each
+    /// object before and after, with its geometry, and the ways and relations whose nodes or members differ; see
     /// augmented-diff.
     #[arg(
         short = 'f',
@@ -162,15 +162,15 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     Ok(Answer::yes_if(is_derived || summary.total().is_same()))
 }
 
-/// Writes a page. Objects can be looked at one by one if there are not too many differences.
+/// Writes a page. It shows objects one by one if there are not too many differences.
 pub fn write_page(
     options: &diff::Options,
     target: OutputTarget,
     ctx: &Context,
 ) -> crate::Result<Summary> {
-    /// The number of differing objects up to which single objects are on the page.
+    /// The maximum number of differing objects with which the page shows objects one by one.
     const MOST_DIFFERENCES: u64 = 200_000;
-    /// The number of objects of a kind on the page.
+    /// The maximum number of objects of each kind that the page shows.
     const LISTED: usize = 500;
     let list = |summary: &Summary| {
         let total = summary.total();

@@ -68,8 +68,8 @@ pub struct Args {
     /// Also write what the changes do: DIRECTORY gets a file SEQUENCE.adiff for each change file, as augmented-diff
     /// writes it
     ///
-    /// Files of servers other than the last one are called NAME-SEQUENCE.adiff, after the last part of the server's URL.
-    /// With --clip, they have only the objects of the region. The files are complete before FILE is replaced.
+    /// Files of servers other than the last one are called NAME-SEQUENCE.adiff, after the last part of the server's
+    /// URL. With --clip, they have only the objects of the region. The files are complete before FILE is replaced.
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["check", "diffs_only"])]
     augmented_diff: Option<PathBuf>,
     /// Only print how old the file is and how far behind the server; exit status 1 if it is not current

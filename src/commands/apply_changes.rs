@@ -46,7 +46,8 @@ pub struct Options {
     /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a base
     /// without locations is an error. Used only if [`Options::locations_on_ways`] is set.
     pub locates_base: bool,
-    /// The augmented diff that is complete before the file gets its name, and its actions; `None` for none.
+    /// The output of an augmented diff of the changes, and its selection of actions; `None` for none. The augmented
+    /// diff is complete before the output gets its name.
     pub augmented_diff: Option<(augmented_diff::Output, augmented_diff::Selection)>,
 }
 
@@ -238,8 +239,8 @@ pub(crate) fn apply(
     })
 }
 
-/// Writes the augmented diff if it needs all versions of changes. Afterwards, `changes` has the newest change of each
-/// object. Other augmented diffs are made while the changes are applied.
+/// Writes the augmented diff if it needs all versions of changes. Afterwards, `changes` has only the newest change of
+/// each object. Other augmented diffs are made while the changes are applied.
 fn write_versions(
     options: &Options,
     file: &PbfFile,
@@ -428,8 +429,8 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Writes the output, and an augmented diff of the newest changes if there has to be one. The augmented diff is
-    /// complete before the output gets its name. The caller has to set [`Summary::header_box`].
+    /// Writes the output, and the augmented diff if it needs only the newest changes. The augmented diff is complete
+    /// before the output gets its name. The caller has to set [`Summary::header_box`].
     fn write(
         &self,
         header: HeaderBlock,
@@ -504,7 +505,7 @@ impl Run<'_> {
         self.apply(nodes, changes, rules, None, tally, sink)
     }
 
-    /// Begins the augmented diff of the newest changes if there has to be one.
+    /// Begins the augmented diff if it needs only the newest changes; `None` if there is no such augmented diff.
     fn ongoing<'o, 'c>(
         &'o self,
         plan: &'o BlobPlan,
@@ -517,7 +518,7 @@ impl Run<'_> {
     }
 
     /// Executes steps in parallel, writes their results in the order of the steps, and adds their counts to `tally`.
-    /// `ongoing` gets to see the decoded blobs.
+    /// `ongoing` is shown the decoded blobs.
     fn apply(
         &self,
         steps: Vec<ApplyStep>,

@@ -77,13 +77,14 @@ pub enum Output {
         /// Whether the file is a text sequence.
         is_sequence: bool,
     },
-    /// A Parquet table with a row for each object, in which both geometries are those that an
-    /// [`export`](crate::commands::export) writes by default.
+    /// A Parquet table with a row for each object. Both geometries are those that an
+    /// [`export`](crate::commands::export) of a table writes by default, but superroutes have none.
     #[cfg(feature = "parquet")]
     Parquet(OutputTarget),
     /// The Web Mercator tiles in which changes can be seen, as lines `z/x/y` in order, compressed if the name of the
     /// file says so. These are the tiles that the old or the new geometry touches. Polygons are filled unless they are
-    /// too large. A relation without a change of its own counts only if it is an area.
+    /// too large. An object without a change of its own counts only if its geometry changes, and a relation without one
+    /// only if it also is or was an area.
     Tiles {
         /// The file.
         target: OutputTarget,
@@ -91,7 +92,7 @@ pub enum Output {
         zooms: RangeInclusive<u8>,
     },
     /// A directory with an XML file for each changeset, `CHANGESET.adiff`. Files of earlier runs are continued: an
-    /// object that comes again keeps its first old state, and gets the last new state.
+    /// object that occurs again keeps its first old state, and gets the last new state.
     ByChangeset(PathBuf),
     /// A directory with an XML file for each change file. Existing files are replaced.
     ByChangeFile {
@@ -172,9 +173,9 @@ impl Output {
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), the changes as in [`apply_changes`](crate::commands::apply_changes::run),
-/// 16 bytes for each node of the ways that are written, and within [`Options::max_memory`] 6 to 12 bytes for each node of
-/// the ways that are members of the relations that are written. If the members of all relations need at most 128 MB, they
-/// are all held. The written objects of the base take 32 MB, and the rest of them is in a temporary file. With
+/// 16 bytes for each node of the ways that are written, and within [`Options::max_memory`] 6 to 12 bytes for each node
+/// of the ways that are members of the relations that are written. If the members of all relations need at most 128 MB,
+/// they are all held. The written objects of the base take 32 MB, and the rest of them is in a temporary file. With
 /// [`Output::ByChangeset`], also 100 MB, and the largest file of a changeset.
 ///
 /// # Errors
@@ -208,8 +209,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     write(&base, &changes, &options.output, &options.selection)
 }
 
-/// Writes the augmented diff of two files of current data. `old` and `new` are as in [`diff`](super::diff::run); of
-/// deleted objects, the result has no more than the last version.
+/// Writes the augmented diff of two files of current data. `old` and `new` are as in [`diff`](super::diff::run). The
+/// new state of a deleted object has neither tags nor nodes nor members, because the differences do not give them.
 ///
 /// # Errors
 ///
@@ -222,12 +223,11 @@ pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result
     })
 }
 
-/// Returns the actions of single objects between two files of current data: the first `most` nodes, ways and relations
-/// with a geometry.
+/// Returns the actions of objects with a geometry between two files of current data: the first `most` of each kind.
 ///
 /// # Errors
 ///
-/// Those of [`between`], but for those of the output.
+/// Those of [`between`], except those of the output.
 pub fn list_between(old: &Path, new: &Path, most: usize, ctx: &Context) -> Result<ActionList> {
     let scratch = std::env::temp_dir();
     with_differences(old, new, &scratch, ctx, |base, changes| {
@@ -237,7 +237,7 @@ pub fn list_between(old: &Path, new: &Path, most: usize, ctx: &Context) -> Resul
     })
 }
 
-/// Calls `take` with the old one of two files, and with the changes that lead to the new one.
+/// Calls `take` with the file `old` as the base, and with the changes that turn it into `new`.
 fn with_differences<T>(
     old: &Path,
     new: &Path,
@@ -268,7 +268,7 @@ fn with_differences<T>(
     take(&base, &changes)
 }
 
-/// Writes the augmented diff of changes that were read to a file that is in canonical order. The changes must have the
+/// Writes the augmented diff of `changes` to the base `file`, which is in canonical order. The changes must have the
 /// [versions](Output::kept_versions) that the output needs.
 pub(crate) fn of_changes(
     file: &PbfFile,
@@ -280,7 +280,8 @@ pub(crate) fn of_changes(
     Ongoing::begin(file, plan, changes, augmented, ctx)?.finish()
 }
 
-/// An augmented diff that is made while another command applies the changes, so that both read ways together.
+/// An augmented diff that is made while another command applies the changes. Blobs of ways that both need are decoded
+/// once.
 pub(crate) struct Ongoing<'o, 'c> {
     search: Search<'o, 'c>,
     base: Base<'o>,
@@ -288,8 +289,8 @@ pub(crate) struct Ongoing<'o, 'c> {
 }
 
 impl<'o, 'c> Ongoing<'o, 'c> {
-    /// Begins the augmented diff of changes to a file that is in canonical order. The changes must have the
-    /// [versions](Output::kept_versions) that the output needs.
+    /// Begins the augmented diff of `changes` to the base `file`, which is in canonical order. The changes must have
+    /// the [versions](Output::kept_versions) that the output needs.
     pub(crate) fn begin(
         file: &'o PbfFile,
         plan: &'o BlobPlan,
@@ -312,7 +313,7 @@ impl<'o, 'c> Ongoing<'o, 'c> {
         })
     }
 
-    /// Looks for ways in a blob of the file, which the other command has decoded. Blobs may come in any order and from
+    /// Looks for ways in a blob of the base that the other command has decoded. Blobs may come in any order and from
     /// any thread.
     pub(crate) fn look(
         &self,
@@ -322,7 +323,7 @@ impl<'o, 'c> Ongoing<'o, 'c> {
         self.search.look(entry, payload)
     }
 
-    /// Reads the rest, and writes the augmented diff.
+    /// Reads the blobs that were not shown to [`look`](Self::look), and writes the augmented diff.
     pub(crate) fn finish(self) -> Result<Summary> {
         let (output, selection) = self.augmented;
         encode(&self.base, &self.search.finish()?, output, selection)
@@ -360,7 +361,7 @@ fn search<'s, 'c>(
     )
 }
 
-/// Writes what was found.
+/// Writes the actions that follow from the findings.
 fn encode(
     base: &Base<'_>,
     findings: &Findings<'_>,

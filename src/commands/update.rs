@@ -63,9 +63,10 @@ pub struct Options {
     pub end: End,
     /// The region to which the result is cut, so that an extract does not grow by the changes outside of it.
     pub clip: Option<(Shape, Strategy)>,
-    /// The directory that gets an augmented diff for each change file; `None` for none. A file is called
-    /// `SEQUENCE.adiff`, and `SERVER-SEQUENCE.adiff` if it is not of the last server, where `SERVER` is the last part of
-    /// the server's URL. With [`Options::clip`], they have only objects of this region.
+    /// The directory that gets an augmented diff for each change file; `None` for none. The file for a change file of
+    /// the last server is called `SEQUENCE.adiff`. Those for change files of other servers are called
+    /// `SERVER-SEQUENCE.adiff`, where `SERVER` is the last part of the server's URL. With [`Options::clip`], the
+    /// augmented diffs have only objects of this region.
     pub augmented_diff: Option<PathBuf>,
     /// The pause before a second attempt to get a file. The next pauses are longer.
     pub first_pause: Duration,

@@ -178,7 +178,7 @@ pub(crate) fn selects_object(filter: &ObjectFilter, object: &Object<'_>) -> bool
     selects(filter, (object.kind(), is_area(object)), &object.info, tags)
 }
 
-/// Whether an object is a closed way, or a relation that is an area.
+/// Whether an object is a closed way with at least four nodes, or a relation of a type that is an area.
 pub(crate) fn is_area(object: &Object<'_>) -> bool {
     match &object.body {
         ObjectBody::Node { .. } => false,
@@ -190,8 +190,8 @@ pub(crate) fn is_area(object: &Object<'_>) -> bool {
     }
 }
 
-/// Whether a filter selects an object with the given tags and metadata. `is_area` is whether the object is a closed way,
-/// or a relation that is an area.
+/// Whether a filter selects an object with the given tags and metadata. `is_area` is whether the object is a closed
+/// way, or a relation that is an area.
 pub(crate) fn selects<'t>(
     filter: &ObjectFilter,
     (kind, is_area): (ObjectKind, bool),

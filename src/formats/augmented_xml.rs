@@ -1,4 +1,4 @@
-//! Writing augmented diffs: the state of each object before and after a change, as XML.
+//! Writing augmented diffs as XML, with the state of each object before and after a change, and joining their actions.
 
 use super::change_action::ChangeAction;
 use super::numbers::{TimeFormatter, put_e7, put_number};
@@ -7,7 +7,7 @@ use super::write_xml::{put_attribute, put_location, put_replaced};
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 
-/// A node of a way, at one of the two states.
+/// A node of a way, in one of the two states of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlacedNode {
     /// The id.
@@ -32,11 +32,11 @@ pub(crate) enum Place<'p> {
 /// Finds the geometry of a member, and calls the closure with it.
 pub(crate) type FindPlace<'f> = dyn Fn(&Member<'_>, &mut dyn FnMut(Place<'_>)) + 'f;
 
-/// An object at one of the two states.
+/// An object in one of the two states of an action.
 pub(crate) struct AugmentedObject<'o> {
-    /// The object without geometry.
+    /// The object. Locations that it has as a way are ignored.
     pub object: &'o Object<'o>,
-    /// The nodes of a way.
+    /// The nodes of a way; empty for other kinds.
     pub nodes: &'o [PlacedNode],
     /// Finds the geometry of members of a relation; `None` to leave it out.
     pub places: Option<&'o FindPlace<'o>>,
@@ -221,14 +221,14 @@ const BETWEEN: &str = "    </old>\n    <new>\n";
 const NEW_END: &str = "    </new>\n";
 
 impl XmlAction {
-    /// Takes a text that is an action; `None` if it is not.
+    /// Returns a text as an action; `None` if it is not exactly one action.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (action, rest) = Self::split_first(text)?;
         rest.is_empty().then_some(action)
     }
 
     /// Divides a text into the first action and the rest; `None` if it does not begin with an action. Escaped text has
-    /// no `<`, so an end tag is one.
+    /// no `<`, so the first end tag ends the action.
     pub(crate) fn split_first(text: &str) -> Option<(Self, &str)> {
         let end = text.find(ACTION_END)? + ACTION_END.len();
         let (action, rest) = text.split_at(end);
@@ -236,10 +236,12 @@ impl XmlAction {
         (action.kind().is_some() && action.object().is_some()).then_some((action, rest))
     }
 
+    /// Returns the text.
     pub(crate) fn text(&self) -> &str {
         &self.0
     }
 
+    /// Returns the value of the type attribute, and the text after the start tag.
     fn head(&self) -> Option<(&str, &str)> {
         self.0.strip_prefix(ACTION)?.split_once("\">\n")
     }
@@ -265,7 +267,7 @@ impl XmlAction {
         Some((kind, rest.split_once('"')?.0.parse().ok()?))
     }
 
-    /// Returns the texts of the old and of the new object. A creation has no old object.
+    /// Returns the texts of the old and of the new object, indented as in a modification. A creation has no old object.
     fn states(&self) -> Option<(Option<&str>, String)> {
         let body = self.head()?.1.strip_suffix(ACTION_END)?;
         match body.strip_prefix(OLD) {
@@ -281,15 +283,15 @@ impl XmlAction {
         }
     }
 
-    /// Whether the action deletes a version of the given changeset.
+    /// Whether the action is a deletion whose old version belongs to the given changeset.
     pub(crate) fn deletes_object_of(&self, changeset: i64) -> bool {
         let old = self.states().and_then(|(old, _)| old?.lines().next());
         self.kind() == Some(ChangeAction::Delete)
             && old.is_some_and(|tag| tag.contains(&format!(" changeset=\"{changeset}\"")))
     }
 
-    /// Returns the action that has the effect of this one and of a later one on the same object; `None` if they have no
-    /// effect together, because the object is created and deleted.
+    /// Returns the action with the joint effect of this one and of a later one on the same object; `None` if there is
+    /// no joint effect, because this one creates the object and the later one deletes it.
     pub(crate) fn followed_by(self, later: Self) -> Option<Self> {
         let (Some((old, _)), Some((_, new))) = (self.states(), later.states()) else {
             return Some(later);

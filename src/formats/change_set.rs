@@ -29,7 +29,7 @@ pub struct Change {
     pub version: Option<u32>,
     /// Time of the version in seconds since 1970.
     pub timestamp: Option<i64>,
-    /// The number of the change file, counted in the order of reading.
+    /// The number of the change file. Files are counted from 0 in the order of reading.
     pub(crate) file: u32,
     pub(super) changeset: Option<i64>,
     pub(super) uid: Option<i32>,
@@ -41,7 +41,7 @@ pub struct Change {
     pub(super) locations: Span,
 }
 
-// The documents of commands say how much memory a change takes.
+// The documentation of commands states this size.
 const _: () = assert!(size_of::<Change>() <= 120);
 
 /// A range of one of the lists of a [`ChangeSet`].
@@ -208,7 +208,7 @@ impl ChangeSet {
         self.changesets
     }
 
-    /// Sets the number of the change file of all changes.
+    /// Sets the number of the change file, for all changes of the set.
     pub(super) fn set_file(&mut self, number: u32) {
         self.changes
             .iter_mut()

@@ -154,8 +154,8 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
     Err(Error::file_of(path, ErrorKind::NotOsm, cause))
 }
 
-/// Adds all objects of text files to `all`, in file order. The files are counted from `first`. Returns the header of each file, in which only the
-/// replication states and the URL are set.
+/// Adds all objects of text files to `all`, in file order. The number of the first file is `first`. Returns the header
+/// of each file, in which only the replication states and the URL are set.
 pub(super) fn read_all(
     inputs: &[Input],
     format: TextFormat,

@@ -136,6 +136,7 @@ impl TextOutput {
         self.output.commit_unflushed()
     }
 
+    /// Writes the rest of the text and the trailer.
     fn end(&mut self) -> Result<()> {
         self.end_chunk()?;
         if self.compression == TextCompression::Zstd

@@ -1,8 +1,8 @@
 //! Web Mercator tiles, and which of them lines and areas touch.
 //!
-//! Points are first placed on a grid of 2^32 by 2^32 cells, which is exact enough for any zoom level. From there on, all
-//! numbers are whole. A tile has its left and upper edges, but not its right and lower edges, so that each point is in
-//! one tile.
+//! Points are first placed on a grid of 2^32 by 2^32 cells, which is exact enough for any zoom level. From there on,
+//! all numbers are integers. A tile contains its left and upper edges, but not its right and lower edges, so that each
+//! point is in exactly one tile.
 
 use super::Point;
 use rustc_hash::FxHashSet;
@@ -12,15 +12,15 @@ use std::f64::consts::PI;
 const EDGE: f64 = 85.051_128_779_806_59;
 /// The highest zoom level.
 pub(crate) const MAX_ZOOM: u8 = 22;
-/// The number of bits of a coordinate on the grid.
+/// The number of bits of a grid coordinate.
 const GRID_BITS: u32 = 32;
-/// The maximum number of tiles in the box around an area whose inside is filled.
+/// The maximum number of tiles in the box around a polygon whose inside is filled.
 const MAX_FILLED: i64 = 1 << 16;
 
-/// A position on the grid: from the left, and from above.
+/// A position on the grid: x, which grows to the right, and y, which grows downwards.
 type Position = [i64; 2];
 
-/// Returns the position of a point on the grid. Points beyond the edges of the map are on its edges.
+/// Returns the position of a point on the grid. Points beyond the edges of the map are moved to the edges.
 fn position(point: Point) -> Position {
     let size = (1u64 << GRID_BITS) as f64;
     let lat = point.lat().clamp(-EDGE, EDGE);
@@ -40,7 +40,7 @@ pub(crate) struct TileSet {
     zoom: u8,
     /// Columns in the upper half of the bits, rows in the lower half.
     tiles: FxHashSet<u64>,
-    /// The number of areas that were too large to be filled.
+    /// The number of polygons that were too large to be filled.
     unfilled: u64,
 }
 
@@ -54,13 +54,14 @@ impl TileSet {
         }
     }
 
-    /// Removes and returns the tiles as columns and rows, and the number of areas that were too large to be filled.
+    /// Removes and returns the tiles as columns and rows, and the number of polygons that were too large to be filled.
     pub(crate) fn take(&mut self) -> (Vec<[u32; 2]>, u64) {
         let tiles = std::mem::take(&mut self.tiles).into_iter();
         let tiles = tiles.map(|tile| [(tile >> 32) as u32, tile as u32]);
         (tiles.collect(), std::mem::take(&mut self.unfilled))
     }
 
+    /// The number of bits of a grid coordinate below a tile.
     const fn shift(&self) -> u32 {
         GRID_BITS - self.zoom as u32
     }
@@ -95,7 +96,7 @@ impl TileSet {
         for row in from[1] >> shift..=to[1] >> shift {
             let (top, below) = (row * size, (row + 1) * size);
             let start = from[1].max(top);
-            // The part of the segment in this row ends with the segment, or before the next row.
+            // In this row, the segment ends at its own end or before the next row.
             let is_open = to[1] >= below;
             let end = if is_open { below } else { to[1] };
             let (low, high) = columns(from, to, (start, end), is_open, shift);
@@ -139,8 +140,8 @@ impl TileSet {
         let shift = self.shift();
         let half = (1i64 << shift) / 2;
         let y = (row << shift) + half;
-        // The columns in which segments cross the line through the centres, as the first column whose centre is on the
-        // right of the crossing.
+        // For each segment that crosses the line through the centres, the first column whose centre is not to the left
+        // of the crossing.
         let mut crossings: Vec<i64> = Vec::new();
         for (one, other) in segments {
             let (from, to) = if one[1] <= other[1] {
@@ -160,7 +161,7 @@ impl TileSet {
     }
 }
 
-/// Returns where a segment is at a given distance from above, rounded up or down. The segment must not be horizontal.
+/// Returns the x of a segment at a given y, rounded up or down. The segment must not be horizontal.
 fn at_row(from: Position, to: Position, y: i64, rounds_up: bool) -> i64 {
     let [dx, dy] = [0, 1].map(|axis| i128::from(to[axis] - from[axis]));
     let product = i128::from(y - from[1]) * dx;
@@ -169,8 +170,8 @@ fn at_row(from: Position, to: Position, y: i64, rounds_up: bool) -> i64 {
     from[0] + (down + i128::from(rounds_up && !is_exact)) as i64
 }
 
-/// Returns the first and the last column that a segment touches between two distances from above. If `is_open`, its
-/// point at the second distance is left out.
+/// Returns the first and the last column that a segment touches between `start` and `end`, which are values of y. If
+/// `is_open`, the point at `end` is left out.
 fn columns(
     from: Position,
     to: Position,
@@ -187,7 +188,7 @@ fn columns(
         return (at(start).min(at(end)), at(start).max(at(end)));
     }
     if dx > 0 {
-        // A segment that would reach the next column only at its left-out end does not touch it.
+        // If the segment reaches a column only at the point that is left out, it does not touch this column.
         let last = (at_row(from, to, end, true) - 1) >> shift;
         (at(start), last.max(at(start)))
     } else {

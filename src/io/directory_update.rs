@@ -16,8 +16,9 @@ const COMPLETE: &str = ".complete";
 /// New files of a directory, which get their names together. Other files of the directory stay as they are.
 ///
 /// The files are written to a hidden staging directory in the directory. When all of them are on disk, the staging
-/// directory gets a mark, and its files are moved. If the process is killed while files are moved, the next update moves
-/// the rest of them. If it is killed before that, the next update removes the files.
+/// directory gets a mark, and its files are moved. If the process is killed after the mark, the next update moves the
+/// rest of the files. If it is killed before the mark, the next update removes them. If the file system has no locks on
+/// directories (NFS), the staging directories of killed processes stay as they are.
 #[derive(Debug)]
 pub(crate) struct DirectoryUpdate {
     /// The path of the directory as the user wrote it.
@@ -28,8 +29,8 @@ pub(crate) struct DirectoryUpdate {
 }
 
 impl DirectoryUpdate {
-    /// Begins an update of the directory `root`, which is created if it does not exist. Completes or removes what
-    /// killed updates have left.
+    /// Begins an update of the directory `root`, which is created if it does not exist. Completes or removes the files
+    /// that killed updates have left.
     ///
     /// # Errors
     ///
@@ -66,7 +67,8 @@ impl DirectoryUpdate {
         Ok(output)
     }
 
-    /// Flushes all files to disk, and gives them their names. A file that is replaced passes its access on.
+    /// Flushes all files to disk, and gives them their names. A file gets the access rights of the file that it
+    /// replaces.
     pub(crate) fn complete(self) -> Result<()> {
         let staged = self.staging.path();
         let placed = self.staging.flush().and_then(|()| {
@@ -112,7 +114,7 @@ fn put_in_place(staged: &Path, root: &Path) -> io::Result<()> {
     flush(root)
 }
 
-/// Moves the files of a complete staging directory to `root`. Removes the staging directory.
+/// Moves the files of a staging directory to `root` if the directory has the mark. Then removes the directory.
 fn recover(staged: &Path, root: &Path) -> io::Result<()> {
     let mark = staged.join(COMPLETE);
     if mark.exists() {

@@ -96,7 +96,7 @@ pub(super) struct Editor<'a> {
     encoder: FrameEncoder,
     changes: &'a ChangeSet,
     rules: &'a Rules,
-    /// The augmented diff that gets to see the decoded blobs.
+    /// The augmented diff that is shown the decoded blobs.
     ongoing: Option<&'a Ongoing<'a, 'a>>,
     spliced: Vec<u8>,
     relocated: Vec<u8>,
@@ -120,7 +120,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Returns the same editor, which shows the decoded blobs to an augmented diff.
+    /// Makes the editor show the decoded blobs to an augmented diff.
     pub(super) fn shown_to(self, ongoing: Option<&'a Ongoing<'a, 'a>>) -> Self {
         Self { ongoing, ..self }
     }

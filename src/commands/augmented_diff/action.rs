@@ -1,4 +1,4 @@
-//! Actions: what changes do to an object.
+//! Actions: the effects of changes on objects.
 
 use super::find::Findings;
 use super::states::State;
@@ -15,6 +15,7 @@ pub(super) struct Action<'a> {
     pub group: Option<i64>,
     /// The object before the changes; `None` for a creation.
     pub old: Option<State<'a>>,
+    /// The object after the changes. After a deletion, it has the content that the change file gives.
     pub new: State<'a>,
 }
 
@@ -27,11 +28,13 @@ impl Action<'_> {
 
 /// Encodes the actions that a worker finds.
 pub(super) trait Encoder {
+    /// The encoded form of a part of the actions.
     type Part: Send;
 
+    /// Encodes an action.
     fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>);
 
-    /// Notes that a group of changes creates and deletes an object.
+    /// Notes that a group of changes creates an object and deletes it again.
     fn put_nothing(&mut self, _group: Option<i64>, _key: TypeThenId) {
         // Most outputs have nothing to say about such objects.
     }

@@ -18,7 +18,7 @@ use std::ops::Range;
 
 /// Objects of the base, and changes between them, in order.
 struct Item<'k> {
-    /// The objects; `None` for changes behind all objects of a kind.
+    /// The objects; `None` for the changes after the last object of a kind.
     objects: Option<&'k KeptPart>,
     /// The changes up to the last object, as indices.
     changes: Range<usize>,
@@ -30,7 +30,7 @@ impl WorkItem for Item<'_> {
     }
 
     fn held_bytes(&self) -> u64 {
-        // Relations become far longer by the geometry of their members.
+        // The geometry of members makes relations far longer.
         self.input_bytes() * 16 + self.changes.len() as u64 * 1000
     }
 }
@@ -70,7 +70,8 @@ pub(super) fn for_each<E: Encoder + Send>(
     Ok(summary)
 }
 
-/// Returns the objects of the base in parts, each with the changes up to its end, and the changes behind them.
+/// Returns the parts of objects of the base, each with the changes up to its last object, and for each kind an item
+/// with the changes after its last object.
 fn items<'k>(findings: &'k Findings<'_>) -> Vec<Item<'k>> {
     let (changes, parts) = (findings.history.changes, findings.kept.parts());
     let mut items = Vec::new();
@@ -201,7 +202,8 @@ impl<E: Encoder> Finder<'_, '_, E> {
         }
     }
 
-    /// Counts the changes of an object that have no effect, or another one than they say.
+    /// Counts the outdated changes of an object. If the base does not have the object, also counts the first change if
+    /// it is a deletion or a modification.
     fn count_ineffective(&mut self, is_in_base: bool, range: Range<usize>) {
         let history = &self.findings.history;
         let summary = &mut self.summary;

@@ -1,4 +1,4 @@
-//! Which blobs of the base may have certain objects, and these objects.
+//! Finds blobs of the base that may have certain objects, and visits these objects.
 
 use crate::error::FormatError;
 use crate::formats::ChangeSet;

@@ -1,4 +1,4 @@
-//! The features that objects are before and after the changes.
+//! The features that objects become before and after the changes.
 
 use super::action::Action;
 use super::find::Findings;
@@ -13,7 +13,7 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::ObjectBody;
 use std::sync::Arc;
 
-/// The features of an object before and after the changes; `None` if it was or is no feature.
+/// The features of an object before and after the changes; `None` if it becomes no feature.
 pub(super) type FeaturePair = (Option<KeptFeature>, Option<KeptFeature>);
 
 /// Builds the features of objects.

@@ -1,5 +1,5 @@
-//! Augmented diffs as features, with which a table of features elsewhere is kept current: GeoJSON, GeoJSON text
-//! sequences, and Parquet.
+//! Augmented diffs as features: GeoJSON, GeoJSON text sequences, and Parquet. With them, another program can keep a
+//! table of features current.
 
 use super::action::{Action, Encoder};
 use super::actions::for_each;
@@ -58,7 +58,8 @@ impl Encoder for Rows {
     }
 }
 
-/// Returns the row of an action. Features have the tags that an export writes, and other objects all their tags.
+/// Returns the row of an action. A state that is a feature has the tags that an export writes, and any other state has
+/// all tags of the object.
 fn row(action: &Action<'_>, old: Option<KeptFeature>, new: Option<KeptFeature>) -> ActionRow {
     let object = action.new.object;
     let info = &object.info;
@@ -95,7 +96,7 @@ fn row(action: &Action<'_>, old: Option<KeptFeature>, new: Option<KeptFeature>) 
     }
 }
 
-/// Actions as text of GeoJSON features.
+/// Encodes actions as GeoJSON features.
 struct Features {
     rows: Rows,
     text: ActionText,
@@ -161,11 +162,11 @@ pub(super) fn write_text(
     Ok(summary)
 }
 
-/// The actions of single objects, as GeoJSON features.
+/// A limited number of actions, as GeoJSON features.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ActionList {
-    /// Features as in [`Output::GeoJson`](super::Output::GeoJson), each a text.
+    /// The features, each as a text, as in [`Output::GeoJson`](super::Output::GeoJson).
     pub features: Vec<String>,
     /// The number of actions of objects with a geometry, including those that are not in the list.
     pub total: u64,
@@ -218,7 +219,7 @@ pub(super) fn write_table(
     Ok(summary)
 }
 
-/// Collects rows until they make up a row group.
+/// Collects rows, and writes them as row groups.
 #[cfg(feature = "parquet")]
 struct TableWriter {
     file: ParquetFile,

@@ -1,4 +1,4 @@
-//! Selects the actions that are written.
+//! Selects the actions that are written, by the options of the user.
 
 use super::Selection;
 use super::action::Action;
@@ -17,7 +17,7 @@ pub(super) struct Filter {
     tags: ObjectFilter,
 }
 
-/// A region, and what tells whether it lies within an area.
+/// A region, and the data that decide whether an area contains it.
 struct RegionFilter {
     region: Region,
     /// A point of the region.
@@ -41,12 +41,13 @@ impl Filter {
         }
     }
 
-    /// Whether an action is written. It is if the filters accept the object before or after the changes.
+    /// Whether an action is written. The expressions must match one of its states, and the region must meet one of
+    /// them.
     pub(super) fn selects(&self, action: &Action<'_>, findings: &Findings<'_>) -> bool {
         if self.direct_only && action.is_indirect {
             return false;
         }
-        // A deletion says nothing reliable about the object.
+        // The content of a deletion is not reliable: a change file may leave it out.
         let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
         let states = || action.old.iter().chain(new);
         let has_tags = |state: &State<'_>| selects_object(&self.tags, state.object);

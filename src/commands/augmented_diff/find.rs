@@ -23,8 +23,8 @@ use std::sync::Mutex;
 /// The objects that are written, and their geometry.
 pub(super) struct Findings<'c> {
     pub history: History<'c>,
-    /// The objects of the base with a change, the ways with a changed node, and the relations with a changed or reshaped
-    /// member.
+    /// The objects of the base with a change, the ways with a changed node, and the relations with a changed or
+    /// reshaped member.
     pub kept: KeptObjects,
     pub reshaped: Reshaped,
     pub nodes: Nodes,
@@ -45,7 +45,7 @@ impl Findings<'_> {
     }
 }
 
-/// The search for concerned objects. Changed nodes are known, and ways are searched for.
+/// The search for concerned objects, after the changed nodes were read and before all ways were.
 pub(super) struct Search<'s, 'c> {
     base: Base<'s>,
     history: History<'c>,
@@ -62,8 +62,8 @@ pub(super) struct Search<'s, 'c> {
 }
 
 impl<'s, 'c> Search<'s, 'c> {
-    /// Reads the changed nodes, and which ways are members of relations. The history must not know the state of the base
-    /// yet. Temporary files will be in the directory `scratch`.
+    /// Reads the changed nodes, and which ways are members of relations. The history must not know the state of the
+    /// base yet. Temporary files will be in the directory `scratch`.
     pub(super) fn begin(
         base: Base<'s>,
         mut history: History<'c>,
@@ -158,7 +158,7 @@ impl<'s, 'c> Search<'s, 'c> {
     }
 }
 
-/// The relations that are searched for, and what the geometry of all objects needs.
+/// The search for relations, and for the nodes and ways that the geometry of all objects needs.
 struct Needs<'s, 'c> {
     base: &'s Base<'s>,
     history: History<'c>,
@@ -213,7 +213,7 @@ impl Needs<'_, '_> {
         }
     }
 
-    /// Returns the member ways, which are read unless they were kept.
+    /// Returns the member ways: `kept`, or ways that are read now.
     fn member_ways(&mut self, kept: Option<Vec<EncodedWays>>) -> Result<MemberWays> {
         let (base, wanted) = (self.base, &self.ways);
         let mut ways = MemberWays::new(base.max_memory, self.scratch);
@@ -304,7 +304,7 @@ fn read_nodes(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
     )
 }
 
-/// Reads the locations of needed nodes that the base does not have from its ways.
+/// Looks in the ways of the base for the locations of needed nodes that the base does not have as objects.
 fn find_in_ways(base: &Base<'_>, history: &History<'_>, nodes: &mut Nodes) -> Result<()> {
     let missing = nodes.missing(history);
     if missing.is_empty() {

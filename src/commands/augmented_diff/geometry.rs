@@ -15,6 +15,7 @@ use std::path::Path;
 pub(super) struct NodeState {
     /// The version; 0 if it is unknown.
     pub version: u32,
+    /// The location; `None` if it is unknown, or not on earth.
     pub location: Option<Location>,
 }
 
@@ -46,7 +47,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the needed nodes that the base does not have, without those that changes create.
+    /// Returns the needed nodes that the base does not have and that no effective change has.
     pub(super) fn missing(&self, history: &History<'_>) -> IdSet {
         let changed = history.changed(ObjectKind::Node);
         let is_missing = |id: &i64| self.in_base(*id).is_none() && !changed.contains(*id);
@@ -58,7 +59,7 @@ impl Nodes {
         rank.and_then(|rank| self.states[rank as usize])
     }
 
-    /// Returns a node at a moment. `given` is its location in a way of the base.
+    /// Returns a node of a way at a moment. `given` is its location in the way if this is a way of the base.
     pub(super) fn at(
         &self,
         id: i64,
@@ -82,7 +83,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the location of a node of a member at a moment. `given` is its location in the member in the base.
+    /// Returns the location of a node at a moment. `given` is its location in a member way of the base.
     pub(super) fn place_at(
         &self,
         id: i64,
@@ -97,7 +98,7 @@ impl Nodes {
     }
 }
 
-/// Ways with their nodes, encoded.
+/// Ways in an encoded form, which has their nodes and the locations that the ways have.
 #[derive(Debug, Default)]
 pub(super) struct EncodedWays {
     /// The ids, and the start of each way in `bytes`.
@@ -132,7 +133,7 @@ impl EncodedWays {
         }
     }
 
-    /// Gives back memory that is not needed.
+    /// Frees unused capacity.
     pub(super) fn shrink(&mut self) {
         self.ways.shrink_to_fit();
         self.bytes.shrink_to_fit();
@@ -148,7 +149,8 @@ pub(super) struct MemberWays {
 }
 
 impl MemberWays {
-    /// Creates an empty collection, which holds up to `limit` bytes in memory. A temporary file would be in `directory`.
+    /// Creates an empty collection, which holds up to `limit` bytes in memory. A temporary file would be in
+    /// `directory`.
     pub(super) fn new(limit: usize, directory: &Path) -> Self {
         Self {
             spool: Spool::new(limit, directory),
@@ -156,7 +158,7 @@ impl MemberWays {
         }
     }
 
-    /// Adds the ways with the given ids.
+    /// Adds those of the ways whose ids are in `wanted`.
     pub(super) fn add(&mut self, ways: EncodedWays, wanted: &IdSet) -> Result<()> {
         let ends = ways.ways.iter().skip(1).map(|(_, start)| *start);
         let ends = ends.chain([ways.bytes.len() as u32]);
@@ -172,7 +174,7 @@ impl MemberWays {
         Ok(())
     }
 
-    /// Calls `take` with the nodes that have no location in one of the ways.
+    /// Calls `take` with each node of a way for which the way has no location.
     pub(super) fn for_each_unlocated(&self, mut take: impl FnMut(i64)) -> Result<()> {
         for way in self.places.keys() {
             self.for_each_node(*way, |node, location| {

@@ -1,6 +1,6 @@
 //! Augmented diffs as a directory with an XML file for each group of changes: for each changeset, or for each change
-//! file. The files of changesets that go on are continued: each object comes once, with its first old state and its last
-//! new state.
+//! file. If an earlier run wrote the file of a changeset, the file is continued: it has each object once, with its
+//! first old state and its last new state.
 
 use super::action::{Action, Encoder};
 use super::actions::for_each;
@@ -32,7 +32,7 @@ const KEY: KeyBits = KeyBits {
 /// The maximum size in memory of the actions that are read at a time, in bytes.
 const READ_MEMORY: usize = 24 << 20;
 
-/// Actions as rows, which are the key of the object and the text of the action.
+/// Encodes actions as rows. A row has the key of the object and the text of the action.
 struct GroupRows<'s> {
     xml: AugmentedXml,
     rows: RowBatch,
@@ -69,7 +69,7 @@ impl Encoder for GroupRows<'_> {
 }
 
 impl GroupRows<'_> {
-    /// Adds a row. The text of an object that is created and deleted is empty.
+    /// Adds a row. The text is empty if the changes create the object and delete it again.
     fn push(&mut self, group: i64, (kind, rank): TypeThenId, text: &str) {
         self.rows.push(id_rank(group), |out| {
             // Rows with equal keys are in the order of their bytes.
@@ -83,7 +83,7 @@ impl GroupRows<'_> {
 /// The number of bytes before the text of a row.
 const HEAD: usize = 9;
 
-/// The groups that have files.
+/// The kind of groups that get files.
 pub(super) enum Groups<'g> {
     /// Changesets, each with a file `CHANGESET.adiff`. Existing files are continued.
     Changesets,
@@ -153,8 +153,8 @@ fn keyed(rows: &SharedRows) -> impl Iterator<Item = (u64, &[u8])> {
     keys.zip(rows.rows(0..rows.count()))
 }
 
-/// The actions of a group, by kind and rank of the id of their objects. An object that is created and deleted has no
-/// action.
+/// The actions of a group, by kind and rank of the id of their objects; `None` for an object that the group creates and
+/// deletes again.
 #[derive(Default)]
 struct Actions(BTreeMap<(u8, u64), Option<XmlAction>>);
 
@@ -173,8 +173,8 @@ impl Actions {
         Ok(())
     }
 
-    /// Appends these actions to those of an earlier run, which wrote `text`. Returns `None` if the text is no augmented
-    /// diff of this program.
+    /// Joins these actions with those of an earlier run, which come before them and are in `text`. Returns `None` if
+    /// the text is no augmented diff of this program.
     fn behind(self, text: &str, changeset: i64) -> Option<Self> {
         let mut rest = text.strip_prefix(PROLOGUE)?.strip_suffix(EPILOGUE)?;
         let mut all = BTreeMap::new();
@@ -187,9 +187,10 @@ impl Actions {
         for (key, action) in self.0 {
             let before = all.remove(&key);
             let both = match (before, action) {
-                // The object was created before, and is deleted now. If there is no action of an earlier run, an earlier
-                // try to run these changes has removed it.
+                // The changes of this run create the object and delete it again.
                 (_, None) => None,
+                // An earlier run of the changeset created the object, and this run deletes it. An earlier attempt of
+                // this run has already removed the creation from the file.
                 (None, Some(action)) if action.deletes_object_of(changeset) => None,
                 (None, action) => action,
                 (Some(before), Some(action)) => before.followed_by(action),
@@ -211,7 +212,7 @@ struct Files<'f> {
 }
 
 impl Files<'_> {
-    /// Writes the file of a group. Groups are written in order.
+    /// Writes the file of a group. Groups must come in ascending order.
     fn write(&mut self, group: i64, actions: Actions) -> Result<()> {
         match self.groups {
             Groups::Changesets => {
@@ -248,8 +249,8 @@ impl Files<'_> {
         self.put(&name, &Actions::default())
     }
 
-    /// Returns the actions of an existing file of a changeset, followed by the given ones. Returns `None` if there is no
-    /// file and there are no actions.
+    /// Returns the actions of an existing file of a changeset, followed by the given ones. Returns `None` if there is
+    /// no file and there are no actions.
     fn continued(&self, name: &str, changeset: i64, actions: Actions) -> Result<Option<Actions>> {
         let path = self.directory.join(name);
         match fs::read_to_string(&path) {

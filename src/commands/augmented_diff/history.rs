@@ -1,8 +1,9 @@
 //! The states of objects before, between and after the changes.
 //!
 //! The changes are made in steps. With one step, each object has one state before all changes and one after them. With
-//! a step for each upload of a changeset, or for each change file, objects also have states between the steps. A moment is a number of steps
-//! that are done: the moment `n` is before the step `n`, and the moment `n + 1` after it.
+//! a step for each upload of a changeset, or for each change file, objects also have states between the steps. Steps
+//! are counted from 0. A moment is the number of steps that are done: the moment `n` is before the step `n`, and the
+//! moment `n + 1` is after it.
 
 use crate::error::{Error, Result};
 use crate::formats::{Change, ChangeSet};
@@ -11,7 +12,7 @@ use crate::osm::{ObjectKind, id_rank};
 use crate::pbf::Info;
 use std::ops::Range;
 
-/// The state of the base for a change.
+/// The result of comparing a change with the object in the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Status {
     /// The base does not have the object.
@@ -22,7 +23,7 @@ pub(super) enum Status {
     Replaces,
 }
 
-/// When a change replaces the object of the base.
+/// The rule by which a change replaces the object of the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replaces {
     /// If the change is newer, as when changes are applied.
@@ -40,12 +41,12 @@ pub(super) struct Steps {
     groups: Vec<i64>,
 }
 
-/// The place of a step among others: a time, a number among the steps of this time, and the group of its changes.
+/// The sort key of a step: its time, its number among the steps of this time, and the group of its changes.
 type StepKey = (i64, i32, i64);
 
 impl Steps {
     /// Makes a step of all changes with the same time and the same changeset. The groups are the changesets. Steps are
-    /// in the order of their times. Fails if a change has no changeset.
+    /// in the order of their times; changes without a time come first. Fails if a change has no changeset.
     pub(super) fn by_changeset(changes: &ChangeSet) -> Result<Self> {
         Self::by(changes, |change| match change.changeset() {
             Some(changeset) => Ok((change.timestamp.unwrap_or(i64::MIN), changeset)),
@@ -113,7 +114,7 @@ pub(super) struct History<'c> {
     pub changes: &'c ChangeSet,
     pub steps: Steps,
     replaces: Replaces,
-    /// For each change, the state of the base.
+    /// For each change, the result of comparing it with the object in the base.
     pub status: Vec<Status>,
     /// For each change, whether it has an effect. Kinds are [settled](Self::settle) one after another.
     has_effect: Vec<bool>,
@@ -173,7 +174,7 @@ impl<'c> History<'c> {
         }
     }
 
-    /// Returns the objects of a kind with a change that has an effect.
+    /// Returns the ids of the objects of a kind with a change that has an effect.
     pub(super) fn changed(&self, kind: ObjectKind) -> &IdSet {
         &self.changed[kind as usize]
     }
@@ -208,8 +209,8 @@ impl<'c> History<'c> {
             .map(|(_, change)| change)
     }
 
-    /// Calls `take` with each step in which an object changes, and with the last change of the step. A step that creates
-    /// and deletes the object is left out.
+    /// Calls `take` with each step in which an object changes, and with the last change of the step. A step that
+    /// creates the object and deletes it again is left out.
     pub(super) fn for_each_step(
         &self,
         kind: ObjectKind,

@@ -1,5 +1,5 @@
-//! The objects of the base that are written, as rows in the order of the file. They are kept when they are found, so
-//! that their blobs are not decompressed again.
+//! The objects of the base that changes concern, as rows. They are kept when they are found, so that their blobs are
+//! not decompressed again.
 
 use super::spool::Spool;
 use crate::engine::object_row::{put_object, read_object};
@@ -19,7 +19,7 @@ const PART: usize = 64 << 10;
 pub(super) struct KeptRows {
     /// Each row comes after its length.
     bytes: Vec<u8>,
-    /// The keys of the first and the last object.
+    /// The keys of the first and the last object; `None` if there is none.
     first: Option<TypeThenId>,
     last: Option<TypeThenId>,
     /// The row of the current object.
@@ -38,7 +38,7 @@ impl KeptRows {
     }
 }
 
-/// The objects of the base that are written.
+/// The objects of the base that changes concern.
 #[derive(Debug)]
 pub(super) struct KeptObjects {
     parts: Vec<KeptPart>,

@@ -11,17 +11,19 @@ use crate::index::IdSet;
 use crate::osm::ObjectKind;
 use crate::pbf::{Element, Object};
 
-/// Relations of the base that changes concern.
+/// Relations of a blob of the base that changes concern.
 #[derive(Default)]
 pub(super) struct FoundRelations {
+    /// The status of changes of relations, by the indices of the changes.
     pub status: Vec<(usize, Status)>,
     pub kept: KeptRows,
-    /// The members of the relations.
+    /// The ids of the ways that are members of the relations.
     pub ways: Vec<i64>,
+    /// The ids of the nodes that are members of the relations.
     pub nodes: Vec<i64>,
 }
 
-/// What makes a relation concerned.
+/// The changed members by which changes concern a relation.
 pub(super) struct ChangedMembers<'m, 'c> {
     pub history: &'m History<'c>,
     pub reshaped: &'m Reshaped,
@@ -41,6 +43,7 @@ impl ChangedMembers<'_, '_> {
     }
 }
 
+/// Reads all relations of the base. Calls `take` with those of each blob that changes concern.
 pub(super) fn find_relations(
     base: &Base<'_>,
     changed: &ChangedMembers<'_, '_>,

@@ -26,8 +26,8 @@ enum Place {
 }
 
 impl Spool {
-    /// Creates a spool without pieces, which holds up to `limit` bytes in memory. The temporary file would be in
-    /// `directory`.
+    /// Creates a spool without pieces, which holds up to `limit` bytes in memory. If there are more, a temporary file
+    /// is created in `directory`.
     pub(super) fn new(limit: usize, directory: &Path) -> Self {
         Self {
             limit,

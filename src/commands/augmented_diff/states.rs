@@ -11,15 +11,16 @@ use crate::runtime::lock;
 
 /// An object at a moment.
 pub(super) struct State<'a> {
-    /// The object; after a deletion, what the change file says of it.
+    /// The object. After a deletion, it has the content that the change file gives.
     pub object: &'a Object<'a>,
-    /// The nodes of a way.
+    /// The nodes of a way; empty for other kinds.
     pub nodes: Vec<PlacedNode>,
+    /// The moment, as [`history`](super::history) defines it.
     pub moment: u32,
 }
 
 impl<'a> State<'a> {
-    /// Creates a state. `is_base` is whether the object is one of the base.
+    /// Creates a state. `is_base` is whether the object comes from the base, and not from a change file.
     pub(super) fn new(
         object: &'a Object<'a>,
         is_base: bool,
@@ -29,7 +30,7 @@ impl<'a> State<'a> {
         let Findings { nodes, history, .. } = findings;
         let place = |id: i64, given: Option<Location>| {
             let found = nodes.at(id, given.filter(|_| is_base), history, moment);
-            // A change file may give the locations of nodes that are not known otherwise.
+            // A change file may give locations in ways. They count only for nodes that are not known otherwise.
             let location = found.location.or(given.filter(|_| !is_base));
             PlacedNode { location, ..found }
         };

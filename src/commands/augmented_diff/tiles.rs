@@ -40,8 +40,8 @@ impl Encoder for Tiles {
         let geometry =
             |feature: &Option<KeptFeature>| feature.as_ref().map(|one| one.geometry.clone());
         let (old, new) = (geometry(&old), geometry(&new));
-        // Nothing is to be seen if an object without a change of its own keeps its shape. If the line of a relation
-        // changes its shape, the ways that changed theirs have actions of their own.
+        // An object without a change of its own shows nothing new if it keeps its shape. If the lines of a relation get
+        // another shape, the member ways that did have actions of their own.
         let is_line = |geometry: &Option<OwnedGeometry>| {
             let is_area = matches!(geometry, Some(OwnedGeometry::MultiPolygon(_)));
             action.key().0 == ObjectKind::Relation && !is_area

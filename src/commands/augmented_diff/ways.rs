@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ways of the base that changes concern.
+/// Ways of a blob of the base that changes concern, and those that are members of relations.
 #[derive(Default)]
 pub(super) struct FoundWays {
     status: Vec<(usize, Status)>,
@@ -29,7 +29,7 @@ pub(super) struct FoundWays {
 }
 
 impl FoundWays {
-    /// Adds a way of the base.
+    /// Adds a way of the base that has a change or a changed node.
     fn add(&mut self, way: &Object<'_>, moves: &Moves<'_, '_>) {
         let ObjectBody::Way { refs, locations } = &way.body else {
             return;
@@ -57,7 +57,7 @@ impl FoundWays {
         if is_concerned {
             self.nodes.extend_from_slice(refs);
         }
-        // A way of which all changes are outdated is kept for the report.
+        // A way whose changes are all outdated is kept, too, because its changes are counted when objects are written.
         self.kept.push(way);
     }
 }
@@ -112,7 +112,7 @@ impl Moves<'_, '_> {
     }
 }
 
-/// Finds the ways of a block that changes concern.
+/// Finds the ways of a block that changes concern, and those that are members of relations.
 pub(super) struct WayFinder<'f, 'c> {
     pub moves: Moves<'f, 'c>,
     /// The ways with a change.
@@ -121,7 +121,7 @@ pub(super) struct WayFinder<'f, 'c> {
 }
 
 impl WayFinder<'_, '_> {
-    /// Whether a blob may have ways that matter.
+    /// Whether a blob may have ways that are searched for.
     fn picks(&self, entry: &BlobEntry) -> bool {
         let changed_nodes = self.moves.history.changed(ObjectKind::Node);
         entry.kinds.contains(ObjectKind::Way)
@@ -130,7 +130,7 @@ impl WayFinder<'_, '_> {
                 || may_have(entry, ObjectKind::Way, &self.members.wanted))
     }
 
-    /// Returns the ways of a block that matter.
+    /// Returns the ways of a block that are searched for.
     pub(super) fn of_block(
         &self,
         entry: &BlobEntry,
@@ -157,7 +157,7 @@ impl WayFinder<'_, '_> {
     }
 }
 
-/// The ways that were found, and what they need.
+/// The ways that were found in all blobs so far, and the nodes that they need.
 pub(super) struct WayTally {
     pub status: Vec<(usize, Status)>,
     pub reshaped: Vec<(i64, u32)>,
@@ -165,7 +165,7 @@ pub(super) struct WayTally {
     pub nodes: IdSet,
     pub kept: KeptObjects,
     pub members: KeptMembers,
-    /// The numbers of the blobs that were looked at.
+    /// The numbers of the blobs that were searched.
     seen: FxHashSet<u64>,
 }
 
@@ -198,7 +198,7 @@ impl WayTally {
     }
 }
 
-/// Reads the blobs of ways that matter and were not looked at yet.
+/// Reads the blobs that may have ways that are searched for, except those that were already searched.
 pub(super) fn find_ways(
     base: &Base<'_>,
     finder: &WayFinder<'_, '_>,
@@ -219,8 +219,8 @@ const MEMBER_MEMORY: usize = 128 << 20;
 /// The size in bytes of the blobs of relations up to which their member ways may fit into [`MEMBER_MEMORY`].
 const RELATION_BYTES: u64 = 64 << 20;
 
-/// The ways that are members of any relation, which are kept while all ways are read, so that ways are not read again
-/// once it is known which relations are written. In large files, there are too many of them.
+/// The ways that are members of any relation. They are kept while all ways are read, because it is not known yet which
+/// relations are written, and reading ways again would take longer. In large files, there are too many of them.
 pub(super) struct EarlyMembers {
     pub ids: MemberIds,
     pub kept: KeptMembers,
@@ -229,7 +229,7 @@ pub(super) struct EarlyMembers {
 /// The ids of ways that are members of relations.
 pub(super) struct MemberIds {
     wanted: IdSet,
-    /// Whether there are too many ways.
+    /// Whether the ways are too many to be kept.
     is_full: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! Augmented diffs as XML: one file of all actions, or a file for each changeset.
+//! Augmented diffs as XML, and the file with all actions.
 
 use super::action::{Action, Encoder};
 use super::actions::for_each;
@@ -14,6 +14,7 @@ use crate::io::OutputTarget;
 pub(super) const PROLOGUE: &str = "<?xml version='1.0' encoding='UTF-8'?>\n<osm version=\"0.6\" \
                                    generator=\"Overpass API (not used, but readers look for its name): pbfhogg\">\n  <note>The data included in this document is from \
                                    www.openstreetmap.org. The data is made available under ODbL.</note>\n";
+/// The text after the actions.
 pub(super) const EPILOGUE: &str = "</osm>\n";
 
 impl Encoder for AugmentedXml {

@@ -22,13 +22,13 @@ struct Data {
     program: &'static str,
 }
 
-/// Objects that can be looked at one by one.
+/// The objects that the page shows one by one.
 #[derive(Debug, Clone, Serialize)]
 pub struct Objects {
     /// GeoJSON features with the old and the new state, as [`augmented_diff`](crate::commands::augmented_diff) writes
     /// them.
     pub features: Vec<serde_json::Value>,
-    /// The number of objects with a place that changed, or of which a node or member did.
+    /// The number of all objects with a geometry that changed or have a changed node or member.
     pub total: u64,
 }
 
@@ -58,7 +58,7 @@ impl Compared {
 /// changed. The page contains its data as JSON and loads no other resource. Also writes [`Options::output`].
 ///
 /// Reads both files as [`run`](super::run) does, and then reads again the blobs that may contain the middle node of a
-/// changed way. Calls `list` with the counts to get the objects that can be looked at one by one. Returns the counts.
+/// changed way. Calls `list` with the counts to get the objects that the page shows one by one. Returns the counts.
 ///
 /// # Memory
 ///

@@ -12,7 +12,8 @@ use crate::osm::{Location, ObjectFilter};
 use crate::pbf::{Block, BlockBuilder, Element, Object};
 use std::sync::Arc;
 
-/// Builds the features of single objects as an export of a table with default options does, but without superroutes.
+/// Builds the features of single objects, as an export of a table with default options does. Superroutes become no
+/// features.
 pub(crate) struct ObjectFeatures {
     builder: Builder,
     blocks: BlockBuilder,
@@ -34,8 +35,8 @@ impl ObjectFeatures {
         }
     }
 
-    /// Returns the feature of an object; `None` if the object becomes no feature. `locations` are those of the nodes of
-    /// a way, and `ways` the ways that are members of a relation.
+    /// Returns the feature of an object; `None` if the object becomes no feature. `locations` has the location of each
+    /// node of a way, and `ways` has the member ways of a relation.
     pub(crate) fn of(
         &mut self,
         object: &Object<'_>,

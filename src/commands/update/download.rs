@@ -46,8 +46,8 @@ pub(super) struct Downloader<'d> {
 }
 
 impl<'d> Downloader<'d> {
-    /// Creates a downloader, which keeps the given versions of changes. It keeps each fetched change file in a temporary file in the directory `scratch` until it
-    /// has been read.
+    /// Creates a downloader, which keeps the given versions of changes. Each fetched change file is in a temporary file
+    /// in the directory `scratch` until it has been read.
     pub(super) fn new(
         ladder: &'d Ladder<'d>,
         scratch: PathBuf,
@@ -151,8 +151,8 @@ impl<'d> Downloader<'d> {
         Ok(last)
     }
 
-    /// Returns the name of a change file: its sequence number. If its server is not the finest one, the name of the
-    /// server comes before it.
+    /// Returns the name of a change file, which is its sequence number. If its server is not the finest one, the last
+    /// part of the server's URL comes before the number.
     fn name(&self, server: &Server<'_>, sequence: i64) -> String {
         if std::ptr::eq(server, self.ladder.finest().0) {
             return sequence.to_string();

@@ -59,8 +59,7 @@ impl NewestChanges {
         Ok(())
     }
 
-    /// Returns the kept changes of each object, in canonical order, and those of an object in the order of their
-    /// versions.
+    /// Returns the kept changes in canonical order. Several changes of an object are in the order of their versions.
     pub(in crate::formats) fn finish(mut self, ctx: &Context) -> ChangeSet {
         self.set.sort_and_keep(self.versions, self.same_time, ctx);
         self.set

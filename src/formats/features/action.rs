@@ -1,4 +1,4 @@
-//! Rows of an augmented diff: what changes do to an object, with its geometries as those of features.
+//! Rows of an augmented diff, with the geometries of features, and their text in GeoJSON.
 
 use super::OwnedGeometry;
 use super::geojson::{put_geometry, put_string, put_tags};
@@ -11,7 +11,7 @@ use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind};
 /// The tags of an object.
 pub(crate) type OwnedTags = Vec<(String, String)>;
 
-/// What changes do to an object.
+/// The effect of changes on an object.
 #[derive(Debug, Clone)]
 pub(crate) struct ActionRow {
     pub action: ChangeAction,
@@ -19,8 +19,9 @@ pub(crate) struct ActionRow {
     pub is_indirect: bool,
     pub kind: ObjectKind,
     pub id: i64,
-    /// The metadata of the new object.
+    /// The changeset of the new version. The user id and the user name are those of the new version, too.
     pub changeset: Option<i64>,
+    /// The time of the new version in seconds since 1970.
     pub timestamp: Option<i64>,
     pub uid: Option<i32>,
     pub user: Option<String>,
@@ -30,14 +31,14 @@ pub(crate) struct ActionRow {
     pub old_tags: OwnedTags,
     /// Empty for a deletion.
     pub new_tags: OwnedTags,
-    /// `None` if the object was no feature.
+    /// The geometry before the changes; `None` if the object was no feature.
     pub old_geometry: Option<OwnedGeometry>,
-    /// `None` if the object is no feature.
+    /// The geometry after the changes; `None` if the object is no feature or was deleted.
     pub new_geometry: Option<OwnedGeometry>,
 }
 
 impl ActionRow {
-    /// Returns the box around both geometries; `None` if the object is and was no feature.
+    /// Returns the box around both geometries; `None` if there is none.
     pub(crate) fn extent(&self) -> Option<Extent> {
         let extent = |geometry: &Option<OwnedGeometry>| geometry.as_ref()?.view().extent();
         match (extent(&self.old_geometry), extent(&self.new_geometry)) {
@@ -48,7 +49,7 @@ impl ActionRow {
 }
 
 /// A buffer of actions as features in GeoJSON, without separators. The geometry of a feature is the new one; after a
-/// deletion, the old one. The other properties are those of the row.
+/// deletion, the old one. The properties are the other fields of the row.
 #[derive(Debug)]
 pub(crate) struct ActionText {
     text: TextBuffer,

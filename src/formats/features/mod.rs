@@ -78,7 +78,7 @@ impl OwnedGeometry {
 
 #[cfg(feature = "parquet")]
 impl OwnedGeometry {
-    /// Returns the number of points, without those that end a ring.
+    /// Returns the number of points. The repeated first point at the end of a ring does not count.
     pub(crate) fn points(&self) -> usize {
         match self {
             Self::Point(_) => 1,

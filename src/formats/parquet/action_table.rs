@@ -1,4 +1,4 @@
-//! Tables of augmented diffs: a row for each object, with both states.
+//! Tables of augmented diffs, which have a row with both states for each object.
 
 use super::PageCompression;
 use super::columns::{EncodedGroup, GroupEncoder, Values};
@@ -20,7 +20,7 @@ pub(crate) struct ActionTable {
     pub(crate) form: TableForm,
 }
 
-/// Facts about the geometries of a table, old and new.
+/// Facts about the old and about the new geometries of a table.
 #[derive(Debug, Default)]
 pub(crate) struct ActionFacts([TableFacts; 2]);
 
