@@ -180,3 +180,29 @@ fn the_order_of_change_files_does_not_matter() {
     time_of(&mut world.split(&["003", "001", "002"], &shuffled));
     assert!(files(&in_order) == files(&shuffled));
 }
+
+#[test]
+fn no_input_and_no_other_output_is_overwritten() {
+    let world = World::new();
+    let [base, changes, next] =
+        ["base.osm.pbf", "001.osc.gz", "next.osm.pbf"].map(|name| world.path(name));
+    let before = std::fs::read(&changes).unwrap();
+    let apply = |diff: &dyn AsRef<std::ffi::OsStr>, output: &dyn AsRef<std::ffi::OsStr>| {
+        run_fail(&[
+            &"apply-changes",
+            &"-O",
+            &"--augmented-diff",
+            diff,
+            &base,
+            &changes,
+            &"-o",
+            output,
+        ])
+    };
+    assert!(apply(&changes, &next).contains("input"));
+    assert!(apply(&next, &next).contains("of their own"));
+    assert!(apply(&"-", &"-").contains("of their own"));
+    run_fail(&[&"augmented-diff", &"-O", &base, &changes, &"-o", &changes]);
+    assert!(std::fs::read(&changes).unwrap() == before);
+    assert!(!next.exists());
+}

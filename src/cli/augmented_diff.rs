@@ -219,7 +219,7 @@ pub fn report(summary: &Summary) -> String {
         ),
         (
             summary.unfilled,
-            "polygons too large for the tiles inside of them to be written: only those of their outline are",
+            "geometries too large for all of their tiles to be written: polygons have those of their outline",
         ),
         (
             summary.without_geometry,

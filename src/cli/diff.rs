@@ -1,4 +1,5 @@
 use super::args::{FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, names_changes, text_target};
+use super::augmented_diff::Form;
 use super::conventions::Conventions;
 use super::{Answer, augmented_diff, complain, show, wrong_files};
 use crate::Context;
@@ -212,7 +213,7 @@ fn augmented(args: &Args, ctx: &Context) -> Result<Answer> {
     if args.html.is_some() || args.kinds.set() != KindSet::ALL {
         bail!("an augmented diff has all kinds of objects, and no page: leave out --html and -t");
     }
-    let output = augmented_diff::one_file(&args.output, args.overwrite, None);
+    let output = augmented_diff::one_file(&args.output, args.overwrite, Some(Form::Xml));
     let summary = commands::augmented_diff::between(&args.old, &args.new, &output, ctx)?;
     let stdout = Stdout::free_if(args.output != Path::new("-"));
     args.run

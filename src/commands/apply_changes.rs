@@ -185,6 +185,7 @@ pub(crate) fn apply(
     read_changes: impl FnOnce() -> Result<ChangeSet>,
     ctx: &Context,
 ) -> Result<Summary> {
+    check_outputs(options)?;
     let file = input::open_to_copy(&options.base, &options.output.encoding(), ctx)?;
     if options.output.target.path() == options.base && input::is_text(&file) {
         let cause = "this is a text file: a PBF cannot take its place; give another output";
@@ -256,6 +257,24 @@ fn write_versions(
         }
         _ => Ok(None),
     }
+}
+
+/// Fails if the augmented diff may not be written, or if an input or the other output has its path.
+fn check_outputs(options: &Options) -> Result<()> {
+    let augmented = options.augmented_diff.as_ref();
+    let Some(target) = augmented.and_then(|(output, _)| output.target()) else {
+        return Ok(());
+    };
+    target.check()?;
+    let output = &options.output.target;
+    if target == output {
+        let cause = "the augmented diff and the data need outputs of their own";
+        return Err(Error::Usage(cause.into()));
+    }
+    let inputs = options.changes.iter().chain([&options.base]);
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
+    OutputTarget::check_distinct([target], &inputs)?;
+    OutputTarget::check_distinct([target, output], &[])
 }
 
 /// Returns `file` if its ways have locations. Otherwise adds locations to its ways, and returns the result, which is a

@@ -159,6 +159,18 @@ impl Output {
         }
     }
 
+    /// The file; `None` for a directory.
+    pub(crate) fn target(&self) -> Option<&OutputTarget> {
+        match self {
+            Self::Xml(target) | Self::GeoJson { target, .. } | Self::Tiles { target, .. } => {
+                Some(target)
+            }
+            #[cfg(feature = "parquet")]
+            Self::Parquet(target) => Some(target),
+            Self::ByChangeset(_) | Self::ByChangeFile { .. } => None,
+        }
+    }
+
     /// The versions of changes that the output needs.
     pub(crate) fn kept_versions(&self) -> KeptVersions {
         match self {
@@ -188,6 +200,9 @@ impl Output {
 ///   program, or another run writes to the directory.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(7);
+    let inputs = options.changes.iter().chain([&options.base]);
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
+    OutputTarget::check_distinct(options.output.target(), &inputs)?;
     let file = input::open(&options.base, ctx)?;
     let changes = {
         let _phase = ctx.phase("read changes", 0);
@@ -347,6 +362,7 @@ fn search<'s, 'c>(
     output: &Output,
     selection: &Selection,
 ) -> Result<Search<'s, 'c>> {
+    output.target().map_or(Ok(()), OutputTarget::check)?;
     let steps = match output {
         Output::ByChangeset(_) => Steps::by_changeset(changes)?,
         Output::ByChangeFile { .. } => Steps::by_file(changes)?,

@@ -215,6 +215,8 @@ impl AugmentedXml {
 pub(crate) struct XmlAction(String);
 
 const ACTION: &str = "  <action type=\"";
+const NOTHING: &str = "  <!-- created and deleted: ";
+const NOTHING_END: &str = " -->\n";
 const ACTION_END: &str = "  </action>\n";
 const OLD: &str = "    <old>\n";
 const BETWEEN: &str = "    </old>\n    <new>\n";
@@ -230,10 +232,11 @@ impl XmlAction {
     /// Divides a text into the first action and the rest; `None` if it does not begin with an action. Escaped text has
     /// no `<`, so the first end tag ends the action.
     pub(crate) fn split_first(text: &str) -> Option<(Self, &str)> {
-        let end = text.find(ACTION_END)? + ACTION_END.len();
-        let (action, rest) = text.split_at(end);
+        let is_action = text.starts_with(ACTION);
+        let end = if is_action { ACTION_END } else { NOTHING_END };
+        let (action, rest) = text.split_at(text.find(end)? + end.len());
         let action = Self(action.to_owned());
-        (action.kind().is_some() && action.object().is_some()).then_some((action, rest))
+        (action.has_effect() == is_action && action.object().is_some()).then_some((action, rest))
     }
 
     /// Returns the text.
@@ -260,11 +263,15 @@ impl XmlAction {
 
     /// Returns the kind and the id of the object.
     pub(crate) fn object(&self) -> Option<(ObjectKind, i64)> {
+        let of_name = |name: &str| ObjectKind::ALL.into_iter().find(|one| one.name() == name);
+        if let Some(text) = self.0.strip_prefix(NOTHING) {
+            let (kind, id) = text.strip_suffix(NOTHING_END)?.split_once(' ')?;
+            return Some((of_name(kind)?, id.parse().ok()?));
+        }
         let (_, body) = self.head()?;
         let body = body.strip_prefix(OLD).unwrap_or(body).trim_start();
         let (kind, rest) = body.strip_prefix('<')?.split_once(" id=\"")?;
-        let kind = ObjectKind::ALL.into_iter().find(|one| one.name() == kind)?;
-        Some((kind, rest.split_once('"')?.0.parse().ok()?))
+        Some((of_name(kind)?, rest.split_once('"')?.0.parse().ok()?))
     }
 
     /// Returns the texts of the old and of the new object, indented as in a modification. A creation has no old object.
@@ -283,25 +290,32 @@ impl XmlAction {
         }
     }
 
-    /// Whether the action is a deletion whose old version belongs to the given changeset.
-    pub(crate) fn deletes_object_of(&self, changeset: i64) -> bool {
-        let old = self.states().and_then(|(old, _)| old?.lines().next());
-        self.kind() == Some(ChangeAction::Delete)
-            && old.is_some_and(|tag| tag.contains(&format!(" changeset=\"{changeset}\"")))
+    /// Returns the text for an object that changes create and delete again: a comment, so that later runs know of it.
+    pub(crate) fn nothing(kind: ObjectKind, id: i64) -> Self {
+        Self(format!("{NOTHING}{} {id}{NOTHING_END}", kind.name()))
     }
 
-    /// Returns the action with the joint effect of this one and of a later one on the same object; `None` if there is
-    /// no joint effect, because this one creates the object and the later one deletes it.
-    pub(crate) fn followed_by(self, later: Self) -> Option<Self> {
-        let (Some((old, _)), Some((_, new))) = (self.states(), later.states()) else {
-            return Some(later);
+    /// Whether this is an action, and not a comment.
+    pub(crate) fn has_effect(&self) -> bool {
+        self.kind().is_some()
+    }
+
+    /// Returns the joint effect of this action and of a later one on the same object.
+    pub(crate) fn followed_by(self, later: Self) -> Self {
+        let Some((kind, id)) = later.object() else {
+            return later;
         };
-        let is_deletion = later.kind() == Some(ChangeAction::Delete);
+        let old = self.states().and_then(|(old, _)| old);
+        let is_deletion = !later.has_effect() || later.kind() == Some(ChangeAction::Delete);
         let action = match (&old, is_deletion) {
-            (None, true) => return None,
+            (None, true) => return Self::nothing(kind, id),
             (None, false) => ChangeAction::Create,
             (Some(_), true) => ChangeAction::Delete,
             (Some(_), false) => ChangeAction::Modify,
+        };
+        // Later changes that create and delete the object leave an earlier deletion as it is.
+        let Some((_, new)) = later.states() else {
+            return self;
         };
         let name = action.section_name();
         let body = match old {
@@ -312,7 +326,7 @@ impl XmlAction {
             }
             Some(old) => format!("{OLD}{old}{BETWEEN}{new}{NEW_END}"),
         };
-        Some(Self(format!("{ACTION}{name}\">\n{body}{ACTION_END}")))
+        Self(format!("{ACTION}{name}\">\n{body}{ACTION_END}"))
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) const MAX_ZOOM: u8 = 22;
 const GRID_BITS: u32 = 32;
 /// The maximum number of tiles in the box around a polygon whose inside is filled.
 const MAX_FILLED: i64 = 1 << 16;
+/// The maximum number of tiles that a line or the outline of a polygon may touch.
+const MAX_TOUCHED: i64 = 1 << 22;
 
 /// A position on the grid: x, which grows to the right, and y, which grows downwards.
 type Position = [i64; 2];
@@ -76,12 +78,27 @@ impl TileSet {
         self.add(column, row);
     }
 
-    /// Adds the tiles that a line touches.
+    /// Adds the tiles that a line touches. Adds none if they are too many.
     pub(crate) fn add_line(&mut self, points: &[Point]) {
+        if self.is_too_long(points.windows(2).map(|pair| (pair[0], pair[1]))) {
+            return;
+        }
         points.iter().for_each(|point| self.add_point(*point));
         for pair in points.windows(2) {
             self.add_segment(position(pair[0]), position(pair[1]));
         }
+    }
+
+    /// Whether segments touch too many tiles. Counts such a geometry.
+    fn is_too_long(&mut self, segments: impl Iterator<Item = (Point, Point)>) -> bool {
+        let shift = self.shift();
+        let tiles = segments.map(|(from, to)| {
+            let (from, to) = (position(from), position(to));
+            1 + ((to[0] - from[0]).abs() >> shift) + ((to[1] - from[1]).abs() >> shift)
+        });
+        let is_too_long = tiles.sum::<i64>() > MAX_TOUCHED;
+        self.unfilled += u64::from(is_too_long);
+        is_too_long
     }
 
     /// Adds the tiles that a segment touches.
@@ -107,6 +124,13 @@ impl TileSet {
     /// Adds the tiles that a polygon touches. The inside is left out if the polygon is too large. Rings do not repeat
     /// their first point.
     pub(crate) fn add_polygon(&mut self, rings: &[&[Point]]) {
+        let all = rings.iter().flat_map(|ring| {
+            let ends = ring.iter().skip(1).chain(ring.first());
+            ring.iter().copied().zip(ends.copied())
+        });
+        if self.is_too_long(all) {
+            return;
+        }
         let shift = self.shift();
         let (mut low, mut high) = ([i64::MAX; 2], [i64::MIN; 2]);
         let mut segments = Vec::new();
@@ -313,6 +337,20 @@ mod tests {
         let (tiles, unfilled) = set.take();
         assert_eq!(unfilled, 1);
         assert!(!tiles.contains(&tile_of(point(-70.0, 0.0), 12)));
+    }
+
+    #[test]
+    fn lines_across_the_world_are_left_out_at_high_zoom_levels() {
+        let line: Vec<Point> = (0..30)
+            .map(|at| point(if at % 2 == 0 { -89.0 } else { 89.0 }, at.into()))
+            .collect();
+        for (zoom, is_left_out) in [(12, false), (20, true)] {
+            let mut set = TileSet::new(zoom);
+            set.add_line(&line);
+            let (tiles, unfilled) = set.take();
+            assert_eq!(tiles.is_empty(), is_left_out);
+            assert_eq!(unfilled, u64::from(is_left_out));
+        }
     }
 
     #[test]

@@ -71,11 +71,16 @@ impl DirectoryUpdate {
     /// replaces.
     pub(crate) fn complete(self) -> Result<()> {
         let staged = self.staging.path();
-        let placed = self.staging.flush().and_then(|()| {
+        // From the mark on, the staging directory stays until all of its files have been moved.
+        let marked = self.staging.flush().and_then(|()| {
             unfinished::end(None, &self.staging.created, || {
                 system::admit(Call::Rename, 0)?;
-                put_in_place(staged, &self.root)
+                mark(staged, &self.root)
             })
+        });
+        let placed = marked.and_then(|()| {
+            recover(staged, &self.root)?;
+            flush(&self.root)
         });
         let cause = "cannot give the finished files their names";
         placed.map_err(|error| Error::io(&self.root, cause, error))
@@ -96,22 +101,28 @@ fn lock(root: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Marks a staging directory as complete, moves its files to `root`, and removes it.
-fn put_in_place(staged: &Path, root: &Path) -> io::Result<()> {
+/// Passes the access of the files in `root` on to those that will replace them, and marks the staging directory as
+/// complete.
+fn mark(staged: &Path, root: &Path) -> io::Result<()> {
     for entry in fs::read_dir(staged)? {
         let entry = entry?;
         let old = root.join(entry.file_name());
+        if old.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
         if old.exists() {
             let file = OpenOptions::new().write(true).open(entry.path())?;
             let _ = access::keep(&old, &file);
         }
     }
     File::create(staged.join(COMPLETE))?.sync_all()?;
-    let flush = |directory: &Path| Directory::of(&directory.join("entry")).sync();
     flush(staged)?;
-    flush(root)?;
-    recover(staged, root)?;
     flush(root)
+}
+
+/// Flushes the entries of a directory to disk.
+fn flush(directory: &Path) -> io::Result<()> {
+    Directory::of(&directory.join("entry")).sync()
 }
 
 /// Moves the files of a staging directory to `root` if the directory has the mark. Then removes the directory.

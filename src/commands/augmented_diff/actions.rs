@@ -9,7 +9,7 @@ use super::kept::KeptPart;
 use super::states::State;
 use super::summary::Summary;
 use crate::error::Result;
-use crate::formats::{Change, ChangeAction};
+use crate::formats::{Change, ChangeAction, ChangeSet};
 use crate::osm::ObjectKind;
 use crate::pbf::{Object, ObjectBody};
 use crate::runtime::{Pass, WorkItem};
@@ -31,7 +31,7 @@ impl WorkItem for Item<'_> {
 
     fn held_bytes(&self) -> u64 {
         // The geometry of members makes relations far longer.
-        self.input_bytes() * 16 + self.changes.len() as u64 * 1000
+        self.input_bytes() * 64 + self.changes.len() as u64 * 1000
     }
 }
 
@@ -79,21 +79,36 @@ fn items<'k>(findings: &'k Findings<'_>) -> Vec<Item<'k>> {
         let of_kind = changes.range((kind, 0), (kind, u64::MAX));
         let mut next = of_kind.start;
         for part in parts.iter().filter(|part| part.last.0 == kind) {
-            let end = changes.range((kind, 0), part.last).end.max(next);
+            let start = changes.range(part.first, part.last).start.max(next);
+            add_changes(&mut items, changes, next..start);
+            let end = changes.range((kind, 0), part.last).end.max(start);
             items.push(Item {
                 objects: Some(part),
-                changes: next..end,
+                changes: start..end,
             });
             next = end;
         }
-        if next < of_kind.end {
-            items.push(Item {
-                objects: None,
-                changes: next..of_kind.end,
-            });
-        }
+        add_changes(&mut items, changes, next..of_kind.end);
     }
     items
+}
+
+/// Adds items for changes of objects that the base does not have. All changes of an object are in one item.
+fn add_changes(items: &mut Vec<Item<'_>>, changes: &ChangeSet, range: Range<usize>) {
+    /// The number of changes at which an item ends.
+    const CHANGES: usize = 1000;
+    let (all, mut start) = (changes.changes(), range.start);
+    while start < range.end {
+        let mut end = range.end.min(start + CHANGES);
+        while end < range.end && all[end].key == all[end - 1].key {
+            end += 1;
+        }
+        items.push(Item {
+            objects: None,
+            changes: start..end,
+        });
+        start = end;
+    }
 }
 
 /// The steps in which a group of changes has an effect on an object.

@@ -174,14 +174,19 @@ pub struct ActionList {
 
 /// Returns the first `most` actions of each kind among those with a geometry.
 pub(super) fn list(base: &Base<'_>, findings: &Findings<'_>, most: usize) -> Result<ActionList> {
-    let (mut found, mut counts) = (ActionList::default(), [0; 3]);
+    /// The maximum number of points of all geometries in the list. One object may have a tenth of them.
+    const LISTED_POINTS: usize = 200_000;
+    let (mut found, mut counts, mut points) = (ActionList::default(), [0; 3], 0);
     let filter = Filter::new(&Selection::default());
     for_each(base, findings, &filter, Rows::new, |rows| {
         for row in rows.iter().filter(|row| row.extent().is_some()) {
             found.total += 1;
             let count = &mut counts[row.kind as usize];
-            if *count < most {
+            let geometries = row.old_geometry.iter().chain(&row.new_geometry);
+            let more = geometries.map(OwnedGeometry::points).sum::<usize>();
+            if *count < most && more <= LISTED_POINTS / 10 && points + more <= LISTED_POINTS {
                 *count += 1;
+                points += more;
                 let mut text = ActionText::new();
                 text.put(row);
                 found.features.push(text.take());

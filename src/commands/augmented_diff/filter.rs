@@ -20,8 +20,8 @@ pub(super) struct Filter {
 /// A region, and the data that decide whether an area contains it.
 struct RegionFilter {
     region: Region,
-    /// A point of the region.
-    point: Point,
+    /// A point of each polygon of the region.
+    points: Vec<Point>,
     rules: FeatureRules,
 }
 
@@ -30,12 +30,14 @@ impl Filter {
         let region = selection.region.as_ref();
         Self {
             direct_only: selection.direct_only,
-            region: region.and_then(|shape| {
-                Some(RegionFilter {
-                    point: *shape.rings().find_map(|(ring, _)| ring.points.first())?,
-                    region: Region::new(shape),
-                    rules: FeatureRules::default(),
-                })
+            region: region.map(|shape| RegionFilter {
+                points: shape
+                    .rings()
+                    .filter(|(_, is_hole)| !is_hole)
+                    .filter_map(|(ring, _)| ring.points.first().copied())
+                    .collect(),
+                region: Region::new(shape),
+                rules: FeatureRules::default(),
             }),
             tags: ObjectFilter::new(selection.filter.iter().cloned()),
         }
@@ -59,7 +61,9 @@ impl Filter {
 impl RegionFilter {
     /// Whether the region shares a point with an object or with one of its members.
     fn meets(&self, state: &State<'_>, findings: &Findings<'_>) -> bool {
-        let (mut meets, mut is_around) = (false, false);
+        let mut meets = false;
+        // For each polygon of the region, whether the lines enclose its point.
+        let mut is_around = vec![false; self.points.len()];
         state.for_each_line(findings, |points| {
             meets = meets
                 || match points {
@@ -67,10 +71,12 @@ impl RegionFilter {
                     points => self.region.meets_line(points),
                 };
             for pair in points.windows(2) {
-                is_around ^= is_below(self.point, pair[0], pair[1]);
+                for (is_around, point) in is_around.iter_mut().zip(&self.points) {
+                    *is_around ^= is_below(*point, pair[0], pair[1]);
+                }
             }
         });
-        meets || is_around && self.is_area(state)
+        meets || is_around.contains(&true) && self.is_area(state)
     }
 
     /// Whether an object with a closed outline is an area, according to its tags.

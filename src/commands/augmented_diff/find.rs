@@ -13,7 +13,7 @@ use super::ways::{
 use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
 use crate::index::IdSet;
-use crate::osm::{Location, ObjectKind};
+use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block, Object, ObjectBody, WayNodes, feature};
 use crate::runtime::{lock, unlocked};
 use rustc_hash::FxHashMap;

@@ -56,7 +56,8 @@ impl Encoder for GroupRows<'_> {
 
     fn put_nothing(&mut self, group: Option<i64>, key: TypeThenId) {
         if let Some(group) = group {
-            self.push(group, key, "");
+            let nothing = XmlAction::nothing(key.0, id_from_rank(key.1));
+            self.push(group, key, nothing.text());
         }
     }
 
@@ -69,7 +70,7 @@ impl Encoder for GroupRows<'_> {
 }
 
 impl GroupRows<'_> {
-    /// Adds a row. The text is empty if the changes create the object and delete it again.
+    /// Adds a row.
     fn push(&mut self, group: i64, (kind, rank): TypeThenId, text: &str) {
         self.rows.push(id_rank(group), |out| {
             // Rows with equal keys are in the order of their bytes.
@@ -153,10 +154,10 @@ fn keyed(rows: &SharedRows) -> impl Iterator<Item = (u64, &[u8])> {
     keys.zip(rows.rows(0..rows.count()))
 }
 
-/// The actions of a group, by kind and rank of the id of their objects; `None` for an object that the group creates and
-/// deletes again.
+/// The actions of a group, by kind and rank of the id of their objects, with comments on objects that the group creates
+/// and deletes again.
 #[derive(Default)]
-struct Actions(BTreeMap<(u8, u64), Option<XmlAction>>);
+struct Actions(BTreeMap<(u8, u64), XmlAction>);
 
 impl Actions {
     /// Adds an action of this run.
@@ -165,17 +166,14 @@ impl Actions {
         let (head, text) = row.split_first_chunk::<HEAD>().ok_or_else(broken)?;
         let [kind, rank @ ..] = *head;
         let text = std::str::from_utf8(text).map_err(|_| broken())?;
-        let action = match text {
-            "" => None,
-            text => Some(XmlAction::parse(text).ok_or_else(broken)?),
-        };
+        let action = XmlAction::parse(text).ok_or_else(broken)?;
         self.0.insert((kind, u64::from_be_bytes(rank)), action);
         Ok(())
     }
 
     /// Joins these actions with those of an earlier run, which come before them and are in `text`. Returns `None` if
     /// the text is no augmented diff of this program.
-    fn behind(self, text: &str, changeset: i64) -> Option<Self> {
+    fn behind(self, text: &str) -> Option<Self> {
         let mut rest = text.strip_prefix(PROLOGUE)?.strip_suffix(EPILOGUE)?;
         let mut all = BTreeMap::new();
         while !rest.is_empty() {
@@ -185,20 +183,13 @@ impl Actions {
             rest = behind;
         }
         for (key, action) in self.0 {
-            let before = all.remove(&key);
-            let both = match (before, action) {
-                // The changes of this run create the object and delete it again.
-                (_, None) => None,
-                // An earlier run of the changeset created the object, and this run deletes it. An earlier attempt of
-                // this run has already removed the creation from the file.
-                (None, Some(action)) if action.deletes_object_of(changeset) => None,
-                (None, action) => action,
-                (Some(before), Some(action)) => before.followed_by(action),
+            let both = match all.remove(&key) {
+                None => action,
+                Some(before) => XmlAction::followed_by(before, action),
             };
-            all.extend(both.map(|both| (key, both)));
+            all.insert(key, both);
         }
-        let all = all.into_iter().map(|(key, action)| (key, Some(action)));
-        Some(Self(all.collect()))
+        Some(Self(all))
     }
 }
 
@@ -217,7 +208,7 @@ impl Files<'_> {
         match self.groups {
             Groups::Changesets => {
                 let name = format!("{group}.adiff");
-                match self.continued(&name, group, actions)? {
+                match self.continued(&name, actions)? {
                     Some(actions) => self.put(&name, &actions),
                     None => Ok(()),
                 }
@@ -251,10 +242,10 @@ impl Files<'_> {
 
     /// Returns the actions of an existing file of a changeset, followed by the given ones. Returns `None` if there is
     /// no file and there are no actions.
-    fn continued(&self, name: &str, changeset: i64, actions: Actions) -> Result<Option<Actions>> {
+    fn continued(&self, name: &str, actions: Actions) -> Result<Option<Actions>> {
         let path = self.directory.join(name);
         match fs::read_to_string(&path) {
-            Ok(text) => match actions.behind(&text, changeset) {
+            Ok(text) => match actions.behind(&text) {
                 Some(both) => Ok(Some(both)),
                 None => {
                     let cause = "this is not an augmented diff of pbfhogg: it cannot be continued";
@@ -262,7 +253,7 @@ impl Files<'_> {
                 }
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let has_actions = actions.0.values().any(Option::is_some);
+                let has_actions = actions.0.values().any(XmlAction::has_effect);
                 Ok(has_actions.then_some(actions))
             }
             Err(error) => Err(Error::io(&path, "cannot read", error)),
@@ -273,7 +264,7 @@ impl Files<'_> {
         let output = self.update.open(Path::new(name))?;
         let mut output = TextOutput::in_output(output, TextCompression::None);
         output.write(PROLOGUE)?;
-        for action in actions.0.values().flatten() {
+        for action in actions.0.values() {
             output.write(action.text())?;
         }
         output.write(EPILOGUE)?;

@@ -41,6 +41,9 @@ pub(super) struct Steps {
     groups: Vec<i64>,
 }
 
+/// The largest number of a changeset.
+const MAX_CHANGESET: i64 = 1 << 60;
+
 /// The sort key of a step: its time, its number among the steps of this time, and the group of its changes.
 type StepKey = (i64, i32, i64);
 
@@ -49,11 +52,17 @@ impl Steps {
     /// in the order of their times; changes without a time come first. Fails if a change has no changeset.
     pub(super) fn by_changeset(changes: &ChangeSet) -> Result<Self> {
         Self::by(changes, |change| match change.changeset() {
-            Some(changeset) => Ok((change.timestamp.unwrap_or(i64::MIN), changeset)),
-            None => {
+            Some(changeset) if (0..=MAX_CHANGESET).contains(&changeset) => {
+                Ok((change.timestamp.unwrap_or(i64::MIN), changeset))
+            }
+            found => {
                 let name = format!("{} {}", change.kind().name(), change.id);
+                let has = match found {
+                    Some(changeset) => format!("the changeset {changeset}"),
+                    None => "no changeset".to_owned(),
+                };
                 Err(Error::Usage(format!(
-                    "the change of {name} has no changeset: the changes cannot be divided by changesets"
+                    "the change of {name} has {has}: the changes cannot be divided by changesets"
                 )))
             }
         })

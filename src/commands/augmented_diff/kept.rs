@@ -17,13 +17,19 @@ const PART: usize = 64 << 10;
 /// The rows of objects of one kind, which a worker collects in file order.
 #[derive(Debug, Default)]
 pub(super) struct KeptRows {
-    /// Each row comes after its length.
-    bytes: Vec<u8>,
-    /// The keys of the first and the last object; `None` if there is none.
-    first: Option<TypeThenId>,
-    last: Option<TypeThenId>,
+    chunks: Vec<RowChunk>,
     /// The row of the current object.
     row: Vec<u8>,
+}
+
+/// Consecutive rows with a total size of at most [`PART`], or a single row.
+#[derive(Debug)]
+struct RowChunk {
+    /// The keys of the first and the last object.
+    first: TypeThenId,
+    last: TypeThenId,
+    /// Each row comes after its length.
+    bytes: Vec<u8>,
 }
 
 impl KeptRows {
@@ -31,10 +37,20 @@ impl KeptRows {
     pub(super) fn push(&mut self, object: &Object<'_>) {
         self.row.clear();
         put_object(object, &mut self.row);
-        put_varint(&mut self.bytes, self.row.len() as u64);
-        self.bytes.extend_from_slice(&self.row);
-        self.first.get_or_insert(object.key());
-        self.last = Some(object.key());
+        let (key, len) = (object.key(), self.row.len());
+        let fits = |chunk: &&mut RowChunk| chunk.bytes.len() + len <= PART;
+        if self.chunks.last_mut().filter(fits).is_none() {
+            self.chunks.push(RowChunk {
+                first: key,
+                last: key,
+                bytes: Vec::new(),
+            });
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            put_varint(&mut chunk.bytes, len as u64);
+            chunk.bytes.extend_from_slice(&self.row);
+            chunk.last = key;
+        }
     }
 }
 
@@ -44,14 +60,15 @@ pub(super) struct KeptObjects {
     parts: Vec<KeptPart>,
     spool: Spool,
     is_in_order: bool,
-    /// The rows of the last part, which are not in the spool yet, with the key of the last object.
-    open: Option<(TypeThenId, Vec<u8>)>,
+    /// The last part, which is not in the spool yet.
+    open: Option<RowChunk>,
 }
 
 /// Consecutive objects of one kind.
 #[derive(Debug)]
 pub(super) struct KeptPart {
-    /// The key of the last object.
+    /// The keys of the first and the last object.
+    pub first: TypeThenId,
     pub last: TypeThenId,
     /// The size of the rows in bytes.
     pub len: usize,
@@ -71,21 +88,23 @@ impl KeptObjects {
 
     /// Adds the rows of a blob. Blobs may come in any order.
     pub(super) fn add(&mut self, rows: KeptRows) -> Result<()> {
-        let (Some(first), Some(last)) = (rows.first, rows.last) else {
-            return Ok(());
-        };
-        if let Some((key, bytes)) = &mut self.open
-            && key.0 == last.0
+        let mut chunks = rows.chunks.into_iter();
+        chunks.try_for_each(|chunk| self.add_chunk(chunk))
+    }
+
+    fn add_chunk(&mut self, chunk: RowChunk) -> Result<()> {
+        if let Some(open) = &mut self.open
+            && open.last.0 == chunk.last.0
             && self.is_in_order
-            && *key < first
-            && bytes.len() + rows.bytes.len() <= PART
+            && open.last < chunk.first
+            && open.bytes.len() + chunk.bytes.len() <= PART
         {
-            bytes.extend_from_slice(&rows.bytes);
-            *key = last;
+            open.bytes.extend_from_slice(&chunk.bytes);
+            open.last = chunk.last;
             return Ok(());
         }
         self.end_part()?;
-        self.open = Some((last, rows.bytes));
+        self.open = Some(chunk);
         Ok(())
     }
 
@@ -102,10 +121,15 @@ impl KeptObjects {
     }
 
     fn end_part(&mut self) -> Result<()> {
-        if let Some((last, bytes)) = self.open.take() {
+        if let Some(RowChunk { first, last, bytes }) = self.open.take() {
             let len = bytes.len();
             let piece = self.spool.add(bytes)?;
-            self.parts.push(KeptPart { last, len, piece });
+            self.parts.push(KeptPart {
+                first,
+                last,
+                len,
+                piece,
+            });
         }
         Ok(())
     }

@@ -76,7 +76,6 @@ impl OwnedGeometry {
     }
 }
 
-#[cfg(feature = "parquet")]
 impl OwnedGeometry {
     /// Returns the number of points. The repeated first point at the end of a ring does not count.
     pub(crate) fn points(&self) -> usize {
