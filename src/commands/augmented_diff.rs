@@ -56,7 +56,7 @@ pub struct Options {
     pub changes: Vec<PathBuf>,
     /// The destination and the form of the augmented diff.
     pub output: Output,
-    /// Which actions are written.
+    /// The rules that select the actions to write.
     pub selection: Selection,
     /// The maximum memory in bytes for ways that are members of relations; `None` for 1 GB. What does not fit goes to a
     /// temporary file in the directory of the output.
