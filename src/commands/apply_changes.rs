@@ -7,8 +7,9 @@ mod edit;
 mod history;
 mod locations;
 mod steps;
+mod watcher;
 
-use super::augmented_diff::Ongoing;
+use super::augmented_diff::{ChangedNodes, Ongoing};
 use super::{add_locations_to_ways, augmented_diff};
 use crate::engine::sink::Sink;
 use crate::engine::{HeaderOption, OutputOptions, input};
@@ -28,6 +29,7 @@ pub use locations::UntaggedNodes;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use steps::{ApplyStep, plan_steps};
+use watcher::Watcher;
 
 /// The options of `apply-changes`.
 #[derive(Debug, Clone)]
@@ -467,8 +469,11 @@ impl Run<'_> {
         let replication_timestamp = header.replication_timestamp.map(format_timestamp);
         let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
         let mut tally = Tally::default();
+        let augmented = self.augmented_on_the_way();
+        let nodes = augmented.map(|of| ChangedNodes::for_output(changes, &of.0));
         if rules.locations.is_some() {
-            self.apply_nodes(&mut steps, changes, &rules, &mut tally, &mut sink)?;
+            let watcher = nodes.as_ref().map_or(Watcher::None, Watcher::Nodes);
+            self.apply_nodes(&mut steps, changes, &rules, watcher, &mut tally, &mut sink)?;
         }
         if let Some(locations) = &mut rules.locations {
             let outdated = std::mem::take(&mut tally.outdated_nodes);
@@ -476,9 +481,10 @@ impl Run<'_> {
             locations.locate(changes);
         }
         let changes: &ChangeSet = changes;
-        let ongoing = self.ongoing(plan, changes)?;
-        let shown_to = ongoing.as_ref();
-        self.apply(steps, changes, &rules, shown_to, &mut tally, &mut sink)?;
+        let begin = |(of, nodes)| Ongoing::begin(self.file, plan, changes, of, nodes, ctx);
+        let ongoing = augmented.zip(nodes).map(begin).transpose()?;
+        let watcher = ongoing.as_ref().map_or(Watcher::None, Watcher::Ways);
+        self.apply(steps, changes, &rules, watcher, &mut tally, &mut sink)?;
         let augmented_diff = ongoing.map(Ongoing::finish).transpose()?;
         if tally.locations_dropped > 0 {
             ctx.warn(format!(
@@ -515,42 +521,38 @@ impl Run<'_> {
         steps: &mut Vec<ApplyStep>,
         changes: &ChangeSet,
         rules: &Rules,
+        watcher: Watcher<'_>,
         tally: &mut Tally,
         sink: &mut Sink,
     ) -> Result<()> {
         let ways = steps.partition_point(|step| step.is_nodes(changes));
         let ways = steps.split_off(ways);
         let nodes = std::mem::replace(steps, ways);
-        self.apply(nodes, changes, rules, None, tally, sink)
+        self.apply(nodes, changes, rules, watcher, tally, sink)
     }
 
-    /// Begins the augmented diff if it needs only the newest changes; `None` if there is no such augmented diff.
-    fn ongoing<'o, 'c>(
-        &'o self,
-        plan: &'o BlobPlan,
-        changes: &'c ChangeSet,
-    ) -> Result<Option<Ongoing<'o, 'c>>> {
+    /// Returns the output of the augmented diff and its selection. Returns `None` if there is no augmented diff, or if
+    /// it needs older versions of changes, so that it cannot be made while the changes are applied.
+    fn augmented_on_the_way(&self) -> Option<&(augmented_diff::Output, augmented_diff::Selection)> {
         let augmented = self.options.augmented_diff.as_ref();
-        let augmented = augmented.filter(|of| of.0.kept_versions() == KeptVersions::Newest);
-        let begin = |augmented| Ongoing::begin(self.file, plan, changes, augmented, self.ctx);
-        augmented.map(begin).transpose()
+        augmented.filter(|of| of.0.kept_versions() == KeptVersions::Newest)
     }
 
     /// Executes steps in parallel, writes their results in the order of the steps, and adds their counts to `tally`.
-    /// `ongoing` is shown the decoded blobs.
+    /// `watcher` is shown the decoded blobs.
     fn apply(
         &self,
         steps: Vec<ApplyStep>,
         changes: &ChangeSet,
         rules: &Rules,
-        ongoing: Option<&Ongoing<'_, '_>>,
+        watcher: Watcher<'_>,
         tally: &mut Tally,
         sink: &mut Sink,
     ) -> Result<()> {
         let input = &self.file.input;
         BlobPass::new("apply", input, self.ctx).run(
             steps,
-            || Editor::new(changes, self.options.output.encoding(), rules).shown_to(ongoing),
+            || Editor::new(changes, self.options.output.encoding(), rules).shown_to(watcher),
             |reader, editor, step| editor.apply(reader, &step),
             |(outcomes, counts)| {
                 tally.add(counts);

@@ -15,6 +15,7 @@ mod geometry;
 mod groups;
 mod history;
 mod kept;
+mod nodes;
 mod relations;
 mod reshaped;
 mod spool;
@@ -31,16 +32,18 @@ use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
 use crate::geometry::Shape;
 use crate::io::{OutputTarget, ScratchDirectory};
-use crate::osm::ObjectExpression;
-use crate::pbf::{BlobEntry, BlobFlags, feature};
+use crate::osm::{ObjectExpression, ObjectKind};
+use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
 use crate::runtime::Context;
 pub use feed::ActionList;
 use find::{Findings, Search};
 use groups::Groups;
 use history::{History, Replaces, Steps};
+pub(crate) use nodes::ChangedNodes;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 pub use summary::Summary;
+pub(crate) use ways::CandidateRefs;
 
 /// The highest zoom level of tiles.
 pub const MAX_ZOOM: u8 = crate::geometry::MAX_ZOOM;
@@ -247,7 +250,8 @@ pub fn list_between(old: &Path, new: &Path, most: usize, ctx: &Context) -> Resul
     let scratch = std::env::temp_dir();
     with_differences(old, new, &scratch, ctx, |base, changes| {
         let history = History::new(changes, Steps::default(), base.replaces);
-        let findings = Search::begin(*base, history, None, &scratch)?.finish()?;
+        let nodes = ChangedNodes::new(changes, base.replaces, &scratch);
+        let findings = Search::begin(*base, history, nodes, None, &scratch)?.finish()?;
         feed::list(base, &findings, most)
     })
 }
@@ -292,7 +296,8 @@ pub(crate) fn of_changes(
     augmented: &(Output, Selection),
     ctx: &Context,
 ) -> Result<Summary> {
-    Ongoing::begin(file, plan, changes, augmented, ctx)?.finish()
+    let nodes = ChangedNodes::for_output(changes, &augmented.0);
+    Ongoing::begin(file, plan, changes, augmented, nodes, ctx)?.finish()
 }
 
 /// An augmented diff that is made while another command applies the changes. Blobs of ways that both need are decoded
@@ -303,14 +308,23 @@ pub(crate) struct Ongoing<'o, 'c> {
     augmented: &'o (Output, Selection),
 }
 
+impl ChangedNodes {
+    /// Begins the search for the changed nodes of an augmented diff that is made while changes are applied.
+    pub(crate) fn for_output(changes: &ChangeSet, output: &Output) -> Self {
+        Self::new(changes, Replaces::IfNewer, &output.scratch_directory())
+    }
+}
+
 impl<'o, 'c> Ongoing<'o, 'c> {
     /// Begins the augmented diff of `changes` to the base `file`, which is in canonical order. The changes must have
-    /// the [versions](Output::kept_versions) that the output needs.
+    /// the [versions](Output::kept_versions) that the output needs. `nodes` has seen those blobs of nodes that the
+    /// other command has decoded.
     pub(crate) fn begin(
         file: &'o PbfFile,
         plan: &'o BlobPlan,
         changes: &'c ChangeSet,
         augmented: &'o (Output, Selection),
+        nodes: ChangedNodes,
         ctx: &'o Context,
     ) -> Result<Self> {
         let (output, selection) = augmented;
@@ -322,20 +336,25 @@ impl<'o, 'c> Ongoing<'o, 'c> {
             ctx,
         };
         Ok(Self {
-            search: search(base, changes, output, selection)?,
+            search: search(base, changes, nodes, output, selection)?,
             base,
             augmented,
         })
     }
 
-    /// Looks for ways in a blob of the base that the other command has decoded. Blobs may come in any order and from
-    /// any thread.
+    /// Looks for ways in a blob of the base that the other command has decoded. `known` is given if the other command
+    /// has decoded the references of the ways. Blobs may come in any order and from any thread.
     pub(crate) fn look(
         &self,
         entry: &BlobEntry,
-        payload: &[u8],
+        block: &Block<'_>,
+        known: Option<CandidateRefs<'_>>,
     ) -> std::result::Result<(), FormatError> {
-        self.search.look(entry, payload)
+        if block.has(ObjectKind::Way) {
+            self.search.look(entry, block, known)
+        } else {
+            Ok(())
+        }
     }
 
     /// Reads the blobs that were not shown to [`look`](Self::look), and writes the augmented diff.
@@ -351,7 +370,8 @@ fn write(
     output: &Output,
     selection: &Selection,
 ) -> Result<Summary> {
-    let findings = search(*base, changes, output, selection)?.finish()?;
+    let nodes = ChangedNodes::new(changes, base.replaces, &output.scratch_directory());
+    let findings = search(*base, changes, nodes, output, selection)?.finish()?;
     encode(base, &findings, output, selection)
 }
 
@@ -359,6 +379,7 @@ fn write(
 fn search<'s, 'c>(
     base: Base<'s>,
     changes: &'c ChangeSet,
+    nodes: ChangedNodes,
     output: &Output,
     selection: &Selection,
 ) -> Result<Search<'s, 'c>> {
@@ -372,6 +393,7 @@ fn search<'s, 'c>(
     Search::begin(
         base,
         history,
+        nodes,
         selection.max_relation_members,
         &output.scratch_directory(),
     )

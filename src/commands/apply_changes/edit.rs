@@ -2,7 +2,8 @@
 
 use super::locations::{LocationUpdates, OmittedNodes};
 use super::steps::ApplyStep;
-use crate::commands::augmented_diff::Ongoing;
+use super::watcher::Watcher;
+use crate::commands::augmented_diff::CandidateRefs;
 use crate::engine::sink::BlobOutcome;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobDecoder, WriteOptions};
@@ -96,8 +97,7 @@ pub(super) struct Editor<'a> {
     encoder: FrameEncoder,
     changes: &'a ChangeSet,
     rules: &'a Rules,
-    /// The augmented diff that is shown the decoded blobs.
-    ongoing: Option<&'a Ongoing<'a, 'a>>,
+    watcher: Watcher<'a>,
     spliced: Vec<u8>,
     relocated: Vec<u8>,
 }
@@ -114,21 +114,15 @@ impl<'a> Editor<'a> {
             encoder,
             changes,
             rules,
-            ongoing: None,
+            watcher: Watcher::None,
             spliced: Vec::new(),
             relocated: Vec::new(),
         }
     }
 
-    /// Makes the editor show the decoded blobs to an augmented diff.
-    pub(super) fn shown_to(self, ongoing: Option<&'a Ongoing<'a, 'a>>) -> Self {
-        Self { ongoing, ..self }
-    }
-
-    /// Shows a decoded blob to the augmented diff.
-    fn show(&self, entry: &BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
-        self.ongoing
-            .map_or(Ok(()), |ongoing| ongoing.look(entry, payload))
+    /// Makes the editor show the decoded blobs to `watcher`.
+    pub(super) fn shown_to(self, watcher: Watcher<'a>) -> Self {
+        Self { watcher, ..self }
     }
 
     fn slice(&self, range: &std::ops::Range<usize>) -> &'a [Change] {
@@ -156,7 +150,6 @@ impl<'a> Editor<'a> {
                 let changes = self.slice(range);
                 reader.decode_in_segments(entry, |payload, segments| {
                     self.write.check_strings(payload)?;
-                    self.show(entry, payload)?;
                     let (edit, relocated) = self.edit(entry);
                     let (outcome, tally) =
                         edit.run(payload, segments.found(), changes, relocated)?;
@@ -169,7 +162,6 @@ impl<'a> Editor<'a> {
                     let changes = self.slice(range);
                     let (changes, tally) = reader.decode(entry, |payload| {
                         self.write.check_strings(payload)?;
-                        self.show(entry, payload)?;
                         let (mut edit, relocated) = self.edit(entry);
                         edit.append(payload, changes, relocated)
                     })?;
@@ -196,6 +188,7 @@ impl<'a> Editor<'a> {
             encoder: &mut self.encoder,
             set: self.changes,
             rules: self.rules,
+            watcher: self.watcher,
             spliced: &mut self.spliced,
         };
         (edit, &mut self.relocated)
@@ -241,6 +234,7 @@ struct Edit<'e> {
     encoder: &'e mut FrameEncoder,
     set: &'e ChangeSet,
     rules: &'e Rules,
+    watcher: Watcher<'e>,
     spliced: &'e mut Vec<u8>,
 }
 
@@ -375,21 +369,26 @@ impl Edit<'_> {
     }
 
     /// Appends the block to `out`, with new coordinates in the ways that the edit script keeps and whose nodes moved.
-    /// Appends nothing if no way moves.
+    /// Appends nothing if no way moves. Shows the block to the augmented diff.
     fn relocate(
         &self,
         block: &Block<'_>,
         edits: &EditScript,
         out: &mut Vec<u8>,
     ) -> Result<Relocated, FormatError> {
+        let show = |known: Option<CandidateRefs<'_>>| {
+            self.watcher.show(self.set, self.entry, block, known)
+        };
         let locations = match &self.rules.locations {
             Some(locations) if locations.may_move(self.entry) => locations,
-            _ => return Ok(Relocated::default()),
+            _ => return show(None).map(|()| Relocated::default()),
         };
         relocate_ways(
             block,
             |nodes| {
                 let mut moved = locations.moved_among(nodes);
+                let candidates = &moved;
+                show(Some(CandidateRefs { nodes, candidates }))?;
                 if !moved.is_empty() && !edits.is_unchanged() {
                     let stays = ways_that_stay(block, edits)?;
                     moved.retain(|node| stays[nodes.way_index_of(*node)]);

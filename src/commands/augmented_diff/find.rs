@@ -1,14 +1,15 @@
 //! Finds the objects that changes concern, and reads what their geometry needs.
 
 use super::Base;
-use super::blobs::{for_each_object, ids_of, may_have};
-use super::geometry::{EncodedWays, MemberWays, NodeState, Nodes};
+use super::blobs::{ids_of, may_have};
+use super::geometry::{MemberWays, NodeState, Nodes, StoredWays};
 use super::history::History;
-use super::kept::{KeptObjects, KeptRows};
+use super::kept::KeptObjects;
+use super::nodes::ChangedNodes;
 use super::relations::{ChangedMembers, find_relations};
 use super::reshaped::Reshaped;
 use super::ways::{
-    EarlyMembers, MemberIds, Moves, WayFinder, WayTally, find_ways, read_member_ways,
+    CandidateRefs, EarlyMembers, MemberIds, Moves, WayFinder, WayTally, find_ways, read_member_ways,
 };
 use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
@@ -62,25 +63,26 @@ pub(super) struct Search<'s, 'c> {
 }
 
 impl<'s, 'c> Search<'s, 'c> {
-    /// Reads the changed nodes, and which ways are members of relations. The history must not know the state of the
-    /// base yet. Temporary files will be in the directory `scratch`.
+    /// Reads the changed nodes that `nodes` has not seen yet, and which ways are members of relations. The history must
+    /// not know the state of the base yet. Temporary files will be in the directory `scratch`.
     pub(super) fn begin(
         base: Base<'s>,
         mut history: History<'c>,
+        nodes: ChangedNodes,
         max_members: Option<u64>,
         scratch: &Path,
     ) -> Result<Self> {
-        let mut kept = KeptObjects::new(scratch);
-        let in_base = changed_nodes(&base, &mut history, &mut kept)?;
+        let nodes = nodes.finish(&base, history.changes)?;
+        history.set_status(&nodes.status);
         history.settle(ObjectKind::Node);
         let early = EarlyMembers::of(&base, history.changes)?;
         Ok(Self {
             base,
-            in_base,
+            in_base: nodes.states,
             changed_ways: ids_of(history.changes, ObjectKind::Way),
             history,
             member_ids: early.ids,
-            ways: Mutex::new(WayTally::new(kept, early.kept)),
+            ways: Mutex::new(WayTally::new(nodes.kept, early.kept)),
             failed: Mutex::default(),
             max_members: max_members.unwrap_or(u64::MAX),
             scratch: scratch.to_owned(),
@@ -102,12 +104,14 @@ impl<'s, 'c> Search<'s, 'c> {
     pub(super) fn look(
         &self,
         entry: &BlobEntry,
-        payload: &[u8],
+        block: &Block<'_>,
+        known: Option<CandidateRefs<'_>>,
     ) -> std::result::Result<(), FormatError> {
-        if !entry.kinds.contains(ObjectKind::Way) {
-            return Ok(());
-        }
-        let found = self.finder().of_block(entry, &Block::parse(payload)?)?;
+        let finder = self.finder();
+        let found = match known {
+            Some(refs) => finder.of_refs(entry, block, refs)?,
+            None => finder.of_block(entry, block)?,
+        };
         let mut ways = lock(&self.ways);
         ways.kept.set_in_order(false);
         if let Err(error) = ways.add(entry, found, &self.member_ids) {
@@ -177,11 +181,7 @@ impl Needs<'_, '_> {
     /// Reads all relations.
     fn read_relations(&mut self, reshaped: &Reshaped) -> Result<()> {
         let mut status = Vec::new();
-        let changed = ChangedMembers {
-            history: &self.history,
-            reshaped,
-            max_members: self.max_members,
-        };
+        let changed = ChangedMembers::new(&self.history, reshaped, self.max_members);
         find_relations(self.base, &changed, |found| {
             status.extend(found.status);
             self.ways.extend(found.ways);
@@ -214,7 +214,7 @@ impl Needs<'_, '_> {
     }
 
     /// Returns the member ways: `kept`, or ways that are read now.
-    fn member_ways(&mut self, kept: Option<Vec<EncodedWays>>) -> Result<MemberWays> {
+    fn member_ways(&mut self, kept: Option<Vec<StoredWays>>) -> Result<MemberWays> {
         let (base, wanted) = (self.base, &self.ways);
         let mut ways = MemberWays::new(base.max_memory, self.scratch);
         let mut add = |more| ways.add(more, wanted);
@@ -241,45 +241,6 @@ impl Needs<'_, '_> {
     }
 }
 
-/// Reads and keeps the changed nodes of the base. Returns their states, and sets the status of their changes.
-fn changed_nodes(
-    base: &Base<'_>,
-    history: &mut History<'_>,
-    kept: &mut KeptObjects,
-) -> Result<FxHashMap<i64, NodeState>> {
-    let ids = ids_of(history.changes, ObjectKind::Node);
-    let (mut states, mut status) = (FxHashMap::default(), Vec::new());
-    Scan::bare("changed nodes", base.file, base.plan, base.ctx)
-        .with_strings()
-        .try_run(
-            |entry| may_have(entry, ObjectKind::Node, &ids),
-            |_, block| {
-                let (mut found, mut rows) = (Vec::new(), KeptRows::default());
-                for_each_object(block, ObjectKind::Node, &ids, |node| {
-                    if let ObjectBody::Node { location } = &node.body {
-                        let version = node.info.version.unwrap_or(0);
-                        let location = location.filter(|location| location.is_on_earth());
-                        let range = history.range(ObjectKind::Node, node.id);
-                        let of = |index| history.status_in_base(index, &node.info);
-                        let status: Vec<_> = range.map(|index| (index, of(index))).collect();
-                        found.push((node.id, NodeState { version, location }, status));
-                        rows.push(node);
-                    }
-                })?;
-                Ok((found, rows))
-            },
-            |(found, rows)| {
-                for (id, state, more) in found {
-                    status.extend(more);
-                    states.insert(id, state);
-                }
-                kept.add(rows)
-            },
-        )?;
-    history.set_status(&status);
-    Ok(states)
-}
-
 /// Reads the needed nodes of the base.
 fn read_nodes(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
     let needed = nodes.needed().clone();
@@ -288,7 +249,7 @@ fn read_nodes(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
         |_, block| {
             let mut found = Vec::new();
             block.for_each_version(
-                |id| needed.contains(id),
+                |ids, selected| needed.for_each_present(ids, |at| selected.push(at)),
                 |id, location, version| {
                     let location = location.filter(|location| location.is_on_earth());
                     found.push((id, version.unwrap_or(0), location));

@@ -6,7 +6,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeSet, PlacedNode};
 use crate::index::{IdSet, RankSet};
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::wire::{Varints, put_sint, put_varint};
+use crate::pbf::{Block, BlockUnits, StoredWay, for_each_kept_node};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
@@ -98,39 +98,39 @@ impl Nodes {
     }
 }
 
-/// Ways in an encoded form, which has their nodes and the locations that the ways have.
+/// Ways of one blob as it stores them, without tags and metadata.
 #[derive(Debug, Default)]
-pub(super) struct EncodedWays {
+pub(super) struct StoredWays {
+    units: BlockUnits,
     /// The ids, and the start of each way in `bytes`.
     ways: Vec<(i64, u32)>,
     bytes: Vec<u8>,
 }
 
-impl EncodedWays {
+impl StoredWays {
+    /// Creates an empty list of ways of a block.
+    pub(super) fn of(block: &Block<'_>) -> Self {
+        Self {
+            units: block.units,
+            ways: Vec::new(),
+            bytes: Vec::new(),
+        }
+    }
+
     /// The size in memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.bytes.capacity() + self.ways.capacity() * size_of::<(i64, u32)>()
     }
 
-    /// Adds a way with its nodes, and with their locations as far as the way has them.
-    pub(super) fn push(&mut self, id: i64, refs: &[i64], locations: &[Option<Location>]) {
-        // The ways of one blob have at most 32 MiB, and each value of theirs becomes at most five bytes longer.
+    /// Adds a way with its nodes, and with their locations if the way has them.
+    pub(super) fn push(
+        &mut self,
+        id: i64,
+        way: StoredWay<'_>,
+    ) -> std::result::Result<(), FormatError> {
+        // The ways of one blob have at most 32 MiB.
         self.ways.push((id, self.bytes.len() as u32));
-        let bytes = &mut self.bytes;
-        let (mut last, mut lat, mut lon) = (0i64, 0i64, 0i64);
-        for (index, node) in refs.iter().enumerate() {
-            put_sint(bytes, node.wrapping_sub(last));
-            last = *node;
-            let location = locations.get(index).copied().flatten();
-            put_varint(bytes, u64::from(location.is_some()));
-            if let Some(location) = location {
-                let (new_lat, new_lon) =
-                    (i64::from(location.lat_e7()), i64::from(location.lon_e7()));
-                put_sint(bytes, new_lat - lat);
-                put_sint(bytes, new_lon - lon);
-                (lat, lon) = (new_lat, new_lon);
-            }
-        }
+        way.keep_nodes(&mut self.bytes)
     }
 
     /// Frees unused capacity.
@@ -144,6 +144,8 @@ impl EncodedWays {
 #[derive(Debug)]
 pub(super) struct MemberWays {
     spool: Spool,
+    /// The units of the ways of each piece of the spool.
+    units: Vec<BlockUnits>,
     /// For each wanted way, the number of its piece, its start in the piece, and its length.
     places: FxHashMap<i64, (u32, u32, u32)>,
 }
@@ -154,12 +156,13 @@ impl MemberWays {
     pub(super) fn new(limit: usize, directory: &Path) -> Self {
         Self {
             spool: Spool::new(limit, directory),
+            units: Vec::new(),
             places: FxHashMap::default(),
         }
     }
 
     /// Adds those of the ways whose ids are in `wanted`.
-    pub(super) fn add(&mut self, ways: EncodedWays, wanted: &IdSet) -> Result<()> {
+    pub(super) fn add(&mut self, ways: StoredWays, wanted: &IdSet) -> Result<()> {
         let ends = ways.ways.iter().skip(1).map(|(_, start)| *start);
         let ends = ends.chain([ways.bytes.len() as u32]);
         let placed = ways.ways.iter().zip(ends);
@@ -168,6 +171,7 @@ impl MemberWays {
             return Ok(());
         }
         let piece = self.spool.add(ways.bytes)? as u32;
+        self.units.push(ways.units);
         let placed = placed.into_iter();
         self.places
             .extend(placed.map(|((id, start), end)| (*id, (piece, *start, end - start))));
@@ -199,28 +203,8 @@ impl MemberWays {
         let bytes = self
             .spool
             .read(*piece as usize, start..start + *len as usize)?;
-        let decoded = decode_way(&bytes, take);
+        let decoded = for_each_kept_node(&bytes, &self.units[*piece as usize], take);
         decoded.map_err(|error| Error::Internal(format!("a kept way is broken: {error}")))?;
         Ok(true)
     }
-}
-
-/// Calls `take` with the nodes of a way that [`EncodedWays`] has encoded.
-fn decode_way(
-    bytes: &[u8],
-    mut take: impl FnMut(i64, Option<Location>),
-) -> std::result::Result<(), FormatError> {
-    let mut values = Varints::new(bytes);
-    let (mut node, mut lat, mut lon) = (0i64, 0i64, 0i64);
-    while !values.is_done() {
-        node = node.wrapping_add(values.read_sint()?);
-        let mut location = None;
-        if values.read()? == 1 {
-            lat += values.read_sint()?;
-            lon += values.read_sint()?;
-            location = Location::new(lat as i32, lon as i32);
-        }
-        take(node, location);
-    }
-    Ok(())
 }

@@ -32,6 +32,17 @@ pub(super) enum Replaces {
     Always,
 }
 
+impl Replaces {
+    /// Returns the status of a change of an object that the base has, with the metadata `info`.
+    pub(super) fn status(self, change: &Change, info: &Info<'_>) -> Status {
+        match self {
+            Self::Always => Status::Replaces,
+            Self::IfNewer if change.replaces(info.version, info.timestamp) => Status::Replaces,
+            Self::IfNewer => Status::Outdated,
+        }
+    }
+}
+
 /// The steps in which the changes are made.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
@@ -147,12 +158,7 @@ impl<'c> History<'c> {
 
     /// Returns the status of a change of an object that the base has, with the metadata `info`.
     pub(super) fn status_in_base(&self, index: usize, info: &Info<'_>) -> Status {
-        let change = self.change(index);
-        match self.replaces {
-            Replaces::Always => Status::Replaces,
-            Replaces::IfNewer if change.replaces(info.version, info.timestamp) => Status::Replaces,
-            Replaces::IfNewer => Status::Outdated,
-        }
+        self.replaces.status(self.change(index), info)
     }
 
     /// Sets the status of changes, which are given by their indices.

@@ -1,15 +1,15 @@
 //! Finds the relations that changes concern.
 
 use super::Base;
-use super::blobs::for_each_object;
+use super::blobs::ids_of;
 use super::history::{History, Status};
 use super::kept::KeptRows;
 use super::reshaped::Reshaped;
 use crate::engine::scan::Scan;
 use crate::error::Result;
 use crate::index::IdSet;
-use crate::osm::ObjectKind;
-use crate::pbf::{Element, Object};
+use crate::osm::{ObjectKind, id_from_rank};
+use crate::pbf::{Object, ObjectBody};
 
 /// Relations of a blob of the base that changes concern.
 #[derive(Default)]
@@ -23,22 +23,66 @@ pub(super) struct FoundRelations {
     pub nodes: Vec<i64>,
 }
 
-/// The changed members by which changes concern a relation.
+/// The changes and the changed members by which changes concern a relation.
 pub(super) struct ChangedMembers<'m, 'c> {
-    pub history: &'m History<'c>,
-    pub reshaped: &'m Reshaped,
+    history: &'m History<'c>,
+    /// The ways that have changed or have another shape.
+    ways: IdSet,
+    /// The relations with a change.
+    relations: IdSet,
     /// The maximum number of members of a relation whose members are read.
-    pub max_members: u64,
+    max_members: u64,
 }
 
-impl ChangedMembers<'_, '_> {
+impl<'m, 'c> ChangedMembers<'m, 'c> {
+    pub(super) fn new(history: &'m History<'c>, reshaped: &Reshaped, max_members: u64) -> Self {
+        let mut ways = history.changed(ObjectKind::Way).clone();
+        ways.extend(reshaped.ids());
+        Self {
+            history,
+            ways,
+            relations: ids_of(history.changes, ObjectKind::Relation),
+            max_members,
+        }
+    }
+
     /// Whether a member has changed, or is a way with another shape.
     fn has(&self, kind: ObjectKind, id: i64) -> bool {
-        let has_changed = || self.history.changed(kind).contains(id);
         match kind {
-            ObjectKind::Node => has_changed(),
-            ObjectKind::Way => has_changed() || self.reshaped.has(id),
+            ObjectKind::Node => self.history.changed(ObjectKind::Node).contains(id),
+            ObjectKind::Way => self.ways.contains(id),
             ObjectKind::Relation => false,
+        }
+    }
+}
+
+impl FoundRelations {
+    /// Adds a relation of the base that has a change or a changed member.
+    fn add(
+        &mut self,
+        relation: &Object<'_>,
+        has_changed_member: bool,
+        changed: &ChangedMembers<'_, '_>,
+    ) {
+        let ObjectBody::Relation { members } = &relation.body else {
+            return;
+        };
+        self.kept.push(relation);
+        let mut is_concerned = has_changed_member;
+        for index in changed.history.range(ObjectKind::Relation, relation.id) {
+            let status = changed.history.status_in_base(index, &relation.info);
+            is_concerned |= status == Status::Replaces;
+            self.status.push((index, status));
+        }
+        if !is_concerned || members.len() as u64 > changed.max_members {
+            return;
+        }
+        for member in members.iter() {
+            match member.kind {
+                ObjectKind::Node => self.nodes.push(member.id),
+                ObjectKind::Way => self.ways.push(member.id),
+                ObjectKind::Relation => {}
+            }
         }
     }
 }
@@ -49,48 +93,24 @@ pub(super) fn find_relations(
     changed: &ChangedMembers<'_, '_>,
     take: impl FnMut(FoundRelations) -> Result<()>,
 ) -> Result<()> {
-    let history = changed.history;
     Scan::bare("relations", base.file, base.plan, base.ctx)
         .with_strings()
         .try_run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
-                let (mut found, mut ids) = (FoundRelations::default(), IdSet::default());
-                block.try_for_each(|element| {
-                    let Element::Relation(relation) = element else {
-                        return Ok(());
-                    };
-                    let info = relation.info();
-                    let range = history.range(ObjectKind::Relation, relation.id());
-                    let of = |index| history.status_in_base(index, &info);
-                    let status = range.map(|index| (index, of(index)));
-                    let first = found.status.len();
-                    found.status.extend(status);
-                    let mut own = found.status[first..].iter();
-                    let is_concerned = own.any(|(_, status)| *status == Status::Replaces)
-                        || relation
-                            .members()
-                            .any(|member| changed.has(member.kind, member.id));
-                    if is_concerned || found.status.len() > first {
-                        ids.insert(relation.id());
+                let (mut found, mut object) = (FoundRelations::default(), Object::default());
+                let mut cursor = block.cursor();
+                while let Some(element) = cursor.next()? {
+                    if element.key.0 != ObjectKind::Relation {
+                        continue;
                     }
-                    if is_concerned {
-                        if relation.members().count() as u64 > changed.max_members {
-                            return Ok(());
-                        }
-                        for member in relation.members() {
-                            match member.kind {
-                                ObjectKind::Node => found.nodes.push(member.id),
-                                ObjectKind::Way => found.ways.push(member.id),
-                                ObjectKind::Relation => {}
-                            }
-                        }
+                    let has_changed_member =
+                        element.any_member(|kind, id| changed.has(kind, id))?;
+                    let id = id_from_rank(element.key.1);
+                    if has_changed_member || changed.relations.contains(id) {
+                        object.fill(&element, block)?;
+                        found.add(&object, has_changed_member, changed);
                     }
-                    Ok(())
-                })?;
-                if !ids.is_empty() {
-                    let mut keep = |relation: &Object<'_>| found.kept.push(relation);
-                    for_each_object(block, ObjectKind::Relation, &ids, &mut keep)?;
                 }
                 Ok(found)
             },

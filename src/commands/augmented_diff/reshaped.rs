@@ -20,9 +20,9 @@ impl Reshaped {
         }
     }
 
-    /// Whether a way gets another shape.
-    pub(super) fn has(&self, way: i64) -> bool {
-        self.ids.contains(way)
+    /// Returns the ways.
+    pub(super) fn ids(&self) -> impl Iterator<Item = i64> + '_ {
+        self.ids.ids()
     }
 
     /// Calls `take` with the steps in which a way gets another shape.

@@ -1,8 +1,8 @@
 //! Finds the ways that changes concern, and reads the ways that are members of relations.
 
 use super::Base;
-use super::blobs::{for_each_object, may_have};
-use super::geometry::{EncodedWays, NodeState};
+use super::blobs::may_have;
+use super::geometry::{NodeState, StoredWays};
 use super::history::{History, Status};
 use super::kept::{KeptObjects, KeptRows};
 use crate::engine::scan::Scan;
@@ -16,7 +16,6 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Ways of a blob of the base that changes concern, and those that are members of relations.
-#[derive(Default)]
 pub(super) struct FoundWays {
     status: Vec<(usize, Status)>,
     kept: KeptRows,
@@ -25,10 +24,21 @@ pub(super) struct FoundWays {
     /// The nodes of the ways.
     nodes: Vec<i64>,
     /// Ways that are members of relations.
-    members: EncodedWays,
+    members: StoredWays,
 }
 
 impl FoundWays {
+    /// Creates an empty list of ways of a block.
+    fn of(block: &Block<'_>) -> Self {
+        Self {
+            status: Vec::new(),
+            kept: KeptRows::default(),
+            reshaped: Vec::new(),
+            nodes: Vec::new(),
+            members: StoredWays::of(block),
+        }
+    }
+
     /// Adds a way of the base that has a change or a changed node.
     fn add(&mut self, way: &Object<'_>, moves: &Moves<'_, '_>) {
         let ObjectBody::Way { refs, locations } = &way.body else {
@@ -137,24 +147,63 @@ impl WayFinder<'_, '_> {
         block: &Block<'_>,
     ) -> std::result::Result<FoundWays, FormatError> {
         let nodes = WayNodes::of(block)?;
-        let mut wanted = IdSet::default();
+        let mut candidates = Vec::new();
         let changed_nodes = self.moves.history.changed(ObjectKind::Node);
-        changed_nodes.for_each_present(&nodes.refs, |at| {
-            wanted.insert(nodes.way_id_of(at));
-        });
+        changed_nodes.for_each_present(&nodes.refs, |at| candidates.push(at));
+        let refs = CandidateRefs {
+            nodes: &nodes,
+            candidates: &candidates,
+        };
+        self.of_refs(entry, block, refs)
+    }
+
+    /// Does the same as [`of_block`](Self::of_block) if the references of the ways are known.
+    pub(super) fn of_refs(
+        &self,
+        entry: &BlobEntry,
+        block: &Block<'_>,
+        CandidateRefs { nodes, candidates }: CandidateRefs<'_>,
+    ) -> std::result::Result<FoundWays, FormatError> {
+        let changed_nodes = self.moves.history.changed(ObjectKind::Node);
+        let ids: Vec<i64> = nodes.ways.iter().map(|(id, _)| *id).collect();
+        // For each way, whether changes concern it, and whether it is kept for relations.
+        let mut wanted = vec![(false, false); ids.len()];
+        for at in candidates {
+            if changed_nodes.contains(nodes.refs[*at]) {
+                wanted[nodes.way_index_of(*at)].0 = true;
+            }
+        }
         if may_have(entry, ObjectKind::Way, self.changed) {
-            let direct = nodes.ways.iter().map(|(id, _)| *id);
-            wanted.extend(direct.filter(|id| self.changed.contains(*id)));
+            let changed = self.changed;
+            changed.for_each_present(&ids, |way| wanted[way].0 = true);
         }
-        let mut found = FoundWays::default();
-        if !wanted.is_empty() {
-            for_each_object(block, ObjectKind::Way, &wanted, |way| {
-                found.add(way, &self.moves);
-            })?;
+        if self.members.are_kept() {
+            let members = &self.members.wanted;
+            members.for_each_present(&ids, |way| wanted[way].1 = true);
         }
-        found.members = self.members.of(block, &nodes)?;
+        let (mut found, mut object) = (FoundWays::of(block), Object::default());
+        block.for_each_stored_way(|index, way| {
+            let (is_concerned, is_member) = wanted[index];
+            if is_concerned {
+                object.fill(&way.element()?, block)?;
+                found.add(&object, &self.moves);
+            }
+            if is_member {
+                found.members.push(ids[index], way)?;
+            }
+            Ok(())
+        })?;
+        found.members.shrink();
         Ok(found)
     }
+}
+
+/// The references of the ways of a block, and those among them to nodes that may have changed.
+#[derive(Clone, Copy)]
+pub(crate) struct CandidateRefs<'r> {
+    pub nodes: &'r WayNodes,
+    /// Ascending indices into [`WayNodes::refs`].
+    pub candidates: &'r [usize],
 }
 
 /// The ways that were found in all blobs so far, and the nodes that they need.
@@ -235,36 +284,21 @@ pub(super) struct MemberIds {
 
 /// The ways that were kept.
 pub(super) struct KeptMembers {
-    batches: Vec<EncodedWays>,
+    batches: Vec<StoredWays>,
     /// The size in memory in bytes, and its maximum.
     memory: usize,
     limit: usize,
 }
 
 impl MemberIds {
-    /// Returns the ways of a block that are members of relations; none if there are too many.
-    fn of(
-        &self,
-        block: &Block<'_>,
-        nodes: &WayNodes,
-    ) -> std::result::Result<EncodedWays, FormatError> {
-        let mut found = EncodedWays::default();
-        if self.is_full.load(Ordering::Relaxed) {
-            return Ok(found);
-        }
-        block.for_each_way_location(
-            |way| self.wanted.contains(nodes.ways[way].0),
-            |way, refs, locations| {
-                found.push(nodes.ways[way].0, refs, locations.unwrap_or_default());
-            },
-        )?;
-        found.shrink();
-        Ok(found)
+    /// Whether ways that are members of relations are kept. Otherwise there are too many of them.
+    fn are_kept(&self) -> bool {
+        !self.wanted.is_empty() && !self.is_full.load(Ordering::Relaxed)
     }
 }
 
 impl KeptMembers {
-    fn add(&mut self, ways: EncodedWays, ids: &MemberIds) {
+    fn add(&mut self, ways: StoredWays, ids: &MemberIds) {
         self.memory += ways.memory();
         self.batches.push(ways);
         if self.memory > self.limit {
@@ -305,6 +339,7 @@ impl EarlyMembers {
                         ways.push(id);
                     }
                 })?;
+                // Ids in order are added to a set four times as fast.
                 ways.sort_unstable();
                 ways.dedup();
                 Ok(ways)
@@ -325,7 +360,7 @@ impl EarlyMembers {
 
 impl KeptMembers {
     /// Returns the ways; `None` if there were too many of them.
-    pub(super) fn finish(self, ids: &MemberIds) -> Option<Vec<EncodedWays>> {
+    pub(super) fn finish(self, ids: &MemberIds) -> Option<Vec<StoredWays>> {
         (!ids.is_full.load(Ordering::Relaxed)).then_some(self.batches)
     }
 }
@@ -334,16 +369,19 @@ impl KeptMembers {
 pub(super) fn read_member_ways(
     base: &Base<'_>,
     wanted: &IdSet,
-    take: impl FnMut(EncodedWays) -> Result<()>,
+    take: impl FnMut(StoredWays) -> Result<()>,
 ) -> Result<()> {
     Scan::bare("member ways", base.file, base.plan, base.ctx).try_run(
         |entry| may_have(entry, ObjectKind::Way, wanted),
         |_, block| {
-            let (ids, mut ways) = (block.way_ids()?, EncodedWays::default());
-            block.for_each_way_location(
-                |way| wanted.contains(ids[way]),
-                |way, refs, locations| ways.push(ids[way], refs, locations.unwrap_or_default()),
-            )?;
+            let mut ways = StoredWays::of(block);
+            block.for_each_stored_way(|_, way| {
+                let id = way.id()?;
+                if wanted.contains(id) {
+                    ways.push(id, way)?;
+                }
+                Ok(())
+            })?;
             ways.shrink();
             Ok(ways)
         },

@@ -25,8 +25,13 @@ impl<'a> Delta<'a> {
     };
 
     pub(crate) fn new(column: &'a Packed<'_>) -> Self {
+        Self::of_bytes(column.as_bytes())
+    }
+
+    /// Reads the values of an encoded column.
+    pub(super) fn of_bytes(column: &'a [u8]) -> Self {
         Self {
-            deltas: column.values(),
+            deltas: Varints::new(column),
             last: 0,
         }
     }

@@ -1,6 +1,6 @@
 //! DenseNodes messages (osmformat.proto), which store many nodes column by column and delta coded.
 
-use super::delta::Delta;
+use super::delta::{Delta, STRIDE};
 use super::messages::{RawInfo, string_id};
 use crate::error::FormatError;
 use crate::pbf::wire::schema::{dense_nodes, info};
@@ -111,6 +111,40 @@ impl<'a> DenseNodes<'a> {
     /// A cursor that reads the metadata of selected nodes, in ascending order of their indices.
     pub(in crate::pbf) fn infos(&self) -> InfoCursor<'_> {
         InfoCursor::new(self.raw_nodes())
+    }
+
+    /// Calls `visit` with each selected node: its id, its stored latitude and longitude, and its metadata, of which only
+    /// the version and the visibility are set. `select` is called with the ids of consecutive nodes, and appends the
+    /// indices of the selected ones to `selected`, in ascending order.
+    pub(super) fn visit_selected(
+        &self,
+        select: &mut impl FnMut(&[i64], &mut Vec<usize>),
+        selected: &mut Vec<usize>,
+        mut visit: impl FnMut(i64, (i64, i64), &RawInfo),
+    ) -> Result<(), FormatError> {
+        let [mut ids, mut lats, mut lons] = [&self.ids, &self.lats, &self.lons].map(Delta::new);
+        let mut infos = self.versions();
+        infos.nodes.timestamps = Delta::NONE;
+        let mut columns = [[0; STRIDE]; 3];
+        for start in (0..self.len).step_by(STRIDE) {
+            let count = (self.len - start).min(STRIDE);
+            let [id_column, lat_column, lon_column] = &mut columns;
+            ids.fill(&mut id_column[..count])?;
+            selected.clear();
+            select(&id_column[..count], selected);
+            if selected.is_empty() {
+                lats.skip(count)?;
+                lons.skip(count)?;
+                continue;
+            }
+            lats.fill(&mut lat_column[..count])?;
+            lons.fill(&mut lon_column[..count])?;
+            for at in &*selected {
+                let stored = (lat_column[*at], lon_column[*at]);
+                visit(id_column[*at], stored, &infos.at(start + *at)?);
+            }
+        }
+        Ok(())
     }
 
     /// Returns a cursor like [`infos`](Self::infos) that does not read the changesets and users. Its results have none.

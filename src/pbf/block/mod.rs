@@ -7,7 +7,8 @@
 //! - `element` has objects as views with strings, for users of the library; `dense_iter` has the views of dense nodes.
 //!   `object` has objects that do not depend on a block. `raw_element` has objects with the units and string ids of
 //!   their block, for merges.
-//! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`.
+//! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`,
+//!   `stored_ways`.
 //! - Checks: `contents` (everything in a block), `string_faults` (strings that are not UTF-8 or not allowed in XML),
 //!   `limits` (sizes of objects).
 //! - `list` has lists that are borrowed or owned.
@@ -26,5 +27,6 @@ pub(super) mod outline;
 pub(super) mod parsed;
 pub(super) mod raw_element;
 pub(super) mod row_info;
+pub(super) mod stored_ways;
 pub(super) mod string_faults;
 pub(super) mod walk;

@@ -42,7 +42,7 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(i64, Option<Location>),
     ) -> Result<(), FormatError> {
-        self.walk_nodes::<false, true>(|id, location, _, _| {
+        self.walk_nodes::<false>(|id, location, _, _| {
             visit(id, location.filter(|location| location.is_on_earth()));
             Ok(())
         })
@@ -54,25 +54,44 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(i64, Option<Location>, bool),
     ) -> Result<(), FormatError> {
-        self.walk_nodes::<true, true>(|id, location, tags, _| {
+        self.walk_nodes::<true>(|id, location, tags, _| {
             visit(id, location, !matches!(tags, NodeTags::None));
             Ok(())
         })
     }
 
-    /// Calls `visit` with each node that `is_wanted` accepts: its id, its location as in
-    /// [`for_each_node`](Self::for_each_node), and its version number, or `None` if it has none.
+    /// Calls `visit` with each selected node: its id, its location as in [`for_each_node`](Self::for_each_node), and its
+    /// version number, or `None` if it has none. `select` is called with the ids of consecutive nodes, and appends the
+    /// indices of the selected ones in ascending order.
     pub(crate) fn for_each_version(
         &self,
-        is_wanted: impl Fn(i64) -> bool,
+        mut select: impl FnMut(&[i64], &mut Vec<usize>),
         mut visit: impl FnMut(i64, Option<Location>, Option<u32>),
     ) -> Result<(), FormatError> {
-        self.walk_nodes::<false, false>(|id, location, _, info| {
-            if is_wanted(id) {
-                visit(id, location, version_number(info.read()?.version));
+        let mut selected = Vec::new();
+        let mut put = |id, (lat, lon), info: &RawInfo| {
+            let is_visible = info.visible != Some(false);
+            let location = is_visible.then(|| self.units.location(lat, lon));
+            visit(id, location.flatten(), version_number(info.version));
+        };
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
+            match message {
+                BlockMessage::Dense(dense) => {
+                    dense.visit_selected(&mut select, &mut selected, &mut put)?;
+                }
+                BlockMessage::Single(ObjectKind::Node, bytes) => {
+                    let node = NodeMessage::parse(bytes)?;
+                    selected.clear();
+                    select(&[node.id], &mut selected);
+                    if !selected.is_empty() {
+                        put(node.id, (node.lat, node.lon), &node.info);
+                    }
+                }
+                BlockMessage::Single(..) => {}
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     /// Calls `visit` with the id of each node that is not deleted, its latitude and longitude in the units of the
@@ -81,7 +100,7 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(i64, (i64, i64), bool),
     ) -> Result<(), FormatError> {
-        self.walk_stored_nodes::<true, true>(|id, stored, tags, _| {
+        self.walk_stored_nodes::<true>(|id, stored, tags, _| {
             if let Some(stored) = stored {
                 visit(id, stored, !matches!(tags, NodeTags::None));
             }
@@ -101,7 +120,7 @@ impl Block<'_> {
             Option<(Tags<'_>, Info<'_>)>,
         ) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        self.walk_nodes::<true, true>(|id, location, tags, info| {
+        self.walk_nodes::<true>(|id, location, tags, info| {
             let tags = match tags {
                 NodeTags::None => return visit(id, location, None),
                 NodeTags::Run(run) => {
@@ -180,7 +199,7 @@ impl Block<'_> {
     /// Calls `visit` with the id of each node, its location, its tags, and its metadata. Without `TAGS`, the tags of
     /// dense nodes are not read, and without `WHO`, their metadata has no changeset and no user.
     #[inline(always)]
-    fn walk_nodes<const TAGS: bool, const WHO: bool>(
+    fn walk_nodes<const TAGS: bool>(
         &self,
         mut visit: impl FnMut(
             i64,
@@ -189,7 +208,7 @@ impl Block<'_> {
             NodeInfo<'_, '_>,
         ) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        self.walk_stored_nodes::<TAGS, WHO>(|id, stored, tags, info| {
+        self.walk_stored_nodes::<TAGS>(|id, stored, tags, info| {
             let location = stored.and_then(|(lat, lon)| self.units.location(lat, lon));
             visit(id, location, tags, info)
         })
@@ -198,7 +217,7 @@ impl Block<'_> {
     /// Does the same as [`walk_nodes`](Self::walk_nodes), but with the stored latitude and longitude, in the units of
     /// the block, instead of the location. The pair is `None` for a deleted node.
     #[inline(always)]
-    fn walk_stored_nodes<const TAGS: bool, const WHO: bool>(
+    fn walk_stored_nodes<const TAGS: bool>(
         &self,
         mut visit: impl FnMut(
             i64,
@@ -210,7 +229,7 @@ impl Block<'_> {
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
             match message {
-                BlockMessage::Dense(dense) => self.walk_dense::<TAGS, WHO>(dense, &mut visit)?,
+                BlockMessage::Dense(dense) => self.walk_dense::<TAGS>(dense, &mut visit)?,
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
                     let is_visible = node.info.visible != Some(false);
@@ -229,7 +248,7 @@ impl Block<'_> {
     }
 
     #[inline(always)]
-    fn walk_dense<const TAGS: bool, const WHO: bool>(
+    fn walk_dense<const TAGS: bool>(
         &self,
         dense: &DenseNodes<'_>,
         visit: &mut impl FnMut(
@@ -245,8 +264,7 @@ impl Block<'_> {
         let mut tags = dense.keys_vals.values();
         // Decoding 256 values of each column in turn is faster than decoding node by node.
         let mut columns = [[0; STRIDE]; 3];
-        let infos = if WHO { dense.infos() } else { dense.versions() };
-        let (mut infos, mut index) = (infos, 0);
+        let (mut infos, mut index) = (dense.infos(), 0);
         let mut left = dense.len();
         while left > 0 {
             let count = left.min(STRIDE);

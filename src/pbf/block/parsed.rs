@@ -201,17 +201,6 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Returns the ids of the ways, in file order.
-    pub(crate) fn way_ids(&self) -> Result<Vec<i64>, FormatError> {
-        let (mut ids, mut messages) = (Vec::new(), self.messages());
-        while let Some(message) = messages.next()? {
-            if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
-                ids.push(WayRefs::parse(bytes)?.id);
-            }
-        }
-        Ok(ids)
-    }
-
     /// Calls `visit` with the references of all ways, in batches of about `most`. The first argument of `visit` is the
     /// node references of a batch. The second argument lists the ways of the batch, each with its id and the end of its
     /// references in the first argument (exclusive). A long way may be split between batches.

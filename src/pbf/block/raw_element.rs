@@ -27,6 +27,17 @@ pub(in crate::pbf) enum RawForm<'a> {
 }
 
 impl<'a> RawElement<'a> {
+    /// Returns the object of a Node, Way or Relation message.
+    pub(super) fn of_message(kind: ObjectKind, message: &'a [u8]) -> Result<Self, FormatError> {
+        let version = RawInfo::version_in(ObjectOutline::parse(message)?.info)?;
+        Ok(Self {
+            key: (kind, id_rank(object_id(message, kind)?)),
+            version,
+            form: RawForm::Message(message),
+            tagged: true,
+        })
+    }
+
     /// Whether the object is a node with a message of its own.
     pub(crate) fn is_plain_node(&self) -> bool {
         self.key.0 == ObjectKind::Node && matches!(self.form, RawForm::Message(_))
@@ -133,13 +144,25 @@ impl<'a> RawElement<'a> {
         &self,
         mut visit: impl FnMut(ObjectKind, i64),
     ) -> Result<(), FormatError> {
-        if let (RawForm::Message(message), ObjectKind::Relation) = (&self.form, self.key.0) {
-            RelationMessage::parse(message)?.any_member(|kind, id| {
-                visit(kind, id);
-                false
-            })?;
+        let visit_all = |kind, id| {
+            visit(kind, id);
+            false
+        };
+        self.any_member(visit_all).map(drop)
+    }
+
+    /// Whether `test` returns `true` for the kind and the id of any member of a relation. Returns `false` for nodes and
+    /// ways.
+    pub(crate) fn any_member(
+        &self,
+        test: impl FnMut(ObjectKind, i64) -> bool,
+    ) -> Result<bool, FormatError> {
+        match (&self.form, self.key.0) {
+            (RawForm::Message(message), ObjectKind::Relation) => {
+                RelationMessage::parse(message)?.any_member(test)
+            }
+            _ => Ok(false),
         }
-        Ok(())
     }
 
     /// The object with its tags marked as absent, so that encoders omit them.
@@ -207,19 +230,9 @@ impl<'a> RawElements<'a> {
                 None => return Ok(None),
                 Some(BlockMessage::Dense(dense)) => self.dense = Some(dense.raw_nodes()),
                 Some(BlockMessage::Single(kind, message)) => {
-                    return single(kind, message).map(Some);
+                    return RawElement::of_message(kind, message).map(Some);
                 }
             }
         }
     }
-}
-
-fn single(kind: ObjectKind, message: &[u8]) -> Result<RawElement<'_>, FormatError> {
-    let version = RawInfo::version_in(ObjectOutline::parse(message)?.info)?;
-    Ok(RawElement {
-        key: (kind, id_rank(object_id(message, kind)?)),
-        version,
-        form: RawForm::Message(message),
-        tagged: true,
-    })
 }

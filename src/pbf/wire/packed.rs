@@ -216,6 +216,14 @@ impl<'a> Varints<'a> {
                 count -= 8;
                 continue;
             }
+            if count >= 2
+                && let Some([first, second]) = self.read_pair()
+            {
+                let pair = zigzag_decode(first).wrapping_add(zigzag_decode(second));
+                sum = sum.wrapping_add(pair);
+                count -= 2;
+                continue;
+            }
             sum = sum.wrapping_add(zigzag_decode(self.read_branchless()?));
             count -= 1;
         }

@@ -1,0 +1,84 @@
+//! The ways of a block as the block stores them, for passes that need few of them or that keep them for later.
+
+use super::delta::Delta;
+use super::messages::{WayMessage, object_id};
+use super::outline::BlockUnits;
+use super::parsed::{Block, BlockMessage};
+use super::raw_element::RawElement;
+use crate::error::FormatError;
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::wire::{Packed, put_varint, read_varint};
+
+/// A way of a block, undecoded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoredWay<'a>(&'a [u8]);
+
+impl<'a> StoredWay<'a> {
+    /// Returns the id.
+    pub(crate) fn id(self) -> Result<i64, FormatError> {
+        object_id(self.0, ObjectKind::Way)
+    }
+
+    /// Returns the way as an element.
+    pub(crate) fn element(self) -> Result<RawElement<'a>, FormatError> {
+        RawElement::of_message(ObjectKind::Way, self.0)
+    }
+
+    /// Appends the references and coordinates to `out`, for [`for_each_kept_node`]. Fails if these are malformed, or if
+    /// the way has too many.
+    pub(crate) fn keep_nodes(self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let way = WayMessage::parse(self.0)?;
+        way.check()?;
+        way.check_size()?;
+        let [refs, lats, lons] = [&way.refs, &way.lats, &way.lons].map(Packed::as_bytes);
+        put_varint(out, refs.len() as u64);
+        put_varint(out, lats.len() as u64);
+        for column in [refs, lats, lons] {
+            out.extend_from_slice(column);
+        }
+        Ok(())
+    }
+}
+
+/// Calls `take` with the nodes of a way that [`StoredWay::keep_nodes`] has appended, and with their locations in the
+/// way. `units` are those of the block of the way.
+pub(crate) fn for_each_kept_node(
+    kept: &[u8],
+    units: &BlockUnits,
+    mut take: impl FnMut(i64, Option<Location>),
+) -> Result<(), FormatError> {
+    const CUT_OFF: FormatError = FormatError::new("a kept way is cut off");
+    let mut at = 0;
+    let refs_len = read_varint(kept, &mut at)? as usize;
+    let lats_len = read_varint(kept, &mut at)? as usize;
+    let (refs, rest) = kept[at..].split_at_checked(refs_len).ok_or(CUT_OFF)?;
+    let (lats, lons) = rest.split_at_checked(lats_len).ok_or(CUT_OFF)?;
+    let [mut refs, mut lats, mut lons] = [refs, lats, lons].map(Delta::of_bytes);
+    while !refs.is_done() {
+        let id = refs.read()?;
+        let location = if lats.is_done() {
+            None
+        } else {
+            units.location(lats.read()?, lons.read()?)
+        };
+        take(id, location);
+    }
+    Ok(())
+}
+
+impl Block<'_> {
+    /// Calls `visit` with each way and its index among the ways of the block.
+    pub(crate) fn for_each_stored_way(
+        &self,
+        mut visit: impl FnMut(usize, StoredWay<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let (mut messages, mut index) = (self.messages(), 0);
+        while let Some(message) = messages.next()? {
+            if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
+                visit(index, StoredWay(bytes))?;
+                index += 1;
+            }
+        }
+        Ok(())
+    }
+}
