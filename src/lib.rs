@@ -96,6 +96,8 @@ pub mod read {
     //! | read standard input or a socket while data arrives | [`BlobStream`] |
     //! | iterate on threads of your own | [`ElementReader::blobs`], [`DataBlob::decode`], [`DataBlock::objects`] |
     //! | choose blobs by their entries in an index | [`PbfFile`], [`BlobPlan`], [`BlobDecoder`] |
+    //! | make batches of selected objects on all cores, as for tables | [`ObjectReader`] |
+    //! | divide a file between processes | [`PbfFile::parts`], [`ObjectSelection::part`] |
     //!
     //! [`par_try_fold`]: ElementReader::par_try_fold
     //! [`par_map_reduce`]: ElementReader::par_map_reduce
@@ -104,13 +106,15 @@ pub mod read {
     //! owned copy, which can be changed and written.
 
     pub use crate::engine::open_any as open;
+    pub use crate::engine::{BatchMaker, ObjectReader, ObjectSelection};
     pub use crate::file::{
-        BlobDecoder, BlobPlan, BlobStream, DataBlob, DataBlock, ElementReader, FrameHead,
-        HeaderWalker, IndexKind, PbfFile, PlanNeeds,
+        BlobDecoder, BlobPlan, BlobStream, DataBlob, DataBlock, ElementReader, FilePart, FrameHead,
+        HeaderWalker, IndexKind, Parts, PbfFile, PlanNeeds,
     };
     pub use crate::io::Input;
     #[cfg(doc)]
     use crate::model::{Element, Object};
+    pub use crate::osm::{ObjectExpression, TagPattern};
     pub use crate::pbf::{
         BlobEntry, BlobFlags, Block, BlockUnits, Encoding, HeaderBlock, ObjectStatistics,
         StringTable, Toc, TocFields, TocFlags, TocSummary,
@@ -188,7 +192,7 @@ pub mod areas {
         assemble,
     };
     pub use crate::engine::{Feature, FeatureReader, Form, Geometry, IndexType};
-    pub use crate::geometry::{Extent, Point};
+    pub use crate::geometry::{Extent, Point, Shape};
 }
 
 pub mod changes {
@@ -224,8 +228,8 @@ pub use pbf::{
     Members, Node, Object, ObjectBody, Refs, Relation, StringTable, Tags, Way,
 };
 pub use runtime::{
-    Context, Counter, Disorder, InputFormat, IoMode, NoObserver, Observer, Phase, PhaseTimes,
-    Stats, StatsReport,
+    Batches, Context, Counter, Disorder, InputFormat, IoMode, NoObserver, Observer, Phase,
+    PhaseTimes, Stats, StatsReport,
 };
 
 #[cfg(doctest)]

@@ -8,6 +8,7 @@ mod areas;
 mod awkward_objects;
 mod bad_changes;
 mod bad_input;
+mod batches;
 mod changesets;
 mod check;
 mod circles;

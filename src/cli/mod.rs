@@ -6,6 +6,7 @@ mod apply_changes;
 mod args;
 mod argv_compat;
 mod augmented_diff;
+mod call;
 mod cat;
 mod changeset_filter;
 mod check;
@@ -45,6 +46,7 @@ mod usage;
 mod wrong_files;
 
 use anyhow::Result;
+pub use call::{ArgumentDescription, CallError, Called, CommandDescription, call, commands};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use conventions::Conventions;
 use std::process::ExitCode;
@@ -139,7 +141,11 @@ impl Answer {
 
 /// Parses the command line, runs the command, and returns the exit status. Prints an error to standard error.
 pub fn main() -> ExitCode {
-    let args: Vec<_> = std::env::args_os().collect();
+    ExitCode::from(main_with(std::env::args_os().collect()))
+}
+
+/// Does the same as [`main`] with a given command line, which begins with the name of the program.
+pub fn main_with(args: Vec<std::ffi::OsString>) -> u8 {
     let args = conventions::choose(args);
     let words = argv_compat::rewrite(args.into_iter());
     let mut command = usage::with_groups(Cli::command());
@@ -161,8 +167,8 @@ pub fn main() -> ExitCode {
     let answer = args::open_stats(&matches).and_then(|()| run(&cli.command));
     args::abandon_stats();
     match answer {
-        Ok(Answer::Yes) => ExitCode::SUCCESS,
-        Ok(Answer::No) => ExitCode::from(1),
+        Ok(Answer::Yes) => 0,
+        Ok(Answer::No) => 1,
         Err(error) => failure(&error),
     }
 }
@@ -223,20 +229,20 @@ fn run(command: &Command) -> Result<Answer> {
 
 /// Prints the help or the version if the user asked for it, otherwise the error in the command line. Returns the exit
 /// status.
-fn not_parsed(error: &clap::Error) -> ExitCode {
+fn not_parsed(error: &clap::Error) -> u8 {
     match usage::mistake(error) {
         Some(line) => complain(&format!("{}: error: {line}\n", Conventions::current().name)),
         None => {
             let _ = error.print();
         }
     }
-    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+    if error.use_stderr() { 2 } else { 0 }
 }
 
-fn failure(error: &anyhow::Error) -> ExitCode {
+fn failure(error: &anyhow::Error) -> u8 {
     let closed_pipe = matches!(error.downcast_ref(), Some(crate::Error::ClosedPipe));
     if closed_pipe {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let advice = error.downcast_ref().and_then(crate::Error::advice);
     let message = match advice {
@@ -252,16 +258,19 @@ fn failure(error: &anyhow::Error) -> ExitCode {
         None | Some(crate::Error::Usage(_)) => true,
         Some(_) => false,
     };
-    ExitCode::from(if is_usage {
+    if is_usage {
         2
     } else {
         conventions.error_status
-    })
+    }
 }
 
-/// Prints to standard error. Ignores a failure, which could not be reported anywhere else.
+/// Prints to standard error, but not for a [`call`]. Ignores a failure, which could not be reported anywhere else.
 fn complain(text: &str) {
     use std::io::Write;
+    if call::is_active() {
+        return;
+    }
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
@@ -272,10 +281,13 @@ fn printable(char: char) -> impl Iterator<Item = char> {
     escaped.into_iter().flatten().chain(shown)
 }
 
-/// Prints text to standard output. If the reader has closed the pipe, returns [`crate::Error::ClosedPipe`], after which
+/// Prints text to standard output, or keeps it for a [`call`]. If the reader has closed the pipe, returns [`crate::Error::ClosedPipe`], after which
 /// the program exits successfully.
 fn print(text: &str) -> Result<()> {
     use std::io::Write;
+    if call::keep(text) {
+        return Ok(());
+    }
     let written = std::io::stdout().write_all(text.as_bytes());
     let path = std::path::Path::new("standard output");
     Ok(written.map_err(|error| crate::Error::io(path, "cannot write", error))?)

@@ -3,6 +3,7 @@
 //! Nodes become points, ways become lines or areas, multipolygon and boundary relations become areas, and routes become
 //! lines.
 
+mod batches;
 #[cfg(feature = "parquet")]
 mod boundaries;
 mod builder;
@@ -11,6 +12,7 @@ mod cuts;
 mod feature_buffer;
 mod late_areas;
 mod line_relations;
+mod maker;
 mod object_features;
 mod problem;
 #[cfg(feature = "parquet")]
@@ -27,6 +29,7 @@ use crate::engine::geometry_pass::{GeometryPass, Visits};
 use crate::engine::input;
 use crate::engine::way_locations::LocateOptions;
 use crate::error::Result;
+use crate::file::PbfFile;
 #[cfg(feature = "parquet")]
 use crate::file::{BlobPlan, PlanNeeds};
 pub use crate::formats::{
@@ -41,11 +44,13 @@ use crate::geometry::Shape;
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectKind};
 use crate::runtime::Context;
+pub use batches::batches;
 use builder::{Builder, ExportPart, Shared};
 pub use config::{Config, default_config, read_config};
 use feature_buffer::FeatureForm;
 pub(crate) use feature_buffer::KeptFeature;
 pub use line_relations::LINE_RELATIONS;
+pub use maker::{FeatureMaker, FeatureView};
 pub(crate) use object_features::ObjectFeatures;
 pub use problem::{Problem, ProblemCause, Severity};
 pub use rules::{AREA_TAGS, FeatureRules, TagRule, WrittenTags};
@@ -268,8 +273,32 @@ pub fn run<'r>(
         return raw::write(&file, &plan, options, tables, ctx);
     }
     let (mut sink, form) = FeatureSink::open(options, ctx)?;
+    let (reports, mut report) = (report.is_some(), report);
+    let summary = visit(&file, options, form, reports, ctx, |found| match found {
+        ExportPart::Features(chunk) => sink.add_text(chunk),
+        ExportPart::Problems(problems) => match &mut report {
+            Some(report) => problems.iter().try_for_each(report),
+            None => Ok(()),
+        },
+        ExportPart::Made(_) | ExportPart::Tally(_) => Ok(()),
+    })?;
+    let bytes = sink.finish(ctx)?;
+    ctx.stats.bytes_written.add(bytes);
+    Ok(Summary { bytes, ..summary })
+}
+
+/// Makes the features of a file. Calls `take` with what the visitors find, except the numbers of features, which are
+/// returned.
+fn visit(
+    file: &PbfFile,
+    options: &Options,
+    form: FeatureForm,
+    reports: bool,
+    ctx: &Context,
+    mut take: impl FnMut(ExportPart) -> Result<()>,
+) -> Result<Summary> {
     let filter = filter(options, &form);
-    let (visits, relations) = visits(options, &form, &filter, report.is_some());
+    let (visits, relations) = visits(options, &form, &filter, reports);
     let directory = options.temp_dir.clone();
     let locate = LocateOptions {
         index_type: options.index_type,
@@ -277,10 +306,9 @@ pub fn run<'r>(
         max_memory: options.max_memory,
         ranges: None,
     };
-    let pass = GeometryPass::open(&file, visits, options.locations_in_ways, locate, ctx)?;
-    let mut report = report;
+    let pass = GeometryPass::open(file, visits, options.locations_in_ways, locate, ctx)?;
     let names = form.theme_names();
-    let shared = Shared::new(options, form, filter, relations, report.is_some());
+    let shared = Shared::new(options, form, filter, relations, reports);
     let shared = Arc::new(shared);
     let mut totals = Totals::default();
     let index_type = pass.run(
@@ -290,21 +318,14 @@ pub fn run<'r>(
         },
         move || Builder::new(&shared),
         |found| match found {
-            ExportPart::Features(chunk) => sink.add_text(chunk),
-            ExportPart::Problems(problems) => match &mut report {
-                Some(report) => problems.iter().try_for_each(report),
-                None => Ok(()),
-            },
             ExportPart::Tally(tally) => {
                 tally.add_to(&mut totals);
                 Ok(())
             }
+            found => take(found),
         },
     )?;
-    let bytes = sink.finish(ctx)?;
-    ctx.stats.bytes_written.add(bytes);
     Ok(Summary {
-        bytes,
         index_type,
         ..totals.into_summary(names.iter().map(String::as_str))
     })

@@ -5,7 +5,8 @@ use crate::engine::headers::merged_header;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Format, HeaderOptions, input};
 use crate::error::Result;
-use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions, Written};
+pub use crate::file::Parts;
+use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions, Written, divide};
 use crate::io::{Input, OpenOutput, OutputDirectory, SizeHint};
 use crate::pbf::{BlobEntry, HeaderBlock};
 use crate::runtime::{ChunkQueue, Context};
@@ -54,16 +55,6 @@ setters!(Options {
     header: HeaderOptions,
 });
 
-/// The number or the size of the parts of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Parts {
-    /// This many parts of about the same size. There are fewer if the file has fewer blobs.
-    Count(u64),
-    /// Parts of at most this many bytes of blobs. A part has at least one blob, even if the blob is larger.
-    Size(u64),
-}
-
 /// The result of `split`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -110,7 +101,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     let mut header = merged_header(std::slice::from_ref(&file))?;
     options.header.apply(&mut header);
-    let ranges = ranges(&plan.entries, options.parts);
+    let ranges = divide(&plan.entries, options.parts);
     let mut directory = OutputDirectory::create(&options.directory, options.overwrite, is_part)?;
     let width = (ranges.len().max(1) - 1).to_string().len().max(4);
     let phase = ctx.phase(
@@ -208,39 +199,6 @@ impl PartWriter {
     }
 }
 
-/// Divides the blobs of a file into consecutive ranges.
-fn ranges(entries: &[BlobEntry], parts: Parts) -> Vec<&[BlobEntry]> {
-    let len = |entry: &BlobEntry| u64::from(entry.frame_len);
-    let total: u64 = entries.iter().map(len).sum();
-    let (mut ranges, mut rest) = (Vec::new(), entries);
-    let mut end = 0u64;
-    while !rest.is_empty() {
-        let start = end;
-        // With a number of parts, a blob belongs to the part in which its middle lies, so only half of its size must
-        // fit below `limit` (`share` is 2). With a maximum size, the whole blob must fit (`share` is 1).
-        let (limit, share) = match parts {
-            Parts::Count(count) => {
-                let next = ranges.len() as u128 + 1;
-                let limit = u128::from(total) * next / u128::from(count.max(1));
-                (limit as u64, 2)
-            }
-            Parts::Size(size) => (start.saturating_add(size), 1),
-        };
-        let mut before = start;
-        let fits = |entry: &&BlobEntry| {
-            let fits = before + len(entry) / share <= limit;
-            before += len(entry);
-            fits
-        };
-        let count = rest.iter().take_while(fits).count().max(1);
-        let (range, later) = rest.split_at(count);
-        end += range.iter().map(len).sum::<u64>();
-        ranges.push(range);
-        rest = later;
-    }
-    ranges
-}
-
 /// Whether an open file is a part that this program has written. `path` is relative to the directory of the parts.
 fn is_part(path: &Path, file: &File) -> bool {
     let name = path.to_str().and_then(|path| path.strip_prefix("part-"));
@@ -257,33 +215,4 @@ fn is_own(file: File, path: &Path) -> bool {
         let program = file.header.writing_program.as_deref();
         file.toc.is_some() || program.is_some_and(|name| name.starts_with("pbfhogg"))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cut(lens: &[u32], parts: Parts) -> Vec<usize> {
-        let entries = lens.iter().map(|len| BlobEntry {
-            frame_len: *len,
-            ..BlobEntry::default()
-        });
-        let entries: Vec<_> = entries.collect();
-        ranges(&entries, parts)
-            .into_iter()
-            .map(<[_]>::len)
-            .collect()
-    }
-
-    #[test]
-    fn parts_have_about_the_same_size_or_at_most_a_size() {
-        assert_eq!(cut(&[10; 9], Parts::Count(3)), [3, 3, 3]);
-        assert_eq!(cut(&[10; 10], Parts::Count(3)), [3, 4, 3]);
-        assert_eq!(cut(&[90, 1, 1, 1, 1, 1], Parts::Count(2)), [1, 5]);
-        assert_eq!(cut(&[10; 3], Parts::Count(8)), [1, 1, 1]);
-        assert_eq!(cut(&[10; 5], Parts::Size(25)), [2, 2, 1]);
-        assert_eq!(cut(&[10, 99, 10], Parts::Size(25)), [1, 1, 1]);
-        assert_eq!(cut(&[10; 3], Parts::Size(u64::MAX)), [3]);
-        assert!(cut(&[], Parts::Count(3)).is_empty());
-    }
 }

@@ -18,6 +18,22 @@ pub(crate) struct BlockMatcher<'b> {
     expressions: Vec<Vec<&'b ObjectExpression>>,
 }
 
+/// Returns whether each object of a block is selected by a filter, in file order; `None` if all objects are selected.
+pub(crate) fn select(
+    filter: &ObjectFilter,
+    block: &Block<'_>,
+) -> Result<Option<Vec<bool>>, FormatError> {
+    if filter.expressions().is_empty() {
+        return Ok(None);
+    }
+    let mut selected = Vec::new();
+    BlockMatcher::new(filter, block.strings()).for_each(block, |matches, _| {
+        selected.push(matches);
+        Ok(())
+    })?;
+    Ok(Some(selected))
+}
+
 impl<'b> BlockMatcher<'b> {
     pub(crate) fn new(filter: &'b ObjectFilter, strings: &'b StringTable<'b>) -> Self {
         let mut matcher = Self {

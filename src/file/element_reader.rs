@@ -1,10 +1,10 @@
 //! Reads all objects of a file, on one core or on all.
 
-use super::{BlobDecoder, BlobPass, DataBlob, PbfFile};
+use super::{BlobDecoder, BlobPass, DataBlob, FilePart, PbfFile};
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::osm::{Bbox, KindSet, ObjectId, ObjectKind, TypeThenId, id_rank};
-use crate::pbf::{BlobEntry, BlobFlags, Block, Element, HeaderBlock, decode_blob_index};
+use crate::pbf::{BlobEntry, BlobFlags, Block, Element, HeaderBlock};
 use crate::runtime::{Context, lock, unlocked};
 use std::io::Read;
 use std::path::Path;
@@ -136,6 +136,11 @@ impl ElementReader {
         }
     }
 
+    /// Returns the file.
+    pub(crate) const fn file(&self) -> &PbfFile {
+        &self.file
+    }
+
     /// Returns the decoded header blob of the file.
     pub const fn header(&self) -> &HeaderBlock {
         &self.file.header
@@ -167,29 +172,50 @@ impl ElementReader {
     }
 
     /// Returns the entries of the blobs that may contain selected objects, in file order.
-    fn entries(&self) -> Box<dyn Iterator<Item = Result<BlobEntry>> + Send + '_> {
-        let is_wanted = |entry: &Result<BlobEntry>| match entry {
-            Ok(entry) => self.may_select(entry),
+    fn entries(&self) -> Entries<'_> {
+        self.entries_in(None)
+    }
+
+    /// Does the same as [`entries`](Self::entries), for the blobs of a part of the file.
+    pub(crate) fn entries_in(&self, part: Option<&FilePart>) -> Entries<'_> {
+        let bytes = part.map_or(0..u64::MAX, FilePart::bytes);
+        self.entries_that(part, move |entry| {
+            bytes.contains(&entry.offset) && self.may_select(entry)
+        })
+    }
+
+    /// Returns the entries of the blobs that may contain objects of some kinds, whether these are selected or not.
+    /// Leaves out blobs of nodes outside of `bbox`.
+    pub(crate) fn entries_of(&self, kinds: KindSet, bbox: Bbox) -> Entries<'_> {
+        self.entries_that(None, move |entry| {
+            may_have(entry, kinds) && may_be_within(entry, &bbox)
+        })
+    }
+
+    /// Returns the entries that `is_wanted` accepts, in file order.
+    fn entries_that<'s>(
+        &'s self,
+        part: Option<&FilePart>,
+        is_wanted: impl Fn(&BlobEntry) -> bool + Send + 's,
+    ) -> Entries<'s> {
+        let is_wanted = move |entry: &Result<BlobEntry>| match entry {
+            Ok(entry) => is_wanted(entry),
             Err(_) => true,
         };
         match &self.file.toc {
             Some(toc) => Box::new(toc.entries.iter().copied().map(Ok).filter(is_wanted)),
             None => {
-                let frames = self.file.frames();
-                let entries = frames.map(|head| {
-                    head.map(|mut head| {
-                        let indexdata = head.indexdata.as_deref();
-                        indexdata.and_then(|bytes| decode_blob_index(bytes, &mut head.entry));
-                        head.entry
-                    })
-                });
+                let entries = match part {
+                    Some(part) => self.file.frame_entries_in(part.bytes(), part.first_blob),
+                    None => self.file.frame_entries(),
+                };
                 Box::new(entries.filter(is_wanted))
             }
         }
     }
 
     fn may_select(&self, entry: &BlobEntry) -> bool {
-        if entry.is_indexed() && entry.kinds.intersection(self.kinds).is_empty() {
+        if !may_have(entry, self.kinds) {
             return false;
         }
         if let Some(keys) = &self.keys
@@ -201,19 +227,11 @@ impl ElementReader {
                 return false;
             }
         }
-        let holds_nodes_alone = entry.kinds.single() == Some(ObjectKind::Node);
-        match &self.bbox {
-            Some(bbox) if holds_nodes_alone && !entry.bbox.is_empty() => {
-                // In an index that another program wrote, coordinates may have been rounded differently, by one unit of
-                // 1e-7 degree.
-                let tolerance = i32::from(!entry.flags.has(BlobFlags::SCANNED));
-                entry.bbox.widened(tolerance).intersects(bbox)
-            }
-            _ => true,
-        }
+        self.bbox.is_none_or(|bbox| may_be_within(entry, &bbox))
     }
 
-    fn selects(&self, element: &Element<'_>) -> bool {
+    /// Whether an object is selected.
+    pub(crate) fn selects(&self, element: &Element<'_>) -> bool {
         let is_within = |bbox: &Bbox| match element {
             Element::Node(node) => {
                 node.info().visible && bbox.contains_nano(node.nano_lat(), node.nano_lon())
@@ -485,6 +503,26 @@ impl ElementReader {
         }
     }
 }
+
+/// Whether a blob may have objects of some kinds.
+fn may_have(entry: &BlobEntry, kinds: KindSet) -> bool {
+    !entry.is_indexed() || !entry.kinds.intersection(kinds).is_empty()
+}
+
+/// Whether nodes of a blob may be in a box. `true` if the blob also has other objects.
+fn may_be_within(entry: &BlobEntry, bbox: &Bbox) -> bool {
+    let has_only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
+    if !has_only_nodes || entry.bbox.is_empty() {
+        return true;
+    }
+    // In an index that another program wrote, coordinates may have been rounded differently, by one unit of 1e-7
+    // degree.
+    let tolerance = i32::from(!entry.flags.has(BlobFlags::SCANNED));
+    entry.bbox.widened(tolerance).intersects(bbox)
+}
+
+/// An iterator over the entries of blobs, in file order.
+pub(crate) type Entries<'e> = Box<dyn Iterator<Item = Result<BlobEntry>> + Send + 'e>;
 
 /// The reason for ending the visit of a block early.
 enum Stop<B> {

@@ -43,6 +43,14 @@ impl<'f> HeaderWalker<'f> {
         }
     }
 
+    /// Returns the walker with another number for the first frame.
+    pub(super) const fn numbered_from(self, number: u64) -> Self {
+        Self {
+            number: number as u32,
+            ..self
+        }
+    }
+
     /// Returns the number of tables of contents whose last part has been reached.
     pub(super) const fn tables(&self) -> u32 {
         self.tables

@@ -4,8 +4,8 @@ use super::header_walker::HeaderWalker;
 use crate::error::{Error, ErrorKind, FormatError, Result};
 use crate::io::{FileCompression, Input, decompressed};
 use crate::pbf::{
-    Blob, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, HeaderBlock, Toc, TocPointer,
-    TocSummary,
+    Blob, BlobEntry, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN, HeaderBlock, Toc,
+    TocPointer, TocSummary, decode_blob_index,
 };
 use crate::runtime::Context;
 use std::io::Read;
@@ -69,6 +69,22 @@ pub(crate) enum TocNeeds {
     Summary,
 }
 
+/// An iterator over the entries of frames.
+pub(super) struct FrameEntries<'f>(HeaderWalker<'f>);
+
+impl Iterator for FrameEntries<'_> {
+    type Item = Result<BlobEntry>;
+
+    fn next(&mut self) -> Option<Result<BlobEntry>> {
+        let head = self.0.next()?;
+        Some(head.map(|mut head| {
+            let indexdata = head.indexdata.as_deref();
+            indexdata.and_then(|bytes| decode_blob_index(bytes, &mut head.entry));
+            head.entry
+        }))
+    }
+}
+
 impl PbfFile {
     /// Whether the table of contents declares a spatial layout. In this layout, the objects of each kind are in the
     /// order of a space-filling curve, no object occurs twice, and entries have the bounding boxes of ways and
@@ -102,6 +118,18 @@ impl PbfFile {
     /// Returns an iterator over the headers of the data frames, in file order.
     pub fn frames(&self) -> HeaderWalker<'_> {
         HeaderWalker::new(&self.input, self.data_start..self.data_end)
+    }
+
+    /// Returns the entries of the data frames, as far as their headers and per-blob indexes tell.
+    pub(super) fn frame_entries(&self) -> FrameEntries<'_> {
+        FrameEntries(self.frames())
+    }
+
+    /// Does the same as [`frame_entries`](Self::frame_entries), for the frames in a range of bytes. The range must begin
+    /// at the start of a frame, whose number in the file is `number`.
+    pub(super) fn frame_entries_in(&self, bytes: Range<u64>, number: u64) -> FrameEntries<'_> {
+        let bytes = bytes.start.max(self.data_start)..bytes.end.min(self.data_end);
+        FrameEntries(HeaderWalker::new(&self.input, bytes).numbered_from(number))
     }
 
     fn read_header(input: Input, needs: TocNeeds, ctx: &Context) -> Result<Self> {

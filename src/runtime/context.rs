@@ -137,6 +137,15 @@ impl Context {
         Self { observer, ..self }
     }
 
+    /// Returns the context with a cancellation of its own: neither context is cancelled with the other one.
+    pub(crate) fn with_own_cancellation(self) -> Self {
+        let cancellation = Cancellation::default();
+        Self {
+            cancellation,
+            ..self
+        }
+    }
+
     /// Cancels the commands that run in this context or a clone of it, as Ctrl-C does in the program. The commands
     /// finish the blobs in flight, fail with [`Error::Cancelled`], and leave no output. A cancelled context remains
     /// cancelled. May be called from any thread.

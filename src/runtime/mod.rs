@@ -1,5 +1,6 @@
 //! The runtime of all commands: context, progress, statistics, and the ordered parallel phase.
 
+mod batches;
 mod chunk_queue;
 mod context;
 mod job_queue;
@@ -14,6 +15,7 @@ mod stats;
 mod threads;
 mod ticket_lock;
 
+pub use batches::Batches;
 pub(crate) use chunk_queue::{ChunkQueue, ChunkSender};
 pub(crate) use context::Cancellation;
 pub use context::{Context, Disorder, InputFormat, IoMode};

@@ -4,7 +4,7 @@ use super::format::{InputKind, parse_input_format};
 use super::text_target;
 use crate::cli::conventions::Conventions;
 use crate::cli::progress::{Level, Terminal};
-use crate::cli::{Answer, complain, print, show};
+use crate::cli::{Answer, call, complain, print, show};
 use crate::formats::{TextCompression, TextOutput};
 use crate::io::OutputTarget;
 use crate::runtime::lock;
@@ -110,6 +110,7 @@ impl RunArgs {
         let is_person = std::io::stderr().is_terminal();
         let has_bar = self.progress || (is_person && !self.no_progress && !self.quiet);
         ctx.observer = Arc::new(Terminal::new(has_bar, self.level()));
+        call::adopt(&mut ctx, self.progress);
         ctx
     }
 

@@ -6,14 +6,16 @@ use super::cuts::{CutGeometry, Cuts};
 use super::feature_buffer::{FeatureBuffer, FeatureForm, KeptFeature};
 use super::late_areas::Completion;
 use super::line_relations::RelationLines;
+use super::maker::Made;
 use super::problem::{Problem, ProblemCause, Severity};
-use super::selection::{select, selects_relation};
+use super::selection::selects_relation;
 use super::tally::Tally;
 use super::{FeatureRules, GeometryTypes, Incomplete, Options};
 use crate::area::{
     AreaNode, AreaPolygon, AreaWay, MemberWays, MissingMember, OpenRings, Role, WayStore, assemble,
     cut_turned_polygons, simple_polygon,
 };
+use crate::engine::block_matcher::select;
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
 use crate::formats::features::FeatureChunk;
@@ -122,6 +124,8 @@ impl Shared {
 /// A result of a visitor.
 pub(super) enum ExportPart {
     Features(FeatureChunk),
+    /// A batch of a [`FeatureMaker`](super::FeatureMaker).
+    Made(Made),
     Problems(Vec<Problem>),
     /// The numbers of features and problems of a blob.
     Tally(Tally),
@@ -233,6 +237,9 @@ impl Visitor for Builder {
             && let Some(chunk) = self.features.take()?
         {
             return Ok(Some(ExportPart::Features(chunk)));
+        }
+        if let Some(made) = self.features.take_made(is_end) {
+            return Ok(Some(ExportPart::Made(made)));
         }
         if !self.problems.is_empty() && (is_end || self.problems.len() >= PROBLEMS) {
             return Ok(Some(ExportPart::Problems(std::mem::take(

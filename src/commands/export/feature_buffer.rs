@@ -3,6 +3,7 @@
 #[cfg(feature = "parquet")]
 use super::boundaries::Boundaries;
 use super::late_areas::{AreaBuffer, Completion, LateAreas};
+use super::maker::{AnyMaker, FeatureView, Made, MakerForm};
 #[cfg(feature = "parquet")]
 use super::tables::TableRows;
 use crate::error::{FormatError, Result};
@@ -23,6 +24,8 @@ pub(super) enum FeatureForm {
     Text(FeatureOptions, Option<Arc<LateAreas>>),
     /// Features that are kept for [`ObjectFeatures`](super::ObjectFeatures).
     Kept,
+    /// Features that a caller makes batches of.
+    Made(MakerForm),
     /// Rows of tables. They are sorted before they are written.
     #[cfg(feature = "parquet")]
     Rows(Arc<TableRows>),
@@ -33,7 +36,7 @@ impl FeatureForm {
     #[cfg(feature = "parquet")]
     pub(super) fn boundaries(&self) -> Option<Arc<Boundaries>> {
         match self {
-            Self::Text(..) | Self::Kept => None,
+            Self::Text(..) | Self::Kept | Self::Made(_) => None,
             Self::Rows(target) => target.boundaries.clone(),
         }
     }
@@ -41,7 +44,7 @@ impl FeatureForm {
     /// Whether administrative boundaries have to be collected.
     pub(super) fn needs_boundaries(&self) -> bool {
         match self {
-            Self::Text(..) | Self::Kept => false,
+            Self::Text(..) | Self::Kept | Self::Made(_) => false,
             #[cfg(feature = "parquet")]
             Self::Rows(target) => target.boundaries.is_some(),
         }
@@ -50,7 +53,7 @@ impl FeatureForm {
     /// Returns the expressions of all themes; `None` if the output has no themes.
     pub(super) fn expressions(&self) -> Option<Vec<ObjectExpression>> {
         match self {
-            Self::Text(..) | Self::Kept => None,
+            Self::Text(..) | Self::Kept | Self::Made(_) => None,
             #[cfg(feature = "parquet")]
             Self::Rows(target) => {
                 let themes = target.partitioning.themes();
@@ -62,7 +65,7 @@ impl FeatureForm {
     /// Returns the names of the themes; empty if the output has no themes.
     pub(super) fn theme_names(&self) -> Vec<String> {
         match self {
-            Self::Text(..) | Self::Kept => Vec::new(),
+            Self::Text(..) | Self::Kept | Self::Made(_) => Vec::new(),
             #[cfg(feature = "parquet")]
             Self::Rows(target) => {
                 let names = target.partitioning.themes().names();
@@ -81,6 +84,7 @@ impl FeatureForm {
                 )
             }),
             Self::Kept => false,
+            Self::Made(form) => form.needs_info,
             #[cfg(feature = "parquet")]
             Self::Rows(target) => target.options.has_metadata,
         }
@@ -96,6 +100,7 @@ const MAX_ROWS: usize = 2 << 20;
 pub(super) enum FeatureBuffer {
     Text(Box<TextFeatures>),
     Kept(Vec<KeptFeature>),
+    Made(Box<dyn AnyMaker>),
     #[cfg(feature = "parquet")]
     Rows(RowBuffer),
 }
@@ -131,6 +136,7 @@ impl FeatureBuffer {
                 areas: areas.as_ref().map(AreaBuffer::new),
             })),
             FeatureForm::Kept => Self::Kept(Vec::new()),
+            FeatureForm::Made(form) => Self::Made((form.create)()),
             #[cfg(feature = "parquet")]
             FeatureForm::Rows(target) => Self::Rows(RowBuffer {
                 rows: RowBatch::default(),
@@ -143,7 +149,7 @@ impl FeatureBuffer {
     pub(super) fn needs_way_nodes(&self) -> bool {
         match self {
             Self::Text(features) => features.options.attributes.has(Attribute::WayNodes),
-            Self::Kept(_) => false,
+            Self::Kept(_) | Self::Made(_) => false,
             #[cfg(feature = "parquet")]
             Self::Rows(_) => false,
         }
@@ -177,6 +183,10 @@ impl FeatureBuffer {
                 });
                 1
             }
+            Self::Made(maker) => {
+                maker.add(&FeatureView(feature));
+                1
+            }
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) => {
                 let partitioning = &buffer.target.partitioning;
@@ -194,7 +204,7 @@ impl FeatureBuffer {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Text(features) => features.text.len(),
-            Self::Kept(_) => 0,
+            Self::Kept(_) | Self::Made(_) => 0,
             #[cfg(feature = "parquet")]
             Self::Rows(_) => 0,
         }
@@ -207,9 +217,17 @@ impl FeatureBuffer {
                 let chunk = features.text.take();
                 chunk.map_err(|error| FormatError::with(error.to_string()))
             }
-            Self::Kept(_) => Ok(None),
+            Self::Kept(_) | Self::Made(_) => Ok(None),
             #[cfg(feature = "parquet")]
             Self::Rows(_) => Ok(None),
+        }
+    }
+
+    /// Removes and returns the batch of a caller if the batch is full or, at the end of a blob, if it has features.
+    pub(super) fn take_made(&mut self, is_end: bool) -> Option<Made> {
+        match self {
+            Self::Made(maker) if is_end || maker.is_full() => maker.take(),
+            _ => None,
         }
     }
 
@@ -235,7 +253,7 @@ impl FeatureBuffer {
     pub(super) fn pass_on(&mut self) {
         match self {
             Self::Text(features) => features.areas.iter_mut().for_each(AreaBuffer::pass_on),
-            Self::Kept(_) => {}
+            Self::Kept(_) | Self::Made(_) => {}
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) if buffer.rows.count() > 0 => {
                 let rows = std::mem::take(&mut buffer.rows);
@@ -250,7 +268,7 @@ impl FeatureBuffer {
     pub(super) fn check(&self) -> Result<()> {
         match self {
             Self::Text(features) => features.areas.as_ref().map_or(Ok(()), AreaBuffer::check),
-            Self::Kept(_) => Ok(()),
+            Self::Kept(_) | Self::Made(_) => Ok(()),
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) => buffer.target.check(),
         }

@@ -169,7 +169,7 @@ fn groups(
     for entry in entries {
         reader.decode(entry, |payload| {
             let block = Block::parse(payload)?;
-            let selected = super::selection::select(filter, &block)?;
+            let selected = crate::engine::block_matcher::select(filter, &block)?;
             let mut position = 0;
             block.try_for_each(|element| {
                 let is_selected = selected.as_ref().is_none_or(|selected| selected[position]);

@@ -22,7 +22,6 @@ pub(crate) use document::FeatureDocument;
 pub use geometry_types::GeometryTypes;
 pub use options::{Attribute, Attributes, FeatureFormat, FeatureOptions, TagColumn, UniqueId};
 pub(crate) use text::{FeatureChunk, FeatureText};
-#[cfg(feature = "parquet")]
 pub(crate) use wkb::put_wkb;
 
 /// An object with its geometry.

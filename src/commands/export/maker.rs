@@ -1,0 +1,89 @@
+//! Makers of batches of features, which callers provide.
+
+use crate::formats::features::{Feature, put_wkb};
+use crate::osm::{Edges, ObjectKind};
+use crate::pbf::Info;
+use std::any::Any;
+use std::sync::Arc;
+
+/// A feature, as [`run`](super::run) writes it.
+#[derive(Debug, Clone, Copy)]
+pub struct FeatureView<'f>(pub(super) &'f Feature<'f>);
+
+impl<'f> FeatureView<'f> {
+    /// The kind of the object from which the feature was made.
+    pub const fn kind(&self) -> ObjectKind {
+        self.0.kind
+    }
+
+    /// The id of the object.
+    pub const fn id(&self) -> i64 {
+        self.0.id
+    }
+
+    /// The metadata of the object. Empty unless [`batches`](super::batches()) was asked for it.
+    pub const fn info(&self) -> &Info<'f> {
+        &self.0.info
+    }
+
+    /// The tags as pairs of a key and a value, in the order of the file.
+    pub const fn tags(&self) -> &[(&'f str, &'f str)] {
+        self.0.tags
+    }
+
+    /// Appends the geometry as WKB (OGC 06-103r4), with longitude before latitude in degrees.
+    pub fn put_wkb(&self, out: &mut Vec<u8>) {
+        put_wkb(out, &self.0.geometry, None);
+    }
+
+    /// The box around the geometry, in units of 1e-7 degree.
+    pub fn edges(&self) -> Option<Edges<i32>> {
+        self.0.geometry.extent().map(|extent| extent.edges())
+    }
+}
+
+/// Makes batches of features. Each thread has its own maker.
+pub trait FeatureMaker: Send {
+    /// A batch of features.
+    type Batch: Send + 'static;
+
+    /// Adds a feature to the current batch.
+    fn add(&mut self, feature: &FeatureView<'_>);
+
+    /// Ends the current batch and returns it. Returns `None` if it has no features.
+    fn take(&mut self) -> Option<Self::Batch>;
+
+    /// Whether the current batch should end.
+    fn is_full(&self) -> bool;
+}
+
+/// A [`FeatureMaker`] whose batches have any type.
+pub(super) trait AnyMaker: Send {
+    fn add(&mut self, feature: &FeatureView<'_>);
+    fn take(&mut self) -> Option<Made>;
+    fn is_full(&self) -> bool;
+}
+
+/// A batch of any type.
+pub(super) type Made = Box<dyn Any + Send>;
+
+impl<M: FeatureMaker> AnyMaker for M {
+    fn add(&mut self, feature: &FeatureView<'_>) {
+        FeatureMaker::add(self, feature);
+    }
+
+    fn take(&mut self) -> Option<Made> {
+        FeatureMaker::take(self).map(|batch| Box::new(batch) as Made)
+    }
+
+    fn is_full(&self) -> bool {
+        FeatureMaker::is_full(self)
+    }
+}
+
+/// Creates the makers of the threads, and tells what they need.
+#[derive(Clone)]
+pub(super) struct MakerForm {
+    pub create: Arc<dyn Fn() -> Box<dyn AnyMaker> + Send + Sync>,
+    pub needs_info: bool,
+}

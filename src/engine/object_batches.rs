@@ -1,0 +1,263 @@
+//! Selects objects of a file, and makes batches of them on all cores for a caller that takes them one by one.
+
+use super::block_matcher::BlockMatcher;
+use super::input;
+use crate::error::{FormatError, Result};
+use crate::file::{BlobPass, ElementReader, FilePart, PbfFile};
+use crate::index::IdSet;
+use crate::osm::{Bbox, KindSet, ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
+use crate::pbf::{BlobEntry, Block, Element, Relation, StringTable, Way, feature};
+use crate::runtime::{Batches, Context};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// The objects that an [`ObjectReader`] selects: those that meet all conditions.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ObjectSelection {
+    /// The kinds of objects; `None` for all kinds.
+    pub kinds: Option<KindSet>,
+    /// The box in which an object must lie: a node itself, a way with a node, a relation with a node or a way. Members
+    /// of members do not count.
+    pub bbox: Option<Bbox>,
+    /// The objects by their ids; `None` for all ids.
+    pub ids: Option<Vec<ObjectId>>,
+    /// The expressions, at least one of which an object must match; empty for all objects.
+    pub filter: Vec<ObjectExpression>,
+    /// The part of the file in which the objects are; `None` for the whole file.
+    pub part: Option<FilePart>,
+}
+
+/// Makes batches of objects. Each thread has its own maker.
+pub trait BatchMaker {
+    /// A batch of objects.
+    type Batch: Send + 'static;
+
+    /// Adds an object to the current batch.
+    ///
+    /// # Errors
+    ///
+    /// The object is damaged.
+    fn add(&mut self, element: &Element<'_>) -> Result<(), FormatError>;
+
+    /// Ends the current batch and returns it. Returns `None` if it has no objects. Called at the end of each blob, and
+    /// whenever [`is_full`](Self::is_full).
+    fn take(&mut self) -> Option<Self::Batch>;
+
+    /// Whether the current batch should end within a blob.
+    fn is_full(&self) -> bool;
+}
+
+/// Reads the selected objects of a file in any format, as often as it is asked to.
+#[derive(Debug)]
+pub struct ObjectReader {
+    objects: ElementReader,
+    selection: ObjectSelection,
+    filter: ObjectFilter,
+    /// The objects within the box, which are found before the first batch.
+    within: OnceLock<Within>,
+}
+
+/// The nodes and ways in a box that other objects may refer to.
+#[derive(Debug, Default)]
+struct Within {
+    nodes: IdSet,
+    ways: IdSet,
+}
+
+impl ObjectReader {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened, or is not OSM data.
+    pub fn open(path: impl AsRef<Path>, selection: ObjectSelection, ctx: &Context) -> Result<Self> {
+        let file = input::open(path.as_ref(), ctx)?;
+        Ok(Self::of_file(file, selection, ctx))
+    }
+
+    /// Creates a reader for a file that is open already.
+    pub fn of_file(file: PbfFile, selection: ObjectSelection, ctx: &Context) -> Self {
+        let mut objects = ElementReader::of_file(file, ctx.clone());
+        if let Some(kinds) = selection.kinds {
+            objects = objects.kinds(kinds);
+        }
+        if let Some(bbox) = selection.bbox {
+            objects = objects.nodes_within(bbox);
+        }
+        if let Some(ids) = &selection.ids {
+            objects = objects.ids(ids.iter().copied());
+        }
+        Self {
+            objects,
+            filter: ObjectFilter::new(selection.filter.iter().cloned()),
+            selection,
+            within: OnceLock::new(),
+        }
+    }
+
+    /// Starts to read the file, and returns an iterator over the batches, in file order. `maker` creates the maker of a
+    /// thread. Threads make batches ahead: up to two for each, and those of the blobs in work. They end when the
+    /// iterator is dropped.
+    ///
+    /// Errors are items of the iterator, which ends after an error.
+    pub fn batches<M: BatchMaker>(
+        self: &Arc<Self>,
+        maker: impl Fn() -> M + Send + Sync + 'static,
+        ctx: &Context,
+    ) -> Batches<M::Batch> {
+        let reader = self.clone();
+        Batches::start(2 * ctx.jobs, ctx, move |ctx, take| {
+            reader.make(&maker, ctx, take)
+        })
+    }
+
+    fn make<M: BatchMaker>(
+        &self,
+        maker: &(impl Fn() -> M + Sync),
+        ctx: &Context,
+        take: &mut dyn FnMut(M::Batch) -> Result<()>,
+    ) -> Result<()> {
+        if self.within.get().is_none() {
+            let within = self.find_within(ctx)?;
+            let _ = self.within.set(within);
+        }
+        let entries = self.objects.entries_in(self.selection.part.as_ref());
+        BlobPass::new("read objects", &self.objects.file().input, ctx).run_stream(
+            entries,
+            maker,
+            |reader, maker, entry: BlobEntry| {
+                let is_excluded = (!self.filter.expressions().is_empty()).then_some(
+                    |strings: &StringTable<'_>| {
+                        BlockMatcher::new(&self.filter, strings)
+                            .cannot_match()
+                            .then(Vec::new)
+                    },
+                );
+                reader.decode_unless_decided(&entry, is_excluded, |payload, _| {
+                    let mut batches = Vec::new();
+                    self.visit(&Block::parse(payload)?, |element| {
+                        maker.add(element)?;
+                        if maker.is_full() {
+                            batches.extend(maker.take());
+                        }
+                        Ok(())
+                    })?;
+                    batches.extend(maker.take());
+                    Ok(batches)
+                })
+            },
+            |batches| batches.into_iter().try_for_each(&mut *take),
+        )
+    }
+
+    /// Calls `visit` with the selected objects of a block.
+    fn visit(
+        &self,
+        block: &Block<'_>,
+        mut visit: impl FnMut(&Element<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let matches = super::block_matcher::select(&self.filter, block)?;
+        let mut position = 0;
+        block.try_for_each(|element| {
+            let is_match = matches.as_ref().is_none_or(|matches| matches[position]);
+            position += 1;
+            if is_match && self.objects.selects(&element) && self.is_within(&element) {
+                element.check_size()?;
+                visit(&element)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether a way or a relation is in the box. `true` for nodes.
+    fn is_within(&self, element: &Element<'_>) -> bool {
+        let (Some(bbox), Some(within)) = (&self.selection.bbox, self.within.get()) else {
+            return true;
+        };
+        match element {
+            Element::Node(_) => true,
+            Element::Way(way) => within.has_way(way, bbox),
+            Element::Relation(relation) => within.has_relation(relation),
+        }
+    }
+
+    /// Finds the nodes and ways in the box that selected objects may refer to.
+    fn find_within(&self, ctx: &Context) -> Result<Within> {
+        let mut within = Within::default();
+        let kinds = self.selection.kinds.unwrap_or(KindSet::ALL);
+        let Some(bbox) = self.selection.bbox else {
+            return Ok(within);
+        };
+        let has_relations = kinds.contains(ObjectKind::Relation);
+        let has_locations = self.objects.header().has(feature::LOCATIONS);
+        if has_relations || kinds.contains(ObjectKind::Way) && !has_locations {
+            within.nodes = self.find_ids(ObjectKind::Node, bbox, ctx, |element| match element {
+                Element::Node(node) => {
+                    node.info().visible && bbox.contains_nano(node.nano_lat(), node.nano_lon())
+                }
+                Element::Way(_) | Element::Relation(_) => false,
+            })?;
+        }
+        if has_relations {
+            let ways = self.find_ids(ObjectKind::Way, bbox, ctx, |element| match element {
+                Element::Way(way) => within.has_way(way, &bbox),
+                Element::Node(_) | Element::Relation(_) => false,
+            })?;
+            within.ways = ways;
+        }
+        Ok(within)
+    }
+
+    /// Returns the ids of the objects of a kind that `test` accepts. Does not read blobs of nodes outside of the box.
+    fn find_ids(
+        &self,
+        kind: ObjectKind,
+        bbox: Bbox,
+        ctx: &Context,
+        test: impl Fn(&Element<'_>) -> bool + Sync,
+    ) -> Result<IdSet> {
+        let mut found = IdSet::default();
+        BlobPass::new("find objects", &self.objects.file().input, ctx).run_stream(
+            self.objects.entries_of(KindSet::of(kind), bbox),
+            || (),
+            |reader, (), entry: BlobEntry| {
+                reader.decode(&entry, |payload| {
+                    let mut ids = Vec::new();
+                    Block::parse(payload)?.try_for_each(|element| {
+                        if element.kind() == kind && test(&element) {
+                            ids.push(element.id());
+                        }
+                        Ok::<_, FormatError>(())
+                    })?;
+                    Ok(ids)
+                })
+            },
+            |ids| {
+                found.extend(ids);
+                Ok(())
+            },
+        )?;
+        Ok(found)
+    }
+}
+
+impl Within {
+    /// Whether a node of a way is in the box. Nodes whose location the way has are looked up there.
+    fn has_way(&self, way: &Way<'_>, bbox: &Bbox) -> bool {
+        let mut locations = way.nano_locations().peekable();
+        if locations.peek().is_some() {
+            locations.any(|(lat, lon)| bbox.contains_nano(lat, lon))
+        } else {
+            way.refs().any(|id| self.nodes.contains(id))
+        }
+    }
+
+    fn has_relation(&self, relation: &Relation<'_>) -> bool {
+        relation.members().any(|member| match member.kind {
+            ObjectKind::Node => self.nodes.contains(member.id),
+            ObjectKind::Way => self.ways.contains(member.id),
+            ObjectKind::Relation => false,
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! Results that a thread makes while the caller takes them one by one.
+
+use super::Context;
+use crate::error::{Error, Result};
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use std::time::Duration;
+
+/// An iterator over batches that other threads make ahead. They end when the iterator is dropped. Errors are items of
+/// the iterator, which ends after an error.
+#[derive(Debug)]
+pub struct Batches<B> {
+    /// `None` after the end.
+    batches: Option<Receiver<Result<B>>>,
+    ctx: Context,
+}
+
+impl<B: Send + 'static> Batches<B> {
+    /// Calls `make` in a new thread, with a function that takes a batch, and that fails if the iterator was dropped.
+    /// `ahead` is the number of batches that wait for the caller before that function does. The context that is given
+    /// to `make` is cancelled when the iterator is dropped.
+    pub(crate) fn start(
+        ahead: usize,
+        ctx: &Context,
+        make: impl FnOnce(&Context, &mut dyn FnMut(B) -> Result<()>) -> Result<()> + Send + 'static,
+    ) -> Self {
+        let (send, batches) = bounded(ahead);
+        let ctx = ctx.clone().with_own_cancellation();
+        let own = ctx.clone();
+        std::thread::spawn(move || {
+            let mut take = |batch| send.send(Ok(batch)).map_err(|_| Error::Cancelled);
+            if let Err(error) = make(&own, &mut take) {
+                let _ = send.send(Err(error));
+            }
+        });
+        Self {
+            batches: Some(batches),
+            ctx,
+        }
+    }
+
+    /// Waits for the next batch, at most as long as `time`. Returns `None` if the time is over, and otherwise what
+    /// [`next`](Iterator::next) returns.
+    pub fn next_within(&mut self, time: Duration) -> Option<Option<Result<B>>> {
+        let Some(batches) = &self.batches else {
+            return Some(None);
+        };
+        let next = match batches.recv_timeout(time) {
+            Err(RecvTimeoutError::Timeout) => return None,
+            Err(RecvTimeoutError::Disconnected) => None,
+            Ok(next) => Some(next),
+        };
+        if !matches!(next, Some(Ok(_))) {
+            self.batches = None;
+        }
+        Some(next)
+    }
+}
+
+impl<B: Send + 'static> Iterator for Batches<B> {
+    type Item = Result<B>;
+
+    fn next(&mut self) -> Option<Result<B>> {
+        loop {
+            if let Some(next) = self.next_within(Duration::from_secs(3600)) {
+                return next;
+            }
+        }
+    }
+}
+
+impl<B> Drop for Batches<B> {
+    fn drop(&mut self) {
+        self.ctx.cancel();
+    }
+}

@@ -1,0 +1,263 @@
+//! Batches of objects and of features, parts of files, and commands that are called, as other programs use them.
+
+use crate::common::oracle::real_file;
+use pbfhogg::cli::{CallError, call};
+use pbfhogg::commands::export::{self, FeatureMaker, FeatureView};
+use pbfhogg::commands::repack;
+use pbfhogg::read::{BatchMaker, ObjectExpression, ObjectReader, ObjectSelection, Parts};
+use pbfhogg::{
+    Batches, Bbox, Context, Element, ElementReader, ErrorKind, FormatError, KindSet, ObjectId,
+    ObjectKind, OutputOptions, OutputTarget, PbfFile,
+};
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Collects ids, a few in a batch.
+#[derive(Default)]
+struct Ids(Vec<ObjectId>);
+
+impl BatchMaker for Ids {
+    type Batch = Vec<ObjectId>;
+
+    fn add(&mut self, element: &Element<'_>) -> Result<(), FormatError> {
+        self.0.push(id_of(element));
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<Vec<ObjectId>> {
+        (!self.0.is_empty()).then(|| std::mem::take(&mut self.0))
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() == 100
+    }
+}
+
+impl FeatureMaker for Ids {
+    type Batch = Vec<ObjectId>;
+
+    fn add(&mut self, feature: &FeatureView<'_>) {
+        let (kind, id) = (feature.kind(), feature.id());
+        self.0.push(ObjectId { kind, id });
+    }
+
+    fn take(&mut self) -> Option<Vec<ObjectId>> {
+        BatchMaker::take(self)
+    }
+
+    fn is_full(&self) -> bool {
+        BatchMaker::is_full(self)
+    }
+}
+
+fn id_of(element: &Element<'_>) -> ObjectId {
+    let (kind, id) = (element.kind(), element.id());
+    ObjectId { kind, id }
+}
+
+fn read(path: &Path, selection: ObjectSelection) -> Vec<ObjectId> {
+    let ctx = Context::new(3);
+    let reader = Arc::new(ObjectReader::open(path, selection, &ctx).unwrap());
+    let batches: Vec<_> = reader
+        .batches(Ids::default, &ctx)
+        .collect::<Result<_, _>>()
+        .unwrap();
+    assert!(batches.iter().all(|batch| (1..=100).contains(&batch.len())));
+    // A reader reads as often as it is asked to.
+    let again: Vec<_> = reader
+        .batches(Ids::default, &ctx)
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(again, batches);
+    batches.concat()
+}
+
+/// The same file without an index, and with one and small blobs.
+fn both_files(directory: &Path) -> [std::path::PathBuf; 2] {
+    let indexed = directory.join("indexed.osm.pbf");
+    let mut options =
+        repack::Options::new(real_file("helsinki.osm.pbf"), OutputOptions::file(&indexed));
+    options.objects_per_blob = 500;
+    repack::run(&options, &Context::default()).unwrap();
+    [real_file("helsinki.osm.pbf"), indexed]
+}
+
+#[test]
+fn selections_are_those_of_a_loop_over_all_objects() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut bbox = Bbox::EMPTY;
+    bbox.add(601_680_000, 249_400_000);
+    bbox.add(601_720_000, 249_450_000);
+    let expression = || ObjectExpression::parse("highway").unwrap();
+    for path in both_files(directory.path()) {
+        let all = ElementReader::from_path(&path).unwrap();
+        let (mut every, mut ways, mut tagged, mut within) = (vec![], vec![], vec![], vec![]);
+        let mut inside = HashSet::new();
+        all.for_each(|element| {
+            let id = id_of(&element);
+            every.push(id);
+            if id.kind == ObjectKind::Way {
+                ways.push(id);
+            }
+            if element.tags().any(|(key, _)| key == "highway") {
+                tagged.push(id);
+            }
+            let of = |kind, id| ObjectId { kind, id };
+            let is_inside = match element {
+                Element::Node(node) => bbox.contains_nano(node.nano_lat(), node.nano_lon()),
+                Element::Way(way) => way
+                    .refs()
+                    .any(|id| inside.contains(&of(ObjectKind::Node, id))),
+                Element::Relation(relation) => relation.members().any(|member| {
+                    member.kind != ObjectKind::Relation
+                        && inside.contains(&of(member.kind, member.id))
+                }),
+            };
+            if is_inside {
+                inside.insert(id);
+                within.push(id);
+            }
+        })
+        .unwrap();
+        let selected = |change: &dyn Fn(&mut ObjectSelection)| {
+            let mut selection = ObjectSelection::default();
+            change(&mut selection);
+            read(&path, selection)
+        };
+        assert_eq!(selected(&|_| ()), every);
+        assert_eq!(
+            selected(&|all| all.kinds = Some(KindSet::of(ObjectKind::Way))),
+            ways
+        );
+        assert_eq!(selected(&|all| all.filter = vec![expression()]), tagged);
+        assert_eq!(selected(&|all| all.bbox = Some(bbox)), within);
+        assert_eq!(
+            selected(&|all| all.ids = Some(ways[..50].to_vec())),
+            ways[..50]
+        );
+        assert!(within.iter().any(|id| id.kind == ObjectKind::Relation));
+        let both = selected(&|all| {
+            all.bbox = Some(bbox);
+            all.filter = vec![expression()];
+        });
+        let tagged: HashSet<_> = tagged.into_iter().collect();
+        assert!(within.iter().filter(|id| tagged.contains(id)).eq(&both));
+    }
+}
+
+#[test]
+fn parts_make_up_the_file_and_name_their_blobs() {
+    let directory = tempfile::tempdir().unwrap();
+    for (number, path) in both_files(directory.path()).iter().enumerate() {
+        let is_indexed = number == 1;
+        let every = read(path, ObjectSelection::default());
+        let file = PbfFile::open(path, &Context::default()).unwrap();
+        for count in [1, 2, 7, 1000] {
+            let parts = file.parts(Parts::Count(count)).unwrap();
+            assert!(parts.len() as u64 <= count);
+            let mut found = Vec::new();
+            for part in parts {
+                let mut selection = ObjectSelection::default();
+                selection.part = Some(part.clone());
+                let of_part = read(path, selection);
+                let kinds = of_part.iter().map(|id| id.kind).collect();
+                let expected = is_indexed.then_some((of_part.len() as u64, kinds));
+                assert_eq!(part.objects.zip(part.kinds), expected);
+                found.extend(of_part);
+            }
+            assert_eq!(found, every);
+        }
+    }
+    // Damage has the number that it has in the file, without a table of contents, too.
+    let mut bytes = std::fs::read(real_file("helsinki.osm.pbf")).unwrap();
+    let file = PbfFile::open(&real_file("helsinki.osm.pbf"), &Context::default()).unwrap();
+    let part = file.parts(Parts::Count(1000)).unwrap().swap_remove(2);
+    bytes[(part.offset + part.len / 2) as usize] ^= 0x55;
+    let damaged = directory.path().join("damaged.osm.pbf");
+    std::fs::write(&damaged, bytes).unwrap();
+    let mut selection = ObjectSelection::default();
+    selection.part = Some(part.clone());
+    let ctx = Context::default();
+    let reader = Arc::new(ObjectReader::open(&damaged, selection, &ctx).unwrap());
+    let error = reader
+        .batches(Ids::default, &ctx)
+        .find_map(Result::err)
+        .unwrap();
+    let place = format!("blob {} at byte {}", part.first_blob, part.offset);
+    assert!(error.to_string().contains(&place), "{error}");
+}
+
+/// Waits until a count of threads is reached.
+fn wait_for(is_reached: impl Fn() -> bool) -> bool {
+    (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        is_reached()
+    })
+}
+
+#[test]
+fn dropped_batches_end_their_threads() {
+    let ctx = Context::new(2);
+    let selection = ObjectSelection::default();
+    let reader = Arc::new(ObjectReader::open(real_file("malta.osm.pbf"), selection, &ctx).unwrap());
+    let mut batches: Batches<_> = reader.batches(Ids::default, &ctx);
+    assert_eq!(batches.next().unwrap().unwrap().len(), 100);
+    drop(batches);
+    assert!(wait_for(|| Arc::strong_count(&reader) == 1));
+    // Another stream of the same context goes on.
+    assert!(
+        reader
+            .batches(Ids::default, &ctx)
+            .all(|batch| batch.is_ok())
+    );
+}
+
+#[test]
+fn batches_of_features_are_those_of_an_export() {
+    let format = export::FeatureFormat::GeoJson;
+    let format = export::ExportFormat::Text(export::FeatureOptions::new(format));
+    let directory = tempfile::tempdir().unwrap();
+    let target = OutputTarget::file(directory.path().join("features.geojson"));
+    let options = export::Options::new(real_file("helsinki.osm.pbf"), target, format);
+    let ctx = Context::default();
+    let summary = export::run(&options, None, &ctx).unwrap();
+    let batches = export::batches(options, false, Ids::default, &ctx);
+    let features = batches
+        .map(|batch| batch.unwrap().len() as u64)
+        .sum::<u64>();
+    assert_eq!(features, summary.features);
+}
+
+#[test]
+fn commands_are_called_and_answer() {
+    let words = |words: &[&str]| words.iter().map(Into::into).collect();
+    let ctx = Context::default();
+    let path = real_file("helsinki.osm.pbf").display().to_string();
+    let called = call(words(&["inspect", "--json", &path]), &ctx).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&called.printed).unwrap();
+    assert!(called.is_yes && json["bytes"].as_u64().unwrap() > 0);
+    let called = call(
+        words(&[
+            "getid",
+            &path,
+            "n1",
+            "--json",
+            "-f",
+            "opl",
+            "-o",
+            "/dev/null",
+            "-O",
+        ]),
+        &ctx,
+    );
+    assert!(!called.unwrap().is_yes);
+    let wrong = call(words(&["inspect", "--no-such-option", &path]), &ctx).unwrap_err();
+    assert!(matches!(wrong, CallError::Usage(text) if text.contains("--no-such-option")));
+    let missing = call(words(&["inspect", "not-there.osm.pbf"]), &ctx).unwrap_err();
+    assert!(matches!(missing, CallError::Failed(error) if error.kind() == ErrorKind::NotFound));
+    ctx.cancel();
+    let ended = call(words(&["check", "--full", &path]), &ctx).unwrap_err();
+    assert!(matches!(ended, CallError::Failed(error) if error.kind() == ErrorKind::Cancelled));
+}
