@@ -1,0 +1,123 @@
+"""The commands of the program as functions.
+
+A function is made of the description of its command, so that all commands and options are there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import keyword
+import os
+from typing import Any, Callable, Dict, List
+
+from . import _pbfhogg
+
+#: The commands, described by the program.
+DESCRIPTIONS: List[Dict[str, Any]] = json.loads(_pbfhogg.commands())
+
+
+def parameter_name(name: str) -> str:
+    """Return the name of an argument or an option as a name in Python."""
+    name = name.replace("-", "_")
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def options_of(command: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the options of a command by the names of their parameters."""
+    arguments = {argument["name"] for argument in command["arguments"]}
+    options = {}
+    for option in command["options"]:
+        # An option with the name of an argument names a file with such arguments.
+        suffix = "_file" if option["name"] in arguments else ""
+        options[parameter_name(option["name"]) + suffix] = option
+    del options["json"]
+    return options
+
+
+def _text(name: str, value: Any) -> str:
+    """Return a value as a word of a command line. The numbers of a tuple are joined by commas, as in a box."""
+    if isinstance(value, tuple):
+        return ",".join(_text(name, part) for part in value)
+    if isinstance(value, (str, int, float, os.PathLike)) and not isinstance(value, bool):
+        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    raise TypeError(f"{name}: expected a text, a number, a path or a tuple, not {type(value).__name__}")
+
+
+def _values(name: str, value: Any) -> List[str]:
+    return [_text(name, one) for one in value] if isinstance(value, list) else [_text(name, value)]
+
+
+def _function(command: Dict[str, Any]) -> Callable[..., Any]:
+    """Make the function of a command."""
+    name = parameter_name(command["name"])
+    arguments = [parameter_name(argument["name"]) for argument in command["arguments"]]
+    options = options_of(command)
+    output = options.pop("output", None)
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [
+        inspect.Parameter(
+            parameter_name(argument["name"]),
+            positional,
+            default=inspect.Parameter.empty if argument["is_required"] else None,
+        )
+        for argument in command["arguments"]
+    ]
+    if output is not None:
+        parameters.append(inspect.Parameter("output", positional, default=None))
+    # A parameter without a default cannot follow one that has a default.
+    for index, parameter in enumerate(parameters):
+        if any(before.default is not inspect.Parameter.empty for before in parameters[:index]):
+            parameters[index] = parameter.replace(default=None)
+    keywords = inspect.Parameter.KEYWORD_ONLY
+    parameters += [inspect.Parameter(key, keywords, default=None) for key in options]
+    signature = inspect.Signature(parameters)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs).arguments
+        words = [command["name"], "--json", "--no-progress"]
+        if bound.get("progress"):
+            words.remove("--no-progress")
+        operands: List[str] = []
+        for key, value in bound.items():
+            if value is None or value is False:
+                continue
+            if key in arguments:
+                operands += _values(key, value)
+            elif key == "output":
+                words.append("--output=" + _text(key, value))
+            elif options[key]["has_value"]:
+                words += [f"--{options[key]['name']}={text}" for text in _values(key, value)]
+            elif value is True:
+                words.append("--" + options[key]["name"])
+            else:
+                raise TypeError(f"{key}: expected True or False, not {type(value).__name__}")
+        if "-" in operands or bound.get("output") == "-":
+            raise ValueError('"-" is a stream of the program; give a file')
+        _, printed = _pbfhogg.call([*words, "--", *operands])
+        try:
+            return json.loads(printed) if printed else {}
+        except json.JSONDecodeError:
+            return printed
+
+    run.__name__ = run.__qualname__ = name
+    run.__module__ = "pbfhogg"
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__doc__ = _documentation(command, options)
+    return run
+
+
+def _documentation(command: Dict[str, Any], options: Dict[str, Any]) -> str:
+    lines = [f"{command['about']}.", ""]
+    lines.append(f"Does what ``pbfhogg {command['name']}`` does, and returns the summary of ``--json`` as a dict.")
+    lines.append("Several values are given as a list, the numbers of a box as a tuple.")
+    lines.append("")
+    for argument in command["arguments"]:
+        lines.append(f":param {parameter_name(argument['name'])}: {argument['about']}")
+    lines += [f":param {key}: {option['about']}" for key, option in options.items()]
+    return "\n".join(lines)
+
+
+FUNCTIONS: Dict[str, Callable[..., Any]] = {
+    parameter_name(command["name"]): _function(command) for command in DESCRIPTIONS
+}

@@ -1,0 +1,141 @@
+//! Converts the arguments of Python functions to options of the library.
+
+use pbfhogg::read::{FilePart, ObjectExpression, ObjectSelection};
+use pbfhogg::{Bbox, Context, KindSet, ObjectId, ObjectKind};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// One or several values of an argument.
+#[derive(FromPyObject)]
+pub enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+impl<T> OneOrMany<T> {
+    pub fn into_vec(self) -> Vec<T> {
+        match self {
+            Self::One(one) => vec![one],
+            Self::Many(many) => many,
+        }
+    }
+}
+
+/// The file that a function reads: a path or an address.
+pub struct Source {
+    pub path: PathBuf,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Source {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let path: OsString = object.extract::<PathBuf>().map(Into::into).map_err(|_| {
+            let kind = object.get_type();
+            PyTypeError::new_err(format!("path: expected a path or an address, not {kind}"))
+        })?;
+        Ok(Self { path: path.into() })
+    }
+}
+
+/// Parses the names of kinds.
+pub fn kinds(names: Option<OneOrMany<String>>) -> PyResult<KindSet> {
+    let Some(names) = names else {
+        return Ok(KindSet::ALL);
+    };
+    let mut kinds = KindSet::EMPTY;
+    for name in names.into_vec() {
+        let found = ObjectKind::ALL.into_iter().find(|kind| kind.name() == name);
+        kinds.insert(found.ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "kinds: expected \"node\", \"way\" or \"relation\", not {name:?}"
+            ))
+        })?);
+    }
+    if kinds.is_empty() {
+        return Err(PyValueError::new_err("kinds: the list is empty"));
+    }
+    Ok(kinds)
+}
+
+/// Parses tag expressions.
+pub fn tags(expressions: Option<OneOrMany<String>>) -> PyResult<Vec<ObjectExpression>> {
+    let expressions = expressions.map_or(Vec::new(), OneOrMany::into_vec);
+    let parsed = expressions.iter().map(|text| {
+        ObjectExpression::parse(text)
+            .map_err(|cause| PyValueError::new_err(format!("tags: {cause}")))
+    });
+    parsed.collect()
+}
+
+/// Parses a box: left, bottom, right, top in degrees.
+pub fn bbox(edges: Option<(f64, f64, f64, f64)>) -> PyResult<Option<Bbox>> {
+    let Some((left, bottom, right, top)) = edges else {
+        return Ok(None);
+    };
+    let is_ordered = left <= right && bottom <= top;
+    let is_on_earth = [left, right].iter().all(|lon| lon.abs() <= 180.0)
+        && [bottom, top].iter().all(|lat| lat.abs() <= 90.0);
+    if !is_ordered || !is_on_earth {
+        return Err(PyValueError::new_err(format!(
+            "bbox: expected (left, bottom, right, top) in degrees, not ({left}, {bottom}, {right}, {top})"
+        )));
+    }
+    let e7 = |degrees: f64| (degrees * 1e7).round() as i32;
+    let mut bbox = Bbox::EMPTY;
+    bbox.add(e7(bottom), e7(left));
+    bbox.add(e7(top), e7(right));
+    Ok(Some(bbox))
+}
+
+/// Parses ids: numbers if one kind is selected, else texts such as `w123`.
+pub fn ids(ids: Option<Vec<Bound<'_, PyAny>>>, kinds: KindSet) -> PyResult<Option<Vec<ObjectId>>> {
+    let Some(ids) = ids else { return Ok(None) };
+    let parse = |id: &Bound<'_, PyAny>| {
+        if let Ok(id) = id.extract::<i64>() {
+            let kind = kinds.single().ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "ids: {id} could be a node, a way or a relation; name one kind, or write \"w{id}\""
+                ))
+            })?;
+            return Ok(ObjectId { kind, id });
+        }
+        let text: String = id.extract().map_err(|_| {
+            PyTypeError::new_err("ids: expected numbers, or texts such as \"w123\"")
+        })?;
+        let starts_with_kind = text.starts_with(['n', 'w', 'r']);
+        let kind = kinds
+            .single()
+            .or(starts_with_kind.then_some(ObjectKind::Node));
+        let parsed = kind.ok_or_else(|| format!("{text:?} has no kind; write \"w123\" for a way"));
+        parsed
+            .and_then(|kind| ObjectId::parse(&text, kind))
+            .map_err(|cause| PyValueError::new_err(format!("ids: {cause}")))
+    };
+    ids.iter().map(parse).collect::<PyResult<_>>().map(Some)
+}
+
+/// Creates the context of a call.
+pub fn context(jobs: usize) -> Context {
+    Context::new(jobs)
+}
+
+/// Builds the selection of objects.
+pub fn selection(
+    names: Option<OneOrMany<String>>,
+    expressions: Option<OneOrMany<String>>,
+    edges: Option<(f64, f64, f64, f64)>,
+    wanted: Option<Vec<Bound<'_, PyAny>>>,
+    part: Option<FilePart>,
+) -> PyResult<ObjectSelection> {
+    let mut selection = ObjectSelection::default();
+    let kinds = kinds(names)?;
+    selection.kinds = Some(kinds);
+    selection.filter = tags(expressions)?;
+    selection.bbox = bbox(edges)?;
+    selection.ids = ids(wanted, kinds)?;
+    selection.part = part;
+    Ok(selection)
+}

@@ -1,0 +1,221 @@
+//! Tables of features.
+
+use crate::arguments::{OneOrMany, Source, bbox, context, kinds, tags};
+use crate::batches::{Batches, TableSource};
+use crate::facts::{Fact, FactValues, Row, Rows};
+use crate::lists::TagColumn;
+use crate::table::Table;
+use arrow_array::builder::{BinaryBuilder, StringBuilder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use pbfhogg::areas::Shape;
+use pbfhogg::commands::export::{
+    self, FeatureFormat, FeatureMaker, FeatureOptions, FeatureView, LINE_RELATIONS,
+};
+use pbfhogg::{Context, ErrorKind, Info, ObjectKind, OutputTarget};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A column of features.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Column {
+    Fact(Fact),
+    /// The value of a tag.
+    Tag(String),
+    Geometry,
+}
+
+impl Column {
+    /// Returns the column with a name, which is the key of a tag if no other column has it.
+    fn named(name: &str) -> Self {
+        let known = |fact: &Fact| name_of(*fact) == name && *fact != Fact::Visible;
+        match Fact::ALL.into_iter().find(known) {
+            Some(fact) => Self::Fact(fact),
+            None if name == "geometry" => Self::Geometry,
+            None => Self::Tag(name.to_owned()),
+        }
+    }
+
+    fn field(&self) -> Field {
+        match self {
+            Self::Fact(fact) => fact.field(name_of(*fact)),
+            Self::Tag(key) => Field::new(key, DataType::Utf8, true),
+            Self::Geometry => {
+                let crs = r#"{"crs":"OGC:CRS84","crs_type":"authority_code"}"#;
+                let metadata = [
+                    ("ARROW:extension:name", "geoarrow.wkb"),
+                    ("ARROW:extension:metadata", crs),
+                ];
+                let owned = metadata.map(|(key, value)| (key.to_owned(), value.to_owned()));
+                Field::new("geometry", DataType::Binary, false).with_metadata(HashMap::from(owned))
+            }
+        }
+    }
+}
+
+/// The name of a column of features, as in the tables that the program writes.
+const fn name_of(fact: Fact) -> &'static str {
+    match fact {
+        Fact::Type => "osm_type",
+        Fact::Id => "osm_id",
+        _ => fact.name(),
+    }
+}
+
+impl Row for FeatureView<'_> {
+    fn kind(&self) -> ObjectKind {
+        self.kind()
+    }
+
+    fn id(&self) -> i64 {
+        self.id()
+    }
+
+    fn info(&self) -> Info<'_> {
+        *self.info()
+    }
+
+    fn put_tags(&self, tags: &mut TagColumn) -> usize {
+        tags.push(self.tags().iter().copied())
+    }
+}
+
+/// The values of a column.
+enum Values {
+    Fact(Fact, FactValues),
+    Tag(String, StringBuilder),
+    /// Geometries, and the bytes of the current one.
+    Geometry(BinaryBuilder, Vec<u8>),
+}
+
+impl Values {
+    fn of(column: &Column) -> Self {
+        match column {
+            Column::Fact(fact) => Self::Fact(*fact, FactValues::of(*fact)),
+            Column::Tag(key) => Self::Tag(key.clone(), StringBuilder::new()),
+            Column::Geometry => Self::Geometry(BinaryBuilder::new(), Vec::new()),
+        }
+    }
+
+    /// Adds the value of a feature. Returns its size in bytes, as far as it has no fixed size.
+    fn push(&mut self, feature: &FeatureView<'_>) -> usize {
+        match self {
+            Self::Fact(fact, values) => values.push(*fact, feature),
+            Self::Tag(wanted, values) => {
+                let mut tags = feature.tags().iter();
+                let found = tags.find(|(key, _)| key == wanted).map(|(_, value)| *value);
+                values.append_option(found);
+                found.map_or(0, str::len)
+            }
+            Self::Geometry(values, wkb) => {
+                wkb.clear();
+                feature.put_wkb(wkb);
+                values.append_value(&*wkb);
+                wkb.len()
+            }
+        }
+    }
+
+    /// Ends the column, and returns it as an array.
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Fact(_, values) => values.finish(),
+            Self::Tag(_, values) => Arc::new(values.finish()),
+            Self::Geometry(values, _) => Arc::new(values.finish()),
+        }
+    }
+}
+
+/// Collects features as record batches.
+struct FeatureColumns(Rows<Values>);
+
+impl FeatureMaker for FeatureColumns {
+    type Batch = RecordBatch;
+
+    fn add(&mut self, feature: &FeatureView<'_>) {
+        self.0.add(|values| values.push(feature));
+    }
+
+    fn take(&mut self) -> Option<RecordBatch> {
+        self.0.take(Values::finish)
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.is_full()
+    }
+}
+
+/// A table of features.
+struct FeatureTable {
+    options: export::Options,
+    columns: Arc<[Column]>,
+    schema: SchemaRef,
+    ctx: Context,
+}
+
+impl TableSource for FeatureTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn start(&self) -> Box<dyn Batches> {
+        let (columns, schema) = (self.columns.clone(), self.schema.clone());
+        let is_metadata =
+            |column: &Column| matches!(column, Column::Fact(fact) if fact.is_metadata());
+        let needs_info = columns.iter().any(is_metadata);
+        let maker =
+            move || FeatureColumns(Rows::new(schema.clone(), columns.iter().map(Values::of)));
+        let batches = export::batches(self.options.clone(), needs_info, maker, &self.ctx);
+        Box::new(batches)
+    }
+}
+
+/// Opens a table of the features of a file.
+#[pyfunction]
+#[pyo3(signature = (path, *, kinds=None, tags=None, bbox=None, clip=false, columns=None, jobs=0))]
+#[expect(clippy::too_many_arguments)]
+pub fn features(
+    py: Python<'_>,
+    path: Source,
+    kinds: Option<OneOrMany<String>>,
+    tags: Option<OneOrMany<String>>,
+    bbox: Option<(f64, f64, f64, f64)>,
+    clip: bool,
+    columns: Option<Vec<String>>,
+    jobs: usize,
+) -> PyResult<Table> {
+    let format = export::ExportFormat::Text(FeatureOptions::new(FeatureFormat::GeoJson));
+    let mut options = export::Options::new(path.path, OutputTarget::Stdout, format)
+        .kinds(self::kinds(kinds)?)
+        .filter(self::tags(tags)?)
+        .line_relations(LINE_RELATIONS.map(str::to_owned).into())
+        .temp_dir(Some(std::env::temp_dir()));
+    let region = self::bbox(bbox)?.map(|bbox| Shape::of_bbox(&bbox));
+    if clip && region.is_none() {
+        return Err(PyValueError::new_err("clip: there is no bbox to clip to"));
+    }
+    options.clip = region.clone().filter(|_| clip);
+    options.region = region;
+    let names = columns.unwrap_or_else(|| ["osm_type", "osm_id", "tags"].map(str::to_owned).into());
+    let mut columns: Vec<Column> = names.iter().map(|name| Column::named(name)).collect();
+    if !columns.contains(&Column::Geometry) {
+        columns.push(Column::Geometry);
+    }
+    let fields: Vec<_> = columns.iter().map(Column::field).collect();
+    // Whether the file is there is said at once, and not when it is read.
+    let ctx = context(jobs);
+    let opened = py.detach(|| pbfhogg::Input::open(&options.input));
+    if let Err(error) = opened
+        && error.kind() != ErrorKind::Usage
+    {
+        return Err(crate::error::to_python(py, &error));
+    }
+    Ok(Table::new(FeatureTable {
+        options,
+        schema: Arc::new(Schema::new(fields)),
+        columns: columns.into(),
+        ctx,
+    }))
+}

@@ -1,0 +1,37 @@
+//! The Python module `pbfhogg._pbfhogg`. The package in `package/pbfhogg` has what users see.
+
+mod arguments;
+mod batches;
+mod commands;
+mod error;
+mod facts;
+mod features;
+mod info;
+mod lists;
+mod object_columns;
+mod objects;
+mod splits;
+mod table;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+#[pyo3(name = "_pbfhogg")]
+fn define(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    batches::remember_main_thread();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("Error", module.py().get_type::<error::Error>())?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<table::Batch>()?;
+    module.add_class::<table::BatchIterator>()?;
+    module.add_class::<objects::ObjectIterator>()?;
+    module.add_function(wrap_pyfunction!(commands::call, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::commands, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::main, module)?)?;
+    module.add_function(wrap_pyfunction!(features::features, module)?)?;
+    module.add_function(wrap_pyfunction!(info::info, module)?)?;
+    module.add_function(wrap_pyfunction!(objects::objects, module)?)?;
+    module.add_function(wrap_pyfunction!(splits::splits, module)?)?;
+    module.add_function(wrap_pyfunction!(table::read, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! Objects one by one.
+
+use crate::arguments::{OneOrMany, Source, context, selection};
+use crate::error::{OrRaise, to_python};
+use pbfhogg::read::{BatchMaker, ObjectReader};
+use pbfhogg::{Batches, Element, FormatError};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The number of objects at which a batch ends.
+const AT_ONCE: usize = 4096;
+
+/// A node, way or relation.
+#[derive(Clone)]
+#[pyclass(frozen, module = "pbfhogg")]
+pub struct Object {
+    /// "node", "way" or "relation".
+    #[pyo3(get)]
+    r#type: &'static str,
+    #[pyo3(get)]
+    id: i64,
+    #[pyo3(get)]
+    version: Option<u32>,
+    /// Seconds since 1970.
+    #[pyo3(get)]
+    timestamp: Option<i64>,
+    #[pyo3(get)]
+    changeset: Option<i64>,
+    #[pyo3(get)]
+    uid: Option<i32>,
+    #[pyo3(get)]
+    user: Option<String>,
+    #[pyo3(get)]
+    visible: bool,
+    #[pyo3(get)]
+    lat: Option<f64>,
+    #[pyo3(get)]
+    lon: Option<f64>,
+    /// The ids of the nodes of a way; None for others.
+    #[pyo3(get)]
+    refs: Option<Vec<i64>>,
+    /// The members of a relation as (type, id, role); None for others.
+    #[pyo3(get)]
+    members: Option<Vec<(&'static str, i64, String)>>,
+    stored_tags: Vec<(String, String)>,
+}
+
+impl Object {
+    fn of(element: &Element<'_>) -> Self {
+        let info = element.info();
+        let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+        let mut object = Self {
+            r#type: element.kind().name(),
+            id: element.id(),
+            version: info.version,
+            timestamp: info.timestamp,
+            changeset: info.changeset,
+            uid: info.uid,
+            user: info.user.map(str::to_owned),
+            visible: info.visible,
+            lat: None,
+            lon: None,
+            refs: None,
+            members: None,
+            stored_tags: element.tags().map(owned).collect(),
+        };
+        match element {
+            Element::Node(node) => {
+                let location = node.location().filter(|_| info.visible);
+                object.lat = location.map(|location| location.lat());
+                object.lon = location.map(|location| location.lon());
+            }
+            Element::Way(way) => object.refs = Some(way.refs().collect()),
+            Element::Relation(relation) => {
+                let members = relation.members();
+                let member =
+                    members.map(|member| (member.kind.name(), member.id, member.role.to_owned()));
+                object.members = Some(member.collect());
+            }
+        }
+        object
+    }
+}
+
+#[pymethods]
+impl Object {
+    /// The tags as a dict.
+    #[getter]
+    fn tags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tags = PyDict::new(py);
+        for (key, value) in &self.stored_tags {
+            tags.set_item(key, value)?;
+        }
+        Ok(tags)
+    }
+
+    fn __repr__(&self) -> String {
+        let tags = self.stored_tags.iter();
+        let tags: Vec<_> = tags.map(|(key, value)| format!("{key}={value}")).collect();
+        let version = self.version.map(|version| format!(" v{version}"));
+        format!(
+            "<{} {}{} {}>",
+            self.r#type,
+            self.id,
+            version.as_deref().unwrap_or(""),
+            tags.join(" ")
+        )
+    }
+}
+
+/// Collects objects.
+struct Collected(Vec<Object>);
+
+impl BatchMaker for Collected {
+    type Batch = Vec<Object>;
+
+    fn add(&mut self, element: &Element<'_>) -> Result<(), FormatError> {
+        self.0.push(Object::of(element));
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<Vec<Object>> {
+        (!self.0.is_empty()).then(|| std::mem::take(&mut self.0))
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() >= AT_ONCE
+    }
+}
+
+/// An iterator over objects.
+#[pyclass(frozen, module = "pbfhogg._pbfhogg")]
+pub struct ObjectIterator(Mutex<State>);
+
+struct State {
+    batches: Batches<Vec<Object>>,
+    current: std::vec::IntoIter<Object>,
+}
+
+#[pymethods]
+impl ObjectIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Object>> {
+        let mut state = self
+            .0
+            .try_lock()
+            .map_err(|_| PyValueError::new_err("another thread is waiting for the next object"))?;
+        loop {
+            if let Some(object) = state.current.next() {
+                return Ok(Some(object));
+            }
+            let state = &mut *state;
+            match py.detach(|| state.batches.next_within(Duration::from_millis(50))) {
+                Some(Some(Ok(batch))) => state.current = batch.into_iter(),
+                Some(Some(Err(error))) => return Err(to_python(py, &error)),
+                Some(None) => return Ok(None),
+                None => py.check_signals()?,
+            }
+        }
+    }
+}
+
+/// Opens an iterator over the objects of a file.
+#[pyfunction]
+#[pyo3(signature = (path, *, kinds=None, tags=None, bbox=None, ids=None, jobs=0))]
+pub fn objects(
+    py: Python<'_>,
+    path: Source,
+    kinds: Option<OneOrMany<String>>,
+    tags: Option<OneOrMany<String>>,
+    bbox: Option<(f64, f64, f64, f64)>,
+    ids: Option<Vec<Bound<'_, PyAny>>>,
+    jobs: usize,
+) -> PyResult<ObjectIterator> {
+    let selection = selection(kinds, tags, bbox, ids, None)?;
+    let ctx = context(jobs);
+    let reader = py.detach(|| ObjectReader::open(&path.path, selection, &ctx));
+    let reader = Arc::new(reader.or_raise(py)?);
+    Ok(ObjectIterator(Mutex::new(State {
+        batches: reader.batches(|| Collected(Vec::new()), &ctx),
+        current: Vec::new().into_iter(),
+    })))
+}

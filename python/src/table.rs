@@ -1,0 +1,221 @@
+//! Tables, and the batches of their rows.
+
+use crate::arguments::{OneOrMany, Source, context, selection};
+use crate::batches::{Batches, LastError, Stream, TableSource, next};
+use crate::error::{OrRaise, to_python};
+use crate::object_columns::{Column, ObjectColumns, schema};
+use crate::splits::part_of;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{Array, RecordBatch, StructArray};
+use arrow_schema::SchemaRef;
+use pbfhogg::read::ObjectReader;
+use pbfhogg::{Context, Result};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A table of a file. Its rows are read each time that a stream is asked for.
+#[pyclass(frozen, module = "pbfhogg._pbfhogg")]
+pub struct Table {
+    source: Box<dyn TableSource>,
+    last_error: LastError,
+}
+
+impl Table {
+    pub fn new(source: impl TableSource + 'static) -> Self {
+        Self {
+            source: Box::new(source),
+            last_error: LastError::default(),
+        }
+    }
+}
+
+fn to_value_error(error: impl std::fmt::Display) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(to_value_error)?;
+    PyCapsule::new_with_value(py, schema, c"arrow_schema")
+}
+
+#[pymethods]
+impl Table {
+    /// The names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        let schema = self.source.schema();
+        let fields = schema.fields().iter();
+        fields.map(|field| field.name().clone()).collect()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.source.schema())
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The protocol lets a producer ignore the wish for another schema.
+        drop(requested_schema);
+        let stream = Stream {
+            schema: self.source.schema(),
+            batches: self.source.start(),
+            last_error: self.last_error.clone(),
+        };
+        let stream = FFI_ArrowArrayStream::new(Box::new(stream));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    fn batches(&self) -> BatchIterator {
+        BatchIterator {
+            batches: Mutex::new(self.source.start()),
+        }
+    }
+
+    /// Raises the error that ended the last stream, if there was one.
+    fn raise_last_error(&self, py: Python<'_>) -> PyResult<()> {
+        let last = self.last_error.lock().ok().and_then(|mut last| last.take());
+        last.map_or(Ok(()), |error| Err(to_python(py, &error)))
+    }
+}
+
+/// An iterator over the batches of a table.
+#[pyclass(frozen, module = "pbfhogg._pbfhogg")]
+pub struct BatchIterator {
+    batches: Mutex<Box<dyn Batches>>,
+}
+
+#[pymethods]
+impl BatchIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        let mut batches = self
+            .batches
+            .try_lock()
+            .map_err(|_| PyValueError::new_err("another thread is waiting for the next batch"))?;
+        Ok(next(py, batches.as_mut())?.map(|rows| Batch { rows }))
+    }
+}
+
+/// Rows of a table.
+#[pyclass(frozen, module = "pbfhogg._pbfhogg")]
+pub struct Batch {
+    rows: RecordBatch,
+}
+
+#[pymethods]
+impl Batch {
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.rows.num_rows()
+    }
+
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        let schema = self.rows.schema();
+        let fields = schema.fields().iter();
+        fields.map(|field| field.name().clone()).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows.num_rows()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.rows.schema())
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        drop(requested_schema);
+        let rows = StructArray::from(self.rows.clone());
+        let array =
+            PyCapsule::new_with_value(py, FFI_ArrowArray::new(&rows.to_data()), c"arrow_array")?;
+        PyTuple::new(py, [schema_capsule(py, &self.rows.schema())?, array])
+    }
+}
+
+impl Batches for pbfhogg::Batches<RecordBatch> {
+    fn next_within(&mut self, time: Duration) -> Option<Option<Result<RecordBatch>>> {
+        pbfhogg::Batches::next_within(self, time)
+    }
+}
+
+/// A table of objects.
+struct ObjectTable {
+    reader: Arc<ObjectReader>,
+    columns: Arc<[Column]>,
+    schema: SchemaRef,
+    ctx: Context,
+}
+
+impl TableSource for ObjectTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn start(&self) -> Box<dyn Batches> {
+        let (columns, schema) = (self.columns.clone(), self.schema.clone());
+        let maker = move || ObjectColumns::new(&columns, schema.clone());
+        Box::new(self.reader.batches(maker, &self.ctx))
+    }
+}
+
+/// Parses the names of columns.
+fn columns(names: Option<Vec<String>>, kinds: pbfhogg::KindSet) -> PyResult<Vec<Column>> {
+    let Some(names) = names else {
+        return Ok(Column::defaults(kinds));
+    };
+    let parse = |name: &String| {
+        Column::named(name).ok_or_else(|| {
+            let known = Column::names();
+            PyValueError::new_err(format!("columns: there is no {name:?}; there are {known}"))
+        })
+    };
+    names.iter().map(parse).collect()
+}
+
+/// Opens a table of the objects of a file.
+#[pyfunction]
+#[pyo3(signature = (path, *, kinds=None, tags=None, bbox=None, ids=None, columns=None, split=None, jobs=0))]
+#[expect(clippy::too_many_arguments)]
+pub fn read(
+    py: Python<'_>,
+    path: Source,
+    kinds: Option<OneOrMany<String>>,
+    tags: Option<OneOrMany<String>>,
+    bbox: Option<(f64, f64, f64, f64)>,
+    ids: Option<Vec<Bound<'_, PyAny>>>,
+    columns: Option<Vec<String>>,
+    split: Option<Bound<'_, PyAny>>,
+    jobs: usize,
+) -> PyResult<Table> {
+    let part = split.as_ref().map(part_of).transpose()?;
+    let selection = selection(kinds, tags, bbox, ids, part)?;
+    let columns: Arc<[Column]> =
+        self::columns(columns, selection.kinds.unwrap_or(pbfhogg::KindSet::ALL))?.into();
+    let ctx = context(jobs);
+    let reader = py
+        .detach(|| ObjectReader::open(&path.path, selection, &ctx))
+        .or_raise(py)?;
+    Ok(Table::new(ObjectTable {
+        reader: Arc::new(reader),
+        schema: schema(&columns),
+        columns,
+        ctx,
+    }))
+}

@@ -1,0 +1,146 @@
+"""Wrong arguments, damaged files, signals, and threads."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+import pbfhogg
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        ({"kinds": "street"}, ValueError, "kinds: "),
+        ({"kinds": []}, ValueError, "kinds: "),
+        ({"tags": "w/"}, ValueError, "tags: "),
+        ({"bbox": (10, 50, 9, 51)}, ValueError, "bbox: "),
+        ({"bbox": (10, 50, 11, 91)}, ValueError, "bbox: "),
+        ({"bbox": "10,50,11,51"}, TypeError, "bbox"),
+        ({"ids": [1]}, ValueError, "ids: 1 could be"),
+        ({"ids": ["x1"]}, ValueError, "ids: "),
+        ({"ids": [1.5], "kinds": "way"}, TypeError, "ids: "),
+        ({"columns": ["colour"]}, ValueError, "columns: "),
+        ({"split": 7}, TypeError, "split: "),
+        ({"jobs": -1}, OverflowError, ""),
+    ],
+)
+def test_wrong_arguments_are_named(helsinki: Path, arguments: Any, kind: type, words: str) -> None:
+    """The exception tells which argument is wrong."""
+    with pytest.raises(kind, match=words):
+        pbfhogg.read(helsinki, **arguments)
+
+
+def test_wrong_paths() -> None:
+    """A file that is not there, and what is no path."""
+    for function in (pbfhogg.read, pbfhogg.features, pbfhogg.objects, pbfhogg.info):
+        with pytest.raises(pbfhogg.Error, match="not-there") as raised:
+            function("not-there.osm.pbf")
+        assert raised.value.kind == "not_found"
+        assert raised.value.path == Path("not-there.osm.pbf")
+        with pytest.raises(TypeError, match="path: "):
+            function(7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda table: list(table.batches()),
+        lambda table: table.to_arrow(),
+        lambda table: table.to_polars(),
+        lambda table: table.to_pandas(),
+    ],
+)
+def test_damage_is_found_and_placed(helsinki: Path, tmp_path: Path, use: Callable[[pbfhogg.Table], Any]) -> None:
+    """The exception has the blob and its place, whoever reads the table."""
+    data = bytearray(helsinki.read_bytes())
+    split = pbfhogg.splits(helsinki, 1000)[2]
+    data[split.offset + split.length // 2] ^= 0x55
+    damaged = tmp_path / "damaged.osm.pbf"
+    damaged.write_bytes(data)
+    for table in (pbfhogg.read(damaged), pbfhogg.features(damaged)):
+        with pytest.raises(pbfhogg.Error, match="blob") as raised:
+            use(table)
+        assert (raised.value.blob, raised.value.byte) == (split.blob, split.offset)
+        assert raised.value.path == damaged and raised.value.kind in ("damaged", "truncated")
+
+
+def test_two_threads_read_at_once(helsinki: Path) -> None:
+    """Tables may be shared, and read at the same time."""
+    table = pbfhogg.read(helsinki)
+    expected = table.to_arrow()
+    found: list = []
+    threads = [threading.Thread(target=lambda: found.append(table.to_arrow())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and all(one == expected for one in found)
+
+
+def world(directory: Path, objects: int) -> Path:
+    """Return a file of a size."""
+    path = directory / "world.osm.pbf"
+    pbfhogg.synth(path, objects=objects)
+    return path
+
+
+def run(code: str, *words: str) -> subprocess.Popen:
+    """Run code in another interpreter."""
+    code = "import pbfhogg, sys\n" + textwrap.dedent(code)
+    return subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "table.to_arrow()",
+        "for batch in table.batches(): pass",
+        "table.to_polars()",
+        "for row in pbfhogg.objects(sys.argv[1]): pass",
+        "pbfhogg.features(sys.argv[1]).to_arrow()",
+        "pbfhogg.check(sys.argv[1], full=True)",
+    ],
+)
+def test_an_interrupt_ends_the_work(tmp_path: Path, code: str) -> None:
+    """Ctrl-C raises KeyboardInterrupt within a second."""
+    path = world(tmp_path, 300_000)
+    program = run(
+        f"""
+        table = pbfhogg.read(sys.argv[1])
+        print("ready", flush=True)
+        while True: {code if not code.startswith("for") else "exec(" + repr(code) + ")"}
+        """,
+        str(path),
+    )
+    assert program.stdout is not None and program.stdout.readline() == b"ready\n"
+    time.sleep(0.3)
+    began = time.monotonic()
+    program.send_signal(signal.SIGINT)
+    _, errors = program.communicate(timeout=20)
+    assert b"KeyboardInterrupt" in errors, errors.decode()
+    assert time.monotonic() - began < 5
+
+
+def test_an_interpreter_ends_with_a_stream_open(tmp_path: Path) -> None:
+    """Threads that make batches do not hinder the end."""
+    path = world(tmp_path, 300_000)
+    code = """
+        import pyarrow
+        table = pbfhogg.read(sys.argv[1])
+        batches = table.batches(); next(batches)
+        reader = pyarrow.RecordBatchReader.from_stream(table); reader.read_next_batch()
+        objects = pbfhogg.objects(sys.argv[1]); next(objects)
+        print("read")
+    """
+    program = run(code, str(path))
+    output, errors = program.communicate(timeout=20)
+    assert (program.returncode, output, errors) == (0, b"read\n", b"")

@@ -1,0 +1,46 @@
+"""Tables of features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import geopandas
+import pyarrow.parquet
+import pytest
+from conftest import DATA, some_files
+
+import pbfhogg
+
+
+@pytest.mark.parametrize("name", [name for name in some_files() if name.endswith(".osm.pbf")])
+def test_features_are_those_of_export(name: str, tmp_path: Path) -> None:
+    """The same rows as in the Parquet that the program writes."""
+    pbfhogg.export(DATA / name, tmp_path / "all.parquet")
+    exported = pyarrow.parquet.read_table(tmp_path / "all.parquet")
+    table = pbfhogg.features(DATA / name, columns=["osm_type", "osm_id", "version", "timestamp", "tags"]).to_arrow()
+    key = lambda row: (row["osm_type"], row["osm_id"], row["geometry"])
+    wanted = exported.select(["osm_type", "osm_id", "version", "timestamp", "tags", "geometry"]).to_pylist()
+    assert sorted(table.to_pylist(), key=key) == sorted(wanted, key=key)
+
+
+def test_columns_of_tags_and_boxes(helsinki: Path) -> None:
+    """A column has the value of its tag; a box selects by geometry, and cuts if asked to."""
+    table = pbfhogg.features(helsinki, tags="building", columns=["name", "height"])
+    assert table.column_names == ["name", "height", "geometry"]
+    frame = table.to_geopandas()
+    assert isinstance(frame, geopandas.GeoDataFrame) and frame.crs == "OGC:CRS84"
+    tags = pbfhogg.features(helsinki, tags="building").to_pandas()["tags"]
+    assert frame["name"].dropna().tolist() == [one["name"] for one in tags if "name" in one]
+    box = (24.940, 60.168, 24.945, 60.172)
+    whole = pbfhogg.features(helsinki, bbox=box).to_geopandas()
+    cut = pbfhogg.features(helsinki, bbox=box, clip=True).to_geopandas()
+    assert 0 < len(cut) <= len(whole) < len(pbfhogg.features(helsinki).to_pandas())
+    west, south, east, north = cut.total_bounds
+    assert west >= box[0] and south >= box[1] and east <= box[2] and north <= box[3]
+
+
+def test_metadata(helsinki: Path) -> None:
+    """Metadata is there if it is asked for."""
+    table = pbfhogg.features(helsinki, kinds="way", columns=["osm_id", "version", "timestamp"]).to_arrow()
+    of_object = {row.id: row.version for row in pbfhogg.objects(helsinki, kinds="way")}
+    assert all(of_object[row["osm_id"]] == row["version"] for row in table.to_pylist())
