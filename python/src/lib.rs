@@ -6,12 +6,14 @@ mod commands;
 mod error;
 mod facts;
 mod features;
+mod geocoder;
 mod info;
 mod lists;
 mod object_columns;
 mod objects;
 mod splits;
 mod table;
+mod writer;
 
 use pyo3::prelude::*;
 
@@ -24,7 +26,10 @@ fn define(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_class::<table::Batch>()?;
     module.add_class::<table::BatchIterator>()?;
+    module.add_class::<geocoder::Geocoder>()?;
+    module.add_class::<objects::Object>()?;
     module.add_class::<objects::ObjectIterator>()?;
+    module.add_class::<writer::Writer>()?;
     module.add_function(wrap_pyfunction!(commands::call, module)?)?;
     module.add_function(wrap_pyfunction!(commands::commands, module)?)?;
     module.add_function(wrap_pyfunction!(commands::main, module)?)?;

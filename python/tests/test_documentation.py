@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import re
+from pathlib import Path
+from typing import Any, Dict
 
 import duckdb
 import polars
@@ -12,7 +15,18 @@ import pytest
 import pbfhogg
 
 
-@pytest.mark.parametrize("module", [pbfhogg, pbfhogg._table])
+def test_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    """The examples of `reference/python.md` run, one after another, in one interpreter."""
+    page = (Path(__file__).parents[2] / "reference" / "python.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) > 5
+    names: Dict[str, Any] = {}
+    for block in blocks:
+        exec(block, names)
+    assert "2390282 M1 88" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("module", [pbfhogg, pbfhogg._table, pbfhogg._writer])
 def test_examples(module: object) -> None:
     """Each example prints what it says."""
     names = {"pbfhogg": pbfhogg, "duckdb": duckdb, "polars": polars, "pyarrow": pyarrow}

@@ -127,6 +127,8 @@ pub struct ArgumentDescription {
     pub is_repeated: bool,
     /// Whether it has a value. Otherwise it is a switch.
     pub has_value: bool,
+    /// Whether it is the option `-o`, which names the output.
+    pub is_output: bool,
 }
 
 /// Describes the commands that [`call`] runs: those of the help, except those that concern the terminal.
@@ -165,6 +167,7 @@ fn describe(arg: &clap::Arg) -> ArgumentDescription {
         is_required: arg.is_required_set(),
         is_repeated: many || matches!(arg.get_action(), ArgAction::Append),
         has_value: arg.get_action().takes_values(),
+        is_output: arg.get_short() == Some('o'),
     }
 }
 

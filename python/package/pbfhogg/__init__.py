@@ -12,15 +12,28 @@ import os
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import _pbfhogg
+from ._commands import *  # noqa: F403
 from ._commands import FUNCTIONS
 from ._pbfhogg import Error
+from ._geocoder import Geocoder
 from ._splits import Split
 from ._table import Table
+from ._writer import Writer
 
 __version__ = _pbfhogg.__version__
-__all__ = ["Error", "Split", "Table", "features", "info", "objects", "read", "splits", *FUNCTIONS]
-
-globals().update(FUNCTIONS)
+__all__ = [
+    "Error",
+    "Geocoder",
+    "Split",
+    "Table",
+    "Writer",
+    "features",
+    "info",
+    "objects",
+    "read",
+    "splits",
+    *FUNCTIONS,
+]
 
 Path = Union[str, "os.PathLike[str]"]
 Texts = Union[str, Sequence[str]]
@@ -35,7 +48,8 @@ def info(path: Path) -> Dict[str, Any]:
     >>> pbfhogg.info("helsinki.osm.pbf")["header_bbox"]
     [24.9351762, 60.164155, 24.9534146, 60.179113]
     """
-    return json.loads(_pbfhogg.info(path))
+    facts: Dict[str, Any] = json.loads(_pbfhogg.info(path))
+    return facts
 
 
 def read(

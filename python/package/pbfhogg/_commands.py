@@ -53,7 +53,7 @@ def _function(command: Dict[str, Any]) -> Callable[..., Any]:
     name = parameter_name(command["name"])
     arguments = [parameter_name(argument["name"]) for argument in command["arguments"]]
     options = options_of(command)
-    output = options.pop("output", None)
+    output = next((options.pop(key) for key, option in [*options.items()] if option["is_output"]), None)
     positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [
         inspect.Parameter(
@@ -84,8 +84,8 @@ def _function(command: Dict[str, Any]) -> Callable[..., Any]:
                 continue
             if key in arguments:
                 operands += _values(key, value)
-            elif key == "output":
-                words.append("--output=" + _text(key, value))
+            elif key == "output" and output is not None:
+                words.append(f"--{output['name']}={_text(key, value)}")
             elif options[key]["has_value"]:
                 words += [f"--{options[key]['name']}={text}" for text in _values(key, value)]
             elif value is True:
@@ -121,3 +121,6 @@ def _documentation(command: Dict[str, Any], options: Dict[str, Any]) -> str:
 FUNCTIONS: Dict[str, Callable[..., Any]] = {
     parameter_name(command["name"]): _function(command) for command in DESCRIPTIONS
 }
+
+__all__ = list(FUNCTIONS)
+globals().update(FUNCTIONS)

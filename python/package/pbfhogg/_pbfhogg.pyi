@@ -1,0 +1,120 @@
+from os import PathLike
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+from ._splits import Split
+
+Path = Union[str, PathLike[str]]
+Texts = Union[str, Sequence[str]]
+Box = Tuple[float, float, float, float]
+Metadata = Tuple[Optional[int], Optional[int], Optional[int], Optional[int], Optional[str], bool]
+
+__version__: str
+
+class Error(Exception):
+    """A file could not be read or written."""
+
+    #: The kind of the error, such as ``"not_found"``, ``"exists"`` or ``"damaged"``.
+    kind: str
+    #: The file, if there is one.
+    path: Optional[Any]
+    #: The number of the blob, and its offset in bytes, if they are known.
+    blob: Optional[int]
+    byte: Optional[int]
+
+class Batch:
+    """Rows of a table."""
+
+    num_rows: int
+    column_names: List[str]
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(self, requested_schema: Optional[object] = None) -> Tuple[object, object]: ...
+
+class BatchIterator(Iterator[Batch]):
+    def __iter__(self) -> BatchIterator: ...
+    def __next__(self) -> Batch: ...
+
+class Table:
+    column_names: List[str]
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object: ...
+    def batches(self) -> BatchIterator: ...
+    def raise_last_error(self) -> None: ...
+
+class Object:
+    """A node, way or relation."""
+
+    #: ``"node"``, ``"way"`` or ``"relation"``.
+    type: str
+    id: int
+    version: Optional[int]
+    #: Seconds since 1970.
+    timestamp: Optional[int]
+    changeset: Optional[int]
+    uid: Optional[int]
+    user: Optional[str]
+    visible: bool
+    tags: Dict[str, str]
+    lat: Optional[float]
+    lon: Optional[float]
+    #: The ids of the nodes of a way; ``None`` for others.
+    refs: Optional[List[int]]
+    #: The members of a relation as type, id and role; ``None`` for others.
+    members: Optional[List[Tuple[str, int, str]]]
+
+class ObjectIterator(Iterator[Object]):
+    def __iter__(self) -> ObjectIterator: ...
+    def __next__(self) -> Object: ...
+
+class Geocoder:
+    def __init__(self, directory: Path, languages: List[str]) -> None: ...
+    def reverse(self, lat: float, lon: float) -> str: ...
+    def reverse_many(self, lats: bytes, lons: bytes) -> Table: ...
+
+class Writer:
+    def __init__(self, path: Path, overwrite: bool) -> None: ...
+    def node(
+        self, id: int, place: Optional[Tuple[float, float]], tags: List[Tuple[str, str]], metadata: Metadata
+    ) -> None: ...
+    def way(self, id: int, refs: List[int], tags: List[Tuple[str, str]], metadata: Metadata) -> None: ...
+    def relation(
+        self, id: int, members: List[Tuple[str, int, str]], tags: List[Tuple[str, str]], metadata: Metadata
+    ) -> None: ...
+    def finish(self) -> Optional[int]: ...
+    def abandon(self) -> None: ...
+
+def call(words: List[str]) -> Tuple[bool, str]: ...
+def commands() -> str: ...
+def main(words: List[str]) -> int: ...
+def info(path: Path) -> str: ...
+def splits(path: Path, count: int) -> List[Split]: ...
+def read(
+    path: Path,
+    *,
+    kinds: Optional[Texts] = None,
+    tags: Optional[Texts] = None,
+    bbox: Optional[Box] = None,
+    ids: Optional[Sequence[Union[int, str]]] = None,
+    columns: Optional[Sequence[str]] = None,
+    split: Optional[Split] = None,
+    jobs: int = 0,
+) -> Table: ...
+def features(
+    path: Path,
+    *,
+    kinds: Optional[Texts] = None,
+    tags: Optional[Texts] = None,
+    bbox: Optional[Box] = None,
+    clip: bool = False,
+    columns: Optional[Sequence[str]] = None,
+    jobs: int = 0,
+) -> Table: ...
+def objects(
+    path: Path,
+    *,
+    kinds: Optional[Texts] = None,
+    tags: Optional[Texts] = None,
+    bbox: Optional[Box] = None,
+    ids: Optional[Sequence[Union[int, str]]] = None,
+    jobs: int = 0,
+) -> ObjectIterator: ...

@@ -1,0 +1,247 @@
+//! Writes files object by object.
+
+use crate::error::{OrRaise, to_python};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use pbfhogg::{
+    Context, ElementWriter, Error, Info, Location, Member, Object, ObjectKind, OutputOptions,
+    Result, Written,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// Metadata: version, timestamp in seconds since 1970, changeset, uid, user, visible.
+type Metadata = (
+    Option<u32>,
+    Option<i64>,
+    Option<i64>,
+    Option<i32>,
+    Option<String>,
+    bool,
+);
+type Tags = Vec<(String, String)>;
+
+/// Writes an object.
+type Write = dyn FnOnce(&mut ElementWriter) -> Result<()> + Send;
+
+/// Work for the thread that writes.
+enum Job {
+    Write(Box<Write>),
+    /// Writes the file, and sends the result.
+    Finish(Sender<Result<Written>>),
+}
+
+/// A writer, which sorts the objects. They are written in a thread of their own.
+#[pyclass(frozen, module = "pbfhogg._pbfhogg")]
+pub struct Writer(Mutex<Option<Open>>);
+
+struct Open {
+    jobs: Sender<Job>,
+    thread: JoinHandle<()>,
+    /// The first error of the thread.
+    failed: Arc<Mutex<Option<Error>>>,
+}
+
+/// The number of objects that wait for the thread.
+const WAITING: usize = 4096;
+
+/// Opens the output, sends whether that succeeded, and does jobs until there are no more.
+fn work(
+    output: OutputOptions,
+    opened: &Sender<Result<()>>,
+    jobs: &Receiver<Job>,
+    failed: &Mutex<Option<Error>>,
+) {
+    let mut writer = match ElementWriter::sorting(output, Context::default()) {
+        Ok(writer) => writer,
+        Err(error) => {
+            let _ = opened.send(Err(error));
+            return;
+        }
+    };
+    let _ = opened.send(Ok(()));
+    for job in jobs {
+        match job {
+            Job::Write(write) => {
+                if let Err(error) = write(&mut writer) {
+                    if let Ok(mut failed) = failed.lock() {
+                        *failed = Some(error);
+                    }
+                    return;
+                }
+            }
+            Job::Finish(done) => {
+                let _ = done.send(writer.finish());
+                return;
+            }
+        }
+    }
+}
+
+fn tag_pairs(tags: &[(String, String)]) -> Vec<(&str, &str)> {
+    tags.iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect()
+}
+
+fn info_of(metadata: &Metadata) -> Info<'_> {
+    let (version, timestamp, changeset, uid, user, visible) = metadata;
+    Info {
+        version: *version,
+        timestamp: *timestamp,
+        changeset: *changeset,
+        uid: *uid,
+        user: user.as_deref(),
+        visible: *visible,
+    }
+}
+
+#[pymethods]
+impl Writer {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, overwrite: bool) -> PyResult<Self> {
+        let mut output = OutputOptions::file(path);
+        if overwrite {
+            output = output.overwrite();
+        }
+        let (send, opened) = bounded(1);
+        let (jobs, receive) = bounded(WAITING);
+        let failed = Arc::<Mutex<Option<Error>>>::default();
+        let own = failed.clone();
+        let thread = std::thread::spawn(move || work(output, &send, &receive, &own));
+        py.detach(|| opened.recv())
+            .map_err(|_| closed())?
+            .or_raise(py)?;
+        let open = Open {
+            jobs,
+            thread,
+            failed,
+        };
+        Ok(Self(Mutex::new(Some(open))))
+    }
+
+    fn node(
+        &self,
+        py: Python<'_>,
+        id: i64,
+        place: Option<(f64, f64)>,
+        tags: Tags,
+        metadata: Metadata,
+    ) -> PyResult<()> {
+        let location = place.map(|(lat, lon)| {
+            Location::from_degrees(lat, lon).ok_or_else(|| {
+                PyValueError::new_err(format!("lat, lon: ({lat}, {lon}) is no place on earth"))
+            })
+        });
+        let location = location.transpose()?;
+        self.write(py, move |writer| {
+            let tags = tag_pairs(&tags);
+            let node = Object::node(id, location, tags.as_slice());
+            writer.write(&node.with_info(info_of(&metadata)))
+        })
+    }
+
+    fn way(
+        &self,
+        py: Python<'_>,
+        id: i64,
+        refs: Vec<i64>,
+        tags: Tags,
+        metadata: Metadata,
+    ) -> PyResult<()> {
+        self.write(py, move |writer| {
+            let tags = tag_pairs(&tags);
+            let way = Object::way(id, refs.as_slice(), tags.as_slice());
+            writer.write(&way.with_info(info_of(&metadata)))
+        })
+    }
+
+    fn relation(
+        &self,
+        py: Python<'_>,
+        id: i64,
+        members: Vec<(String, i64, String)>,
+        tags: Tags,
+        metadata: Metadata,
+    ) -> PyResult<()> {
+        let kind_of = |(name, _, _): &(String, i64, String)| {
+            let found = ObjectKind::ALL.into_iter().find(|kind| kind.name() == name);
+            found.ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "members: expected \"node\", \"way\" or \"relation\", not {name:?}"
+                ))
+            })
+        };
+        let kinds = members.iter().map(kind_of).collect::<PyResult<Vec<_>>>()?;
+        self.write(py, move |writer| {
+            let members = kinds.iter().zip(&members);
+            let members: Vec<_> = members
+                .map(|(kind, (_, id, role))| Member {
+                    kind: *kind,
+                    id: *id,
+                    role,
+                })
+                .collect();
+            let tags = tag_pairs(&tags);
+            let relation = Object::relation(id, members.as_slice(), tags.as_slice());
+            writer.write(&relation.with_info(info_of(&metadata)))
+        })
+    }
+
+    /// Writes the file, and returns the number of objects.
+    fn finish(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let open = self.take()?;
+        let (send, done) = bounded(1);
+        let written = py.detach(|| {
+            let _ = open.jobs.send(Job::Finish(send));
+            let written = done.recv();
+            let _ = open.thread.join();
+            written
+        });
+        match written {
+            Ok(written) => Ok(written.or_raise(py)?.objects),
+            Err(_) => Err(failure(py, &open.failed)),
+        }
+    }
+
+    /// Ends without a file.
+    fn abandon(&self, py: Python<'_>) {
+        if let Ok(Open { jobs, thread, .. }) = self.take() {
+            drop(jobs);
+            let _ = py.detach(|| thread.join());
+        }
+    }
+}
+
+impl Writer {
+    fn take(&self) -> PyResult<Open> {
+        let taken = self.0.lock().ok().and_then(|mut writer| writer.take());
+        taken.ok_or_else(closed)
+    }
+
+    fn write(
+        &self,
+        py: Python<'_>,
+        write: impl FnOnce(&mut ElementWriter) -> Result<()> + Send + 'static,
+    ) -> PyResult<()> {
+        let (jobs, failed) = {
+            let open = self.0.lock().map_err(|_| closed())?;
+            let open = open.as_ref().ok_or_else(closed)?;
+            (open.jobs.clone(), open.failed.clone())
+        };
+        let sent = py.detach(|| jobs.send(Job::Write(Box::new(write))));
+        sent.map_err(|_| failure(py, &failed))
+    }
+}
+
+/// Returns the error that ended the thread.
+fn failure(py: Python<'_>, failed: &Mutex<Option<Error>>) -> PyErr {
+    let error = failed.lock().ok().and_then(|mut failed| failed.take());
+    error.map_or_else(closed, |error| to_python(py, &error))
+}
+
+fn closed() -> PyErr {
+    PyValueError::new_err("the writer is closed")
+}

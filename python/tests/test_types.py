@@ -1,0 +1,85 @@
+"""Type stubs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+
+from pbfhogg import _commands
+
+PACKAGE = Path(__file__).parents[1] / "package"
+HEAD = '''# Made of the description of the commands: `PBFHOGG_WRITE_STUBS=1 pytest tests/test_types.py` writes it anew.
+from os import PathLike
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+
+Value = Union[str, int, float, PathLike[str], Tuple[float, ...]]
+Values = Union[Value, List[Any]]
+
+DESCRIPTIONS: List[Dict[str, Any]]
+FUNCTIONS: Dict[str, Callable[..., Any]]
+
+__all__ = [
+    NAMES
+]
+
+def parameter_name(name: str) -> str: ...
+def options_of(command: Dict[str, Any]) -> Dict[str, Any]: ...
+'''
+
+
+def stub_of(command: Dict[str, Any]) -> str:
+    """Return the stub of the function of a command."""
+    options = {key: option for key, option in _commands.options_of(command).items() if not option["is_output"]}
+    function = _commands.FUNCTIONS[_commands.parameter_name(command["name"])]
+    parameters = []
+    arguments = {_commands.parameter_name(one["name"]): one for one in command["arguments"]}
+    has_star = False
+    for name, parameter in function.__signature__.parameters.items():  # type: ignore[attr-defined]
+        if parameter.kind is parameter.KEYWORD_ONLY and not has_star:
+            parameters.append("*")
+            has_star = True
+        described = arguments.get(name) or options.get(name) or {"has_value": True, "is_repeated": False}
+        kind = "Values" if described["is_repeated"] else "Value" if described["has_value"] else "bool"
+        is_required = parameter.default is parameter.empty
+        parameters.append(f"{name}: {kind}" if is_required else f"{name}: Optional[{kind}] = None")
+    lines = ",\n    ".join(parameters)
+    documentation = f'    """{command["about"]}."""'
+    return f"def {function.__name__}(\n    {lines},\n) -> Any:\n{documentation}\n"
+
+
+def test_the_stubs_of_commands_are_those_of_the_program() -> None:
+    """Options that come and go are seen."""
+    path = PACKAGE / "pbfhogg" / "_commands.pyi"
+    names = ",\n    ".join(f'"{name}"' for name in _commands.__all__) + ","
+    expected = HEAD.replace("NAMES", names) + "\n" + "\n".join(map(stub_of, _commands.DESCRIPTIONS))
+    if os.environ.get("PBFHOGG_WRITE_STUBS"):
+        path.write_text(expected)
+    assert path.read_text() == expected
+
+
+def test_mypy_accepts_the_package_and_its_examples(tmp_path: Path) -> None:
+    """The package itself, the examples of the page, and none that is wrong."""
+    pytest.importorskip("mypy")
+    page = (PACKAGE.parents[1] / "reference" / "python.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "examples.py").write_text("\n".join(blocks))
+    (tmp_path / "wrong.py").write_text('import pbfhogg\npbfhogg.read("x", kind="way")\npbfhogg.cat("x", overwrit=True)\n')
+    environment = {**os.environ, "MYPYPATH": str(PACKAGE), "MYPY_CACHE_DIR": str(tmp_path)}
+
+    def check(*words: str) -> str:
+        words = ("--ignore-missing-imports", *words)
+        found = subprocess.run([sys.executable, "-m", "mypy", *words], capture_output=True, text=True, env=environment)
+        return found.stdout
+
+    package = check("--strict", "-p", "pbfhogg")
+    assert "Success" in package, package
+    examples = check("--no-strict-optional", str(tmp_path / "examples.py"))
+    assert "Success" in examples, examples
+    wrong = check(str(tmp_path / "wrong.py"))
+    assert '"kind"' in wrong and '"overwrit"' in wrong
