@@ -36,6 +36,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Source {
             let kind = object.get_type();
             PyTypeError::new_err(format!("path: expected a path or an address, not {kind}"))
         })?;
+        if path == "-" {
+            return Err(PyValueError::new_err(
+                "path: standard input is not read; give a file",
+            ));
+        }
         Ok(Self { path: path.into() })
     }
 }
@@ -118,8 +123,14 @@ pub fn ids(ids: Option<Vec<Bound<'_, PyAny>>>, kinds: KindSet) -> PyResult<Optio
 }
 
 /// Creates the context of a call.
-pub fn context(jobs: usize) -> Context {
-    Context::new(jobs)
+pub fn context(jobs: usize) -> PyResult<Context> {
+    const MAX_JOBS: usize = 1024;
+    if jobs > MAX_JOBS {
+        return Err(PyValueError::new_err(format!(
+            "jobs: expected 0 (every core) to {MAX_JOBS}, not {jobs}"
+        )));
+    }
+    Ok(Context::new(jobs))
 }
 
 /// Builds the selection of objects.

@@ -3,11 +3,13 @@
 use crate::error::to_python;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use pbfhogg::Result;
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use pbfhogg::{Context, Result};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a stream waits for a batch before it looks for signals.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -34,7 +36,14 @@ pub trait TableSource: Send + Sync {
 }
 
 /// The last error of a stream. Readers of the C interface pass on its text only.
-pub type LastError = Arc<Mutex<Option<pbfhogg::Error>>>;
+pub type LastError = Arc<Mutex<Option<Ended>>>;
+
+/// The reason for the end of a stream.
+pub enum Ended {
+    Failed(pbfhogg::Error),
+    /// A signal handler has raised an exception.
+    Raised(PyErr),
+}
 
 /// Waits for the next batch, and raises an exception if a signal asks for it.
 pub fn next(py: Python<'_>, batches: &mut dyn Batches) -> PyResult<Option<RecordBatch>> {
@@ -50,9 +59,58 @@ pub fn next(py: Python<'_>, batches: &mut dyn Batches) -> PyResult<Option<Record
 
 /// A stream for the C interface.
 pub struct Stream {
-    pub schema: SchemaRef,
-    pub batches: Box<dyn Batches>,
-    pub last_error: LastError,
+    schema: SchemaRef,
+    batches: Box<dyn Batches>,
+    last_error: LastError,
+    /// When signals were looked for.
+    looked: Instant,
+}
+
+impl Stream {
+    pub fn new(source: &dyn TableSource, last_error: LastError) -> Self {
+        if let Ok(mut last) = last_error.lock() {
+            *last = None;
+        }
+        Self {
+            schema: source.schema(),
+            batches: source.start(),
+            last_error,
+            looked: Instant::now(),
+        }
+    }
+
+    fn end(&self, ended: Ended) -> Option<std::result::Result<RecordBatch, ArrowError>> {
+        let text = match &ended {
+            Ended::Failed(error) => error.to_string(),
+            Ended::Raised(error) => error.to_string(),
+        };
+        if let Ok(mut last) = self.last_error.lock() {
+            *last = Some(ended);
+        }
+        Some(Err(ArrowError::ExternalError(text.into())))
+    }
+
+    /// Returns the exception that a signal handler raises, if signals have not been looked for lately. Python looks for
+    /// signals in its main thread alone; other threads must not wait for the interpreter here, because the thread that
+    /// has it may wait for them.
+    fn signal(&mut self) -> Option<PyErr> {
+        let is_main = MAIN_THREAD.get() == Some(&std::thread::current().id());
+        if !is_main || self.looked.elapsed() < PATIENCE {
+            return None;
+        }
+        self.looked = Instant::now();
+        Python::attach(|py| {
+            let error = py.check_signals().err()?;
+            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                // The reader of the stream raises an exception of its own. The interrupt is there again when the reader
+                // has returned.
+                let thread = py.import("_thread");
+                let again = thread.and_then(|thread| thread.call_method0("interrupt_main"));
+                drop(again);
+            }
+            Some(error)
+        })
+    }
 }
 
 impl Iterator for Stream {
@@ -60,19 +118,14 @@ impl Iterator for Stream {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            match self.batches.next_within(PATIENCE) {
+            let next = self.batches.next_within(PATIENCE);
+            if let Some(error) = self.signal() {
+                return self.end(Ended::Raised(error));
+            }
+            match next {
                 Some(Some(Ok(batch))) => return Some(Ok(batch)),
-                Some(Some(Err(error))) => {
-                    let text = error.to_string();
-                    if let Ok(mut last) = self.last_error.lock() {
-                        *last = Some(error);
-                    }
-                    return Some(Err(ArrowError::ExternalError(text.into())));
-                }
+                Some(Some(Err(error))) => return self.end(Ended::Failed(error)),
                 Some(None) => return None,
-                None if is_interrupted() => {
-                    return Some(Err(ArrowError::ExternalError("interrupted".into())));
-                }
                 None => {}
             }
         }
@@ -85,22 +138,38 @@ impl RecordBatchReader for Stream {
     }
 }
 
-/// Whether a signal asks to end the work. Python looks for signals in its main thread alone; other threads must not
-/// wait for the interpreter here, because the thread that has it may wait for them.
-fn is_interrupted() -> bool {
-    if MAIN_THREAD.get() != Some(&std::thread::current().id()) {
-        return false;
+/// Runs work in a thread, so that this one can look for signals. The context of the work is cancelled if a signal raises
+/// an exception.
+pub fn interruptible<T: Send + 'static>(
+    py: Python<'_>,
+    ctx: &Context,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (send, done) = bounded(1);
+    let thread = std::thread::spawn(move || {
+        let _ = send.send(work());
+    });
+    let result = wait(py, ctx, &done);
+    if result.is_err() {
+        let _ = py.detach(|| thread.join());
     }
-    Python::attach(|py| match py.check_signals() {
-        Ok(()) => false,
-        Err(_) => {
-            // The reader of the stream raises an exception of its own. The signal is sent again, so that Python raises
-            // its own when the reader has returned.
-            let again = py
-                .import("signal")
-                .and_then(|signal| signal.call_method1("raise_signal", (2,)));
-            drop(again);
-            true
+    result
+}
+
+/// Waits for a result. Cancels `ctx` if a signal raises an exception.
+pub fn wait<T: Send>(py: Python<'_>, ctx: &Context, done: &Receiver<T>) -> PyResult<T> {
+    loop {
+        match py.detach(|| done.recv_timeout(PATIENCE)) {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err("the work ended without a result"));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(raised) = py.check_signals() {
+                    ctx.cancel();
+                    return Err(raised);
+                }
+            }
         }
-    })
+    }
 }

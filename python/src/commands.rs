@@ -1,15 +1,14 @@
 //! The commands of the program.
 
 use crate::arguments::context;
+use crate::batches::interruptible;
 use crate::error::to_python;
-use crossbeam_channel::{RecvTimeoutError, bounded};
+use pbfhogg::Observer;
 use pbfhogg::cli::{CallError, Called};
-use pbfhogg::{Context, Observer};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// Keeps warnings until the command has ended.
 #[derive(Default)]
@@ -27,8 +26,9 @@ impl Observer for Warnings {
 #[pyfunction]
 pub fn call(py: Python<'_>, words: Vec<OsString>) -> PyResult<(bool, String)> {
     let warnings = Arc::new(Warnings::default());
-    let ctx = context(0).with_observer(warnings.clone());
-    let result = in_thread(py, words, &ctx)?;
+    let ctx = context(0)?.with_observer(warnings.clone());
+    let own = ctx.clone();
+    let result = interruptible(py, &ctx, move || pbfhogg::cli::call(words, &own))?;
     if let Ok(warnings) = warnings.0.lock() {
         let warn = py.import("warnings")?.getattr("warn")?;
         for warning in warnings.iter() {
@@ -39,34 +39,6 @@ pub fn call(py: Python<'_>, words: Vec<OsString>) -> PyResult<(bool, String)> {
         Ok(Called { is_yes, printed }) => Ok((is_yes, printed)),
         Err(CallError::Failed(error)) => Err(to_python(py, &error)),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
-    }
-}
-
-/// Runs a command in a thread, so that this one can look for signals. The command is cancelled if a signal raises an
-/// exception.
-fn in_thread(
-    py: Python<'_>,
-    words: Vec<OsString>,
-    ctx: &Context,
-) -> PyResult<Result<Called, CallError>> {
-    let (send, done) = bounded(1);
-    let own = ctx.clone();
-    let thread = std::thread::spawn(move || {
-        let _ = send.send(pbfhogg::cli::call(words, &own));
-    });
-    let broken = || PyRuntimeError::new_err("the command ended without a result");
-    loop {
-        match py.detach(|| done.recv_timeout(Duration::from_millis(20))) {
-            Ok(result) => return Ok(result),
-            Err(RecvTimeoutError::Disconnected) => return Err(broken()),
-            Err(RecvTimeoutError::Timeout) => {
-                if let Err(raised) = py.check_signals() {
-                    ctx.cancel();
-                    let _ = py.detach(|| thread.join());
-                    return Err(raised);
-                }
-            }
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::arguments::{OneOrMany, Source, bbox, context, kinds, tags};
 use crate::batches::{Batches, TableSource};
+use crate::error::to_python;
 use crate::facts::{Fact, FactValues, Row, Rows};
 use crate::lists::TagColumn;
 use crate::table::Table;
@@ -12,7 +13,7 @@ use pbfhogg::areas::Shape;
 use pbfhogg::commands::export::{
     self, FeatureFormat, FeatureMaker, FeatureOptions, FeatureView, LINE_RELATIONS,
 };
-use pbfhogg::{Context, ErrorKind, Info, ObjectKind, OutputTarget};
+use pbfhogg::{Context, Info, ObjectKind, OutputTarget};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::collections::HashMap;
@@ -205,13 +206,12 @@ pub fn features(
     }
     let fields: Vec<_> = columns.iter().map(Column::field).collect();
     // Whether the file is there is said at once, and not when it is read.
-    let ctx = context(jobs);
-    let opened = py.detach(|| pbfhogg::Input::open(&options.input));
-    if let Err(error) = opened
-        && error.kind() != ErrorKind::Usage
-    {
-        return Err(crate::error::to_python(py, &error));
+    let is_address = options.input.to_string_lossy().contains("://");
+    if !is_address && let Err(error) = std::fs::metadata(&options.input) {
+        let error = pbfhogg::Error::io(&options.input, "cannot open", error);
+        return Err(to_python(py, &error));
     }
+    let ctx = context(jobs)?;
     Ok(Table::new(FeatureTable {
         options,
         schema: Arc::new(Schema::new(fields)),

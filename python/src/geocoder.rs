@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pbfhogg::geocode::{Answer, GeocodeIndex, QueryOptions};
 use pbfhogg::{Location, Result};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,13 @@ use std::time::Duration;
 
 /// An index that says what is at a place.
 #[pyclass(frozen, module = "pbfhogg._pbfhogg")]
-pub struct Geocoder {
+pub struct Geocoder(Arc<Queries>);
+
+/// The number of places that are answered at a time.
+const AT_ONCE: usize = 65_536;
+
+/// An index, and the options of queries.
+struct Queries {
     index: GeocodeIndex,
     options: QueryOptions,
 }
@@ -31,7 +37,7 @@ impl Geocoder {
             languages,
             ..QueryOptions::default()
         };
-        Ok(Self { index, options })
+        Ok(Self(Arc::new(Queries { index, options })))
     }
 
     /// Returns what is at a place as JSON.
@@ -39,16 +45,12 @@ impl Geocoder {
         let place = Location::from_degrees(lat, lon).ok_or_else(|| {
             PyValueError::new_err(format!("lat, lon: ({lat}, {lon}) is no place on earth"))
         })?;
-        let answer = py.detach(|| {
-            self.index
-                .reverse(place, &self.options)
-                .map(|answer| answer.json())
-        });
+        let answer = py.detach(|| self.0.answer(place).map(|answer| answer.json()));
         answer.or_raise(py)
     }
 
     /// Returns what is at many places. The arguments are little-endian doubles.
-    fn reverse_many(&self, py: Python<'_>, lats: &[u8], lons: &[u8]) -> PyResult<Table> {
+    fn reverse_many(&self, lats: &[u8], lons: &[u8]) -> PyResult<Table> {
         let [lats, lons] = [lats, lons].map(doubles);
         if lats.len() != lons.len() {
             return Err(PyValueError::new_err(format!(
@@ -61,11 +63,10 @@ impl Geocoder {
         let places: Vec<_> = places
             .map(|(lat, lon)| Location::from_degrees(*lat, *lon))
             .collect();
-        let rows = py.detach(|| self.answer_all(&places)).or_raise(py)?;
-        let columns: Vec<ArrayRef> = rows.finish();
-        let batch = RecordBatch::try_new(schema(), columns);
-        let batch = batch.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        Ok(Table::new(OneBatch(batch)))
+        Ok(Table::new(Places {
+            queries: self.0.clone(),
+            places: places.into(),
+        }))
     }
 }
 
@@ -150,30 +151,31 @@ impl Answers {
     }
 }
 
-impl Geocoder {
+impl Queries {
+    fn answer(&self, place: Location) -> Result<Answer<'_>> {
+        self.index.reverse(place, &self.options)
+    }
+
     /// Answers queries on all cores. A place that is not on earth has an empty row.
     fn answer_all(&self, places: &[Option<Location>]) -> Result<Answers> {
         let cores = available_parallelism().map_or(1, usize::from);
         let share = places.len().div_ceil(cores).max(1);
-        let found: Vec<Result<Vec<Option<Answer<'_>>>>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = places
-                .chunks(share)
-                .map(|places| {
-                    scope.spawn(move || {
-                        let of = |place: &Option<Location>| {
-                            place
-                                .map(|place| self.index.reverse(place, &self.options))
-                                .transpose()
-                        };
-                        places.iter().map(of).collect()
-                    })
-                })
+        let answer = |places: &[Option<Location>]| -> Result<Vec<_>> {
+            let answers = places.iter();
+            answers
+                .map(|place| place.map(|place| self.answer(place)).transpose())
+                .collect()
+        };
+        let found: Vec<Result<Vec<_>>> = std::thread::scope(|scope| {
+            let shares = places.chunks(share);
+            let threads: Vec<_> = shares
+                .map(|share| scope.spawn(move || answer(share)))
                 .collect();
-            let failed = || pbfhogg::Error::Internal("a thread ended without answers".into());
-            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-                thread.join().unwrap_or_else(|_| Err(failed()))
-            };
-            threads.into_iter().map(join).collect()
+            let failed = |_| Err(pbfhogg::Error::Internal("a thread panicked".into()));
+            let joined = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(failed));
+            joined.collect()
         });
         let mut answers = Answers::new();
         for part in found {
@@ -185,21 +187,43 @@ impl Geocoder {
     }
 }
 
-/// A table in memory.
-struct OneBatch(RecordBatch);
+/// A table of what is at places.
+struct Places {
+    queries: Arc<Queries>,
+    places: Arc<[Option<Location>]>,
+}
 
-impl TableSource for OneBatch {
+impl TableSource for Places {
     fn schema(&self) -> SchemaRef {
-        self.0.schema()
+        schema()
     }
 
     fn start(&self) -> Box<dyn Batches> {
-        Box::new(std::iter::once(self.0.clone()))
+        Box::new(PlaceBatches {
+            queries: self.queries.clone(),
+            places: self.places.clone(),
+            at: 0,
+        })
     }
 }
 
-impl Batches for std::iter::Once<RecordBatch> {
+/// Answers that are made as they are read.
+struct PlaceBatches {
+    queries: Arc<Queries>,
+    places: Arc<[Option<Location>]>,
+    at: usize,
+}
+
+impl Batches for PlaceBatches {
     fn next_within(&mut self, _: Duration) -> Option<Option<Result<RecordBatch>>> {
-        Some(self.next().map(Ok))
+        let end = (self.at + AT_ONCE).min(self.places.len());
+        let places = &self.places[std::mem::replace(&mut self.at, end)..end];
+        if places.is_empty() {
+            return Some(None);
+        }
+        Some(Some(self.queries.answer_all(places).and_then(|answers| {
+            RecordBatch::try_new(schema(), answers.finish())
+                .map_err(|error| pbfhogg::Error::Internal(error.to_string()))
+        })))
     }
 }

@@ -1,17 +1,19 @@
 //! Facts about a file.
 
 use crate::arguments::{Source, context};
+use crate::batches::interruptible;
 use crate::error::OrRaise;
 use pyo3::prelude::*;
 
 /// Returns facts about a file as JSON.
 #[pyfunction]
 pub fn info(py: Python<'_>, path: Source) -> PyResult<String> {
-    let ctx = context(0);
-    let report = py.detach(|| {
-        let options = pbfhogg::commands::inspect::Options::new(path.path.clone());
-        pbfhogg::commands::inspect::run(&options, &ctx)
-    });
+    let ctx = context(0)?;
+    let own = ctx.clone();
+    let report = interruptible(py, &ctx, move || {
+        let options = pbfhogg::commands::inspect::Options::new(path.path);
+        pbfhogg::commands::inspect::run(&options, &own)
+    })?;
     let report = report.or_raise(py)?;
     serde_json::to_string(&report)
         .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))

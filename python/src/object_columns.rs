@@ -54,11 +54,12 @@ impl Column {
         Self::all().map(Self::name).collect::<Vec<_>>().join(", ")
     }
 
-    /// The columns of a table of some kinds, if none are asked for.
-    pub fn defaults(kinds: KindSet) -> Vec<Self> {
+    /// The columns of a table of some kinds, if none are asked for. The table of a history has deletions.
+    pub fn defaults(kinds: KindSet, is_history: bool) -> Vec<Self> {
         let is_default = |column: &Self| match column {
             Self::Fact(Fact::Type) => kinds.single().is_none(),
-            Self::Fact(Fact::Visible) | Self::Locations => false,
+            Self::Fact(Fact::Visible) => is_history,
+            Self::Locations => false,
             Self::Fact(_) => true,
             Self::Lat | Self::Lon => kinds.contains(ObjectKind::Node),
             Self::Refs => kinds.contains(ObjectKind::Way),

@@ -1,6 +1,7 @@
 //! Objects one by one.
 
 use crate::arguments::{OneOrMany, Source, context, selection};
+use crate::batches::interruptible;
 use crate::error::{OrRaise, to_python};
 use pbfhogg::read::{BatchMaker, ObjectReader};
 use pbfhogg::{Batches, Element, FormatError};
@@ -179,9 +180,10 @@ pub fn objects(
     jobs: usize,
 ) -> PyResult<ObjectIterator> {
     let selection = selection(kinds, tags, bbox, ids, None)?;
-    let ctx = context(jobs);
-    let reader = py.detach(|| ObjectReader::open(&path.path, selection, &ctx));
-    let reader = Arc::new(reader.or_raise(py)?);
+    let ctx = context(jobs)?;
+    let own = ctx.clone();
+    let open = move || ObjectReader::open(&path.path, selection, &own);
+    let reader = Arc::new(interruptible(py, &ctx, open)?.or_raise(py)?);
     Ok(ObjectIterator(Mutex::new(State {
         batches: reader.batches(|| Collected(Vec::new()), &ctx),
         current: Vec::new().into_iter(),

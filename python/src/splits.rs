@@ -1,6 +1,7 @@
 //! Parts of a file, for several processes.
 
 use crate::arguments::{Source, context};
+use crate::batches::interruptible;
 use crate::error::OrRaise;
 use pbfhogg::read::{FilePart, Parts};
 use pbfhogg::{KindSet, ObjectKind, PbfFile};
@@ -14,8 +15,11 @@ pub fn splits<'py>(py: Python<'py>, path: Source, count: u64) -> PyResult<Vec<Bo
     if count == 0 {
         return Err(PyValueError::new_err("count: expected at least 1"));
     }
-    let ctx = context(0);
-    let parts = py.detach(|| PbfFile::open(&path.path, &ctx)?.parts(Parts::Count(count)));
+    let ctx = context(0)?;
+    let own = ctx.clone();
+    let parts = interruptible(py, &ctx, move || {
+        PbfFile::open(&path.path, &own)?.parts(Parts::Count(count))
+    })?;
     let split = py.import("pbfhogg._splits")?.getattr("Split")?;
     let parts = parts.or_raise(py)?.into_iter();
     parts.map(|part| to_split(py, &split, &part)).collect()

@@ -1,7 +1,7 @@
 //! Tables, and the batches of their rows.
 
 use crate::arguments::{OneOrMany, Source, context, selection};
-use crate::batches::{Batches, LastError, Stream, TableSource, next};
+use crate::batches::{Batches, Ended, LastError, Stream, TableSource, interruptible, next};
 use crate::error::{OrRaise, to_python};
 use crate::object_columns::{Column, ObjectColumns, schema};
 use crate::splits::part_of;
@@ -64,11 +64,7 @@ impl Table {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The protocol lets a producer ignore the wish for another schema.
         drop(requested_schema);
-        let stream = Stream {
-            schema: self.source.schema(),
-            batches: self.source.start(),
-            last_error: self.last_error.clone(),
-        };
+        let stream = Stream::new(self.source.as_ref(), self.last_error.clone());
         let stream = FFI_ArrowArrayStream::new(Box::new(stream));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
@@ -82,7 +78,11 @@ impl Table {
     /// Raises the error that ended the last stream, if there was one.
     fn raise_last_error(&self, py: Python<'_>) -> PyResult<()> {
         let last = self.last_error.lock().ok().and_then(|mut last| last.take());
-        last.map_or(Ok(()), |error| Err(to_python(py, &error)))
+        match last {
+            None => Ok(()),
+            Some(Ended::Failed(error)) => Err(to_python(py, &error)),
+            Some(Ended::Raised(error)) => Err(error),
+        }
     }
 }
 
@@ -176,10 +176,7 @@ impl TableSource for ObjectTable {
 }
 
 /// Parses the names of columns.
-fn columns(names: Option<Vec<String>>, kinds: pbfhogg::KindSet) -> PyResult<Vec<Column>> {
-    let Some(names) = names else {
-        return Ok(Column::defaults(kinds));
-    };
+fn named_columns(names: Vec<String>) -> PyResult<Vec<Column>> {
     let parse = |name: &String| {
         Column::named(name).ok_or_else(|| {
             let known = Column::names();
@@ -206,12 +203,14 @@ pub fn read(
 ) -> PyResult<Table> {
     let part = split.as_ref().map(part_of).transpose()?;
     let selection = selection(kinds, tags, bbox, ids, part)?;
-    let columns: Arc<[Column]> =
-        self::columns(columns, selection.kinds.unwrap_or(pbfhogg::KindSet::ALL))?.into();
-    let ctx = context(jobs);
-    let reader = py
-        .detach(|| ObjectReader::open(&path.path, selection, &ctx))
-        .or_raise(py)?;
+    let kinds = selection.kinds.unwrap_or(pbfhogg::KindSet::ALL);
+    let named = columns.map(named_columns).transpose()?;
+    let ctx = context(jobs)?;
+    let own = ctx.clone();
+    let open = move || ObjectReader::open(&path.path, selection, &own);
+    let reader = interruptible(py, &ctx, open)?.or_raise(py)?;
+    let columns = named.unwrap_or_else(|| Column::defaults(kinds, reader.is_history()));
+    let columns: Arc<[Column]> = columns.into();
     Ok(Table::new(ObjectTable {
         reader: Arc::new(reader),
         schema: schema(&columns),

@@ -1,5 +1,6 @@
 //! Writes files object by object.
 
+use crate::batches::wait;
 use crate::error::{OrRaise, to_python};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use pbfhogg::{
@@ -40,6 +41,7 @@ pub struct Writer(Mutex<Option<Open>>);
 struct Open {
     jobs: Sender<Job>,
     thread: JoinHandle<()>,
+    ctx: Context,
     /// The first error of the thread.
     failed: Arc<Mutex<Option<Error>>>,
 }
@@ -50,11 +52,12 @@ const WAITING: usize = 4096;
 /// Opens the output, sends whether that succeeded, and does jobs until there are no more.
 fn work(
     output: OutputOptions,
+    ctx: Context,
     opened: &Sender<Result<()>>,
     jobs: &Receiver<Job>,
     failed: &Mutex<Option<Error>>,
 ) {
-    let mut writer = match ElementWriter::sorting(output, Context::default()) {
+    let mut writer = match ElementWriter::sorting(output, ctx) {
         Ok(writer) => writer,
         Err(error) => {
             let _ = opened.send(Err(error));
@@ -110,13 +113,16 @@ impl Writer {
         let (jobs, receive) = bounded(WAITING);
         let failed = Arc::<Mutex<Option<Error>>>::default();
         let own = failed.clone();
-        let thread = std::thread::spawn(move || work(output, &send, &receive, &own));
+        let ctx = Context::default();
+        let of_thread = ctx.clone();
+        let thread = std::thread::spawn(move || work(output, of_thread, &send, &receive, &own));
         py.detach(|| opened.recv())
             .map_err(|_| closed())?
             .or_raise(py)?;
         let open = Open {
             jobs,
             thread,
+            ctx,
             failed,
         };
         Ok(Self(Mutex::new(Some(open))))
@@ -194,15 +200,12 @@ impl Writer {
     fn finish(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         let open = self.take()?;
         let (send, done) = bounded(1);
-        let written = py.detach(|| {
-            let _ = open.jobs.send(Job::Finish(send));
-            let written = done.recv();
-            let _ = open.thread.join();
-            written
-        });
+        let _ = py.detach(|| open.jobs.send(Job::Finish(send)));
+        let written = wait(py, &open.ctx, &done);
+        let _ = py.detach(|| open.thread.join());
         match written {
             Ok(written) => Ok(written.or_raise(py)?.objects),
-            Err(_) => Err(failure(py, &open.failed)),
+            Err(raised) => Err(first_error(py, &open.failed).unwrap_or(raised)),
         }
     }
 
@@ -232,14 +235,14 @@ impl Writer {
             (open.jobs.clone(), open.failed.clone())
         };
         let sent = py.detach(|| jobs.send(Job::Write(Box::new(write))));
-        sent.map_err(|_| failure(py, &failed))
+        sent.map_err(|_| first_error(py, &failed).unwrap_or_else(closed))
     }
 }
 
 /// Returns the error that ended the thread.
-fn failure(py: Python<'_>, failed: &Mutex<Option<Error>>) -> PyErr {
+fn first_error(py: Python<'_>, failed: &Mutex<Option<Error>>) -> Option<PyErr> {
     let error = failed.lock().ok().and_then(|mut failed| failed.take());
-    error.map_or_else(closed, |error| to_python(py, &error))
+    error.map(|error| to_python(py, &error))
 }
 
 fn closed() -> PyErr {

@@ -46,7 +46,7 @@ def test_checks_that_fail_are_no_errors(helsinki: Path, tmp_path: Path) -> None:
     """The summary tells."""
     small = tmp_path / "small.osm.pbf"
     pbfhogg.extract(helsinki, small, bbox=(24.940, 60.168, 24.945, 60.172))
-    assert isinstance(pbfhogg.diff(helsinki, small, summary=True), dict)
+    assert pbfhogg.diff(helsinki, small)["nodes"]["left"] > 0
 
 
 def test_errors_of_commands(helsinki: Path, tmp_path: Path) -> None:
@@ -83,3 +83,18 @@ def test_the_program(helsinki: Path) -> None:
     assert version == f"pbfhogg {pbfhogg.__version__}\n"
     wrong = subprocess.run([*words, "inspect", "not-there"], capture_output=True, text=True)
     assert (wrong.returncode, wrong.stdout) == (2, "") and "not-there" in wrong.stderr
+
+
+def test_results_need_files(helsinki: Path) -> None:
+    """Nothing is written to the standard output of the interpreter, and nothing waits for its standard input."""
+    for call in (
+        lambda: pbfhogg.cat(helsinki),
+        lambda: pbfhogg.getid(helsinki, ["n1"]),
+        lambda: pbfhogg.export(helsinki),
+        lambda: pbfhogg.read("-"),
+    ):
+        with pytest.raises(ValueError, match="give a"):
+            call()
+    for command in (["geocode", "index"], ["show", str(helsinki)], ["update", str(helsinki), "--watch", "60"]):
+        with pytest.raises(ValueError, match="program alone"):
+            pbfhogg._pbfhogg.call(command)

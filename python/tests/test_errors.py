@@ -30,7 +30,8 @@ import pbfhogg
         ({"ids": [1.5], "kinds": "way"}, TypeError, "ids: "),
         ({"columns": ["colour"]}, ValueError, "columns: "),
         ({"split": 7}, TypeError, "split: "),
-        ({"jobs": -1}, OverflowError, ""),
+        ({"jobs": -1}, OverflowError, "convert"),
+        ({"jobs": 2000}, ValueError, "jobs: "),
     ],
 )
 def test_wrong_arguments_are_named(helsinki: Path, arguments: Any, kind: type, words: str) -> None:

@@ -92,6 +92,11 @@ pub fn run(args: &Args) -> Result<Answer> {
         bail!("base and output must both be history files by their names, or give --with-history");
     }
     let is_history = args.with_history || args.redact || is_named_history;
+    let may_replace = args.write.overwrite || args.in_place;
+    let augmented_diff = args.augmented_diff.as_ref();
+    let augmented_diff = augmented_diff
+        .map(|path| augmented_diff::one_file(path, may_replace, None))
+        .transpose()?;
     let options = apply_changes::Options {
         base: args.base.clone(),
         changes: args.changes.clone(),
@@ -104,12 +109,7 @@ pub fn run(args: &Args) -> Result<Answer> {
                 UntaggedNodes::AsBase
             }),
         locates_base: Conventions::current().locates_base,
-        augmented_diff: args.augmented_diff.as_ref().map(|path| {
-            (
-                augmented_diff::one_file(path, args.write.overwrite || args.in_place, None),
-                Selection::default(),
-            )
-        }),
+        augmented_diff: augmented_diff.map(|output| (output, Selection::default())),
     };
     if is_history && !args.in_place && !args.locations_on_ways {
         return add_to_history(args, &options, &ctx);

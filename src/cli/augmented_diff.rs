@@ -144,9 +144,9 @@ pub fn is_named(path: &Path) -> bool {
 }
 
 /// Returns the output of an augmented diff in one file. The name of the file determines its form unless it is given.
-pub fn one_file(path: &Path, overwrite: bool, form: Option<Form>) -> Output {
-    let target = text_target(path, overwrite);
-    match form.unwrap_or_else(|| form_of_name(path)) {
+pub fn one_file(path: &Path, overwrite: bool, form: Option<Form>) -> Result<Output> {
+    let target = text_target(path, overwrite)?;
+    Ok(match form.unwrap_or_else(|| form_of_name(path)) {
         Form::Xml => Output::Xml(target),
         Form::GeoJson => Output::GeoJson {
             target,
@@ -157,19 +157,19 @@ pub fn one_file(path: &Path, overwrite: bool, form: Option<Form>) -> Output {
             is_sequence: true,
         },
         Form::Parquet => Output::Parquet(target),
-    }
+    })
 }
 
 impl Args {
     fn output(&self) -> Result<Output> {
         if let Some(zooms) = &self.expire_tiles {
             return Ok(Output::Tiles {
-                target: text_target(&self.output, self.overwrite),
+                target: text_target(&self.output, self.overwrite)?,
                 zooms: zooms.clone(),
             });
         }
         if !self.split {
-            return Ok(one_file(&self.output, self.overwrite, self.format));
+            return one_file(&self.output, self.overwrite, self.format);
         }
         if self.output == Path::new("-") {
             bail!("--split writes many files: -o names their directory");

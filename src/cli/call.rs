@@ -1,6 +1,6 @@
 //! Runs commands inside of another program, such as the interpreter of Python.
 
-use super::{Answer, Cli, argv_compat, run, usage};
+use super::{Answer, Cli, Command, argv_compat, handles_signals, run, usage};
 use crate::{Context, Error};
 use clap::{ArgAction, CommandFactory, FromArgMatches};
 use serde::Serialize;
@@ -54,12 +54,21 @@ pub fn call(words: Vec<OsString>, ctx: &Context) -> Result<Called, CallError> {
     let cli = cli.map_err(|error| {
         CallError::Usage(usage::mistake(&error).unwrap_or_else(|| error.to_string()))
     })?;
+    if matches!(cli.command, Command::Geocode(_) | Command::Show(_))
+        || handles_signals(&cli.command)
+    {
+        let cause =
+            "the program alone runs this command: it needs a terminal, standard input, or signals";
+        return Err(CallError::Usage(cause.into()));
+    }
     CALL.set(Some(Call {
         ctx: ctx.clone(),
         printed: String::new(),
     }));
+    let active = Active;
     let answer = run(&cli.command);
     let printed = CALL.take().map_or_else(String::new, |call| call.printed);
+    drop(active);
     match answer {
         Ok(answer) => Ok(Called {
             is_yes: answer == Answer::Yes,
@@ -69,6 +78,15 @@ pub fn call(words: Vec<OsString>, ctx: &Context) -> Result<Called, CallError> {
             Ok(error) => CallError::Failed(error),
             Err(error) => CallError::Usage(error.to_string()),
         }),
+    }
+}
+
+/// Ends the call of the current thread when it is dropped, also if the command panics.
+struct Active;
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        CALL.take();
     }
 }
 
@@ -131,17 +149,18 @@ pub struct ArgumentDescription {
     pub is_output: bool,
 }
 
-/// Describes the commands that [`call`] runs: those of the help, except those that concern the terminal.
+/// Describes the commands that [`call`] runs: those of the help, except those that need a terminal or standard input.
 pub fn commands() -> Vec<CommandDescription> {
-    const OF_TERMINALS: [&str; 4] = ["help", "completions", "man", "demo"];
+    const OF_TERMINALS: [&str; 6] = ["help", "completions", "man", "demo", "show", "geocode"];
     let mut program = usage::with_groups(Cli::command());
     program.build();
     let commands = program.get_subcommands();
     let described = commands
         .filter(|command| !command.is_hide_set() && !OF_TERMINALS.contains(&command.get_name()))
         .map(|command| {
-            let shown =
-                |arg: &&clap::Arg| !["help", "version", "stats"].contains(&arg.get_id().as_str());
+            let shown = |arg: &&clap::Arg| {
+                !["help", "version", "stats", "watch"].contains(&arg.get_id().as_str())
+            };
             let of = |is_option: bool| {
                 let args = command.get_arguments().filter(shown);
                 let args = args.filter(move |arg| arg.is_positional() != is_option);
@@ -167,7 +186,7 @@ fn describe(arg: &clap::Arg) -> ArgumentDescription {
         is_required: arg.is_required_set(),
         is_repeated: many || matches!(arg.get_action(), ArgAction::Append),
         has_value: arg.get_action().takes_values(),
-        is_output: arg.get_short() == Some('o'),
+        is_output: arg.get_short() == Some('o') && arg.get_action().takes_values(),
     }
 }
 

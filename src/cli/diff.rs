@@ -121,7 +121,7 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
     // With --json, --html or --quiet, the differences are not written to standard output, which gets only counts or
     // nothing. However, --quiet does not suppress a change file.
     let silent = to_stdout && (args.run.json || args.html.is_some() || (args.run.quiet && !is_osc));
-    let target = text_target(&args.output, args.overwrite);
+    let target = (!silent).then(|| text_target(&args.output, args.overwrite));
     let is_strict = conventions.diffs_in_pairs && !derive_changes;
     let options = diff::Options {
         old: args.old.clone(),
@@ -136,10 +136,10 @@ pub fn run(args: &Args, derive_changes: bool) -> Result<Answer> {
         },
         by_version: is_strict,
         verify: args.verify,
-        output: (!silent).then_some((format, target)),
+        output: target.transpose()?.map(|target| (format, target)),
     };
     let summary = match &args.html {
-        Some(path) => write_page(&options, text_target(path, args.overwrite), &ctx)?,
+        Some(path) => write_page(&options, text_target(path, args.overwrite)?, &ctx)?,
         None => {
             let summary = diff::run(&options, &ctx);
             summary.map_err(|error| {
@@ -213,7 +213,7 @@ fn augmented(args: &Args, ctx: &Context) -> Result<Answer> {
     if args.html.is_some() || args.kinds.set() != KindSet::ALL {
         bail!("an augmented diff has all kinds of objects, and no page: leave out --html and -t");
     }
-    let output = augmented_diff::one_file(&args.output, args.overwrite, Some(Form::Xml));
+    let output = augmented_diff::one_file(&args.output, args.overwrite, Some(Form::Xml))?;
     let summary = commands::augmented_diff::between(&args.old, &args.new, &output, ctx)?;
     let stdout = Stdout::free_if(args.output != Path::new("-"));
     args.run
@@ -272,7 +272,7 @@ fn other_format(args: &Args) -> Result<Option<OutputOptions>> {
         inherited: InheritedFields::Needed,
         ..HeaderOptions::default()
     };
-    let output = OutputOptions::new(text_target(&args.output, args.overwrite));
+    let output = OutputOptions::new(text_target(&args.output, args.overwrite)?);
     Ok(Some(output.format(format).header(header)))
 }
 

@@ -167,7 +167,7 @@ fn default_rules() -> FeatureRules {
 
 fn options(args: &Args, config: Config, ctx: &Context) -> Result<Options> {
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
-    let target = text_target(path, args.overwrite);
+    let target = text_target(path, args.overwrite)?;
     let input = args.input.clone().unwrap_or_default();
     let mut options = Options::new(input, target, args.format.format(path, &config)?);
     options.rules = config.rules;

@@ -145,7 +145,7 @@ pub fn run(args: &Args) -> Result<Answer> {
 
 /// Writes the HTML page, and reports its path.
 fn write_page(args: &Args, input: PathBuf, path: &Path, ctx: &Context) -> Result<Answer> {
-    let output = text_target(path, args.overwrite);
+    let output = text_target(path, args.overwrite)?;
     let stdout = Stdout::from(&output);
     let summary = page::write(&PageOptions::new(input, output), ctx)?;
     args.run.report(ctx, &summary, stdout, || {

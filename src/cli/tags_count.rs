@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         max_memory: args.max_memory,
     };
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
-    let target = text_target(path, args.overwrite);
+    let target = text_target(path, args.overwrite)?;
     target.check()?;
     let summary = tags_count::run(&options, &ctx)?;
     if target != OutputTarget::Stdout {

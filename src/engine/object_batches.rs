@@ -2,7 +2,7 @@
 
 use super::block_matcher::BlockMatcher;
 use super::input;
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, ElementReader, FilePart, PbfFile};
 use crate::index::IdSet;
 use crate::osm::{Bbox, KindSet, ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
@@ -70,10 +70,22 @@ impl ObjectReader {
     ///
     /// # Errors
     ///
-    /// The file cannot be opened, or is not OSM data.
+    /// The file cannot be opened, or is not OSM data. Its table of contents has no blobs as those of the selected part,
+    /// so that the part is one of another file.
     pub fn open(path: impl AsRef<Path>, selection: ObjectSelection, ctx: &Context) -> Result<Self> {
         let file = input::open(path.as_ref(), ctx)?;
+        if let Some(part) = &selection.part
+            && !file.has_part(part)
+        {
+            let cause = "this is not the file that was divided into parts, or it has changed since";
+            return Err(Error::file(path.as_ref(), cause));
+        }
         Ok(Self::of_file(file, selection, ctx))
+    }
+
+    /// Whether the file is a history, which may have several versions of an object, and deleted ones.
+    pub fn is_history(&self) -> bool {
+        self.objects.header().has(feature::HISTORY)
     }
 
     /// Creates a reader for a file that is open already.
@@ -190,8 +202,8 @@ impl ObjectReader {
             return Ok(within);
         };
         let has_relations = kinds.contains(ObjectKind::Relation);
-        let has_locations = self.objects.header().has(feature::LOCATIONS);
-        if has_relations || kinds.contains(ObjectKind::Way) && !has_locations {
+        // Some ways may lack locations although the file declares them, so the nodes are always found.
+        if has_relations || kinds.contains(ObjectKind::Way) {
             within.nodes = self.find_ids(ObjectKind::Node, bbox, ctx, |element| match element {
                 Element::Node(node) => {
                     node.info().visible && bbox.contains_nano(node.nano_lat(), node.nano_lon())

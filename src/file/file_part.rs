@@ -38,7 +38,7 @@ pub struct FilePart {
 impl FilePart {
     /// Returns the bytes of the blobs.
     pub const fn bytes(&self) -> Range<u64> {
-        self.offset..self.offset + self.len
+        self.offset..self.offset.saturating_add(self.len)
     }
 
     /// Returns the part with the blobs of some entries; `None` if there are no entries.
@@ -65,6 +65,27 @@ impl FilePart {
 }
 
 impl PbfFile {
+    /// Whether the table of contents has blobs as a part has them. `true` without a table of contents.
+    pub(crate) fn has_part(&self, part: &FilePart) -> bool {
+        let Some(toc) = &self.toc else { return true };
+        let bytes = part.bytes();
+        let first = toc
+            .entries
+            .partition_point(|entry| entry.offset < bytes.start);
+        let end = toc
+            .entries
+            .partition_point(|entry| entry.offset < bytes.end);
+        let entries = toc.entries.get(first..end).unwrap_or(&[]);
+        match (entries.first(), entries.last()) {
+            (Some(first), Some(last)) => {
+                (first.offset, last.end()) == (bytes.start, bytes.end)
+                    && u64::from(first.number) == part.first_blob
+                    && entries.len() as u64 == part.blobs
+            }
+            _ => false,
+        }
+    }
+
     /// Divides the file into parts. A file without a table of contents is read, but for the contents of its blobs.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use super::Context;
 use crate::error::{Error, Result};
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// An iterator over batches that other threads make ahead. They end when the iterator is dropped. Errors are items of
@@ -28,7 +29,9 @@ impl<B: Send + 'static> Batches<B> {
         let own = ctx.clone();
         std::thread::spawn(move || {
             let mut take = |batch| send.send(Ok(batch)).map_err(|_| Error::Cancelled);
-            if let Err(error) = make(&own, &mut take) {
+            let made = catch_unwind(AssertUnwindSafe(|| make(&own, &mut take)));
+            let panicked = |_| Err(Error::Internal("a thread panicked".into()));
+            if let Err(error) = made.unwrap_or_else(panicked) {
                 let _ = send.send(Err(error));
             }
         });

@@ -43,7 +43,7 @@ Box = Tuple[float, float, float, float]
 def info(path: Path) -> Dict[str, Any]:
     """Return facts about a file: its header and, if it has a table of contents, its objects.
 
-    The file itself is not read. The keys are those of ``pbfhogg inspect --json``.
+    Of a PBF file with a table of contents, little is read. The keys are those of ``pbfhogg inspect --json``.
 
     >>> pbfhogg.info("helsinki.osm.pbf")["header_bbox"]
     [24.9351762, 60.164155, 24.9534146, 60.179113]
@@ -143,7 +143,7 @@ def objects(
 def splits(path: Path, count: int) -> List[Split]:
     """Divide a file into about ``count`` parts of the same size, which :func:`read` reads one by one.
 
-    A file without a table of contents is walked over from blob to blob.
+    The file must be PBF. One without a table of contents is walked over from blob to blob.
 
     >>> [split.objects for split in pbfhogg.splits("helsinki.osm.pbf", 2)]
     [None, None]

@@ -11,7 +11,6 @@ FUNCTIONS: Dict[str, Callable[..., Any]]
 __all__ = [
     "inspect",
     "fileinfo",
-    "show",
     "check",
     "diff",
     "cat",
@@ -27,7 +26,6 @@ __all__ = [
     "tags_filter",
     "export",
     "build_geocode_index",
-    "geocode",
     "add_locations_to_ways",
     "renumber",
     "repack",
@@ -87,27 +85,6 @@ def fileinfo(
     jobs: Optional[Value] = None,
 ) -> Any:
     """Show the header of a file, and facts about its objects, as osmium does."""
-
-def show(
-    input: Value,
-    ids: Optional[Values] = None,
-    output: Optional[Value] = None,
-    *,
-    format_debug: Optional[bool] = None,
-    format_xml: Optional[bool] = None,
-    output_format: Optional[Value] = None,
-    type: Optional[Values] = None,
-    no_pager: Optional[bool] = None,
-    jobs: Optional[Value] = None,
-    input_format: Optional[Value] = None,
-    direct_io: Optional[bool] = None,
-    io_uring: Optional[bool] = None,
-    progress: Optional[bool] = None,
-    no_progress: Optional[bool] = None,
-    verbose: Optional[bool] = None,
-    quiet: Optional[bool] = None,
-) -> Any:
-    """Show all objects of a file, or those with certain ids."""
 
 def check(
     input: Value,
@@ -263,7 +240,6 @@ def update(
     diffs_only: Optional[bool] = None,
     end_sequence: Optional[Value] = None,
     end_date: Optional[Value] = None,
-    watch: Optional[Value] = None,
     cookies: Optional[Value] = None,
     token_file: Optional[Value] = None,
     timeout: Optional[Value] = None,
@@ -587,23 +563,6 @@ def build_geocode_index(
     quiet: Optional[bool] = None,
 ) -> Any:
     """Build an index of addresses, streets and areas, for looking up places."""
-
-def geocode(
-    index: Value,
-    lat: Optional[Value] = None,
-    lon: Optional[Value] = None,
-    *,
-    csv: Optional[bool] = None,
-    columns: Optional[Value] = None,
-    lang: Optional[Values] = None,
-    limit: Optional[Value] = None,
-    serve: Optional[Value] = None,
-    max_connections: Optional[Value] = None,
-    timeout: Optional[Value] = None,
-    cors: Optional[Value] = None,
-    jobs: Optional[Value] = None,
-) -> Any:
-    """Look up what is at a place: the address, the street, the areas."""
 
 def add_locations_to_ways(
     inputs: Optional[Values] = None,

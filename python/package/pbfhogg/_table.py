@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """A table of a file. Nothing is read until a reader asks for rows, and each reader reads the file anew.
+    """A table of a file. Rows are read when a reader asks for them, and each reader reads the file anew.
 
     A table implements the `Arrow PyCapsule interface
     <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>`_: pass it to ``pyarrow.table``,

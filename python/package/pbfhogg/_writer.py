@@ -116,6 +116,8 @@ class Writer:
         values["visible"] = row.get("visible") is not False
         values["tags"] = row.get("tags")
         if kind == "node":
+            if values["visible"] and row.get("lat") is None:
+                raise ValueError(f"node {row['id']} has no location, and no column visible tells that it is deleted")
             self.node(row["id"], row.get("lat"), row.get("lon"), **values)
         elif kind == "way":
             self.way(row["id"], row.get("refs") or [], **values)

@@ -1,6 +1,7 @@
 //! Arguments for outputs: path, format, encoding and header fields.
 
 use super::format::{FormatKind, FormatSpec, exported_kind, kind_of_name, only_read};
+use crate::cli::call;
 use crate::cli::conventions::Conventions;
 use crate::commands::{HeaderOption, HeaderOptions, KeptField};
 use crate::engine::{Format, OutputOptions};
@@ -170,7 +171,7 @@ impl WriteArgs {
                 path: path.to_owned(),
                 overwrite: self.overwrite,
             },
-            None => OutputTarget::Stdout,
+            None => standard_output()?,
         };
         if write.box_of_data && (format != Format::Pbf || target == OutputTarget::Stdout) {
             bail!(
@@ -301,15 +302,23 @@ fn parse_header(text: &str) -> Result<HeaderOption, String> {
 }
 
 /// Returns the target of an output in a text format for a path on the command line; `-` is standard output.
-pub fn text_target(path: &Path, overwrite: bool) -> OutputTarget {
+pub fn text_target(path: &Path, overwrite: bool) -> Result<OutputTarget> {
     if is_stdout(path) {
-        OutputTarget::Stdout
+        standard_output()
     } else {
-        OutputTarget::File {
+        Ok(OutputTarget::File {
             path: path.to_owned(),
             overwrite,
-        }
+        })
     }
+}
+
+/// Returns standard output as a target. Fails in a [`call`](crate::cli::call), whose caller uses it for other things.
+fn standard_output() -> Result<OutputTarget> {
+    if call::is_active() {
+        bail!("the result needs a file: give an output");
+    }
+    Ok(OutputTarget::Stdout)
 }
 
 fn is_stdout(path: &Path) -> bool {

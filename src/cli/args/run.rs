@@ -69,7 +69,7 @@ pub fn open_stats(matches: &ArgMatches) -> Result<()> {
     if let Some(path) = stats.filter(|path| path.as_os_str() != "-") {
         let overwrite = matches.try_get_one::<bool>("overwrite").ok().flatten();
         let may_replace = overwrite.is_some_and(|overwrite| *overwrite) || is_stats(path);
-        let target = text_target(path, may_replace);
+        let target = text_target(path, may_replace)?;
         let file = TextOutput::compressed(target, TextCompression::None, &Context::default())?;
         *lock(&STATS) = Some(file);
     }

@@ -197,7 +197,7 @@ impl Block<'_> {
     }
 
     /// Calls `visit` with the id of each node, its location, its tags, and its metadata. Without `TAGS`, the tags of
-    /// dense nodes are not read, and without `WHO`, their metadata has no changeset and no user.
+    /// dense nodes are not read.
     #[inline(always)]
     fn walk_nodes<const TAGS: bool>(
         &self,
