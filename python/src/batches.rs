@@ -45,13 +45,15 @@ pub enum Ended {
     Raised(PyErr),
 }
 
-/// Waits for the next batch, and raises an exception if a signal asks for it.
-pub fn next(py: Python<'_>, batches: &mut dyn Batches) -> PyResult<Option<RecordBatch>> {
+/// Waits for the next batch, and raises an exception if a signal asks for it. `next_within` waits at most as long as it
+/// is told, and returns `None` if that time is over.
+pub fn next<B: Send>(
+    py: Python<'_>,
+    mut next_within: impl FnMut(Duration) -> Option<Option<Result<B>>> + Send,
+) -> PyResult<Option<B>> {
     loop {
-        match py.detach(|| batches.next_within(PATIENCE)) {
-            Some(Some(Ok(batch))) => return Ok(Some(batch)),
-            Some(Some(Err(error))) => return Err(to_python(py, &error)),
-            Some(None) => return Ok(None),
+        match py.detach(|| next_within(PATIENCE)) {
+            Some(batch) => return batch.transpose().map_err(|error| to_python(py, &error)),
             None => py.check_signals()?,
         }
     }

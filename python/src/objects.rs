@@ -1,15 +1,14 @@
 //! Objects one by one.
 
 use crate::arguments::{OneOrMany, Source, context, selection};
-use crate::batches::interruptible;
-use crate::error::{OrRaise, to_python};
+use crate::batches::{interruptible, next};
+use crate::error::OrRaise;
 use pbfhogg::read::{BatchMaker, ObjectReader};
 use pbfhogg::{Batches, Element, FormatError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// The number of objects at which a batch ends.
 const AT_ONCE: usize = 4096;
@@ -157,11 +156,9 @@ impl ObjectIterator {
                 return Ok(Some(object));
             }
             let state = &mut *state;
-            match py.detach(|| state.batches.next_within(Duration::from_millis(50))) {
-                Some(Some(Ok(batch))) => state.current = batch.into_iter(),
-                Some(Some(Err(error))) => return Err(to_python(py, &error)),
-                Some(None) => return Ok(None),
-                None => py.check_signals()?,
+            match next(py, |time| state.batches.next_within(time))? {
+                Some(batch) => state.current = batch.into_iter(),
+                None => return Ok(None),
             }
         }
     }

@@ -103,7 +103,9 @@ impl BatchIterator {
             .batches
             .try_lock()
             .map_err(|_| PyValueError::new_err("another thread is waiting for the next batch"))?;
-        Ok(next(py, batches.as_mut())?.map(|rows| Batch { rows }))
+        let batches = batches.as_mut();
+        let rows = next(py, |time| batches.next_within(time))?;
+        Ok(rows.map(|rows| Batch { rows }))
     }
 }
 
