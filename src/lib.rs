@@ -196,7 +196,8 @@ pub mod areas {
 }
 
 pub mod changes {
-    //! Change files: OsmChange and o5c, compressed or not.
+    //! Change files: OsmChange and o5c, compressed or not. [`read()`] keeps the newest change of each object, and
+    //! [`batches`] makes batches of all changes, as for tables.
     //!
     //! ```no_run
     //! use pbfhogg::changes;
@@ -209,8 +210,9 @@ pub mod changes {
     //! ```
 
     pub use crate::formats::{
-        Change, ChangeAction, ChangeSet, ChangeState, Changeset, Comment, DocumentHeader,
-        Replication, read_change_files as read, read_change_states as read_states,
+        Change, ChangeAction, ChangeMaker, ChangeSet, ChangeState, Changeset, Comment,
+        DocumentHeader, Replication, change_batches as batches, read_change_files as read,
+        read_change_states as read_states,
     };
 }
 

@@ -1,15 +1,18 @@
-//! Batches of objects and of features, parts of files, and commands that are called, as other programs use them.
+//! Batches of objects, features and changes, parts of files, and commands that are called, as other programs use them.
 
 use crate::common::oracle::real_file;
+use pbfhogg::changes::{self, Change, ChangeMaker};
 use pbfhogg::cli::{CallError, call};
+use pbfhogg::commands::augmented_diff::{self, ActionMaker, ActionView};
 use pbfhogg::commands::export::{self, FeatureMaker, FeatureView};
 use pbfhogg::commands::repack;
 use pbfhogg::read::{BatchMaker, ObjectExpression, ObjectReader, ObjectSelection, Parts};
 use pbfhogg::{
-    Batches, Bbox, Context, Element, ElementReader, ErrorKind, FormatError, KindSet, ObjectId,
-    ObjectKind, OutputOptions, OutputTarget, PbfFile,
+    Batches, Bbox, Context, Element, ElementReader, ErrorKind, FormatError, KindSet, Object,
+    ObjectId, ObjectKind, OutputOptions, OutputTarget, PbfFile,
 };
 use std::collections::HashSet;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +43,40 @@ impl FeatureMaker for Ids {
 
     fn add(&mut self, feature: &FeatureView<'_>) {
         let (kind, id) = (feature.kind(), feature.id());
+        self.0.push(ObjectId { kind, id });
+    }
+
+    fn take(&mut self) -> Option<Vec<ObjectId>> {
+        BatchMaker::take(self)
+    }
+
+    fn is_full(&self) -> bool {
+        BatchMaker::is_full(self)
+    }
+}
+
+impl ChangeMaker for Ids {
+    type Batch = Vec<ObjectId>;
+
+    fn add(&mut self, _: &Change, object: &Object<'_>) {
+        let (kind, id) = (object.kind(), object.id);
+        self.0.push(ObjectId { kind, id });
+    }
+
+    fn take(&mut self) -> Option<Vec<ObjectId>> {
+        BatchMaker::take(self)
+    }
+
+    fn is_full(&self) -> bool {
+        BatchMaker::is_full(self)
+    }
+}
+
+impl ActionMaker for Ids {
+    type Batch = Vec<ObjectId>;
+
+    fn add(&mut self, action: &ActionView<'_>) {
+        let (kind, id) = (action.kind(), action.id());
         self.0.push(ObjectId { kind, id });
     }
 
@@ -228,6 +265,70 @@ fn batches_of_features_are_those_of_an_export() {
         .map(|batch| batch.unwrap().len() as u64)
         .sum::<u64>();
     assert_eq!(features, summary.features);
+}
+
+#[test]
+fn batches_of_changes_and_actions_are_those_of_the_files() {
+    let ctx = Context::new(3);
+    let (base, changes) = (real_file("malta.osm.pbf"), real_file("000466354.osc.gz"));
+    let read = changes::batches(&changes, Ids::default, &ctx);
+    let found: Vec<_> = read.flat_map(Result::unwrap).collect();
+    let newest = changes::read(&[&changes], &ctx).unwrap();
+    let listed: HashSet<_> = found.iter().copied().collect();
+    let expected = newest.iter().map(|(_, object)| {
+        let (kind, id) = (object.kind(), object.id);
+        ObjectId { kind, id }
+    });
+    assert_eq!(listed, expected.collect());
+    // Every version of an object is a change, in the order of the file.
+    let directory = tempfile::tempdir().unwrap();
+    let twice = directory.path().join("twice.osc");
+    let nodes = ["2\" version=\"1", "1\" version=\"1", "2\" version=\"2"];
+    let nodes = nodes.map(|node| format!("<node id=\"{node}\" lat=\"1\" lon=\"1\"/>"));
+    let text = format!(
+        "<osmChange version=\"0.6\"><create>{}</create></osmChange>",
+        nodes.concat()
+    );
+    std::fs::write(&twice, text).unwrap();
+    let read = changes::batches(&twice, Ids::default, &ctx);
+    let found: Vec<_> = read.flat_map(Result::unwrap).map(|id| id.id).collect();
+    assert_eq!(found, [2, 1, 2]);
+
+    let target = OutputTarget::file("/dev/null");
+    let output = augmented_diff::Output::Xml(target);
+    let options = augmented_diff::Options::new(&base, vec![changes.clone()], output);
+    let summary = augmented_diff::run(&options, &ctx).unwrap();
+    let selection = augmented_diff::Selection::default();
+    let actions = augmented_diff::batches(&base, vec![changes], selection, Ids::default, &ctx);
+    let actions: Vec<_> = actions.flat_map(Result::unwrap).collect();
+    assert_eq!(actions.len() as u64, summary.actions());
+    assert!(actions.is_sorted_by_key(|id| (id.kind, id.id.unsigned_abs())));
+    let wrong = changes::batches(&base, Ids::default, &ctx).find_map(Result::err);
+    assert!(wrong.unwrap().to_string().contains("PBF"));
+}
+
+#[test]
+fn open_files_are_read_under_their_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("copy");
+    for (name, text) in [("helsinki.osm.pbf", false), ("000466354.osc.gz", true)] {
+        std::fs::copy(real_file(name), &copy).unwrap();
+        let file = File::open(&copy).unwrap();
+        std::fs::remove_file(&copy).unwrap();
+        let ctx = Context::default().with_file("memory", file);
+        let reader = pbfhogg::read::open("memory", &ctx).unwrap();
+        let expected = pbfhogg::read::open(real_file(name), &Context::default()).unwrap();
+        let ids = |reader: &ElementReader| {
+            let mut ids = Vec::new();
+            reader
+                .for_each(|element| ids.push(id_of(&element)))
+                .unwrap();
+            ids
+        };
+        assert_eq!(ids(&reader), ids(&expected));
+        assert_eq!(text, changes::read(&["memory"], &ctx).is_ok());
+        assert!(pbfhogg::read::open("memory", &Context::default()).is_err());
+    }
 }
 
 #[test]

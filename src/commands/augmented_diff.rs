@@ -6,6 +6,7 @@
 
 mod action;
 mod actions;
+mod batches;
 mod blobs;
 mod features;
 mod feed;
@@ -35,6 +36,7 @@ use crate::io::{OutputTarget, ScratchDirectory};
 use crate::osm::{ObjectExpression, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
 use crate::runtime::Context;
+pub use batches::{ActionMaker, ActionView, batches};
 pub use feed::ActionList;
 use find::{Findings, Search};
 use groups::Groups;
@@ -206,25 +208,18 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let inputs = options.changes.iter().chain([&options.base]);
     let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
     OutputTarget::check_distinct(options.output.target(), &inputs)?;
-    let file = input::open(&options.base, ctx)?;
-    let changes = {
-        let _phase = ctx.phase("read changes", 0);
-        let versions = options.output.kept_versions();
-        read_changes(&options.changes, SameTime::LastRead, versions, ctx)?
-    };
+    let versions = options.output.kept_versions();
     let scratch = options.output.scratch_directory();
-    let (file, plan) = input::in_order(file, &Default::default(), &scratch, ctx)?;
-    check_base(&file, &plan)?;
-    let base = Base {
-        file: &file,
-        plan: &plan,
-        max_memory: options
-            .max_memory
-            .map_or(MAX_MEMORY, |memory| memory as usize),
-        replaces: Replaces::IfNewer,
-        ctx,
-    };
-    write(&base, &changes, &options.output, &options.selection)
+    let paths = (options.base.as_path(), options.changes.as_slice());
+    with_changes(paths, versions, &scratch, ctx, |base, changes| {
+        let base = Base {
+            max_memory: options
+                .max_memory
+                .map_or(MAX_MEMORY, |memory| memory as usize),
+            ..*base
+        };
+        write(&base, changes, &options.output, &options.selection)
+    })
 }
 
 /// Writes the augmented diff of two files of current data. `old` and `new` are as in [`diff`](super::diff::run). The
@@ -249,10 +244,46 @@ pub fn between(old: &Path, new: &Path, output: &Output, ctx: &Context) -> Result
 pub fn list_between(old: &Path, new: &Path, most: usize, ctx: &Context) -> Result<ActionList> {
     let scratch = std::env::temp_dir();
     with_differences(old, new, &scratch, ctx, |base, changes| {
-        let history = History::new(changes, Steps::default(), base.replaces);
-        let nodes = ChangedNodes::new(changes, base.replaces, &scratch);
-        let findings = Search::begin(*base, history, nodes, None, &scratch)?.finish()?;
+        let findings = find(base, changes, &Selection::default(), &scratch)?;
         feed::list(base, &findings, most)
+    })
+}
+
+/// Calls `take` with the base and with the changes to it. `paths` are the file of the base and the change files.
+fn with_changes<T>(
+    paths: (&Path, &[PathBuf]),
+    versions: KeptVersions,
+    scratch: &Path,
+    ctx: &Context,
+    take: impl FnOnce(&Base<'_>, &ChangeSet) -> Result<T>,
+) -> Result<T> {
+    let (base, changes) = paths;
+    let file = input::open(base, ctx)?;
+    let changes = {
+        let _phase = ctx.phase("read changes", 0);
+        read_changes(changes, SameTime::LastRead, versions, ctx)?
+    };
+    with_base(file, Replaces::IfNewer, scratch, ctx, |base| {
+        take(base, &changes)
+    })
+}
+
+/// Calls `take` with `file` as the base. A file that is not in canonical order is first sorted.
+fn with_base<T>(
+    file: PbfFile,
+    replaces: Replaces,
+    scratch: &Path,
+    ctx: &Context,
+    take: impl FnOnce(&Base<'_>) -> Result<T>,
+) -> Result<T> {
+    let (file, plan) = input::in_order(file, &Default::default(), scratch, ctx)?;
+    check_base(&file, &plan)?;
+    take(&Base {
+        file: &file,
+        plan: &plan,
+        max_memory: MAX_MEMORY,
+        replaces,
+        ctx,
     })
 }
 
@@ -275,16 +306,9 @@ fn with_differences<T>(
     diff::run(&options, ctx)?;
     let changes = read_changes(&[changes], SameTime::LastRead, KeptVersions::Newest, ctx)?;
     let file = input::open(old, ctx)?;
-    let (file, plan) = input::in_order(file, &Default::default(), scratch, ctx)?;
-    check_base(&file, &plan)?;
-    let base = Base {
-        file: &file,
-        plan: &plan,
-        max_memory: MAX_MEMORY,
-        replaces: Replaces::Always,
-        ctx,
-    };
-    take(&base, &changes)
+    with_base(file, Replaces::Always, scratch, ctx, |base| {
+        take(base, &changes)
+    })
 }
 
 /// Writes the augmented diff of `changes` to the base `file`, which is in canonical order. The changes must have the
@@ -373,6 +397,19 @@ fn write(
     let nodes = ChangedNodes::new(changes, base.replaces, &output.scratch_directory());
     let findings = search(*base, changes, nodes, output, selection)?.finish()?;
     encode(base, &findings, output, selection)
+}
+
+/// Finds the objects that changes concern, without the steps between.
+fn find<'s, 'c>(
+    base: &Base<'s>,
+    changes: &'c ChangeSet,
+    selection: &Selection,
+    scratch: &Path,
+) -> Result<Findings<'c>> {
+    let history = History::new(changes, Steps::default(), base.replaces);
+    let nodes = ChangedNodes::new(changes, base.replaces, scratch);
+    let most = selection.max_relation_members;
+    Search::begin(*base, history, nodes, most, scratch)?.finish()
 }
 
 /// Begins the search for the objects that changes concern.

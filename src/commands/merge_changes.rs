@@ -180,7 +180,7 @@ impl MergedOutput {
 }
 
 fn pass_through(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Result<Summary> {
-    let inputs = options.inputs.iter().map(|path| Input::open(path));
+    let inputs = options.inputs.iter().map(|path| Input::open_in(path, ctx));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let states = read_change_states(&options.inputs, &inputs)?;
     merged.begin(options, &states, ctx)?;

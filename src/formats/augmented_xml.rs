@@ -73,7 +73,7 @@ impl AugmentedXml {
         new: &AugmentedObject<'_>,
     ) {
         self.text.push_str("  <action type=\"");
-        self.text.push_str(action.section_name());
+        self.text.push_str(action.name());
         self.text.push_str("\">\n");
         match old {
             None => self.object(new, "    "),
@@ -258,7 +258,7 @@ impl XmlAction {
             ChangeAction::Delete,
         ]
         .into_iter();
-        all.find(|action| action.section_name() == name)
+        all.find(|action| action.name() == name)
     }
 
     /// Returns the kind and the id of the object.
@@ -317,7 +317,7 @@ impl XmlAction {
         let Some((_, new)) = later.states() else {
             return self;
         };
-        let name = action.section_name();
+        let name = action.name();
         let body = match old {
             None => {
                 let lines = new.lines();

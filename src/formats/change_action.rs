@@ -24,8 +24,8 @@ impl ChangeAction {
         }
     }
 
-    /// Returns the name of the OsmChange section that contains changes with this action.
-    pub(super) const fn section_name(self) -> &'static str {
+    /// Returns the name: that of the OsmChange section that contains changes with this action.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
             Self::Modify => "modify",

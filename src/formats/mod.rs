@@ -2,6 +2,7 @@
 
 mod augmented_xml;
 mod change_action;
+mod change_batches;
 mod change_set;
 mod change_state;
 mod changesets;
@@ -35,6 +36,7 @@ mod xml;
 
 pub(crate) use augmented_xml::{AugmentedObject, AugmentedXml, Place, PlacedNode, XmlAction};
 pub use change_action::ChangeAction;
+pub use change_batches::{ChangeMaker, batches as change_batches};
 pub use change_set::{Change, ChangeSet, SameTime};
 pub use change_state::ChangeState;
 pub(crate) use change_state::DataState;
@@ -86,7 +88,7 @@ pub(crate) fn read_changes<P: AsRef<Path>>(
     versions: KeptVersions,
     ctx: &Context,
 ) -> Result<ChangeSet> {
-    let inputs = paths.iter().map(|path| Input::open(path.as_ref()));
+    let inputs = paths.iter().map(|path| Input::open_in(path.as_ref(), ctx));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let mut reader = ChangeReader::new(same_time, versions);
     reader.add(&inputs, ctx)?;

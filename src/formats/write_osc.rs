@@ -105,10 +105,10 @@ pub(super) fn change_section(
         return;
     }
     if let Some(from) = from {
-        let _ = writeln!(text, "  </{}>", from.section_name());
+        let _ = writeln!(text, "  </{}>", from.name());
     }
     if let Some(to) = to {
-        let _ = writeln!(text, "  <{}>", to.section_name());
+        let _ = writeln!(text, "  <{}>", to.name());
     }
 }
 

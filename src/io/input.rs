@@ -69,9 +69,14 @@ impl Input {
         Self::open_by(path, |_| None)
     }
 
-    /// Opens a file; `-` is standard input. Reads of a regular file bypass the page cache if `ctx` asks for direct I/O
-    /// and the file system supports it.
+    /// Opens a file; `-` is standard input, and the paths of [`Context::with_file`] are open files. Reads of a regular
+    /// file bypass the page cache if `ctx` asks for direct I/O and the file system supports it.
     pub fn open_in(path: &Path, ctx: &Context) -> Result<Self> {
+        if let Some(file) = ctx.file(path) {
+            let file = file.try_clone();
+            let file = file.map_err(|error| Error::io(path, "cannot open", error))?;
+            return Self::from_temporary(file, path);
+        }
         match ctx.io {
             IoMode::Direct => Self::open_by(path, |path| direct_reader(path, ctx)),
             IoMode::Auto | IoMode::Buffered | IoMode::Parallel | IoMode::IoUring => {

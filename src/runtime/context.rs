@@ -3,6 +3,8 @@
 use super::observer::{NoObserver, Observer};
 use super::stats::{Phase, Stats};
 use crate::error::{Error, Result};
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::available_parallelism;
@@ -82,6 +84,8 @@ pub struct Context {
     pub observer: Arc<dyn Observer>,
     /// Counters and phase times of the run.
     pub stats: Arc<Stats>,
+    /// Open files by the paths under which commands read them.
+    pub(crate) files: Vec<(PathBuf, Arc<File>)>,
     pub(crate) cancellation: Cancellation,
 }
 
@@ -127,6 +131,7 @@ impl Context {
             disorder: Disorder::default(),
             observer: Arc::new(NoObserver),
             stats: Arc::default(),
+            files: Vec::new(),
             cancellation: Cancellation::default(),
         }
     }
@@ -135,6 +140,33 @@ impl Context {
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer, ..self }
+    }
+
+    /// Returns the context with an open file. Commands read it where `path` is the path of an input; it need not exist in
+    /// the file system. It can be data in memory (`memfd_create` on Linux), or a temporary file without a name.
+    ///
+    /// ```
+    /// use pbfhogg::{Context, PbfFile};
+    /// use std::io::Write;
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/table-version-1.osm.pbf");
+    /// let mut file = tempfile::tempfile()?;
+    /// file.write_all(&std::fs::read(path)?)?;
+    /// let ctx = Context::default().with_file("<memory>", file);
+    /// assert!(PbfFile::open("<memory>", &ctx)?.toc.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_file(mut self, path: impl Into<PathBuf>, file: impl Into<Arc<File>>) -> Self {
+        self.files.push((path.into(), file.into()));
+        self
+    }
+
+    /// Returns the open file that is read under a path; `None` if the path is one of the file system.
+    pub(crate) fn file(&self, path: &Path) -> Option<&File> {
+        let mut files = self.files.iter();
+        let found = files.find(|(name, _)| name == path);
+        found.map(|(_, file)| file.as_ref())
     }
 
     /// Returns the context with a cancellation of its own: neither context is cancelled with the other one.

@@ -41,7 +41,7 @@ pub fn apply_to_history(
     let encoding = options.output.encoding();
     let mut base = input::open_to_copy(&options.base, &encoding, ctx)?;
     base.header.set_required(feature::HISTORY, true);
-    let inputs = options.changes.iter().map(|path| Input::open(path));
+    let inputs = options.changes.iter().map(|path| Input::open_in(path, ctx));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let states = read_change_states(&options.changes, &inputs)?;
     let mut header = base.header.clone();

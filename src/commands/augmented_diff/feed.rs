@@ -19,7 +19,7 @@ use crate::io::OutputTarget;
 use crate::io::{OpenOutput, StreamOutput};
 
 /// Builds the rows of actions.
-struct Rows {
+pub(super) struct Rows {
     features: StateFeatures,
     rows: Vec<ActionRow>,
     /// The first error.
@@ -27,7 +27,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             features: StateFeatures::new(false),
             rows: Vec::new(),

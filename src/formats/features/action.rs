@@ -95,7 +95,7 @@ impl ActionText {
         };
         put_optional(text, shown.as_ref());
         text.push_str(",\"properties\":{\"action\":\"");
-        text.push_str(row.action.section_name());
+        text.push_str(row.action.name());
         text.push_str("\",\"indirect\":");
         text.push_str(if row.is_indirect { "true" } else { "false" });
         text.push_str(",\"type\":\"");

@@ -95,7 +95,7 @@ impl ActionTable {
 fn put(columns: &mut GroupEncoder<'_>, rows: &[ActionRow]) -> Result<()> {
     let name = |name: &'static str| ByteArray::from(Bytes::from_static(name.as_bytes()));
     columns.bytes(&Values::of(rows, |row, values| {
-        values.values.push(name(row.action.section_name()));
+        values.values.push(name(row.action.name()));
     }))?;
     columns.bytes(&Values::of(rows, |row, values| {
         values.values.push(name(row.kind.name()));

@@ -1,0 +1,59 @@
+//! Changes for callers that make batches of them, such as tables in memory.
+
+use super::change_set::{Change, ChangeSet};
+use super::format::TextFormat;
+use super::read::read_texts;
+use crate::io::Input;
+use crate::pbf::Object;
+use crate::runtime::{Batches, Context};
+use std::path::PathBuf;
+
+/// Makes batches of changes. Each thread has its own maker.
+pub trait ChangeMaker {
+    /// A batch of changes.
+    type Batch: Send + 'static;
+
+    /// Adds a change to the current batch. `object` is the new version; after a deletion, it has the content that the
+    /// file gives.
+    fn add(&mut self, change: &Change, object: &Object<'_>);
+
+    /// Ends the current batch and returns it. Returns `None` if it has no changes.
+    fn take(&mut self) -> Option<Self::Batch>;
+
+    /// Whether the current batch should end.
+    fn is_full(&self) -> bool;
+}
+
+/// Makes batches of all changes of a change file (OsmChange or o5c), in the order of the file.
+///
+/// Threads make batches ahead: up to two for each, and those of the 24 MB of text that is parsed at a time. They end
+/// when the iterator is dropped. Errors are items of the iterator, which ends after an error: the file cannot be opened,
+/// is not a change file, or is damaged.
+pub fn batches<M: ChangeMaker>(
+    path: impl Into<PathBuf>,
+    maker: impl Fn() -> M + Send + Sync + 'static,
+    ctx: &Context,
+) -> Batches<M::Batch> {
+    let path = path.into();
+    Batches::start(2 * ctx.jobs, ctx, move |ctx, take| {
+        let input = [Input::open_in(&path, ctx)?];
+        read_texts(
+            &input,
+            TextFormat::OsmChange,
+            ctx,
+            &maker,
+            |maker, _, changes: ChangeSet| {
+                let mut batches = Vec::new();
+                for (change, object) in changes.iter() {
+                    maker.add(change, &object);
+                    if maker.is_full() {
+                        batches.extend(maker.take());
+                    }
+                }
+                batches.extend(maker.take());
+                Ok(batches)
+            },
+            |batches| batches.into_iter().try_for_each(&mut *take),
+        )
+    })
+}
