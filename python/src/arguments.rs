@@ -1,11 +1,10 @@
 //! Converts the arguments of Python functions to options of the library.
 
+use crate::source::Source;
 use pbfhogg::read::{FilePart, ObjectExpression, ObjectSelection};
 use pbfhogg::{Bbox, Context, KindSet, ObjectId, ObjectKind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use std::ffi::OsString;
-use std::path::PathBuf;
 
 /// One or several values of an argument.
 #[derive(FromPyObject)]
@@ -20,28 +19,6 @@ impl<T> OneOrMany<T> {
             Self::One(one) => vec![one],
             Self::Many(many) => many,
         }
-    }
-}
-
-/// The file that a function reads: a path or an address.
-pub struct Source {
-    pub path: PathBuf,
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Source {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let path: OsString = object.extract::<PathBuf>().map(Into::into).map_err(|_| {
-            let kind = object.get_type();
-            PyTypeError::new_err(format!("path: expected a path or an address, not {kind}"))
-        })?;
-        if path == "-" {
-            return Err(PyValueError::new_err(
-                "path: standard input is not read; give a file",
-            ));
-        }
-        Ok(Self { path: path.into() })
     }
 }
 
@@ -122,15 +99,42 @@ pub fn ids(ids: Option<Vec<Bound<'_, PyAny>>>, kinds: KindSet) -> PyResult<Optio
     ids.iter().map(parse).collect::<PyResult<_>>().map(Some)
 }
 
-/// Creates the context of a call.
-pub fn context(jobs: usize) -> PyResult<Context> {
+/// Parses the names of columns, out of `known` ones.
+pub fn columns_of<C: Copy>(
+    known: Vec<C>,
+    name: impl Fn(C) -> &'static str,
+    names: Vec<String>,
+) -> PyResult<Vec<C>> {
+    let parse = |wanted: &String| {
+        let found = known.iter().find(|column| name(**column) == wanted);
+        found.copied().ok_or_else(|| {
+            let known: Vec<_> = known.iter().map(|column| name(*column)).collect();
+            let known = known.join(", ");
+            PyValueError::new_err(format!(
+                "columns: there is no {wanted:?}; there are {known}"
+            ))
+        })
+    };
+    names.iter().map(parse).collect()
+}
+
+/// Creates the context of a call that reads `sources`.
+pub fn context<'s>(
+    jobs: usize,
+    sources: impl IntoIterator<Item = &'s Source>,
+) -> PyResult<Context> {
     const MAX_JOBS: usize = 1024;
     if jobs > MAX_JOBS {
         return Err(PyValueError::new_err(format!(
             "jobs: expected 0 (every core) to {MAX_JOBS}, not {jobs}"
         )));
     }
-    Ok(Context::new(jobs))
+    let in_memory = sources
+        .into_iter()
+        .filter_map(|source| Some((&source.path, source.bytes.clone()?)));
+    Ok(in_memory.fold(Context::new(jobs), |ctx, (path, bytes)| {
+        ctx.with_file(path, bytes)
+    }))
 }
 
 /// Builds the selection of objects.

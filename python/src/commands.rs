@@ -26,7 +26,7 @@ impl Observer for Warnings {
 #[pyfunction]
 pub fn call(py: Python<'_>, words: Vec<OsString>) -> PyResult<(bool, String)> {
     let warnings = Arc::new(Warnings::default());
-    let ctx = context(0)?.with_observer(warnings.clone());
+    let ctx = context(0, [])?.with_observer(warnings.clone());
     let own = ctx.clone();
     let result = interruptible(py, &ctx, move || pbfhogg::cli::call(words, &own))?;
     if let Ok(warnings) = warnings.0.lock() {

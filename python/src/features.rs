@@ -1,12 +1,14 @@
 //! Tables of features.
 
-use crate::arguments::{OneOrMany, Source, bbox, context, kinds, tags};
+use crate::arguments::{OneOrMany, bbox, context, kinds, tags};
 use crate::batches::{Batches, TableSource};
 use crate::error::to_python;
 use crate::facts::{Fact, FactValues, Row, Rows};
+use crate::geometry_column::{GeometryColumn, geometry_field};
 use crate::lists::TagColumn;
+use crate::source::Source;
 use crate::table::Table;
-use arrow_array::builder::{BinaryBuilder, StringBuilder};
+use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pbfhogg::areas::Shape;
@@ -16,7 +18,6 @@ use pbfhogg::commands::export::{
 use pbfhogg::{Context, Info, ObjectKind, OutputTarget};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A column of features.
@@ -43,15 +44,7 @@ impl Column {
         match self {
             Self::Fact(fact) => fact.field(name_of(*fact)),
             Self::Tag(key) => Field::new(key, DataType::Utf8, true),
-            Self::Geometry => {
-                let crs = r#"{"crs":"OGC:CRS84","crs_type":"authority_code"}"#;
-                let metadata = [
-                    ("ARROW:extension:name", "geoarrow.wkb"),
-                    ("ARROW:extension:metadata", crs),
-                ];
-                let owned = metadata.map(|(key, value)| (key.to_owned(), value.to_owned()));
-                Field::new("geometry", DataType::Binary, false).with_metadata(HashMap::from(owned))
-            }
+            Self::Geometry => geometry_field("geometry", false),
         }
     }
 }
@@ -87,8 +80,7 @@ impl Row for FeatureView<'_> {
 enum Values {
     Fact(Fact, FactValues),
     Tag(String, StringBuilder),
-    /// Geometries, and the bytes of the current one.
-    Geometry(BinaryBuilder, Vec<u8>),
+    Geometry(GeometryColumn),
 }
 
 impl Values {
@@ -96,7 +88,7 @@ impl Values {
         match column {
             Column::Fact(fact) => Self::Fact(*fact, FactValues::of(*fact)),
             Column::Tag(key) => Self::Tag(key.clone(), StringBuilder::new()),
-            Column::Geometry => Self::Geometry(BinaryBuilder::new(), Vec::new()),
+            Column::Geometry => Self::Geometry(GeometryColumn::default()),
         }
     }
 
@@ -110,12 +102,10 @@ impl Values {
                 values.append_option(found);
                 found.map_or(0, str::len)
             }
-            Self::Geometry(values, wkb) => {
-                wkb.clear();
+            Self::Geometry(geometries) => geometries.push(|wkb| {
                 feature.put_wkb(wkb);
-                values.append_value(&*wkb);
-                wkb.len()
-            }
+                true
+            }),
         }
     }
 
@@ -124,7 +114,7 @@ impl Values {
         match self {
             Self::Fact(_, values) => values.finish(),
             Self::Tag(_, values) => Arc::new(values.finish()),
-            Self::Geometry(values, _) => Arc::new(values.finish()),
+            Self::Geometry(geometries) => geometries.finish(),
         }
     }
 }
@@ -188,7 +178,7 @@ pub fn features(
     jobs: usize,
 ) -> PyResult<Table> {
     let format = export::ExportFormat::Text(FeatureOptions::new(FeatureFormat::GeoJson));
-    let mut options = export::Options::new(path.path, OutputTarget::Stdout, format)
+    let mut options = export::Options::new(&path.path, OutputTarget::Stdout, format)
         .kinds(self::kinds(kinds)?)
         .filter(self::tags(tags)?)
         .line_relations(LINE_RELATIONS.map(str::to_owned).into())
@@ -207,11 +197,12 @@ pub fn features(
     let fields: Vec<_> = columns.iter().map(Column::field).collect();
     // Whether the file is there is said at once, and not when it is read.
     let is_address = options.input.to_string_lossy().contains("://");
-    if !is_address && let Err(error) = std::fs::metadata(&options.input) {
+    let is_file = !is_address && path.bytes.is_none();
+    if is_file && let Err(error) = std::fs::metadata(&options.input) {
         let error = pbfhogg::Error::io(&options.input, "cannot open", error);
         return Err(to_python(py, &error));
     }
-    let ctx = context(jobs)?;
+    let ctx = context(jobs, [&path])?;
     Ok(Table::new(FeatureTable {
         options,
         schema: Arc::new(Schema::new(fields)),

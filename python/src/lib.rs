@@ -1,16 +1,20 @@
 //! The Python module `pbfhogg._pbfhogg`. The package in `package/pbfhogg` has what users see.
 
+mod actions;
 mod arguments;
 mod batches;
+mod changes;
 mod commands;
 mod error;
 mod facts;
 mod features;
 mod geocoder;
+mod geometry_column;
 mod info;
 mod lists;
 mod object_columns;
 mod objects;
+mod source;
 mod splits;
 mod table;
 mod writer;
@@ -30,6 +34,8 @@ fn define(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<objects::Object>()?;
     module.add_class::<objects::ObjectIterator>()?;
     module.add_class::<writer::Writer>()?;
+    module.add_function(wrap_pyfunction!(actions::actions, module)?)?;
+    module.add_function(wrap_pyfunction!(changes::changes, module)?)?;
     module.add_function(wrap_pyfunction!(commands::call, module)?)?;
     module.add_function(wrap_pyfunction!(commands::commands, module)?)?;
     module.add_function(wrap_pyfunction!(commands::main, module)?)?;

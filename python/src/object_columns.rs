@@ -1,17 +1,22 @@
 //! Objects as columns.
 
+use crate::arguments::columns_of;
 use crate::facts::{Fact, FactValues, Row, Rows};
 use crate::lists::{Ends, TagColumn, item, list, structs};
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use pbfhogg::changes::ChangeAction;
 use pbfhogg::read::BatchMaker;
-use pbfhogg::{Element, FormatError, Info, KindSet, ObjectKind};
+use pbfhogg::{Element, FormatError, Info, KindSet, Location, Member, ObjectKind};
+use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// A column of objects.
+/// A column of objects or of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
+    /// The effect of a change.
+    Action,
     Fact(Fact),
     Lat,
     Lon,
@@ -21,7 +26,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// Returns all columns, in the order of a table.
+    /// Returns all columns of objects, in the order of a table.
     fn all() -> impl Iterator<Item = Self> {
         let own = [
             Self::Lat,
@@ -35,6 +40,7 @@ impl Column {
 
     const fn name(self) -> &'static str {
         match self {
+            Self::Action => "action",
             Self::Fact(fact) => fact.name(),
             Self::Lat => "lat",
             Self::Lon => "lon",
@@ -44,14 +50,20 @@ impl Column {
         }
     }
 
-    /// Returns the column with a name; `None` if there is none.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::all().find(|column| column.name() == name)
+    /// Returns all columns of changes, in the order of a table.
+    pub fn of_changes() -> impl Iterator<Item = Self> {
+        let known = |column: &Self| *column != Self::Fact(Fact::Visible);
+        std::iter::once(Self::Action).chain(Self::all().filter(known))
     }
 
-    /// The names of all columns, for messages.
-    pub fn names() -> String {
-        Self::all().map(Self::name).collect::<Vec<_>>().join(", ")
+    /// Parses the names of columns of objects.
+    pub fn named_of_objects(names: Vec<String>) -> PyResult<Vec<Self>> {
+        columns_of(Self::all().collect(), Self::name, names)
+    }
+
+    /// Parses the names of columns of changes.
+    pub fn named_of_changes(names: Vec<String>) -> PyResult<Vec<Self>> {
+        columns_of(Self::of_changes().collect(), Self::name, names)
     }
 
     /// The columns of a table of some kinds, if none are asked for. The table of a history has deletions.
@@ -59,7 +71,7 @@ impl Column {
         let is_default = |column: &Self| match column {
             Self::Fact(Fact::Type) => kinds.single().is_none(),
             Self::Fact(Fact::Visible) => is_history,
-            Self::Locations => false,
+            Self::Action | Self::Locations => false,
             Self::Fact(_) => true,
             Self::Lat | Self::Lon => kinds.contains(ObjectKind::Node),
             Self::Refs => kinds.contains(ObjectKind::Way),
@@ -70,6 +82,7 @@ impl Column {
 
     fn field(self) -> Field {
         let data_type = match self {
+            Self::Action => return Field::new(self.name(), DataType::Utf8, false),
             Self::Fact(fact) => return fact.field(self.name()),
             Self::Lat | Self::Lon => DataType::Float64,
             Self::Refs => DataType::List(item(DataType::Int64)),
@@ -78,6 +91,26 @@ impl Column {
         };
         Field::new(self.name(), data_type, true)
     }
+}
+
+/// A row of a table of objects or of changes.
+pub trait ObjectRow: Row {
+    /// The effect of a change; `None` for an object.
+    fn action(&self) -> Option<ChangeAction> {
+        None
+    }
+
+    /// The location of a node.
+    fn location(&self) -> Option<Location>;
+
+    /// Calls `put` with the ids of the nodes of a way.
+    fn for_each_ref(&self, put: impl FnMut(i64));
+
+    /// Calls `put` with the locations of the nodes of a way, if it has them.
+    fn for_each_location(&self, put: impl FnMut(Option<Location>));
+
+    /// Calls `put` with the members of a relation.
+    fn for_each_member(&self, put: impl FnMut(Member<'_>));
 }
 
 impl Row for Element<'_> {
@@ -95,6 +128,33 @@ impl Row for Element<'_> {
 
     fn put_tags(&self, tags: &mut TagColumn) -> usize {
         tags.push(self.tags())
+    }
+}
+
+impl ObjectRow for Element<'_> {
+    fn location(&self) -> Option<Location> {
+        match self {
+            Element::Node(node) if node.info().visible => node.location(),
+            _ => None,
+        }
+    }
+
+    fn for_each_ref(&self, put: impl FnMut(i64)) {
+        if let Element::Way(way) = self {
+            way.refs().for_each(put);
+        }
+    }
+
+    fn for_each_location(&self, put: impl FnMut(Option<Location>)) {
+        if let Element::Way(way) = self {
+            way.locations().for_each(put);
+        }
+    }
+
+    fn for_each_member(&self, put: impl FnMut(Member<'_>)) {
+        if let Element::Relation(relation) = self {
+            relation.members().for_each(put);
+        }
     }
 }
 
@@ -123,6 +183,7 @@ pub fn schema(columns: &[Column]) -> SchemaRef {
 
 /// The values of a column.
 enum Values {
+    Action(StringBuilder),
     Fact(FactValues),
     Double(Float64Builder),
     Refs(Ends, Int64Builder),
@@ -133,6 +194,7 @@ enum Values {
 impl Values {
     fn of(column: Column) -> Self {
         match column {
+            Column::Action => Self::Action(StringBuilder::new()),
             Column::Fact(fact) => Self::Fact(FactValues::of(fact)),
             Column::Lat | Column::Lon => Self::Double(Float64Builder::new()),
             Column::Refs => Self::Refs(Ends::default(), Int64Builder::new()),
@@ -150,19 +212,19 @@ impl Values {
         }
     }
 
-    /// Adds the value of an object. Returns its size in bytes, as far as it has no fixed size.
-    fn push(&mut self, column: Column, element: &Element<'_>) -> usize {
+    /// Adds the value of a row. Returns its size in bytes, as far as it has no fixed size.
+    fn push(&mut self, column: Column, row: &impl ObjectRow) -> usize {
         match self {
+            Self::Action(actions) => {
+                actions.append_option(row.action().map(ChangeAction::name));
+                0
+            }
             Self::Fact(values) => match column {
-                Column::Fact(fact) => values.push(fact, element),
+                Column::Fact(fact) => values.push(fact, row),
                 _ => 0,
             },
             Self::Double(values) => {
-                let location = match element {
-                    Element::Node(node) if node.info().visible => node.location(),
-                    _ => None,
-                };
-                values.append_option(location.map(|location| match column {
+                values.append_option(row.location().map(|location| match column {
                     Column::Lat => location.lat(),
                     _ => location.lon(),
                 }));
@@ -170,37 +232,31 @@ impl Values {
             }
             Self::Refs(ends, refs) => {
                 let before = refs.values_slice().len();
-                if let Element::Way(way) = element {
-                    way.refs().for_each(|id| refs.append_value(id));
-                }
+                row.for_each_ref(|id| refs.append_value(id));
                 let end = refs.values_slice().len();
-                ends.push(end, element.kind() == ObjectKind::Way);
+                ends.push(end, row.kind() == ObjectKind::Way);
                 (end - before) * size_of::<i64>()
             }
             Self::Locations(ends, lats, lons) => {
                 let before = lats.values_slice().len();
-                if let Element::Way(way) = element {
-                    for location in way.locations() {
-                        lats.append_option(location.map(|location| location.lat()));
-                        lons.append_option(location.map(|location| location.lon()));
-                    }
-                }
+                row.for_each_location(|location| {
+                    lats.append_option(location.map(Location::lat));
+                    lons.append_option(location.map(Location::lon));
+                });
                 let end = lats.values_slice().len();
                 ends.push(end, end > before);
                 (end - before) * 2 * size_of::<f64>()
             }
             Self::Members(ends, kinds, ids, roles) => {
                 let mut bytes = 0;
-                if let Element::Relation(relation) = element {
-                    for member in relation.members() {
-                        kinds.append_value(member.kind.name());
-                        ids.append_value(member.id);
-                        roles.append_value(member.role);
-                        bytes += size_of::<i64>() + member.kind.name().len() + member.role.len();
-                    }
-                }
+                row.for_each_member(|member| {
+                    kinds.append_value(member.kind.name());
+                    ids.append_value(member.id);
+                    roles.append_value(member.role);
+                    bytes += size_of::<i64>() + member.kind.name().len() + member.role.len();
+                });
                 let end = ids.values_slice().len();
-                ends.push(end, element.kind() == ObjectKind::Relation);
+                ends.push(end, row.kind() == ObjectKind::Relation);
                 bytes
             }
         }
@@ -209,6 +265,7 @@ impl Values {
     /// Ends the column, and returns it as an array.
     fn finish(&mut self) -> ArrayRef {
         match self {
+            Self::Action(actions) => Arc::new(actions.finish()),
             Self::Fact(values) => values.finish(),
             Self::Double(values) => Arc::new(values.finish()),
             Self::Refs(ends, refs) => list(ends, DataType::Int64, Arc::new(refs.finish())),
@@ -228,7 +285,7 @@ impl Values {
     }
 }
 
-/// Collects objects as record batches.
+/// Collects objects or changes as record batches.
 pub struct ObjectColumns(Rows<(Column, Values)>);
 
 impl ObjectColumns {
@@ -239,21 +296,36 @@ impl ObjectColumns {
             columns.map(|column| (*column, Values::of(*column))),
         ))
     }
+
+    /// Adds a row.
+    pub fn add(&mut self, row: &impl ObjectRow) {
+        self.0.add(|(column, values)| values.push(*column, row));
+    }
+
+    /// Ends the batch. Returns `None` if it has no rows.
+    pub fn take(&mut self) -> Option<RecordBatch> {
+        self.0.take(|(_, values)| values.finish())
+    }
+
+    /// Whether the batch should end.
+    pub const fn is_full(&self) -> bool {
+        self.0.is_full()
+    }
 }
 
 impl BatchMaker for ObjectColumns {
     type Batch = RecordBatch;
 
     fn add(&mut self, element: &Element<'_>) -> Result<(), FormatError> {
-        self.0.add(|(column, values)| values.push(*column, element));
+        self.add(element);
         Ok(())
     }
 
     fn take(&mut self) -> Option<RecordBatch> {
-        self.0.take(|(_, values)| values.finish())
+        self.take()
     }
 
     fn is_full(&self) -> bool {
-        self.0.is_full()
+        self.is_full()
     }
 }

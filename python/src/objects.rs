@@ -1,8 +1,9 @@
 //! Objects one by one.
 
-use crate::arguments::{OneOrMany, Source, context, selection};
+use crate::arguments::{OneOrMany, context, selection};
 use crate::batches::{interruptible, next};
 use crate::error::OrRaise;
+use crate::source::Source;
 use pbfhogg::read::{BatchMaker, ObjectReader};
 use pbfhogg::{Batches, Element, FormatError};
 use pyo3::exceptions::PyValueError;
@@ -177,7 +178,7 @@ pub fn objects(
     jobs: usize,
 ) -> PyResult<ObjectIterator> {
     let selection = selection(kinds, tags, bbox, ids, None)?;
-    let ctx = context(jobs)?;
+    let ctx = context(jobs, [&path])?;
     let own = ctx.clone();
     let open = move || ObjectReader::open(&path.path, selection, &own);
     let reader = Arc::new(interruptible(py, &ctx, open)?.or_raise(py)?);

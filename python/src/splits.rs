@@ -1,8 +1,9 @@
 //! Parts of a file, for several processes.
 
-use crate::arguments::{Source, context};
+use crate::arguments::context;
 use crate::batches::interruptible;
 use crate::error::OrRaise;
+use crate::source::Source;
 use pbfhogg::read::{FilePart, Parts};
 use pbfhogg::{KindSet, ObjectKind, PbfFile};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -15,7 +16,7 @@ pub fn splits<'py>(py: Python<'py>, path: Source, count: u64) -> PyResult<Vec<Bo
     if count == 0 {
         return Err(PyValueError::new_err("count: expected at least 1"));
     }
-    let ctx = context(0)?;
+    let ctx = context(0, [&path])?;
     let own = ctx.clone();
     let parts = interruptible(py, &ctx, move || {
         PbfFile::open(&path.path, &own)?.parts(Parts::Count(count))

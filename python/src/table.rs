@@ -1,9 +1,10 @@
 //! Tables, and the batches of their rows.
 
-use crate::arguments::{OneOrMany, Source, context, selection};
+use crate::arguments::{OneOrMany, context, selection};
 use crate::batches::{Batches, Ended, LastError, Stream, TableSource, interruptible, next};
 use crate::error::{OrRaise, to_python};
 use crate::object_columns::{Column, ObjectColumns, schema};
+use crate::source::Source;
 use crate::splits::part_of;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -177,17 +178,6 @@ impl TableSource for ObjectTable {
     }
 }
 
-/// Parses the names of columns.
-fn named_columns(names: Vec<String>) -> PyResult<Vec<Column>> {
-    let parse = |name: &String| {
-        Column::named(name).ok_or_else(|| {
-            let known = Column::names();
-            PyValueError::new_err(format!("columns: there is no {name:?}; there are {known}"))
-        })
-    };
-    names.iter().map(parse).collect()
-}
-
 /// Opens a table of the objects of a file.
 #[pyfunction]
 #[pyo3(signature = (path, *, kinds=None, tags=None, bbox=None, ids=None, columns=None, split=None, jobs=0))]
@@ -206,8 +196,8 @@ pub fn read(
     let part = split.as_ref().map(part_of).transpose()?;
     let selection = selection(kinds, tags, bbox, ids, part)?;
     let kinds = selection.kinds.unwrap_or(pbfhogg::KindSet::ALL);
-    let named = columns.map(named_columns).transpose()?;
-    let ctx = context(jobs)?;
+    let named = columns.map(Column::named_of_objects).transpose()?;
+    let ctx = context(jobs, [&path])?;
     let own = ctx.clone();
     let open = move || ObjectReader::open(&path.path, selection, &own);
     let reader = interruptible(py, &ctx, open)?.or_raise(py)?;

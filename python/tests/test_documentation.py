@@ -26,7 +26,7 @@ def test_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert "2390282 M1 88" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("module", [pbfhogg, pbfhogg._table, pbfhogg._writer])
+@pytest.mark.parametrize("module", [pbfhogg, pbfhogg._changes, pbfhogg._table, pbfhogg._writer])
 def test_examples(module: object) -> None:
     """Each example prints what it says."""
     names = {"pbfhogg": pbfhogg, "duckdb": duckdb, "polars": polars, "pyarrow": pyarrow}

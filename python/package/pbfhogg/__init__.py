@@ -1,6 +1,7 @@
 """Tables and features out of OpenStreetMap files, and what the ``pbfhogg`` program does.
 
-Every function takes a path, or an ``https://`` address of a PBF file, and reads any format of OpenStreetMap data.
+Every function that reads a file takes a path, an ``https://`` address of a PBF file, or an object with its bytes, and
+reads any format of OpenStreetMap data.
 Objects are selected before they are decoded: blobs that a table of contents rules out are not read. The work is done on
 all cores, without the lock of the interpreter.
 """
@@ -8,16 +9,16 @@ all cores, without the lock of the interpreter.
 from __future__ import annotations
 
 import json
-import os
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
-from . import _pbfhogg
+from . import _commands, _pbfhogg
+from ._changes import augmented_diff, changes
 from ._commands import *  # noqa: F403
-from ._commands import FUNCTIONS
 from ._pbfhogg import Error
 from ._geocoder import Geocoder
 from ._splits import Split
 from ._table import Table
+from ._types import Box, Source, Texts
 from ._writer import Writer
 
 __version__ = _pbfhogg.__version__
@@ -27,20 +28,18 @@ __all__ = [
     "Split",
     "Table",
     "Writer",
+    "augmented_diff",
+    "changes",
     "features",
     "info",
     "objects",
     "read",
     "splits",
-    *FUNCTIONS,
+    *_commands.__all__,
 ]
 
-Path = Union[str, "os.PathLike[str]"]
-Texts = Union[str, Sequence[str]]
-Box = Tuple[float, float, float, float]
 
-
-def info(path: Path) -> Dict[str, Any]:
+def info(path: Source) -> Dict[str, Any]:
     """Return facts about a file: its header and, if it has a table of contents, its objects.
 
     Of a PBF file with a table of contents, little is read. The keys are those of ``pbfhogg inspect --json``.
@@ -53,7 +52,7 @@ def info(path: Path) -> Dict[str, Any]:
 
 
 def read(
-    path: Path,
+    path: Source,
     *,
     kinds: Optional[Texts] = None,
     tags: Optional[Texts] = None,
@@ -89,7 +88,7 @@ def read(
 
 
 def features(
-    path: Path,
+    path: Source,
     *,
     kinds: Optional[Texts] = None,
     tags: Optional[Texts] = None,
@@ -118,7 +117,7 @@ def features(
 
 
 def objects(
-    path: Path,
+    path: Source,
     *,
     kinds: Optional[Texts] = None,
     tags: Optional[Texts] = None,
@@ -140,7 +139,7 @@ def objects(
     return _pbfhogg.objects(path, kinds=kinds, tags=tags, bbox=bbox, ids=ids, jobs=jobs)
 
 
-def splits(path: Path, count: int) -> List[Split]:
+def splits(path: Source, count: int) -> List[Split]:
     """Divide a file into about ``count`` parts of the same size, which :func:`read` reads one by one.
 
     The file must be PBF. One without a table of contents is walked over from blob to blob.

@@ -122,5 +122,6 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     parameter_name(command["name"]): _function(command) for command in DESCRIPTIONS
 }
 
-__all__ = list(FUNCTIONS)
+#: The functions that are the whole of a command. That of ``augmented-diff`` also returns a table.
+__all__ = [name for name in FUNCTIONS if name != "augmented_diff"]
 globals().update(FUNCTIONS)

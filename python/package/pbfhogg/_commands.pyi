@@ -18,7 +18,6 @@ __all__ = [
     "merge",
     "update",
     "apply_changes",
-    "augmented_diff",
     "merge_changes",
     "extract",
     "getid",
@@ -297,32 +296,6 @@ def apply_changes(
     quiet: Optional[bool] = None,
 ) -> Any:
     """Apply change files to a sorted file."""
-
-def augmented_diff(
-    base: Value,
-    changes: Values,
-    output: Optional[Value] = None,
-    *,
-    overwrite: Optional[bool] = None,
-    format: Optional[Value] = None,
-    split: Optional[bool] = None,
-    expire_tiles: Optional[Value] = None,
-    direct_only: Optional[bool] = None,
-    bbox: Optional[Value] = None,
-    polygon: Optional[Value] = None,
-    filter: Optional[Values] = None,
-    max_relation_members: Optional[Value] = None,
-    max_memory: Optional[Value] = None,
-    jobs: Optional[Value] = None,
-    input_format: Optional[Value] = None,
-    direct_io: Optional[bool] = None,
-    io_uring: Optional[bool] = None,
-    progress: Optional[bool] = None,
-    no_progress: Optional[bool] = None,
-    verbose: Optional[bool] = None,
-    quiet: Optional[bool] = None,
-) -> Any:
-    """Write what changes do to a file: each object before and after them, with its geometry."""
 
 def merge_changes(
     inputs: Values,

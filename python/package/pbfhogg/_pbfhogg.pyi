@@ -1,11 +1,8 @@
-from os import PathLike
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ._splits import Split
+from ._types import Box, Path, Source, Texts
 
-Path = Union[str, PathLike[str]]
-Texts = Union[str, Sequence[str]]
-Box = Tuple[float, float, float, float]
 Metadata = Tuple[Optional[int], Optional[int], Optional[int], Optional[int], Optional[str], bool]
 
 __version__: str
@@ -83,13 +80,27 @@ class Writer:
     def finish(self) -> Optional[int]: ...
     def abandon(self) -> None: ...
 
+def actions(
+    base: Source,
+    changes: Union[Source, List[Source]],
+    *,
+    direct_only: bool = False,
+    filter: Optional[Texts] = None,
+    bbox: Optional[Box] = None,
+    max_relation_members: Optional[int] = None,
+    columns: Optional[Sequence[str]] = None,
+    jobs: int = 0,
+) -> Table: ...
+def changes(
+    path: Source, *, kinds: Optional[Texts] = None, columns: Optional[Sequence[str]] = None, jobs: int = 0
+) -> Table: ...
 def call(words: List[str]) -> Tuple[bool, str]: ...
 def commands() -> str: ...
 def main(words: List[str]) -> int: ...
-def info(path: Path) -> str: ...
-def splits(path: Path, count: int) -> List[Split]: ...
+def info(path: Source) -> str: ...
+def splits(path: Source, count: int) -> List[Split]: ...
 def read(
-    path: Path,
+    path: Source,
     *,
     kinds: Optional[Texts] = None,
     tags: Optional[Texts] = None,
@@ -100,7 +111,7 @@ def read(
     jobs: int = 0,
 ) -> Table: ...
 def features(
-    path: Path,
+    path: Source,
     *,
     kinds: Optional[Texts] = None,
     tags: Optional[Texts] = None,
@@ -110,7 +121,7 @@ def features(
     jobs: int = 0,
 ) -> Table: ...
 def objects(
-    path: Path,
+    path: Source,
     *,
     kinds: Optional[Texts] = None,
     tags: Optional[Texts] = None,

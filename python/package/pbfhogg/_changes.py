@@ -1,0 +1,79 @@
+"""Change files, and what they do."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence, Union, overload
+
+from . import _pbfhogg
+from ._commands import FUNCTIONS
+from ._table import Table
+from ._types import Box, Path, Source, Texts
+
+#: The options of a table of actions.
+_TABLE = ("direct_only", "filter", "bbox", "max_relation_members", "columns", "jobs")
+
+
+def changes(
+    path: Source,
+    *,
+    kinds: Optional[Texts] = None,
+    columns: Optional[Sequence[str]] = None,
+    jobs: int = 0,
+) -> Table:
+    """Return a table of all changes of a change file (OsmChange or o5c), in the order of the file.
+
+    :param kinds: ``"node"``, ``"way"`` or ``"relation"``, or a list of them.
+    :param columns: Of ``action`` (``"create"``, ``"modify"`` or ``"delete"``), and the columns of :func:`pbfhogg.read`.
+        The values are those of the new version, and for deletions what the file has.
+    :param jobs: The number of threads; 0 for one a core.
+
+    >>> deletions = pbfhogg.changes("000466354.osc.gz").to_polars().filter(polars.col("action") == "delete")
+    >>> deletions.height
+    13
+    """
+    return Table(_pbfhogg.changes(path, kinds=kinds, columns=columns, jobs=jobs))
+
+
+@overload
+def augmented_diff(
+    base: Source,
+    changes: Union[Source, List[Source]],
+    *,
+    direct_only: bool = False,
+    filter: Optional[Texts] = None,
+    bbox: Optional[Box] = None,
+    max_relation_members: Optional[int] = None,
+    columns: Optional[Sequence[str]] = None,
+    jobs: int = 0,
+) -> Table: ...
+
+
+@overload
+def augmented_diff(base: Path, changes: Union[Path, List[Path]], output: Path, **options: Any) -> Dict[str, Any]: ...
+
+
+def augmented_diff(base: Any, changes: Any, output: Any = None, **options: Any) -> Any:
+    """Return a table of what change files do to a file, with each object before and after them.
+
+    There is a row for each object of the changes, and for each way and relation that they concern although it has no
+    new version. Rows are in order of kind and id.
+
+    :param base: The file before the changes.
+    :param changes: A change file or a list of them, in order.
+    :param direct_only: Leave out ways and relations that have no change of their own.
+    :param filter: An expression as ``pbfhogg tags-filter`` takes it, or a list of expressions of which one must match
+        the object before or after the changes.
+    :param bbox: A box as left, bottom, right, top in degrees, with which the object must share a point before or after.
+    :param max_relation_members: Relations with more members have no geometry.
+    :param columns: Of ``action``, ``type``, ``id``, ``indirect``, ``changeset``, ``timestamp``, ``uid``, ``user``,
+        ``old_version``, ``new_version``, ``old_tags``, ``new_tags``, ``bbox``, ``old_geometry`` and ``new_geometry``.
+    :param jobs: The number of threads; 0 for one a core.
+    :param output: A file. With it, do what ``pbfhogg augmented-diff`` does with all of its options, and return the
+        summary as a dict.
+    """
+    if output is not None or options.get("split"):
+        return FUNCTIONS["augmented_diff"](base, changes, output, **options)
+    for name in options:
+        if name not in _TABLE:
+            raise TypeError(f"augmented_diff() without an output has no argument {name!r}")
+    return Table(_pbfhogg.actions(base, changes, **options))

@@ -1,0 +1,93 @@
+//! The files that functions read: paths, addresses, and bytes.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView, PySlice};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The file that a function reads: a path, an address, or bytes.
+#[derive(Clone)]
+pub struct Source {
+    /// The path. Bytes have one, too, under which the context has them.
+    pub path: PathBuf,
+    /// A copy of the bytes; `None` for a path or an address.
+    pub bytes: Option<Arc<File>>,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Source {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let path: OsString = match object.extract::<PathBuf>() {
+            Ok(path) => path.into(),
+            Err(_) => return Self::of_bytes(&object),
+        };
+        if path == "-" {
+            return Err(PyValueError::new_err(
+                "path: standard input is not read; give a file",
+            ));
+        }
+        Ok(Self {
+            path: path.into(),
+            bytes: None,
+        })
+    }
+}
+
+impl Source {
+    /// Copies an object that has bytes to a file in memory.
+    fn of_bytes(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        /// The number of bytes that are copied at a time.
+        const AT_ONCE: isize = 4 << 20;
+        let py = object.py();
+        let mut file = memory_file()?;
+        if let Ok(bytes) = object.cast::<PyBytes>() {
+            let bytes = bytes.as_bytes();
+            py.detach(|| file.write_all(bytes))?;
+        } else {
+            let view = PyMemoryView::from(object).map_err(|_| {
+                let kind = object.get_type();
+                PyTypeError::new_err(format!(
+                    "path: expected a path, an address or bytes, not {kind}"
+                ))
+            })?;
+            let view = view.call_method1("cast", ("B",))?;
+            let end = view.len()? as isize;
+            for start in (0..end).step_by(AT_ONCE as usize) {
+                let part = view.get_item(PySlice::new(py, start, start + AT_ONCE, 1))?;
+                let part = part.call_method0("tobytes")?;
+                file.write_all(part.cast::<PyBytes>()?.as_bytes())?;
+            }
+        }
+        Ok(Self {
+            path: "<bytes>".into(),
+            bytes: Some(Arc::new(file)),
+        })
+    }
+
+    /// Returns the source with a path of its own if it is bytes.
+    pub fn named(self, name: &str) -> Self {
+        match self.bytes {
+            None => self,
+            Some(_) => Self {
+                path: format!("<bytes of {name}>").into(),
+                ..self
+            },
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn memory_file() -> io::Result<File> {
+    use rustix::fs::{MemfdFlags, memfd_create};
+    Ok(memfd_create("pbfhogg", MemfdFlags::CLOEXEC)?.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn memory_file() -> io::Result<File> {
+    tempfile::tempfile()
+}
