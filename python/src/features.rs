@@ -8,7 +8,7 @@ use crate::geometry_column::{GeometryColumn, geometry_field};
 use crate::lists::TagColumn;
 use crate::source::Source;
 use crate::table::Table;
-use arrow_array::builder::StringBuilder;
+use arrow_array::builder::{Float64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pbfhogg::areas::Shape;
@@ -26,7 +26,15 @@ enum Column {
     Fact(Fact),
     /// The value of a tag.
     Tag(String),
+    Measure(Measure),
     Geometry,
+}
+
+/// A measure of a geometry on the ellipsoid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    Area,
+    Length,
 }
 
 impl Column {
@@ -36,6 +44,8 @@ impl Column {
         match Fact::ALL.into_iter().find(known) {
             Some(fact) => Self::Fact(fact),
             None if name == "geometry" => Self::Geometry,
+            None if name == "area_m2" => Self::Measure(Measure::Area),
+            None if name == "length_m" => Self::Measure(Measure::Length),
             None => Self::Tag(name.to_owned()),
         }
     }
@@ -44,6 +54,8 @@ impl Column {
         match self {
             Self::Fact(fact) => fact.field(name_of(*fact)),
             Self::Tag(key) => Field::new(key, DataType::Utf8, true),
+            Self::Measure(Measure::Area) => Field::new("area_m2", DataType::Float64, true),
+            Self::Measure(Measure::Length) => Field::new("length_m", DataType::Float64, true),
             Self::Geometry => geometry_field("geometry", false),
         }
     }
@@ -80,6 +92,7 @@ impl Row for FeatureView<'_> {
 enum Values {
     Fact(Fact, FactValues),
     Tag(String, StringBuilder),
+    Measure(Measure, Float64Builder),
     Geometry(GeometryColumn),
 }
 
@@ -88,6 +101,7 @@ impl Values {
         match column {
             Column::Fact(fact) => Self::Fact(*fact, FactValues::of(*fact)),
             Column::Tag(key) => Self::Tag(key.clone(), StringBuilder::new()),
+            Column::Measure(measure) => Self::Measure(*measure, Float64Builder::new()),
             Column::Geometry => Self::Geometry(GeometryColumn::default()),
         }
     }
@@ -102,6 +116,13 @@ impl Values {
                 values.append_option(found);
                 found.map_or(0, str::len)
             }
+            Self::Measure(measure, values) => {
+                values.append_option(match measure {
+                    Measure::Area => feature.area_m2(),
+                    Measure::Length => feature.length_m(),
+                });
+                0
+            }
             Self::Geometry(geometries) => geometries.push(|wkb| {
                 feature.put_wkb(wkb);
                 true
@@ -114,6 +135,7 @@ impl Values {
         match self {
             Self::Fact(_, values) => values.finish(),
             Self::Tag(_, values) => Arc::new(values.finish()),
+            Self::Measure(_, values) => Arc::new(values.finish()),
             Self::Geometry(geometries) => geometries.finish(),
         }
     }
@@ -165,7 +187,9 @@ impl TableSource for FeatureTable {
 
 /// Opens a table of the features of a file.
 #[pyfunction]
-#[pyo3(signature = (path, *, kinds=None, tags=None, bbox=None, clip=false, columns=None, jobs=0))]
+#[pyo3(signature = (
+    path, *, kinds=None, tags=None, bbox=None, clip=false, columns=None, geometry=true, jobs=0
+))]
 #[expect(clippy::too_many_arguments)]
 pub fn features(
     py: Python<'_>,
@@ -175,6 +199,7 @@ pub fn features(
     bbox: Option<(f64, f64, f64, f64)>,
     clip: bool,
     columns: Option<Vec<String>>,
+    geometry: bool,
     jobs: usize,
 ) -> PyResult<Table> {
     let format = export::ExportFormat::Text(FeatureOptions::new(FeatureFormat::GeoJson));
@@ -191,7 +216,7 @@ pub fn features(
     options.region = region;
     let names = columns.unwrap_or_else(|| ["osm_type", "osm_id", "tags"].map(str::to_owned).into());
     let mut columns: Vec<Column> = names.iter().map(|name| Column::named(name)).collect();
-    if !columns.contains(&Column::Geometry) {
+    if geometry && !columns.contains(&Column::Geometry) {
         columns.push(Column::Geometry);
     }
     let fields: Vec<_> = columns.iter().map(Column::field).collect();

@@ -15,11 +15,12 @@ import pbfhogg
 @pytest.mark.parametrize("name", [name for name in some_files() if name.endswith(".osm.pbf")])
 def test_features_are_those_of_export(name: str, tmp_path: Path) -> None:
     """The same rows as in the Parquet that the program writes."""
-    pbfhogg.export(DATA / name, tmp_path / "all.parquet")
+    pbfhogg.export(DATA / name, tmp_path / "all.parquet", with_="area,length")
     exported = pyarrow.parquet.read_table(tmp_path / "all.parquet")
-    table = pbfhogg.features(DATA / name, columns=["osm_type", "osm_id", "version", "timestamp", "tags"]).to_arrow()
+    columns = ["osm_type", "osm_id", "version", "timestamp", "tags", "area_m2", "length_m"]
+    table = pbfhogg.features(DATA / name, columns=columns).to_arrow()
     key = lambda row: (row["osm_type"], row["osm_id"], row["geometry"])
-    wanted = exported.select(["osm_type", "osm_id", "version", "timestamp", "tags", "geometry"]).to_pylist()
+    wanted = exported.select([*columns, "geometry"]).to_pylist()
     assert sorted(table.to_pylist(), key=key) == sorted(wanted, key=key)
 
 

@@ -62,7 +62,8 @@ def test_the_stubs_of_commands_are_those_of_the_program() -> None:
     """Options that come and go are seen."""
     path = PACKAGE / "pbfhogg" / "_commands.pyi"
     names = ",\n    ".join(f'"{name}"' for name in _commands.__all__) + ","
-    expected = HEAD.replace("NAMES", names) + "\n" + "\n".join(stub_of(command) for command in _commands.DESCRIPTIONS if is_whole(command))
+    stubs = [stub_of(command) for command in _commands.DESCRIPTIONS if is_whole(command)]
+    expected = HEAD.replace("NAMES", names) + "\n" + "\n".join(stubs)
     if os.environ.get("PBFHOGG_WRITE_STUBS"):
         path.write_text(expected)
     assert path.read_text() == expected

@@ -71,8 +71,8 @@ def read(
         relations a node or a way.
     :param ids: Ids of the kind that is read, or texts such as ``"w123"``.
     :param columns: Of ``type``, ``id``, ``version``, ``timestamp``, ``changeset``, ``uid``, ``user``, ``visible``,
-        ``tags`` (a map), ``lat``, ``lon``, ``refs`` (the nodes of a way), ``locations`` (their locations, if the way has
-        them) and ``members`` (of a relation). Columns that are left out are not decoded.
+        ``tags`` (a map), ``lat``, ``lon``, ``refs`` (the nodes of a way), ``locations`` (their locations, if the way
+        has them) and ``members`` (of a relation). Columns that are left out are not decoded.
     :param split: A part of the file, as :func:`splits` returns it.
     :param jobs: The number of threads; 0 for one a core.
 
@@ -95,6 +95,7 @@ def features(
     bbox: Optional[Box] = None,
     clip: bool = False,
     columns: Optional[Sequence[str]] = None,
+    geometry: bool = True,
     jobs: int = 0,
 ) -> Table:
     """Return a table of the features of a file: points, lines and areas, as ``pbfhogg export`` makes them.
@@ -102,17 +103,24 @@ def features(
     Nodes with tags become points, ways lines or areas, relations with ``type=multipolygon`` or ``type=boundary`` areas,
     and routes lines. The column ``geometry`` is WKB in longitude and latitude, marked as ``geoarrow.wkb``.
 
+    >>> roads = pbfhogg.features("helsinki.osm.pbf", tags="w/highway", columns=["highway", "length_m"], geometry=False)
+    >>> roads.to_polars().group_by("highway").agg(polars.col("length_m").sum().round()).sort("length_m").row(-1)
+    ('footway', 43177.0)
+
     :param kinds: The kinds of objects that features are made of: ``"node"``, ``"way"``, ``"relation"``.
     :param tags: An expression as ``pbfhogg tags-filter`` takes it, or a list of expressions of which one must match.
     :param bbox: A box as left, bottom, right, top in degrees. A feature must share a point with it.
     :param clip: Cut geometries at the box.
     :param columns: Columns beside the geometry: ``osm_type``, ``osm_id``, ``version``, ``timestamp``, ``changeset``,
-        ``uid``, ``user`` and ``tags`` (a map). Any other name is the key of a tag, whose value the column has. The
-        default is ``osm_type``, ``osm_id`` and ``tags``.
+        ``uid``, ``user``, ``tags`` (a map), and ``area_m2`` and ``length_m``, measured on the ellipsoid. Any other name
+        is the key of a tag, whose value the column has. The default is ``osm_type``, ``osm_id`` and ``tags``.
+    :param geometry: Whether the table has the geometries, in the column ``geometry``.
     :param jobs: The number of threads; 0 for one a core.
     """
     return Table(
-        _pbfhogg.features(path, kinds=kinds, tags=tags, bbox=bbox, clip=clip, columns=columns, jobs=jobs)
+        _pbfhogg.features(
+            path, kinds=kinds, tags=tags, bbox=bbox, clip=clip, columns=columns, geometry=geometry, jobs=jobs
+        )
     )
 
 

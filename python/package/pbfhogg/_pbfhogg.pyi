@@ -118,6 +118,7 @@ def features(
     bbox: Optional[Box] = None,
     clip: bool = False,
     columns: Optional[Sequence[str]] = None,
+    geometry: bool = True,
     jobs: int = 0,
 ) -> Table: ...
 def objects(

@@ -36,6 +36,16 @@ impl<'f> FeatureView<'f> {
         put_wkb(out, &self.0.geometry, None);
     }
 
+    /// The area of polygons on the ellipsoid of WGS 84, in square metres; `None` for other geometries.
+    pub fn area_m2(&self) -> Option<f64> {
+        self.0.geometry.area_m2()
+    }
+
+    /// The length of lines on the ellipsoid of WGS 84, in metres; `None` for other geometries.
+    pub fn length_m(&self) -> Option<f64> {
+        self.0.geometry.length_m()
+    }
+
     /// The box around the geometry, in units of 1e-7 degree.
     pub fn edges(&self) -> Option<Edges<i32>> {
         self.0.geometry.extent().map(|extent| extent.edges())

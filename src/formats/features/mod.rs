@@ -13,7 +13,7 @@ mod wkb;
 mod wkt;
 
 use crate::area::AreaPolygon;
-use crate::geometry::{Extent, Point};
+use crate::geometry::{Extent, Point, length_m, ring_area_m2};
 use crate::osm::ObjectKind;
 use crate::pbf::Info;
 
@@ -99,6 +99,28 @@ impl Geometry<'_> {
             Self::LineString(points) => OwnedGeometry::LineString(points.to_vec()),
             Self::MultiLineString(lines) => OwnedGeometry::MultiLineString(lines.to_vec()),
             Self::MultiPolygon(polygons) => OwnedGeometry::MultiPolygon(polygons.to_vec()),
+        }
+    }
+
+    /// Returns the area of polygons on the ellipsoid of WGS 84, in square metres; `None` for other geometries.
+    pub(crate) fn area_m2(&self) -> Option<f64> {
+        let Geometry::MultiPolygon(polygons) = self else {
+            return None;
+        };
+        let area = |polygon: &AreaPolygon| {
+            let holes = polygon.holes.iter();
+            let holes: f64 = holes.map(|hole| ring_area_m2(hole).abs()).sum();
+            ring_area_m2(&polygon.outer).abs() - holes
+        };
+        Some(polygons.iter().map(area).sum())
+    }
+
+    /// Returns the length of lines on the ellipsoid of WGS 84, in metres; `None` for other geometries.
+    pub(crate) fn length_m(&self) -> Option<f64> {
+        match self {
+            Geometry::LineString(points) => Some(length_m(points)),
+            Geometry::MultiLineString(lines) => Some(lines.iter().map(|line| length_m(line)).sum()),
+            Geometry::Point(_) | Geometry::MultiPolygon(_) => None,
         }
     }
 

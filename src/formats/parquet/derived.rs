@@ -3,10 +3,10 @@
 use super::AdminAreas;
 use super::columns::{GroupEncoder, Values};
 use super::schema::{optional, text_map};
-use crate::area::{AreaPolygon, interior_point};
+use crate::area::interior_point;
 use crate::error::Result;
 use crate::formats::features::Geometry;
-use crate::geometry::{Point, length_m, ring_area_m2};
+use crate::geometry::Point;
 use crate::osm::DECIMICRO_PER_DEGREE;
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::data_type::ByteArray;
@@ -121,16 +121,10 @@ impl DerivedValues {
             self.names_before = self.names.values.len();
         }
         if self.wanted.area {
-            self.areas.push_optional(area_m2(geometry));
+            self.areas.push_optional(geometry.area_m2());
         }
         if self.wanted.length {
-            self.lengths.push_optional(match geometry {
-                Geometry::LineString(points) => Some(length_m(points)),
-                Geometry::MultiLineString(lines) => {
-                    Some(lines.iter().map(|line| length_m(line)).sum())
-                }
-                Geometry::Point(_) | Geometry::MultiPolygon(_) => None,
-            });
+            self.lengths.push_optional(geometry.length_m());
         }
         if self.wanted.centroid {
             let centroid = centroid(geometry);
@@ -178,22 +172,6 @@ fn language(key: &[u8]) -> Option<&[u8]> {
     let is_subtag =
         |part: &[u8]| (1..=8).contains(&part.len()) && part.iter().all(u8::is_ascii_alphanumeric);
     (is_language && parts.all(is_subtag)).then_some(code)
-}
-
-/// Returns the area of polygons on the ellipsoid; `None` for other geometries.
-fn area_m2(geometry: &Geometry<'_>) -> Option<f64> {
-    let Geometry::MultiPolygon(polygons) = geometry else {
-        return None;
-    };
-    let area = |polygon: &AreaPolygon| {
-        let holes: f64 = polygon
-            .holes
-            .iter()
-            .map(|hole| ring_area_m2(hole).abs())
-            .sum();
-        ring_area_m2(&polygon.outer).abs() - holes
-    };
-    Some(polygons.iter().map(area).sum())
 }
 
 /// The sum of the weights of points, and the weighted sums of their coordinates. Coordinates are in 1e-7 degree,
