@@ -95,16 +95,56 @@ enum Selected {
     All,
     None,
     /// The objects for which the list has `true`. The list has a value for each object, in file order.
-    Listed(std::vec::IntoIter<bool>),
+    Listed(Vec<bool>),
 }
 
 impl Selected {
-    /// Whether the next object is visited.
-    fn next(&mut self) -> Result<bool, FormatError> {
+    /// Whether the object with an index in the block is visited.
+    fn has(&self, index: usize) -> Result<bool, FormatError> {
         match self {
             Self::All => Ok(true),
             Self::None => Ok(false),
-            Self::Listed(list) => list.next().ok_or(UNDECIDED),
+            Self::Listed(list) => list.get(index).copied().ok_or(UNDECIDED),
+        }
+    }
+
+    /// Whether no object is visited.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::All => false,
+            Self::None => true,
+            Self::Listed(list) => !list.contains(&true),
+        }
+    }
+}
+
+/// Returns an index, and increments it.
+const fn advance(next: &mut usize) -> usize {
+    *next += 1;
+    *next - 1
+}
+
+/// The ways of a block that are visited.
+struct WayNeeds<'n> {
+    /// The indices of strings. A way is visited only if one of them is a key of its tags. `None` stands for all ways.
+    keys: Option<&'n [u64]>,
+    selected: &'n Selected,
+    /// Whether the block has only ways, so that a way has the same index among the ways and among the objects.
+    is_plain: bool,
+}
+
+impl WayNeeds<'_> {
+    /// Whether a way has one of the keys, which `has_key` looks for in its tags.
+    fn has_key(&self, has_key: impl FnOnce(&[u64]) -> bool) -> bool {
+        self.keys.is_none_or(has_key)
+    }
+
+    /// Whether a way with one of the keys may be visited. `index` is its index among the ways of the block.
+    fn may_visit(&self, index: usize) -> bool {
+        match self.selected {
+            Selected::All => true,
+            Selected::None => false,
+            Selected::Listed(list) => !self.is_plain || list.get(index) != Some(&false),
         }
     }
 }
@@ -116,7 +156,7 @@ impl<V: Visitor> Visit<'_, V> {
             return Ok(Selected::None);
         }
         let selected = self.visitor.select(block)?;
-        Ok(selected.map_or(Selected::All, |list| Selected::Listed(list.into_iter())))
+        Ok(selected.map_or(Selected::All, |list| Selected::Listed(list)))
     }
 
     fn send(&self, found: Found<V::Found>) -> Result<(), FormatError> {
@@ -139,17 +179,23 @@ impl<V: Visitor> Visit<'_, V> {
         block: &Block<'_>,
     ) -> Result<(), FormatError> {
         let mut batch = NodeBatch::default();
-        let mut selected = self.select(is_visited, block)?;
+        let (selected, mut next) = (self.select(is_visited, block)?, 0);
+        let mut is_next_selected = || selected.has(advance(&mut next));
         let is_plain = block
             .single_kind()
             .is_some_and(|(kind, _)| kind == ObjectKind::Node);
-        if is_plain && !self.visits.untagged_nodes {
+        if is_plain && !is_visited {
+            block.for_each_place(|id, location| {
+                batch.push(id, location);
+                self.send_many(&mut batch)
+            })?;
+        } else if is_plain && !self.visits.untagged_nodes {
             block.for_each_tagged_node(self.visits.node_info, |id, location, tags| {
                 if is_located {
                     batch.push(id, location);
                     self.send_many(&mut batch)?;
                 }
-                let is_selected = selected.next()?;
+                let is_selected = is_next_selected()?;
                 match tags {
                     Some((tags, info)) if is_selected => {
                         self.visitor.node(id, info, location, tags)?;
@@ -160,7 +206,7 @@ impl<V: Visitor> Visit<'_, V> {
             })?;
         } else {
             block.try_for_each(|element| {
-                let is_selected = selected.next()?;
+                let is_selected = is_next_selected()?;
                 element.check_size()?;
                 let Element::Node(node) = element else {
                     return Ok(());
@@ -207,28 +253,34 @@ impl<V: Visitor> Visit<'_, V> {
         found: Option<&mut BlobLocations<'_>>,
         block: &Block<'_>,
     ) -> Result<(), FormatError> {
-        let mut selected = self.select(is_visited, block)?;
-        let keys = self
-            .visitor
-            .way_keys()
-            .map(|keys| block.strings().indexes_of(keys));
-        let keys = keys.as_deref();
-        let located = found.map(|found| BlockLocations::of(found, block, keys, wanted));
+        let selected = self.select(is_visited, block)?;
+        let needs_all = found.as_ref().is_some_and(|found| found.needs_all());
+        if selected.is_empty() && wanted.set().is_empty() && !needs_all {
+            return Ok(());
+        }
+        let keys = self.visitor.way_keys();
+        let keys = keys.map(|keys| block.strings().indexes_of(keys));
+        let needs = WayNeeds {
+            keys: keys.as_deref(),
+            selected: &selected,
+            is_plain: block.single_kind().is_some(),
+        };
+        let located = found.map(|found| BlockLocations::of(found, block, &needs, wanted));
         let mut locator = located.transpose()?;
         let mut ranks = wanted.walk();
         let mut batch = WayBatch::new(self.visits.member_node_ids);
-        let mut in_way = Vec::new();
+        let (mut in_way, mut next) = (Vec::new(), 0);
         block.try_for_each(|element| {
-            let is_selected = selected.next()?;
+            let index = advance(&mut next);
             element.check_size()?;
             let Element::Way(way) = element else {
                 return Ok(());
             };
-            let has_key = keys.is_none_or(|keys| way.tags.has_key_among(keys));
             let rank = ranks.rank(way.id());
-            let is_visited = is_selected && has_key;
+            let has_key = needs.has_key(|keys| way.tags.has_key_among(keys));
+            let is_visited = has_key && selected.has(index)?;
             let located = match &mut locator {
-                Some(locator) => locator.next(has_key || rank.is_some())?,
+                Some(all) => all.next(rank.is_some() || (has_key && needs.may_visit(index)))?,
                 None => None,
             };
             if rank.is_none() && !is_visited {
@@ -257,9 +309,9 @@ impl<V: Visitor> Visit<'_, V> {
     }
 
     fn relations(&mut self, ways: &WayStore, block: &Block<'_>) -> Result<(), FormatError> {
-        let mut selected = self.select(true, block)?;
+        let (selected, mut next) = (self.select(true, block)?, 0);
         block.try_for_each(|element| {
-            let is_selected = selected.next()?;
+            let is_selected = selected.has(advance(&mut next))?;
             element.check_size()?;
             match element {
                 Element::Relation(relation) if is_selected => {
@@ -297,19 +349,19 @@ struct BlockLocations {
 }
 
 impl BlockLocations {
-    /// Looks up the locations of the nodes of the ways that have a tag key among `keys` or are in `wanted`. `None` for
-    /// `keys` stands for all ways.
+    /// Looks up the locations of the nodes of the ways that may be visited or are in `wanted`.
     fn of(
         found: &mut BlobLocations<'_>,
         block: &Block<'_>,
-        keys: Option<&[u64]>,
+        needs: &WayNeeds<'_>,
         wanted: &RankSet,
     ) -> Result<Self, FormatError> {
-        let (has_all, mut ranks) = (found.needs_all(), wanted.walk());
+        let (has_all, mut ranks, mut next) = (found.needs_all(), wanted.walk(), 0);
         let is_needed = |way: &WayRefs<'_>| {
+            let index = advance(&mut next);
             has_all
-                || keys.is_none_or(|keys| way.has_key_among(keys))
                 || ranks.rank(way.id).is_some()
+                || (needs.may_visit(index) && needs.has_key(|keys| way.has_key_among(keys)))
         };
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs_of(is_needed, &mut refs, &mut ways)?;
@@ -324,8 +376,8 @@ impl BlockLocations {
         })
     }
 
-    /// Returns the locations of the nodes of the next way. `is_needed` tells whether the way has a key among `keys` or is
-    /// in `wanted`. Returns `None` if the locations were not looked up.
+    /// Returns the locations of the nodes of the next way. `is_needed` tells whether the way may be visited or is in
+    /// `wanted`. Returns `None` if the locations were not looked up.
     fn next(&mut self, is_needed: bool) -> Result<Option<&[Option<Location>]>, FormatError> {
         const UNKNOWN: FormatError =
             FormatError::new("internal error: a way whose locations were not looked up");

@@ -48,6 +48,14 @@ impl Block<'_> {
         })
     }
 
+    /// Calls `visit` with the id of each node, and its location as in [`for_each_node`](Self::for_each_node).
+    pub(crate) fn for_each_place(
+        &self,
+        mut visit: impl FnMut(i64, Option<Location>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        self.walk_nodes::<false>(|id, location, _, _| visit(id, location))
+    }
+
     /// Calls `visit` with the id of each node, its location, and whether it has tags. The location is `None` if the
     /// node is deleted or its location is undefined. The location may lie outside of the world.
     pub(crate) fn for_each_node(
