@@ -11,7 +11,7 @@ use crate::engine::block_matcher::BlockMatcher;
 use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
 use crate::engine::id_search::search_for;
 use crate::engine::references::{each_once, referenced};
-use crate::engine::scan::Scan;
+use crate::engine::scan::PlanningScan;
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
@@ -222,8 +222,7 @@ impl Filter {
         options: &Options,
         ctx: &Context,
     ) -> Result<Summary> {
-        let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
-        let (matched, nodes) = self.matching(file, &plan, ctx)?;
+        let (plan, matched, nodes) = self.matching(file, ctx)?;
         let once = plan.has_each_object_once();
         // `nodes` has only the nodes of matching versions, but the output keeps all versions of a matching way, and
         // needs the nodes of all these versions. Therefore `nodes` is used only if each object has one version.
@@ -271,40 +270,45 @@ impl Filter {
         })
     }
 
-    /// Collects the ids of the matching objects, and the ids of the nodes of the matching ways.
-    fn matching(&self, file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<(IdSets, IdSet)> {
+    /// Collects the ids of the matching objects, and the ids of the nodes of the matching ways. Also returns the plan of
+    /// the file.
+    fn matching(&self, file: &PbfFile, ctx: &Context) -> Result<(BlobPlan, IdSets, IdSet)> {
         let (mut matched, mut nodes) = (IdSets::default(), IdSet::default());
         let prefilter = |strings: &StringTable<'_>| match self.decide_by_strings(strings) {
             BlobDecision::Drop => BlobDecision::Drop,
             BlobDecision::Copy | BlobDecision::Visit => BlobDecision::Visit,
         };
-        Scan::bare("find tags", file, plan, ctx)
-            .prefiltered(&prefilter)
-            .run(
-                |entry| self.decide_by_kinds(entry.kinds) != BlobDecision::Drop,
-                |_, block| {
-                    let (mut ids, mut refs) = (Vec::new(), Vec::new());
-                    self.for_each(block, |kept, object| {
-                        if kept {
-                            let (kind, id) = (object.kind(), object.id()?);
-                            ids.push(ObjectId { kind, id });
-                            if kind == ObjectKind::Way {
-                                object.any_ref(|id| {
-                                    refs.push(id);
-                                    false
-                                })?;
-                            }
+        let scan = PlanningScan {
+            name: "find tags",
+            file,
+            prefilter: &prefilter,
+            ctx,
+        };
+        let plan = scan.run(
+            |entry| self.decide_by_kinds(entry.kinds) != BlobDecision::Drop,
+            |_, block| {
+                let (mut ids, mut refs) = (Vec::new(), Vec::new());
+                self.for_each(block, |kept, object| {
+                    if kept {
+                        let (kind, id) = (object.kind(), object.id()?);
+                        ids.push(ObjectId { kind, id });
+                        if kind == ObjectKind::Way {
+                            object.any_ref(|id| {
+                                refs.push(id);
+                                false
+                            })?;
                         }
-                        Ok(())
-                    })?;
-                    Ok((ids, each_once(refs)))
-                },
-                |(ids, refs)| {
-                    matched.extend(ids);
-                    nodes.extend(refs);
-                },
-            )?;
-        Ok((matched, nodes))
+                    }
+                    Ok(())
+                })?;
+                Ok((ids, each_once(refs)))
+            },
+            |(ids, refs)| {
+                matched.extend(ids);
+                nodes.extend(refs);
+            },
+        )?;
+        Ok((plan, matched, nodes))
     }
 }
 

@@ -1,9 +1,9 @@
-//! A read-only pass over the blobs that a closure selects.
+//! Read-only passes over the blobs that a closure selects.
 
 use super::filter::{BlobDecision, StringPrefilter};
 use crate::error::{FormatError, Result};
-use crate::file::{BlobPass, BlobPlan, PbfFile};
-use crate::pbf::{BlobEntry, Block, StringTable};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanItem, PlanNeeds};
+use crate::pbf::{BlobEntry, Block, StringTable, scan_order};
 use crate::runtime::{Context, WorkItem};
 
 /// A pass that parses the blocks of a file, with or without their strings.
@@ -11,7 +11,6 @@ pub(crate) struct Scan<'a> {
     name: &'static str,
     file: &'a PbfFile,
     plan: &'a BlobPlan,
-    prefilter: Option<StringPrefilter<'a>>,
     with_strings: bool,
     ctx: &'a Context,
 }
@@ -42,7 +41,6 @@ impl<'a> Scan<'a> {
             name,
             file,
             plan,
-            prefilter: None,
             with_strings: false,
             ctx,
         }
@@ -53,15 +51,6 @@ impl<'a> Scan<'a> {
         Self {
             with_strings: true,
             ..self
-        }
-    }
-
-    /// Returns the same pass, changed to also parse the string table of each block, and to skip blobs that `prefilter`
-    /// drops.
-    pub(crate) fn prefiltered(self, prefilter: StringPrefilter<'a>) -> Self {
-        Self {
-            prefilter: Some(prefilter),
-            ..self.with_strings()
         }
     }
 
@@ -86,26 +75,94 @@ impl<'a> Scan<'a> {
         mut take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         let entries = self.plan.entries.iter().filter(|entry| picks(entry));
-        let (prefilter, with_strings) = (self.prefilter, self.with_strings);
+        let with_strings = self.with_strings;
         BlobPass::new(self.name, &self.file.input, self.ctx).run(
             entries.map(ScanItem).collect(),
             || (),
             |reader, (), ScanItem(entry)| {
-                let is_dropped = prefilter.map(|prefilter| {
-                    move |strings: &StringTable<'_>| {
-                        (prefilter(strings) == BlobDecision::Drop).then_some(None)
-                    }
-                });
-                reader.decode_unless_decided(entry, is_dropped, |payload, _| {
+                reader.decode(entry, |payload| {
                     let block = if with_strings {
                         Block::parse(payload)?
                     } else {
                         Block::parse_bare(payload)?
                     };
-                    find(entry, &block).map(Some)
+                    find(entry, &block)
                 })
             },
-            |found| found.into_iter().try_for_each(&mut take),
+            &mut take,
         )
+    }
+}
+
+/// A pass that plans a file and scans it at the same time, so that no blob is decoded twice. The entries of blobs that
+/// no index describes have the facts about ids and order only.
+pub(crate) struct PlanningScan<'a> {
+    pub name: &'static str,
+    pub file: &'a PbfFile,
+    pub prefilter: StringPrefilter<'a>,
+    pub ctx: &'a Context,
+}
+
+/// A blob to plan and to scan.
+struct PlanningItem(PlanItem);
+
+impl WorkItem for PlanningItem {
+    fn input_bytes(&self) -> u64 {
+        self.0.input_bytes()
+    }
+
+    fn held_bytes(&self) -> u64 {
+        // The number of objects may be unknown. Few of them take less than 4 bytes in the file.
+        self.0.input_bytes() * 6
+    }
+}
+
+impl PlanningScan<'_> {
+    /// Parses the blobs that `picks` selects by their entries and whose strings the prefilter does not drop. Calls
+    /// `find` with each, and calls `take` with the results in file order. Returns the plan of the file.
+    pub(crate) fn run<T: Send>(
+        self,
+        picks: impl Fn(&BlobEntry) -> bool + Sync,
+        find: impl Fn(&BlobEntry, &Block<'_>) -> Result<T, FormatError> + Sync,
+        mut take: impl FnMut(T),
+    ) -> Result<BlobPlan> {
+        let (file, prefilter) = (self.file, self.prefilter);
+        let is_dropped = |strings: &StringTable<'_>| prefilter(strings) == BlobDecision::Drop;
+        let mut entries = Vec::new();
+        let items = BlobPlan::items(file, PlanNeeds::Ranges);
+        BlobPass::new(self.name, &file.input, self.ctx).run_stream(
+            items.map(|item| item.map(PlanningItem)),
+            || (),
+            |reader, (), PlanningItem(item)| match item {
+                PlanItem::Known(entry) if !picks(&entry) => Ok((entry, None)),
+                PlanItem::Known(entry) => {
+                    let prefilter = |strings: &StringTable<'_>| is_dropped(strings).then_some(None);
+                    let found =
+                        reader.decode_unless_decided(&entry, Some(prefilter), |payload, _| {
+                            find(&entry, &Block::parse(payload)?).map(Some)
+                        });
+                    Ok((entry, found?))
+                }
+                PlanItem::Scan(unscanned) => reader.decode(&unscanned, |payload| {
+                    let mut entry = unscanned;
+                    scan_order(payload, &mut entry)?;
+                    if !picks(&entry) {
+                        return Ok((entry, None));
+                    }
+                    let block = Block::parse(payload)?;
+                    if is_dropped(&block.strings) {
+                        return Ok((entry, None));
+                    }
+                    let found = find(&entry, &block)?;
+                    Ok((entry, Some(found)))
+                }),
+            },
+            |(entry, found)| {
+                entries.push(entry);
+                found.into_iter().for_each(&mut take);
+                Ok(())
+            },
+        )?;
+        Ok(BlobPlan { entries })
     }
 }

@@ -25,6 +25,7 @@ mod write_options;
 pub use blob_decoder::BlobDecoder;
 pub(crate) use blob_decoder::completed_entry;
 pub(crate) use blob_pass::BlobPass;
+pub(crate) use blob_plan::PlanItem;
 pub use blob_plan::{BlobPlan, IndexKind, PlanNeeds};
 pub use blob_stream::{BlobStream, DataBlob, DataBlock};
 pub use element_reader::ElementReader;

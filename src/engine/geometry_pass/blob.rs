@@ -245,6 +245,15 @@ impl<V: Visitor> Visit<'_, V> {
         self.send(Found::Nodes(nodes))
     }
 
+    /// Sends the ways in `batch` if they have at least [`BATCH`] bytes.
+    fn send_many_ways(&self, batch: &mut WayBatch) -> Result<(), FormatError> {
+        if batch.len() < BATCH {
+            return Ok(());
+        }
+        let next = WayBatch::new(self.visits.member_node_ids);
+        self.send(Found::Ways(std::mem::replace(batch, next)))
+    }
+
     /// Visits the ways of a block, and sends the nodes of the ways in `wanted`.
     fn ways(
         &mut self,
@@ -258,8 +267,8 @@ impl<V: Visitor> Visit<'_, V> {
         if selected.is_empty() && wanted.set().is_empty() && !needs_all {
             return Ok(());
         }
-        let keys = self.visitor.way_keys();
-        let keys = keys.map(|keys| block.strings().indexes_of(keys));
+        let to_indexes = |keys| block.strings().indexes_of(keys);
+        let keys = self.visitor.way_keys().map(to_indexes);
         let needs = WayNeeds {
             keys: keys.as_deref(),
             selected: &selected,
@@ -294,10 +303,7 @@ impl<V: Visitor> Visit<'_, V> {
                 let refs: Vec<i64> = way.refs().collect();
                 let points = locations.iter().map(|location| location.and_then(on_earth));
                 batch.push(rank, refs.into_iter().zip(points));
-                if batch.len() >= BATCH {
-                    let next = WayBatch::new(self.visits.member_node_ids);
-                    self.send(Found::Ways(std::mem::replace(&mut batch, next)))?;
-                }
+                self.send_many_ways(&mut batch)?;
             }
             if is_visited {
                 self.visitor.way(&way, locations)?;
