@@ -130,6 +130,13 @@ impl ObjectReader {
         ctx: &Context,
         take: &mut dyn FnMut(M::Batch) -> Result<()>,
     ) -> Result<()> {
+        let needs_some = self
+            .selection
+            .kinds
+            .is_some_and(|kinds| kinds != KindSet::ALL);
+        if self.selection.part.is_none() && (needs_some || self.selection.bbox.is_some()) {
+            self.objects.find_kinds()?;
+        }
         if self.within.get().is_none() {
             let within = self.find_within(ctx)?;
             let _ = self.within.set(within);

@@ -1,6 +1,6 @@
 //! Reads all objects of a file, on one core or on all.
 
-use super::{BlobDecoder, BlobPass, DataBlob, FilePart, PbfFile};
+use super::{BlobDecoder, BlobPass, BlobPlan, DataBlob, FilePart, PbfFile};
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::osm::{Bbox, KindSet, ObjectId, ObjectKind, TypeThenId, id_rank};
@@ -8,7 +8,7 @@ use crate::pbf::{BlobEntry, BlobFlags, Block, Element, HeaderBlock};
 use crate::runtime::{Context, lock, unlocked};
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Reads the objects of a PBF file with any compression and in any order, with or without an index.
 ///
@@ -37,6 +37,9 @@ pub struct ElementReader {
     bbox: Option<Bbox>,
     /// The keys of the selected objects in ascending order; `None` for all objects.
     keys: Option<Vec<TypeThenId>>,
+    /// The entries of the blobs of a file without an index, with the kinds of their objects; unset until
+    /// [`find_kinds`](Self::find_kinds) finds them.
+    found: OnceLock<Vec<BlobEntry>>,
     ctx: Context,
 }
 
@@ -87,6 +90,7 @@ impl ElementReader {
             kinds: KindSet::ALL,
             bbox: None,
             keys: None,
+            found: OnceLock::new(),
             ctx,
         }
     }
@@ -134,6 +138,17 @@ impl ElementReader {
             keys: Some(keys),
             ..self
         }
+    }
+
+    /// Finds the kinds of the objects of each blob if no index has them and the header declares canonical order. Some
+    /// blobs are decoded. Blobs that have only other kinds than the selected ones are then not read.
+    pub(crate) fn find_kinds(&self) -> Result<()> {
+        if self.found.get().is_none()
+            && let Some(plan) = BlobPlan::of_kinds_by_order(&self.file, &self.ctx)?
+        {
+            let _ = self.found.set(plan.entries);
+        }
+        Ok(())
     }
 
     /// Returns the file.
@@ -202,8 +217,9 @@ impl ElementReader {
             Ok(entry) => is_wanted(entry),
             Err(_) => true,
         };
-        match &self.file.toc {
-            Some(toc) => Box::new(toc.entries.iter().copied().map(Ok).filter(is_wanted)),
+        let known = self.file.toc.as_ref().map(|toc| &toc.entries);
+        match known.or_else(|| self.found.get()) {
+            Some(entries) => Box::new(entries.iter().copied().map(Ok).filter(is_wanted)),
             None => {
                 let entries = match part {
                     Some(part) => self.file.frame_entries_in(part.bytes(), part.first_blob),

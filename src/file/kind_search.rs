@@ -15,9 +15,18 @@ impl BlobPlan {
     /// have this kind, and their entries have [only the kind](BlobEntry::has_kinds_only). Decoding a blob fails if it
     /// has another kind.
     pub(crate) fn of_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {
+        match Self::of_kinds_by_order(file, ctx)? {
+            Some(plan) => Ok(plan),
+            None => Self::open(file, PlanNeeds::Ranges, ctx),
+        }
+    }
+
+    /// Does the same as [`of_kinds`](Self::of_kinds) if the header declares canonical order and the file has no table of
+    /// contents. Returns `None` otherwise.
+    pub(super) fn of_kinds_by_order(file: &PbfFile, ctx: &Context) -> Result<Option<Self>> {
         let is_sorted = file.header.has(feature::SORTED) && !file.header.has(feature::HISTORY);
         if !is_sorted || file.toc.is_some() {
-            return Self::open(file, PlanNeeds::Ranges, ctx);
+            return Ok(None);
         }
         let items: Vec<PlanItem> = Self::items(file, PlanNeeds::Ranges).collect::<Result<_>>()?;
         let mut search = KindSearch {
@@ -28,9 +37,8 @@ impl BlobPlan {
         let known = search.items.into_iter().map(|item| match item {
             PlanItem::Known(entry) | PlanItem::Scan(entry) => entry,
         });
-        Ok(Self {
-            entries: known.collect(),
-        })
+        let entries = known.collect();
+        Ok(Some(Self { entries }))
     }
 }
 
