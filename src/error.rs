@@ -189,6 +189,9 @@ impl Error {
                 }))
             }
             Self::File { advice, .. } => advice.clone(),
+            Self::Blob { .. } => Some(Cow::Borrowed(
+                "`pbfhogg repair` writes a file of all that is whole",
+            )),
             _ => None,
         }
     }

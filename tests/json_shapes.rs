@@ -53,7 +53,16 @@ fn reports_have_the_fields_that_the_reference_names() {
         &index,
         &"--max-admin-vertices=3",
     ];
-    let reports: [(&str, Value); 12] = [
+    let damaged = dir.path().join("damaged.osm.pbf");
+    let mut bytes = std::fs::read(&input).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&damaged, bytes).unwrap();
+    let reports: [(&str, Value); 13] = [
+        (
+            "`repair`",
+            written(&[&"repair", &damaged, &"--from", &input]),
+        ),
         ("`build-geocode-index`", ask(&build).json()),
         ("A written file", written(&[&"cat", &input])),
         ("A written file", written(&[&"sort", &input])),

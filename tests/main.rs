@@ -83,6 +83,7 @@ mod region_files;
 mod remote;
 mod renumber;
 mod repack;
+mod repair;
 mod replication_state;
 mod round_trips;
 mod safety;

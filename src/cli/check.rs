@@ -277,6 +277,9 @@ fn put_missing(out: &mut String, missing: &Missing) {
     }
 }
 
+/// What saves the rest of a damaged file.
+const REPAIR: &str = "`pbfhogg repair` writes a file of all that is whole";
+
 /// Appends a line with the number of violations that are not listed, if there are any.
 fn left_out(out: &mut String, found: u64, listed: usize) {
     let more = found.saturating_sub(listed as u64);
@@ -321,7 +324,11 @@ fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
             writeln!(out, "index: none; every blob can be read")
         }
         (0, 0) => writeln!(out, "index: every blob matches its entry"),
-        (damaged, 0) => writeln!(out, "index: {} damaged", show::counted(damaged, "blob")),
+        (damaged, 0) => writeln!(
+            out,
+            "index: {} damaged; {REPAIR}",
+            show::counted(damaged, "blob")
+        ),
         (0, differences) => writeln!(
             out,
             "index: {}; {remedy}",
@@ -329,7 +336,7 @@ fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
         ),
         (damaged, differences) => writeln!(
             out,
-            "index: {} damaged, {}",
+            "index: {} damaged, {}; {REPAIR}",
             show::counted(damaged, "blob"),
             show::counted(differences, "difference")
         ),

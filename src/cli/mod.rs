@@ -32,6 +32,7 @@ mod merge_changes;
 mod progress;
 mod renumber;
 mod repack;
+mod repair;
 mod show;
 mod show_object;
 mod signals;
@@ -107,6 +108,7 @@ enum Command {
     AddLocationsToWays(add_locations_to_ways::Args),
     Renumber(renumber::Args),
     Repack(repack::Args),
+    Repair(repair::Args),
     Split(split::Args),
     Degrade(degrade::Args),
     TimeFilter(time_filter::Args),
@@ -216,6 +218,7 @@ fn run(command: &Command) -> Result<Answer> {
         Command::Geocode(args) => geocode::run(args),
         Command::Renumber(args) => renumber::run(args),
         Command::Repack(args) => repack::run(args),
+        Command::Repair(args) => repair::run(args),
         Command::Split(args) => split::run(args),
         Command::Degrade(args) => degrade::run(args),
         Command::TimeFilter(args) => time_filter::run(args),

@@ -17,7 +17,10 @@ const GROUPS: [(&str, &[(&str, &str)]); 8] = [
             ("inspect tags", "How often keys and tags occur"),
         ],
     ),
-    ("Check and compare", &[("check", ""), ("diff", "")]),
+    (
+        "Check and compare",
+        &[("check", ""), ("repair", ""), ("diff", "")],
+    ),
     (
         "Select",
         &[

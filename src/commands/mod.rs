@@ -87,6 +87,7 @@ mod pages;
 mod random;
 pub mod renumber;
 pub mod repack;
+pub mod repair;
 pub mod sort;
 pub mod split;
 pub mod synth;

@@ -50,6 +50,8 @@ pub(crate) use table::verify::{stale_index, verify_entry};
 pub(crate) use block::contents::ContentFacts;
 pub use block::list::List;
 pub use block::object::{Object, ObjectBody};
+pub(crate) use block::salvage::salvage;
+pub use block::salvage::{InvalidUtf8, Salvage};
 pub(crate) use block::string_faults::{ContentFault, check_strings, content_faults};
 pub(crate) use rewrite::{
     EditOp, EditScript, NewIds, Relocated, SpliceOptions, WayNodes, locate_ways, patch_ids,

@@ -10,7 +10,7 @@
 //! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`,
 //!   `stored_ways`.
 //! - Checks: `contents` (everything in a block), `string_faults` (strings that are not UTF-8 or not allowed in XML),
-//!   `limits` (sizes of objects).
+//!   `limits` (sizes of objects). `salvage` reads what is left of a damaged block.
 //! - `list` has lists that are borrowed or owned.
 
 pub(super) mod contents;
@@ -27,6 +27,7 @@ pub(super) mod outline;
 pub(super) mod parsed;
 pub(super) mod raw_element;
 pub(super) mod row_info;
+pub(super) mod salvage;
 pub(super) mod stored_ways;
 pub(super) mod string_faults;
 pub(super) mod walk;

@@ -320,7 +320,7 @@ fn read_tags<'a>(
 }
 
 /// Converts stored coordinates to a location, rounded to 1e-7 degree; `None` if the location is undefined.
-fn nearest_location(units: &BlockUnits, lat: i64, lon: i64) -> Option<Location> {
+pub(super) fn nearest_location(units: &BlockUnits, lat: i64, lon: i64) -> Option<Location> {
     Location::new(
         nearest_e7(units.nano_lat(lat)),
         nearest_e7(units.nano_lon(lon)),

@@ -2,7 +2,7 @@
 //! its groups.
 
 use crate::error::FormatError;
-use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind};
+use crate::osm::{Location, NANO_PER_DECIMICRO, ObjectKind, floor_e7};
 use crate::pbf::wire::schema::{primitive_block, primitive_group, string_table};
 use crate::pbf::wire::{Field, Fields};
 
@@ -135,6 +135,22 @@ impl BlockUnits {
         self.granularity % 100 == 0 && self.lat_offset % 100 == 0 && self.lon_offset % 100 == 0
     }
 
+    /// Reads a field of a PrimitiveBlock if it has a unit.
+    pub(super) fn read(&mut self, number: u32, field: &Field<'_>) -> Result<(), FormatError> {
+        match number {
+            primitive_block::GRANULARITY => {
+                self.granularity = positive(field.varint()?, "granularity")?;
+            }
+            primitive_block::DATE_GRANULARITY => {
+                self.date_granularity = positive(field.varint()?, "date_granularity")?;
+            }
+            primitive_block::LAT_OFFSET => self.lat_offset = field.varint()? as i64,
+            primitive_block::LON_OFFSET => self.lon_offset = field.varint()? as i64,
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Converts a stored latitude to nanodegrees. Wraps around on overflow.
     #[inline]
     pub const fn nano_lat(&self, value: i64) -> i64 {
@@ -162,6 +178,16 @@ impl BlockUnits {
             (Ok(lat), Ok(lon)) => Location::new(lat, lon),
             _ => None,
         }
+    }
+
+    /// Whether stored coordinates are beyond the earth, and do not stand for an undefined location.
+    pub(in crate::pbf) fn are_outside(&self, lat: i64, lon: i64) -> bool {
+        const NO_LOCATION: i64 = i32::MAX as i64;
+        let (lat, lon) = (self.nano_lat(lat), self.nano_lon(lon));
+        let has_none = floor_e7(lat) == NO_LOCATION && floor_e7(lon) == NO_LOCATION;
+        let is_outside =
+            lat.unsigned_abs() > 90_000_000_000 || lon.unsigned_abs() > 180_000_000_000;
+        is_outside && !has_none
     }
 
     /// Whether latitude and longitude are stored in units of 1e-7 degree, without an offset.
@@ -296,22 +322,7 @@ impl<'a> BlockOutline<'a> {
                 },
                 number => {
                     block.other_fields.push(field.raw);
-                    match number {
-                        primitive_block::GRANULARITY => {
-                            block.units.granularity = positive(field.varint()?, "granularity")?
-                        }
-                        primitive_block::DATE_GRANULARITY => {
-                            block.units.date_granularity =
-                                positive(field.varint()?, "date_granularity")?
-                        }
-                        primitive_block::LAT_OFFSET => {
-                            block.units.lat_offset = field.varint()? as i64
-                        }
-                        primitive_block::LON_OFFSET => {
-                            block.units.lon_offset = field.varint()? as i64
-                        }
-                        _ => {}
-                    }
+                    block.units.read(number, &field)?;
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
 use super::scan::{Bounds, scan_payload};
 use crate::error::FormatError;
-use crate::osm::{ObjectKind, floor_e7};
+use crate::osm::ObjectKind;
 use crate::pbf::block::messages::{NodeMessage, object_id};
 use crate::pbf::block::outline::{BlockOutline, Message};
 use crate::pbf::block::parsed::Block;
@@ -135,14 +135,9 @@ impl Block<'_> {
         if !self.bounds()?.leaves_out {
             return Ok(());
         }
-        const NO_LOCATION: i64 = i32::MAX as i64;
         self.for_each_stored_location(|id, (lat, lon), _| {
-            let (lat, lon) = (self.units.nano_lat(lat), self.units.nano_lon(lon));
-            let has_none = floor_e7(lat) == NO_LOCATION && floor_e7(lon) == NO_LOCATION;
-            let is_outside =
-                lat.unsigned_abs() > 90_000_000_000 || lon.unsigned_abs() > 180_000_000_000;
-            if is_outside && !has_none {
-                visit(id, lat, lon);
+            if self.units.are_outside(lat, lon) {
+                visit(id, self.units.nano_lat(lat), self.units.nano_lon(lon));
             }
         })
     }

@@ -1,0 +1,232 @@
+use super::args::{OutputArgs, RunArgs, Stdout};
+use super::{Answer, show};
+use crate::commands::repair::{
+    self, InvalidUtf8, Loss, LostIds, MendedBlob, Options, Report, Salvage, Unpacked,
+};
+use anyhow::{Context as _, Result, bail};
+use std::path::PathBuf;
+
+/// Write a valid file of all that can be saved of a damaged one
+///
+/// The output has every object that can still be read: sorted, each once, with a table of contents. Blobs that are whole
+/// are copied. Behind damage, the next blob is looked for at every byte, so that files that were cut, overwritten,
+/// joined by other programs, or compressed with gzip as a whole are read, too. FILE is not changed.
+///
+/// The report says what was lost: the blobs, their place, and the ids that they had or can have had. With --from, the
+/// objects with these ids come from another file, such as yesterday's.
+///
+/// The exit status is 0 if nothing was lost, 1 if something was lost and the rest was written, and 2 if nothing can be
+/// saved.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pbfhogg repair damaged.osm.pbf -o saved.osm.pbf
+  pbfhogg repair --dry-run damaged.osm.pbf
+  pbfhogg repair damaged.osm.pbf --from yesterday.osm.pbf --report report.json -o saved.osm.pbf")]
+pub struct Args {
+    /// The damaged PBF file; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Another file; objects whose ids may be lost come from there
+    ///
+    /// A path or an https:// address of a file in any format. If all that was lost can come from there, the output has
+    /// the replication state of the older of both files, and `pbfhogg update` brings it up to date.
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Write the report as JSON to REPORT, too
+    #[arg(long, value_name = "REPORT")]
+    report: Option<PathBuf>,
+    /// Only say what could be saved, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// What to do with text that is not UTF-8: replace the wrong bytes, or drop the tag, role or user name
+    #[arg(long, value_name = "RULE", default_value = "replace")]
+    utf8: Utf8,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// The treatment of strings that are not UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Utf8 {
+    Replace,
+    Drop,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let ctx = args.run.context();
+    if args.dry_run && args.output.output.is_some() {
+        bail!("--dry-run writes nothing: leave -o away");
+    }
+    if !args.dry_run && args.output.output.is_none() {
+        bail!("say where the saved objects go (-o FILE), or ask for the report alone (--dry-run)");
+    }
+    let options = Options::new(&args.input, args.output.options()?)
+        .dry_run(args.dry_run)
+        .from(args.from.clone())
+        .invalid_utf8(match args.utf8 {
+            Utf8::Replace => InvalidUtf8::Replace,
+            Utf8::Drop => InvalidUtf8::Drop,
+        });
+    let report = repair::run(&options, &ctx)?;
+    if let Some(path) = &args.report {
+        let json = serde_json::to_string_pretty(&report)? + "\n";
+        let written = std::fs::write(path, json);
+        written.with_context(|| format!("{}: cannot write the report", path.display()))?;
+    }
+    let stdout = match Stdout::from(&options.output.target) {
+        Stdout::Taken if !args.dry_run => Stdout::Taken,
+        _ => Stdout::Answer,
+    };
+    args.run
+        .report(&ctx, &report, stdout, || text(&report, &options))?;
+    Ok(if report.is_complete() {
+        Answer::Yes
+    } else {
+        Answer::No
+    })
+}
+
+/// The most losses and mended blobs that are listed for people.
+const LISTED: usize = 20;
+
+/// The report for people.
+fn text(report: &Report, options: &Options) -> String {
+    let mut out = found_text(report, &options.input.display().to_string());
+    let mut add = |line: String| out.extend([line.as_str(), "\n"]);
+    if report.short_ways > 0 {
+        let ways = show::counted(report.short_ways, "way");
+        add(format!("{ways} with fewer than two nodes are kept"));
+    }
+    if !report.was_sorted {
+        let duplicates = show::number(report.duplicates);
+        add(format!(
+            "the objects were not in order: sorted, {duplicates} duplicates left out"
+        ));
+    }
+    if let Some(taken) = &report.from {
+        let objects = show::counted(taken.objects, "object");
+        add(format!("{objects} come from {}", taken.path.display()));
+    }
+    if let Some(written) = &report.written {
+        let path = options.output.target.path().display();
+        add(format!("{path}: {}", show::written(written)));
+        if !report.is_complete() {
+            add(update_text(report).to_owned());
+        }
+    }
+    out
+}
+
+/// What was found in the file that people know as `name`.
+fn found_text(report: &Report, name: &str) -> String {
+    let mut out = String::new();
+    let mut add = |line: String| out.extend([line.as_str(), "\n"]);
+    match report.unpacked {
+        Some(Unpacked::DamagedGzip) => add(format!(
+            "{name}: gzip that ends early or is damaged; unpacked as far as it goes"
+        )),
+        Some(_) => add(format!("{name}: unpacked with gzip")),
+        None => {}
+    }
+    match report.headers {
+        0 => add(format!(
+            "{name}: no header can be read; the output has a new one"
+        )),
+        1 => {}
+        count => add(format!("{name}: {} files in one", show::number(count))),
+    }
+    let lost = report.lost.iter().filter(|loss| loss.blob.is_some());
+    add(format!(
+        "{name}: {} whole, {} mended, {} lost",
+        show::counted(report.whole_blobs, "blob"),
+        show::number(report.mended.len() as u64),
+        show::number(lost.count() as u64)
+    ));
+    let losses = report.lost.iter().map(loss_text);
+    let mended = report.mended.iter().map(mended_text);
+    for line in losses.take(LISTED).chain(mended.take(LISTED)) {
+        add(format!("  {line}"));
+    }
+    let hidden = |count: usize| count.saturating_sub(LISTED) as u64;
+    let more = hidden(report.lost.len()) + hidden(report.mended.len());
+    if more > 0 {
+        add(format!(
+            "  and {} more; --report has all",
+            show::number(more)
+        ));
+    }
+    out
+}
+
+/// What brings the output up to date.
+fn update_text(report: &Report) -> &'static str {
+    match (&report.from, report.keeps_replication) {
+        (Some(_), true) => "`pbfhogg update` brings it up to date",
+        (Some(_), false) => "what came from the other file may be older",
+        (None, _) => {
+            "the replication state is left out; --from takes what is lost from another file"
+        }
+    }
+}
+
+fn loss_text(loss: &Loss) -> String {
+    let place = match loss.blob {
+        Some(number) => format!("blob {number} at byte {}", loss.offset),
+        None => format!("{} at byte {}", show::bytes(loss.bytes), loss.offset),
+    };
+    let objects = match loss.objects {
+        Some(count) => format!(": {}", show::counted(count, "object")),
+        None => String::new(),
+    };
+    let ids: Vec<String> = loss.ids.iter().map(ids_text).collect();
+    format!(
+        "{place} is lost: {}{objects}: {}",
+        loss.cause,
+        ids.join(", ")
+    )
+}
+
+fn ids_text(ids: &LostIds) -> String {
+    let kind = ids.kind.name();
+    match (ids.first, ids.last) {
+        (Some(first), Some(last)) if ids.is_exact => format!("{kind}s {first} to {last}"),
+        (Some(first), Some(last)) => format!("{kind}s between {first} and {last}"),
+        (Some(first), None) => format!("{kind}s from {first} on"),
+        (None, Some(last)) => format!("{kind}s up to {last}"),
+        (None, None) => format!("any {kind}s"),
+    }
+}
+
+fn mended_text(mended: &MendedBlob) -> String {
+    let Salvage {
+        objects,
+        unreadable,
+        more_unreadable,
+        outside,
+        parts_dropped,
+        texts_replaced,
+        ..
+    } = mended.changes;
+    let mut parts = vec![format!("{} saved", show::counted(objects, "object"))];
+    let mut add = |count: u64, what: &str| {
+        if count > 0 {
+            parts.push(format!("{} {what}", show::number(count)));
+        }
+    };
+    add(unreadable, "unreadable");
+    add(outside, "nodes beyond the earth left out");
+    add(parts_dropped, "tags, roles or names left out");
+    add(texts_replaced, "texts changed");
+    if more_unreadable {
+        parts.push("others unreadable".into());
+    }
+    format!(
+        "blob {} at byte {} is mended: {}: {}",
+        mended.blob,
+        mended.offset,
+        mended.cause,
+        parts.join(", ")
+    )
+}

@@ -1,0 +1,151 @@
+//! `repair`: writes a valid file of all that can be saved of a damaged one.
+//!
+//! `frames` finds the frames of the file, `survey` looks at every blob, `write` writes what is left, and `report` says
+//! what was lost.
+
+mod frames;
+mod report;
+mod survey;
+mod write;
+
+use crate::engine::OutputOptions;
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::{Input, OutputTarget};
+pub use crate::pbf::{InvalidUtf8, Salvage};
+use crate::runtime::Context;
+use flate2::read::MultiGzDecoder;
+pub use report::{Loss, LostIds, MendedBlob, Report, Taken, Unpacked};
+use std::io::{BufReader, Read, Write};
+use std::path::PathBuf;
+use survey::Survey;
+
+/// The options of `repair`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The damaged PBF file; `-` is standard input. It is not changed.
+    pub input: PathBuf,
+    /// The output: where it goes, how it is written, and its header.
+    pub output: OutputOptions,
+    /// The treatment of strings that are not UTF-8.
+    pub invalid_utf8: InvalidUtf8,
+    /// Another file, from which objects are taken whose ids the lost ones can have; in any format.
+    pub from: Option<PathBuf>,
+    /// Whether only the report is made, and nothing is written.
+    pub dry_run: bool,
+}
+
+impl Options {
+    /// Creates options with the given input and output, and defaults otherwise.
+    pub fn new(input: impl Into<PathBuf>, output: OutputOptions) -> Self {
+        Self {
+            input: input.into(),
+            output,
+            invalid_utf8: InvalidUtf8::default(),
+            from: None,
+            dry_run: false,
+        }
+    }
+}
+
+setters!(Options {
+    invalid_utf8: InvalidUtf8,
+    from: Option<PathBuf>,
+    dry_run: bool,
+});
+
+/// Writes a valid, sorted file of all objects that can be saved of a damaged PBF file.
+///
+/// Blobs that are whole are copied. Of a blob whose content is damaged, the objects that can be read are written anew.
+/// Behind damage, the next frame is looked for at every byte. Several header blobs (concatenated files) become one. If
+/// the objects are not in order, they are sorted, and of several versions of an object the newest is kept, unless the
+/// file is a history. A file that is compressed with gzip as a whole is unpacked first, as far as it goes.
+///
+/// # Memory
+///
+/// The [base memory](crate::commands#memory), and 200 bytes for each blob. If the objects have to be sorted or some are
+/// taken from another file, the memory of [`sort`](crate::commands::sort::run); temporary files are then in the directory
+/// of the output.
+///
+/// # Errors
+///
+/// - The input cannot be opened or read, or no object can be saved; the output exists and may not be overwritten, or it
+///   cannot be written ([details](crate::commands#errors)).
+/// - [`Options::from`] cannot be opened or read, or is damaged.
+pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
+    if !options.dry_run {
+        OutputTarget::check_distinct(Some(&options.output.target), &[&options.input])?;
+        options.output.target.check()?;
+    }
+    ctx.expect_phases(2);
+    let mut report = Report::default();
+    let input = unpacked(Input::open_in(&options.input, ctx)?, &mut report)?;
+    report.bytes = input.len();
+    let survey = Survey::of(&input, options.invalid_utf8, ctx)?;
+    survey.report(&mut report);
+    if survey
+        .outcomes
+        .iter()
+        .all(|outcome| outcome.written().next().is_none())
+    {
+        let error = Error::file_of(
+            input.path(),
+            ErrorKind::Damaged,
+            "there is no object in it that can be saved",
+        );
+        return Err(error);
+    }
+    if !options.dry_run {
+        write::write(&input, &survey, options, &mut report, ctx)?;
+    }
+    Ok(report)
+}
+
+/// Unpacks a file that is compressed with gzip as a whole, as far as it goes.
+fn unpacked(input: Input, report: &mut Report) -> Result<Input> {
+    let mut magic = [0; 2];
+    if input.read_at(&mut magic, 0)? < 2 || magic != [0x1f, 0x8b] {
+        return Ok(input);
+    }
+    report.unpacked = Some(Unpacked::Gzip);
+    let mut decoder = MultiGzDecoder::new(BufReader::new(InputReader {
+        input: input.clone(),
+        offset: 0,
+    }));
+    let mut buffer = vec![0; 1 << 20];
+    let directory = std::env::temp_dir();
+    let failed = |error| {
+        Error::io(
+            &directory,
+            "cannot write a temporary file in this directory",
+            error,
+        )
+    };
+    let mut file = tempfile::tempfile_in(&directory).map_err(failed)?;
+    loop {
+        match decoder.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => file.write_all(&buffer[..count]).map_err(failed)?,
+            Err(_) => {
+                report.unpacked = Some(Unpacked::DamagedGzip);
+                break;
+            }
+        }
+    }
+    Input::from_temporary(file, input.path())
+}
+
+/// Reads an input from its start to its end.
+struct InputReader {
+    input: Input,
+    offset: u64,
+}
+
+impl Read for InputReader {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.input.read_at(buffer, self.offset);
+        let count = count.map_err(std::io::Error::other)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+}

@@ -1,0 +1,119 @@
+//! The report of a repair: what was found, what was saved, and what was lost.
+
+use crate::file::Written;
+use crate::osm::ObjectKind;
+use crate::pbf::Salvage;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The report of a repair.
+#[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// The size of the input in bytes. For a compressed input, the size of what was unpacked.
+    pub bytes: u64,
+    /// How the file was compressed as a whole; `None` if it was not.
+    pub unpacked: Option<Unpacked>,
+    /// The number of readable header blobs. More than one means that files were concatenated.
+    pub headers: u64,
+    /// The number of blobs that are whole.
+    pub whole_blobs: u64,
+    /// The blobs of which only a part was saved or whose content had to be changed, in file order.
+    pub mended: Vec<MendedBlob>,
+    /// What was lost, in file order.
+    pub lost: Vec<Loss>,
+    /// The numbers of objects in mended blobs, and of what was left out of them or changed.
+    pub changes: Salvage,
+    /// The number of ways with fewer than two nodes, which are kept.
+    pub short_ways: u64,
+    /// Whether the objects were in canonical order, each once.
+    pub was_sorted: bool,
+    /// The number of objects that occurred more than once or in older versions, and were left out. 0 if the objects were
+    /// in order.
+    pub duplicates: u64,
+    /// Whether the replication state was kept. It is left out if data was lost, because an update would not bring it
+    /// back.
+    pub keeps_replication: bool,
+    /// The other file that lost objects were taken from.
+    pub from: Option<Taken>,
+    /// The size, blobs and objects of the output; `None` if nothing was written.
+    pub written: Option<Written>,
+}
+
+/// How a file was compressed as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Unpacked {
+    /// gzip.
+    Gzip,
+    /// gzip that ends early or is damaged. What was unpacked before that is repaired.
+    DamagedGzip,
+}
+
+/// A blob of which only a part was saved, or whose content had to be changed.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct MendedBlob {
+    /// The number of the blob in the file.
+    pub blob: u32,
+    /// The offset of the blob.
+    pub offset: u64,
+    /// What is wrong with the blob.
+    pub cause: String,
+    /// What was saved, and what was left out or changed.
+    #[serde(flatten)]
+    pub changes: Salvage,
+}
+
+/// Bytes of the file that are lost.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The number of the blob; `None` if the bytes are no blob whose place is known.
+    pub blob: Option<u32>,
+    /// The offset of the first byte.
+    pub offset: u64,
+    /// The number of bytes.
+    pub bytes: u64,
+    /// What is wrong.
+    pub cause: String,
+    /// The number of lost objects; `None` if it is not known.
+    pub objects: Option<u64>,
+    /// The ids that lost objects can have.
+    pub ids: Vec<LostIds>,
+}
+
+/// Ids of one kind that lost objects can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LostIds {
+    /// The kind of the objects.
+    pub kind: ObjectKind,
+    /// The lowest id; `None` if there is no object before the loss.
+    pub first: Option<i64>,
+    /// The highest id; `None` if there is no object behind the loss.
+    pub last: Option<i64>,
+    /// Whether the lost blob had exactly these ids, according to the table of contents. Otherwise they are those between
+    /// the neighbours of the loss.
+    pub is_exact: bool,
+}
+
+/// The file that lost objects were taken from.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Taken {
+    /// The file.
+    pub path: PathBuf,
+    /// The number of objects that were taken.
+    pub objects: u64,
+}
+
+impl Report {
+    /// Whether everything was saved.
+    pub fn is_complete(&self) -> bool {
+        self.lost.is_empty()
+            && !self.changes.is_lossy()
+            && self.unpacked != Some(Unpacked::DamagedGzip)
+    }
+}

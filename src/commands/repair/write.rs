@@ -1,0 +1,282 @@
+//! Writes what was saved.
+
+use super::Options;
+use super::report::{LostIds, Report, Taken};
+use super::survey::{Mended, Outcome, Survey, rewrite};
+use crate::engine::filter::{BlobDecision, FilterJob, Selected, select_by_id, write_selected};
+use crate::engine::headers::merged_header;
+use crate::engine::input;
+use crate::engine::sink::{BlobOutcome, Sink};
+use crate::engine::sort::{Dedupe, SortJob, sort_files};
+use crate::engine::{OutputOptions, WriteSummary};
+use crate::error::{Error, Result};
+use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
+use crate::io::{Input, OpenOutput, OutputTarget, ScratchFile, SizeHint};
+use crate::osm::{TypeThenId, id_rank};
+use crate::pbf::{Blob, BlobEntry, Compression, Decompressor, FrameEncoder, HeaderBlock, feature};
+use crate::runtime::{Context, WorkItem};
+use std::path::Path;
+
+/// A blob to write.
+enum WriteItem<'s> {
+    Copy(BlobEntry),
+    Mend(&'s Mended),
+}
+
+impl WorkItem for WriteItem<'_> {
+    fn input_bytes(&self) -> u64 {
+        let entry = match self {
+            Self::Copy(entry) => entry,
+            Self::Mend(mended) => &mended.entry,
+        };
+        entry.frame_len.into()
+    }
+
+    fn held_bytes(&self) -> u64 {
+        match self {
+            Self::Copy(_) => 0,
+            Self::Mend(_) => self.input_bytes() * 8,
+        }
+    }
+}
+
+/// Writes the objects that can be saved, and those that another file has. Completes the report.
+pub(super) fn write(
+    input: &Input,
+    survey: &Survey,
+    options: &Options,
+    report: &mut Report,
+    ctx: &Context,
+) -> Result<()> {
+    let other = options.from.as_deref();
+    let other = other.map(|path| input::open(path, ctx)).transpose()?;
+    let header = header(survey, report, other.as_ref());
+    let is_current = !header.has(feature::HISTORY);
+    if report.was_sorted && (other.is_none() || report.lost.is_empty()) {
+        let summary = put(input, survey, &options.output, header, options, ctx)?;
+        report.written = Some(summary.written);
+        return Ok(());
+    }
+    let directory = options.output.target.scratch_directory();
+    let saved = scratch(&directory, |output| {
+        put(input, survey, output, header, options, ctx)
+    });
+    let (saved, summary) = saved?;
+    let mut before = summary.written.objects.unwrap_or(0);
+    let mut files = vec![PbfFile::of_input(
+        Input::from_temporary(saved.open()?, input.path())?,
+        ctx,
+    )?];
+    if let (Some(other), Some(path)) = (&other, &options.from) {
+        let (file, objects) = take(other, &report.lost_ids(), &directory, ctx)?;
+        before += objects;
+        report.from = Some(Taken {
+            path: path.clone(),
+            objects,
+        });
+        files.push(file);
+    }
+    let job = SortJob {
+        output: options.output.clone(),
+        dedupe: Dedupe::HighestVersion,
+        changesets: false,
+    };
+    let sorted = sort_files(files, &job, ctx)?;
+    let after = sorted.written.objects.unwrap_or(0);
+    report.duplicates = if is_current {
+        before.saturating_sub(after)
+    } else {
+        0
+    };
+    report.written = Some(sorted.written);
+    Ok(())
+}
+
+/// Writes a temporary file. Returns the file and what `put` returns.
+fn scratch<T>(
+    directory: &Path,
+    put: impl FnOnce(&OutputOptions) -> Result<T>,
+) -> Result<(ScratchFile, T)> {
+    let file = ScratchFile::create(directory)?;
+    let target = OutputTarget::Scratch(file.clone());
+    let output = OutputOptions::new(target).write(WriteOptions {
+        compression: Compression::Lz4,
+        ..WriteOptions::default()
+    });
+    let written = put(&output)?;
+    Ok((file, written))
+}
+
+/// Returns the header of the output.
+fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFile>) -> HeaderBlock {
+    let mut header = survey.headers.first().cloned().unwrap_or_default();
+    for more in survey.headers.iter().skip(1) {
+        for name in &more.required_features {
+            header.set_required(name, true);
+        }
+        if more.bbox_nano != header.bbox_nano {
+            header.bbox_nano = None;
+        }
+        if (more.replication_sequence, more.replication_timestamp)
+            != (header.replication_sequence, header.replication_timestamp)
+        {
+            drop_replication(&mut header);
+        }
+    }
+    header.set_required(feature::SCHEMA, true);
+    header.set_required(feature::DENSE_NODES, true);
+    if survey.has_deleted {
+        header.set_required(feature::HISTORY, true);
+    }
+    header.set_optional(feature::LOCATIONS, survey.has_locations);
+    header.set_optional(feature::SORTED, true);
+    if !report.is_complete() {
+        match other {
+            Some(other) if report.is_taken_from(other) => {
+                // The objects of the other file may be older. The changes since then bring all of them up to date.
+                let (one, two) = (header.clone(), &other.header);
+                header.replication_sequence =
+                    older(one.replication_sequence, two.replication_sequence);
+                header.replication_timestamp =
+                    older(one.replication_timestamp, two.replication_timestamp);
+            }
+            _ => drop_replication(&mut header),
+        }
+    }
+    report.keeps_replication =
+        header.replication_sequence.is_some() || header.replication_timestamp.is_some();
+    header
+}
+
+fn older(one: Option<i64>, two: Option<i64>) -> Option<i64> {
+    Some(one?.min(two?))
+}
+
+fn drop_replication(header: &mut HeaderBlock) {
+    header.replication_sequence = None;
+    header.replication_timestamp = None;
+    header.replication_url = None;
+}
+
+/// Writes the objects that can be saved, in file order.
+fn put(
+    input: &Input,
+    survey: &Survey,
+    output: &OutputOptions,
+    mut header: HeaderBlock,
+    options: &Options,
+    ctx: &Context,
+) -> Result<WriteSummary> {
+    output.header.apply(&mut header);
+    let mut size = SizeHint::default();
+    let mut items = Vec::new();
+    for outcome in &survey.outcomes {
+        match outcome {
+            Outcome::Whole(entry, _) => {
+                size = size.and(SizeHint::copy_of(entry.offset, entry.frame_len.into()));
+                items.push(WriteItem::Copy(*entry));
+            }
+            Outcome::Mended(mended) => items.push(WriteItem::Mend(mended)),
+            Outcome::Lost(..) | Outcome::Empty => {}
+        }
+    }
+    let mut sink = Sink::create(output, header, size, ctx)?;
+    let write = output.encoding();
+    BlobPass::new("write", input, ctx).run(
+        items,
+        || FrameEncoder::new(write.compression, write.blob_index),
+        |_, encoder, item| match item {
+            WriteItem::Copy(entry) => Ok(BlobOutcome::Copy(entry)),
+            WriteItem::Mend(mended) => mend(input, mended, options, encoder),
+        },
+        |outcome| sink.add(input, outcome),
+    )?;
+    sink.finish()
+}
+
+/// Encodes what is left of a blob.
+fn mend(
+    input: &Input,
+    mended: &Mended,
+    options: &Options,
+    encoder: &mut FrameEncoder,
+) -> Result<BlobOutcome> {
+    let entry = &mended.entry;
+    let bad = |source| input.blob_error(entry.number.into(), entry.offset, source);
+    let body = super::frames::body_of(input, entry)?;
+    let mut decompressor = Decompressor::default();
+    let payload = Blob::parse(&body).and_then(|blob| decompressor.payload(&blob));
+    let (changes, frames) = rewrite(payload.map_err(bad)?, options.invalid_utf8, encoder);
+    if changes != mended.changes {
+        return Err(Error::file(
+            input.path(),
+            "the file changed while it was repaired",
+        ));
+    }
+    Ok(BlobOutcome::Frames(frames.map_err(bad)?))
+}
+
+/// Writes the objects of another file with the given ids to a temporary file. Returns the file, and the number of
+/// objects.
+fn take(
+    other: &PbfFile,
+    lost: &[LostIds],
+    directory: &Path,
+    ctx: &Context,
+) -> Result<(PbfFile, u64)> {
+    let plan = BlobPlan::open(other, PlanNeeds::Ranges, ctx)?;
+    let ranges: Vec<(TypeThenId, TypeThenId)> = lost.iter().map(LostIds::keys).collect();
+    let is_lost = |key: TypeThenId| {
+        ranges
+            .iter()
+            .any(|(first, last)| (*first..=*last).contains(&key))
+    };
+    let may_have = |entry: &BlobEntry| match (entry.first_key(), entry.last_key()) {
+        (Some(first), Some(last)) => ranges
+            .iter()
+            .any(|(low, high)| first <= *high && *low <= last),
+        _ => true,
+    };
+    let (saved, summary) = scratch(directory, |output| {
+        let open = OpenOutput::open(output.target.clone(), ctx)?;
+        let header = merged_header(std::slice::from_ref(other))?;
+        let job = FilterJob::with_output("take objects", other, plan, open, header, output);
+        write_selected(
+            job,
+            |entry| BlobDecision::visit_if(may_have(entry)),
+            |_, block, selection| {
+                select_by_id(block, selection, |kind, id| {
+                    Selected::whole_if(is_lost((kind, id_rank(id))))
+                })
+            },
+            |()| (),
+            ctx,
+        )
+    })?;
+    let input = Input::from_temporary(saved.open()?, other.input.path())?;
+    let objects = summary.written.objects.unwrap_or(0);
+    Ok((PbfFile::of_input(input, ctx)?, objects))
+}
+
+impl LostIds {
+    /// The first and the last key that lost objects can have.
+    fn keys(&self) -> (TypeThenId, TypeThenId) {
+        let rank = |id: Option<i64>, default: u64| id.map_or(default, id_rank);
+        (
+            (self.kind, rank(self.first, 0)),
+            (self.kind, rank(self.last, u64::MAX)),
+        )
+    }
+}
+
+impl Report {
+    /// The ids of all lost objects.
+    fn lost_ids(&self) -> Vec<LostIds> {
+        self.lost.iter().flat_map(|loss| loss.ids.clone()).collect()
+    }
+
+    /// Whether another file has replication state, and everything that was lost can be taken from it.
+    fn is_taken_from(&self, other: &PbfFile) -> bool {
+        !self.changes.is_lossy() && other.header.replication_sequence.is_some()
+    }
+}

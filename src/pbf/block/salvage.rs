@@ -1,0 +1,415 @@
+//! Reads those objects of a damaged block that can still be read, and looks for objects that are odd but readable.
+
+use super::delta::Delta;
+use super::dense::{DenseNodes, RawNode};
+use super::element::{Info, Member};
+use super::list::List;
+use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, WayRefs};
+use super::object::{Object, ObjectBody, nearest_location};
+use super::outline::{BlockUnits, Message, StringTable, check_string_count};
+use super::parsed::{Block, BlockMessage};
+use crate::error::FormatError;
+use crate::osm::{Location, ObjectKind};
+use crate::pbf::wire::schema::{primitive_block, string_table};
+use crate::pbf::wire::{Fields, Packed, Varints};
+use serde::Serialize;
+use std::borrow::Cow;
+
+/// The treatment of strings that are not UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InvalidUtf8 {
+    /// Bytes that are not UTF-8 become U+FFFD.
+    #[default]
+    Replace,
+    /// The tag, role or user name is left out.
+    Drop,
+}
+
+/// The numbers of objects that were read from a damaged block, and of what was left out or changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Salvage {
+    /// The number of objects that were read.
+    pub objects: u64,
+    /// The number of objects that cannot be read.
+    pub unreadable: u64,
+    /// Whether there are further objects that cannot be read, whose number is not known.
+    pub more_unreadable: bool,
+    /// The number of nodes that were left out because their coordinates are beyond the earth.
+    pub outside: u64,
+    /// The number of tags, roles, user names and lists of locations that were left out, because they are damaged. Tags
+    /// without a key count, too.
+    pub parts_dropped: u64,
+    /// The number of tags, roles and user names in which bytes that are not UTF-8 were replaced.
+    pub texts_replaced: u64,
+}
+
+impl Salvage {
+    /// Adds the numbers of another block.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.objects += other.objects;
+        self.unreadable += other.unreadable;
+        self.more_unreadable |= other.more_unreadable;
+        self.outside += other.outside;
+        self.parts_dropped += other.parts_dropped;
+        self.texts_replaced += other.texts_replaced;
+    }
+
+    /// Whether something was left out.
+    pub(crate) const fn is_lossy(&self) -> bool {
+        self.unreadable + self.outside + self.parts_dropped + self.texts_replaced > 0
+            || self.more_unreadable
+    }
+}
+
+/// The string table of a damaged block.
+struct Strings<'a> {
+    /// The strings; `None` for those that are left out.
+    texts: Vec<Option<Cow<'a, str>>>,
+}
+
+impl<'a> Strings<'a> {
+    /// Reads the strings up to the first damage of the table.
+    fn read(message: &'a [u8], invalid: InvalidUtf8) -> Self {
+        let (mut texts, mut fields) = (Vec::new(), Fields::new(message));
+        while let Ok(Some(field)) = fields.next() {
+            if field.number != string_table::S {
+                continue;
+            }
+            let Ok(bytes) = field.bytes() else { break };
+            let text = String::from_utf8_lossy(bytes);
+            let is_dropped = matches!(text, Cow::Owned(_)) && invalid == InvalidUtf8::Drop;
+            texts.push((!is_dropped).then_some(text));
+            if check_string_count(texts.len()).is_err() {
+                break;
+            }
+        }
+        Self { texts }
+    }
+}
+
+/// The objects of a damaged block.
+struct Reader<'s> {
+    strings: &'s Strings<'s>,
+    units: BlockUnits,
+    found: Salvage,
+}
+
+/// Calls `take` with each object of the block in `payload` that can be read, in order. `take` may fail, and then the
+/// object counts as unreadable.
+pub(crate) fn salvage(
+    payload: &[u8],
+    invalid: InvalidUtf8,
+    mut take: impl FnMut(&Object<'_>) -> Result<(), FormatError>,
+) -> Salvage {
+    let (mut table, mut groups, mut units) = (None, Vec::new(), BlockUnits::default());
+    let (mut fields, mut is_cut) = (Fields::new(payload), false);
+    loop {
+        let field = match fields.next() {
+            Ok(Some(field)) => field,
+            Ok(None) => break,
+            Err(_) => {
+                is_cut = true;
+                break;
+            }
+        };
+        let read = match field.number {
+            primitive_block::STRINGTABLE if table.is_none() => {
+                field.bytes().map(|bytes| table = Some(bytes))
+            }
+            primitive_block::PRIMITIVEGROUP => field.bytes().map(|bytes| groups.push(bytes)),
+            number => units.read(number, &field),
+        };
+        is_cut |= read.is_err();
+    }
+    let strings = Strings::read(table.unwrap_or_default(), invalid);
+    let mut reader = Reader {
+        strings: &strings,
+        units,
+        found: Salvage {
+            more_unreadable: is_cut,
+            ..Salvage::default()
+        },
+    };
+    for group in groups {
+        reader.group(group, &mut take);
+    }
+    reader.found
+}
+
+type Take<'t> = dyn FnMut(&Object<'_>) -> Result<(), FormatError> + 't;
+
+impl<'s> Reader<'s> {
+    fn group(&mut self, group: &[u8], take: &mut Take<'_>) {
+        let mut fields = Fields::new(group);
+        loop {
+            let message = match fields.next() {
+                Ok(None) => return,
+                Ok(Some(field)) => Message::of(&field),
+                Err(error) => Err(error),
+            };
+            let Ok(message) = message else {
+                self.found.more_unreadable = true;
+                return;
+            };
+            let object = match message {
+                Message::Dense(bytes) => {
+                    self.dense(bytes, take);
+                    continue;
+                }
+                Message::Node(bytes) => self.node(bytes),
+                Message::Way(bytes) => self.way(bytes).map(Some),
+                Message::Relation(bytes) => self.relation(bytes).map(Some),
+                Message::Other => continue,
+            };
+            match object {
+                Ok(object) => self.take(object, take),
+                Err(_) => self.found.unreadable += 1,
+            }
+        }
+    }
+
+    fn take(&mut self, object: Option<Object<'s>>, take: &mut Take<'_>) {
+        match object.map(|object| take(&object)) {
+            None => self.found.outside += 1,
+            Some(Ok(())) => self.found.objects += 1,
+            Some(Err(_)) => self.found.unreadable += 1,
+        }
+    }
+
+    fn dense(&mut self, message: &[u8], take: &mut Take<'_>) {
+        let Ok(dense) = DenseNodes::parse(message) else {
+            self.found.more_unreadable = true;
+            return;
+        };
+        let (mut nodes, mut done) = (dense.raw_nodes(), 0);
+        loop {
+            match nodes.next() {
+                Ok(Some(node)) => {
+                    let object = self.dense_node(&node);
+                    self.take(object, take);
+                    done += 1;
+                }
+                Ok(None) => return,
+                Err(_) => {
+                    // Columns are delta coded: without one value, those that follow are not known.
+                    let left = dense.len() - done;
+                    self.found.unreadable += left as u64;
+                    self.found.parts_dropped += u64::from(left == 0);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn dense_node(&mut self, node: &RawNode<'_>) -> Option<Object<'s>> {
+        let (mut run, mut tags) = (Varints::new(node.keys_vals), Vec::new());
+        while let (Ok(key), Ok(value)) = (run.read(), run.read()) {
+            self.add_tag(key, value, &mut tags);
+        }
+        self.located(node.id, (node.lat, node.lon), node.info, tags)
+    }
+
+    fn node(&mut self, message: &[u8]) -> Result<Option<Object<'s>>, FormatError> {
+        let node = NodeMessage::parse(message)?;
+        node.check_size()?;
+        let tags = self.tags(&node.keys, &node.values);
+        Ok(self.located(node.id, (node.lat, node.lon), node.info, tags))
+    }
+
+    /// Returns a node; `None` if it is not on the earth.
+    fn located(
+        &mut self,
+        id: i64,
+        (lat, lon): (i64, i64),
+        info: RawInfo,
+        tags: Vec<(&'s str, &'s str)>,
+    ) -> Option<Object<'s>> {
+        let info = self.info(info);
+        if info.visible && self.units.are_outside(lat, lon) {
+            return None;
+        }
+        let location = nearest_location(&self.units, lat, lon).filter(|_| info.visible);
+        Some(Object::node(id, location, tags).with_info(info))
+    }
+
+    fn way(&mut self, message: &[u8]) -> Result<Object<'s>, FormatError> {
+        let way = WayMessage::parse(message)?;
+        way.check_size()?;
+        let mut refs = Vec::new();
+        Delta::new(&way.refs).push_all(&mut refs)?;
+        let locations = match self.locations(&way, refs.len()) {
+            Ok(locations) => locations,
+            Err(_) => {
+                self.found.parts_dropped += 1;
+                Vec::new()
+            }
+        };
+        let tags = self.tags(&way.keys, &way.values);
+        let info = self.parsed_info(way.info);
+        let mut object = Object::way(way.id, refs, tags).with_info(info);
+        if let ObjectBody::Way { locations: all, .. } = &mut object.body {
+            *all = List::from(locations);
+        }
+        Ok(object)
+    }
+
+    fn locations(
+        &self,
+        way: &WayMessage<'_>,
+        count: usize,
+    ) -> Result<Vec<Option<Location>>, FormatError> {
+        let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
+        let mut locations = Vec::new();
+        while !lats.is_done() || !lons.is_done() {
+            let (lat, lon) = (lats.read()?, lons.read()?);
+            locations.push(nearest_location(&self.units, lat, lon));
+        }
+        if locations.is_empty() || locations.len() == count {
+            Ok(locations)
+        } else {
+            Err(FormatError::new("a way with too few locations"))
+        }
+    }
+
+    fn relation(&mut self, message: &[u8]) -> Result<Object<'s>, FormatError> {
+        let relation = RelationMessage::parse(message)?;
+        relation.check_size()?;
+        let mut ids = Delta::new(&relation.member_ids);
+        let mut kinds = relation.member_kinds.values();
+        let mut roles = relation.roles.values();
+        let mut members = Vec::new();
+        while !ids.is_done() {
+            let (id, kind, role) = (ids.read()?, kinds.read()?, roles.read()?);
+            let kind = ObjectKind::from_number(kind)
+                .ok_or(FormatError::new("a member of unknown kind"))?;
+            let role = self.text(role).unwrap_or_else(|| {
+                self.found.parts_dropped += 1;
+                ""
+            });
+            members.push(Member { kind, id, role });
+        }
+        if !kinds.is_done() || !roles.is_done() {
+            return Err(FormatError::new(
+                "a relation with columns of unequal length",
+            ));
+        }
+        let tags = self.tags(&relation.keys, &relation.values);
+        let info = self.parsed_info(relation.info);
+        Ok(Object::relation(relation.id, members, tags).with_info(info))
+    }
+
+    fn parsed_info(&mut self, message: Option<&[u8]>) -> Info<'s> {
+        let raw = RawInfo::parse_optional(message).unwrap_or_else(|_| {
+            self.found.parts_dropped += 1;
+            RawInfo::default()
+        });
+        self.info(raw)
+    }
+
+    fn info(&mut self, mut raw: RawInfo) -> Info<'s> {
+        let user = raw.user_sid.take().filter(|sid| *sid > 0);
+        let user = user.and_then(|sid| {
+            let user = self.text(sid.into());
+            self.found.parts_dropped += u64::from(user.is_none());
+            user
+        });
+        let info = Info::resolve(&raw, &self.units, &StringTable::default());
+        let info = info.unwrap_or_else(|_| {
+            self.found.parts_dropped += 1;
+            Info::EMPTY
+        });
+        Info { user, ..info }
+    }
+
+    /// Returns a string; `None` if there is none at the index, or if it is left out.
+    fn text(&mut self, index: u64) -> Option<&'s str> {
+        let strings = self.strings;
+        let text = strings.texts.get(usize::try_from(index).ok()?)?.as_ref()?;
+        self.found.texts_replaced += u64::from(matches!(text, Cow::Owned(_)));
+        Some(text.as_ref())
+    }
+
+    fn add_tag(&mut self, key: u64, value: u64, tags: &mut Vec<(&'s str, &'s str)>) {
+        let replaced = self.found.texts_replaced;
+        let texts = (self.text(key), self.text(value));
+        match texts {
+            (Some(key), Some(value)) if !key.is_empty() => {
+                // A tag counts once.
+                self.found.texts_replaced = self.found.texts_replaced.min(replaced + 1);
+                tags.push((key, value));
+            }
+            _ => {
+                self.found.texts_replaced = replaced;
+                self.found.parts_dropped += 1;
+            }
+        }
+    }
+
+    fn tags(&mut self, keys: &Packed<'_>, values: &Packed<'_>) -> Vec<(&'s str, &'s str)> {
+        let (count, other) = (keys.count(), values.count());
+        let mut tags = Vec::new();
+        if count != other {
+            // Which key belongs to which value is not known.
+            self.found.parts_dropped += count.max(other) as u64;
+            return tags;
+        }
+        let (mut keys, mut values) = (keys.values(), values.values());
+        while !keys.is_done() {
+            match (keys.read(), values.read()) {
+                (Ok(key), Ok(value)) => self.add_tag(key, value, &mut tags),
+                _ => {
+                    self.found.parts_dropped += 1;
+                    break;
+                }
+            }
+        }
+        tags
+    }
+}
+
+/// Objects of a block that can be read, but that other programs refuse or misunderstand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Oddities {
+    /// The number of nodes whose coordinates are beyond the earth.
+    pub outside: u64,
+    /// Whether a tag has no key.
+    pub has_empty_keys: bool,
+    /// The number of ways with fewer than two nodes.
+    pub short_ways: u64,
+}
+
+impl Block<'_> {
+    /// Looks for objects that can be read, but that other programs refuse or misunderstand.
+    pub(crate) fn oddities(&self) -> Result<Oddities, FormatError> {
+        let mut found = Oddities::default();
+        let has_empty_string = self.strings.iter().skip(1).any(str::is_empty);
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
+            let keys = match message {
+                BlockMessage::Dense(_) => continue,
+                BlockMessage::Single(ObjectKind::Node, bytes) => NodeMessage::parse(bytes)?.keys,
+                BlockMessage::Single(ObjectKind::Way, bytes) => {
+                    let way = WayRefs::parse(bytes)?;
+                    found.short_ways += u64::from(way.refs.count() < 2);
+                    way.keys
+                }
+                BlockMessage::Single(ObjectKind::Relation, bytes) => {
+                    RelationMessage::parse(bytes)?.keys
+                }
+            };
+            let mut keys = keys.values();
+            while !keys.is_done() {
+                found.has_empty_keys |= keys.read()? == 0;
+            }
+        }
+        if has_empty_string {
+            self.try_for_each(|element| {
+                found.has_empty_keys |= element.tags().any(|(key, _)| key.is_empty());
+                Ok::<_, FormatError>(())
+            })?;
+        }
+        self.for_each_node_outside(|_, _, _| found.outside += 1)?;
+        Ok(found)
+    }
+}
