@@ -74,6 +74,19 @@ fn check_user(id: u32, strings: &StringTable<'_>) -> Result<(), FormatError> {
 }
 
 impl DenseNodes<'_> {
+    /// Fails if a coordinate is malformed or does not fit into 64 bits.
+    pub(in crate::pbf) fn check_coordinates(&self) -> Result<(), FormatError> {
+        // Short varints are below 2^49, so fewer than 2^14 of them have a sum that does not overflow. A column with so
+        // few values, all of them short, needs no further check.
+        let is_few = self.len() < 1 << 14;
+        for column in [&self.lats, &self.lons] {
+            if !(is_few && are_short_varints(column.as_bytes())) {
+                Delta::new(column).check_coordinates()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Checks all columns, and returns whether all nodes are visible.
     fn check_contents(&self, strings: &StringTable<'_>) -> Result<bool, FormatError> {
         let info = &self.info;
@@ -86,14 +99,7 @@ impl DenseNodes<'_> {
         ] {
             check_varints(column.as_bytes()).map_err(|error| error.within("DenseNodes"))?;
         }
-        // Short varints are below 2^49, so fewer than 2^14 of them have a sum that does not overflow. A column with so
-        // few values, all of them short, needs no further check.
-        let is_few = self.len() < 1 << 14;
-        for column in [&self.lats, &self.lons] {
-            if !(is_few && are_short_varints(column.as_bytes())) {
-                Delta::new(column).check_coordinates()?;
-            }
-        }
+        self.check_coordinates()?;
         let tags = check_tags(self.keys_vals.values(), self.len())?;
         if tags.tags > 0 {
             strings.check(tags.largest_string)?;

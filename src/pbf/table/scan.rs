@@ -154,6 +154,8 @@ impl Scan {
             let counts = &mut self.counts[ObjectKind::Node as usize];
             counts.add_dense(dense, &tags)?;
             counts.with_user += self.strings.count_names(dense.info.user_sids.values())?;
+        } else {
+            dense.check_coordinates()?;
         }
         if dense.info.visible.as_bytes().contains(&0) {
             self.flags.set(BlobFlags::DELETED, true);
