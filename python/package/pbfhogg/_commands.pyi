@@ -28,6 +28,7 @@ __all__ = [
     "add_locations_to_ways",
     "renumber",
     "repack",
+    "repair",
     "split",
     "degrade",
     "time_filter",
@@ -628,6 +629,35 @@ def repack(
     quiet: Optional[bool] = None,
 ) -> Any:
     """Rewrite a file with another blob size, object order or compression."""
+
+def repair(
+    input: Value,
+    output: Optional[Value] = None,
+    *,
+    from_: Optional[Value] = None,
+    report: Optional[Value] = None,
+    dry_run: Optional[bool] = None,
+    utf8: Optional[Value] = None,
+    overwrite: Optional[bool] = None,
+    output_format: Optional[Value] = None,
+    compression: Optional[Value] = None,
+    generator: Optional[Value] = None,
+    output_header: Optional[Values] = None,
+    set_bbox: Optional[Value] = None,
+    blob_index: Optional[bool] = None,
+    verify: Optional[bool] = None,
+    fsync: Optional[bool] = None,
+    no_index: Optional[bool] = None,
+    jobs: Optional[Value] = None,
+    input_format: Optional[Value] = None,
+    direct_io: Optional[bool] = None,
+    io_uring: Optional[bool] = None,
+    progress: Optional[bool] = None,
+    no_progress: Optional[bool] = None,
+    verbose: Optional[bool] = None,
+    quiet: Optional[bool] = None,
+) -> Any:
+    """Write a valid file of all that can be saved of a damaged one."""
 
 def split(
     input: Value,

@@ -37,11 +37,13 @@ impl<'f> FeatureView<'f> {
     }
 
     /// The area of polygons on the ellipsoid of WGS 84, in square metres; `None` for other geometries.
+    #[cfg(feature = "parquet")]
     pub fn area_m2(&self) -> Option<f64> {
         self.0.geometry.area_m2()
     }
 
     /// The length of lines on the ellipsoid of WGS 84, in metres; `None` for other geometries.
+    #[cfg(feature = "parquet")]
     pub fn length_m(&self) -> Option<f64> {
         self.0.geometry.length_m()
     }

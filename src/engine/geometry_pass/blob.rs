@@ -156,7 +156,7 @@ impl<V: Visitor> Visit<'_, V> {
             return Ok(Selected::None);
         }
         let selected = self.visitor.select(block)?;
-        Ok(selected.map_or(Selected::All, |list| Selected::Listed(list)))
+        Ok(selected.map_or(Selected::All, Selected::Listed))
     }
 
     fn send(&self, found: Found<V::Found>) -> Result<(), FormatError> {

@@ -13,7 +13,9 @@ mod wkb;
 mod wkt;
 
 use crate::area::AreaPolygon;
-use crate::geometry::{Extent, Point, length_m, ring_area_m2};
+use crate::geometry::{Extent, Point};
+#[cfg(feature = "parquet")]
+use crate::geometry::{length_m, ring_area_m2};
 use crate::osm::ObjectKind;
 use crate::pbf::Info;
 
@@ -103,6 +105,7 @@ impl Geometry<'_> {
     }
 
     /// Returns the area of polygons on the ellipsoid of WGS 84, in square metres; `None` for other geometries.
+    #[cfg(feature = "parquet")]
     pub(crate) fn area_m2(&self) -> Option<f64> {
         let Geometry::MultiPolygon(polygons) = self else {
             return None;
@@ -116,6 +119,7 @@ impl Geometry<'_> {
     }
 
     /// Returns the length of lines on the ellipsoid of WGS 84, in metres; `None` for other geometries.
+    #[cfg(feature = "parquet")]
     pub(crate) fn length_m(&self) -> Option<f64> {
         match self {
             Geometry::LineString(points) => Some(length_m(points)),

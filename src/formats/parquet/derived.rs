@@ -281,6 +281,7 @@ fn add_ring(sums: &mut Weighted, ring: &[Point], origin: Point) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::area::AreaPolygon;
 
     fn points(places: &[(i32, i32)]) -> Vec<Point> {
         let places = places.iter();
