@@ -7,8 +7,9 @@ use crate::file::{BlobDecoder, BlobPass, PbfFile};
 use crate::io::Input;
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{
-    Blob, BlobEntry, BlobFlags, BlobKind, Block, Compression, Decompressor, FrameEncoder,
-    HeaderBlock, InvalidUtf8, Salvage, TocPointer, content_faults, salvage, scan_payload,
+    Blob, BlobEntry, BlobFlags, BlobKind, Block, Compression, Decompressor, Encoding,
+    FRAME_PROBE_LEN, FrameEncoder, HeaderBlock, InvalidUtf8, Salvage, TocPointer, content_faults,
+    may_be_table_blob, salvage, scan_for_outside,
 };
 use crate::runtime::{Context, NoObserver, WorkItem};
 use std::sync::Arc;
@@ -294,15 +295,34 @@ fn look(
         return unknown(input, entry, invalid);
     }
     if !entry.is_indexed() {
-        let body = body_of(input, &entry)?;
-        if !mark_table(&mut entry, &body) {
-            return Ok(Outcome::Empty);
+        let mut start = [0; FRAME_PROBE_LEN];
+        let len = start
+            .len()
+            .min((entry.frame_len - entry.header_len) as usize);
+        let offset = entry.offset + u64::from(entry.header_len);
+        input.read_all_at(&mut start[..len], offset)?;
+        if may_be_table_blob(&start[..len]) {
+            let body = body_of(input, &entry)?;
+            if !mark_table(&mut entry, &body) {
+                return Ok(Outcome::Empty);
+            }
         }
     }
-    let looked = reader.decode(&entry, |payload| Ok(of_payload(entry, payload, invalid)));
-    match looked {
+    // A hash of the content is as good as the checksum of zlib.
+    let mut has_checksum = entry.flags.has(BlobFlags::HASHED);
+    let payload = reader.payload_if(&entry, |encoding| {
+        has_checksum |= encoding == Encoding::Zlib;
+        true
+    });
+    match payload {
+        Ok(payload) => Ok(of_payload(
+            entry,
+            payload.unwrap_or_default(),
+            has_checksum,
+            invalid,
+        )),
         Err(Error::Blob { source, .. }) => Ok(Outcome::Lost(entry, source.to_string())),
-        looked => looked,
+        Err(error) => Err(error),
     }
 }
 
@@ -327,35 +347,36 @@ fn unknown(input: &Input, entry: BlobEntry, invalid: InvalidUtf8) -> Result<Outc
 }
 
 /// Looks at the content of a blob.
-fn of_payload(mut entry: BlobEntry, payload: &[u8], invalid: InvalidUtf8) -> Outcome {
-    let checked = check(&mut entry, payload);
-    match checked {
+fn of_payload(
+    mut entry: BlobEntry,
+    payload: &[u8],
+    has_checksum: bool,
+    invalid: InvalidUtf8,
+) -> Outcome {
+    match check(&mut entry, payload, has_checksum) {
         Ok(short_ways) => Outcome::Whole(entry, short_ways),
         Err(cause) => mended(entry, payload, cause.to_string(), invalid),
     }
 }
 
 /// Checks the content of a blob, and completes its entry. Returns the number of ways with fewer than two nodes. Fails if
-/// the blob cannot be copied as it is.
-fn check(entry: &mut BlobEntry, payload: &[u8]) -> Result<u64, FormatError> {
-    let mut fault = None;
-    content_faults(payload, |found| {
-        if !found.is_readable && fault.is_none() {
-            fault = Some(found.what);
-        }
-    })?;
-    if let Some(what) = fault {
-        return Err(FormatError::with(what));
+/// the blob cannot be copied as it is. Without a checksum, damage can be anywhere, and every value is looked at.
+fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> Result<u64, FormatError> {
+    if !has_checksum {
+        content_faults(payload, |_| ())?;
     }
-    let odd = Block::parse(payload)?.oddities()?;
-    if odd.outside > 0 {
+    let block = Block::parse(payload)?;
+    let is_known = entry.flags.has(BlobFlags::HASHED);
+    let mut is_outside = false;
+    if is_known || scan_for_outside(payload, entry)? {
+        block.for_each_node_outside(|_, _, _| is_outside = true)?;
+    }
+    if is_outside {
         return Err(FormatError::new("nodes with coordinates beyond the earth"));
     }
+    let odd = block.oddities()?;
     if odd.has_empty_keys {
         return Err(FormatError::new("tags without a key"));
-    }
-    if !entry.flags.has(BlobFlags::HASHED) {
-        scan_payload(payload, entry)?;
     }
     Ok(odd.short_ways)
 }

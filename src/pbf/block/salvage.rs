@@ -371,8 +371,6 @@ impl<'s> Reader<'s> {
 /// Objects of a block that can be read, but that other programs refuse or misunderstand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Oddities {
-    /// The number of nodes whose coordinates are beyond the earth.
-    pub outside: u64,
     /// Whether a tag has no key.
     pub has_empty_keys: bool,
     /// The number of ways with fewer than two nodes.
@@ -383,11 +381,18 @@ impl Block<'_> {
     /// Looks for objects that can be read, but that other programs refuse or misunderstand.
     pub(crate) fn oddities(&self) -> Result<Oddities, FormatError> {
         let mut found = Oddities::default();
-        let has_empty_string = self.strings.iter().skip(1).any(str::is_empty);
+        let empty: Vec<u64> = (0..)
+            .zip(self.strings.iter())
+            .filter(|(_, string)| string.is_empty())
+            .map(|(index, _)| index)
+            .collect();
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
             let keys = match message {
-                BlockMessage::Dense(_) => continue,
+                BlockMessage::Dense(dense) => {
+                    found.has_empty_keys |= has_dense_key(dense, &empty)?;
+                    continue;
+                }
                 BlockMessage::Single(ObjectKind::Node, bytes) => NodeMessage::parse(bytes)?.keys,
                 BlockMessage::Single(ObjectKind::Way, bytes) => {
                     let way = WayRefs::parse(bytes)?;
@@ -400,16 +405,28 @@ impl Block<'_> {
             };
             let mut keys = keys.values();
             while !keys.is_done() {
-                found.has_empty_keys |= keys.read()? == 0;
+                found.has_empty_keys |= empty.contains(&keys.read()?);
             }
         }
-        if has_empty_string {
-            self.try_for_each(|element| {
-                found.has_empty_keys |= element.tags().any(|(key, _)| key.is_empty());
-                Ok::<_, FormatError>(())
-            })?;
-        }
-        self.for_each_node_outside(|_, _, _| found.outside += 1)?;
         Ok(found)
     }
+}
+
+/// Whether the key of a tag of dense nodes is among `ids`, which are string ids.
+fn has_dense_key(dense: &DenseNodes<'_>, ids: &[u64]) -> Result<bool, FormatError> {
+    // The string 0 ends the tags of a node, and is the key of no tag.
+    if ids.iter().all(|id| *id == 0) {
+        return Ok(false);
+    }
+    let mut keys_vals = dense.keys_vals.values();
+    while !keys_vals.is_done() {
+        let key = keys_vals.read()?;
+        if key > 0 {
+            if ids.contains(&key) {
+                return Ok(true);
+            }
+            keys_vals.read()?;
+        }
+    }
+    Ok(false)
 }

@@ -36,22 +36,30 @@ pub(crate) fn scan_order(payload: &[u8], entry: &mut BlobEntry) -> Result<(), Fo
     Ok(())
 }
 
+/// Scans a payload as [`scan_payload`] does. Returns whether nodes have no location, or one that is beyond the earth.
+pub(crate) fn scan_for_outside(payload: &[u8], entry: &mut BlobEntry) -> Result<bool, FormatError> {
+    let scan = scan_all(payload)?;
+    let is_outside = scan.bounds.leaves_out;
+    scan.end(payload, entry);
+    Ok(is_outside)
+}
+
 /// Scans a payload as [`scan_payload`] does. Returns the counts for nodes, ways and relations, in this order, and the
 /// number of objects that directly follow another version of the same object.
 pub(crate) fn scan_counts(
     payload: &[u8],
     entry: &mut BlobEntry,
 ) -> Result<([ObjectCounts; 3], u64), FormatError> {
+    Ok(scan_all(payload)?.end(payload, entry))
+}
+
+fn scan_all(payload: &[u8]) -> Result<Scan, FormatError> {
     let block = BlockOutline::parse(payload)?;
     let mut scan = Scan::new(block.units, Strings::parse(block.string_table)?);
     for group in &block.groups {
         group.try_for_each(|message| scan.message(message))?;
     }
-    let counts = scan.finish(entry);
-    entry.payload_len = payload.len() as u32;
-    entry.hash = XxHash3_64::oneshot(payload);
-    entry.flags.set(BlobFlags::HASHED, true);
-    Ok(counts)
+    Ok(scan)
 }
 
 struct Scan {
@@ -171,6 +179,15 @@ impl Scan {
             }
         }
         Ok(())
+    }
+
+    /// Ends the scan of a payload, and stores all facts in `entry`. Returns the same as [`scan_counts`].
+    fn end(self, payload: &[u8], entry: &mut BlobEntry) -> ([ObjectCounts; 3], u64) {
+        let counts = self.finish(entry);
+        entry.payload_len = payload.len() as u32;
+        entry.hash = XxHash3_64::oneshot(payload);
+        entry.flags.set(BlobFlags::HASHED, true);
+        counts
     }
 
     /// Stores the facts in `entry` and marks the entry as verified. Returns the counts for nodes, ways and relations,
