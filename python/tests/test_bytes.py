@@ -46,7 +46,7 @@ def mapped(path: Path) -> mmap.mmap:
     ids=["bytes", "bytearray", "memoryview", "mmap", "numpy", "arrow"],
 )
 def test_bytes_are_read_as_their_file(helsinki: Path, of: Callable[[Path], Any], use: Callable[[Any], Any]) -> None:
-    """Whatever has the bytes."""
+    """Objects of six types have the bytes."""
     assert use(of(helsinki)) == use(helsinki)
 
 

@@ -58,7 +58,7 @@ def load(spark: SparkSession, path: object, **options: str) -> Any:
 
 @pytest.mark.parametrize("name", ["plain", "indexed"])
 def test_counts_and_sums(spark: SparkSession, world: Dict[str, Path], name: str) -> None:
-    """What Spark adds up from parts is what the library finds in the whole file."""
+    """Spark adds up from parts what the library finds in the whole file."""
     path = world[name]
     frame = load(spark, path, splits="12")
     assert 8 <= frame.rdd.getNumPartitions() <= 12

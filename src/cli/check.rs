@@ -277,7 +277,7 @@ fn put_missing(out: &mut String, missing: &Missing) {
     }
 }
 
-/// What saves the rest of a damaged file.
+/// The advice for a damaged file.
 const REPAIR: &str = "`pbfhogg repair` writes a file of all that is whole";
 
 /// Appends a line with the number of violations that are not listed, if there are any.

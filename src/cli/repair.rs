@@ -1,7 +1,7 @@
 use super::args::{OutputArgs, RunArgs, Stdout};
 use super::{Answer, show};
 use crate::commands::repair::{
-    self, InvalidUtf8, Loss, LostIds, MendedBlob, Options, Report, Salvage, Unpacked,
+    self, InvalidUtf8, Loss, LostIds, MendedBlob, Options, Report, Salvage,
 };
 use anyhow::{Context as _, Result, bail};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 ///
 /// The output has every object that can still be read: sorted, each once, with a table of contents. Blobs that are whole
 /// are copied. Behind damage, the next blob is looked for at every byte, so that files that were cut, overwritten,
-/// joined by other programs, or compressed with gzip as a whole are read, too. FILE is not changed.
+/// joined by other programs, or compressed as a whole are read, too. FILE is not changed.
 ///
 /// The report says what was lost: the blobs, their place, and the ids that they had or can have had. With --from, the
 /// objects with these ids come from another file, such as yesterday's.
@@ -38,7 +38,7 @@ pub struct Args {
     /// Only say what could be saved, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// What to do with text that is not UTF-8: replace the wrong bytes, or drop the tag, role or user name
+    /// Rule for text that is not UTF-8: replace the wrong bytes, or drop the tag, role or user name
     #[arg(long, value_name = "RULE", default_value = "replace")]
     utf8: Utf8,
     #[command(flatten)]
@@ -119,16 +119,16 @@ fn text(report: &Report, options: &Options) -> String {
     out
 }
 
-/// What was found in the file that people know as `name`.
+/// The part of the report about the input, whose name is `name`.
 fn found_text(report: &Report, name: &str) -> String {
     let mut out = String::new();
     let mut add = |line: String| out.extend([line.as_str(), "\n"]);
-    match report.unpacked {
-        Some(Unpacked::DamagedGzip) => add(format!(
-            "{name}: gzip that ends early or is damaged; unpacked as far as it goes"
-        )),
-        Some(_) => add(format!("{name}: unpacked with gzip")),
-        None => {}
+    if let Some(compression) = report.unpacked {
+        add(if report.unpacked_in_part {
+            format!("{name}: {compression}, damaged or cut: unpacked as far as it goes")
+        } else {
+            format!("{name}: unpacked with {compression}")
+        });
     }
     match report.headers {
         0 => add(format!(
@@ -160,7 +160,7 @@ fn found_text(report: &Report, name: &str) -> String {
     out
 }
 
-/// What brings the output up to date.
+/// The way to bring the output up to date.
 fn update_text(report: &Report) -> &'static str {
     match (&report.from, report.keeps_replication) {
         (Some(_), true) => "`pbfhogg update` brings it up to date",

@@ -10,12 +10,11 @@ mod write;
 
 use crate::engine::OutputOptions;
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::{Input, OutputTarget};
+use crate::io::{FileCompression, Input, OutputTarget, decompressed};
 pub use crate::pbf::{InvalidUtf8, Salvage};
 use crate::runtime::Context;
-use flate2::read::MultiGzDecoder;
-pub use report::{Loss, LostIds, MendedBlob, Report, Taken, Unpacked};
-use std::io::{BufReader, Read, Write};
+pub use report::{Loss, LostIds, MendedBlob, Report, Taken};
+use std::io::Read;
 use std::path::PathBuf;
 use survey::Survey;
 
@@ -59,7 +58,7 @@ setters!(Options {
 /// Blobs that are whole are copied. Of a blob whose content is damaged, the objects that can be read are written anew.
 /// Behind damage, the next frame is looked for at every byte. Several header blobs (concatenated files) become one. If
 /// the objects are not in order, they are sorted, and of several versions of an object the newest is kept, unless the
-/// file is a history. A file that is compressed with gzip as a whole is unpacked first, as far as it goes.
+/// file is a history. A file that is compressed with gzip, bzip2 or zstd as a whole is unpacked first, as far as it goes.
 ///
 /// # Memory
 ///
@@ -101,51 +100,35 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     Ok(report)
 }
 
-/// Unpacks a file that is compressed with gzip as a whole, as far as it goes.
+/// Unpacks a file that is compressed as a whole, as far as it goes.
 fn unpacked(input: Input, report: &mut Report) -> Result<Input> {
-    let mut magic = [0; 2];
-    if input.read_at(&mut magic, 0)? < 2 || magic != [0x1f, 0x8b] {
+    let Some(compression) = FileCompression::of(input.start()?) else {
         return Ok(input);
-    }
-    report.unpacked = Some(Unpacked::Gzip);
-    let mut decoder = MultiGzDecoder::new(BufReader::new(InputReader {
-        input: input.clone(),
-        offset: 0,
-    }));
-    let mut buffer = vec![0; 1 << 20];
-    let directory = std::env::temp_dir();
-    let failed = |error| {
-        Error::io(
-            &directory,
-            "cannot write a temporary file in this directory",
-            error,
-        )
     };
-    let mut file = tempfile::tempfile_in(&directory).map_err(failed)?;
-    loop {
-        match decoder.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => file.write_all(&buffer[..count]).map_err(failed)?,
-            Err(_) => {
-                report.unpacked = Some(Unpacked::DamagedGzip);
-                break;
-            }
-        }
-    }
-    Input::from_temporary(file, input.path())
+    let mut content = UntilError {
+        reader: decompressed(&input)?,
+        has_failed: false,
+    };
+    let unpacked = Input::spool(input.path(), &mut content)?;
+    report.unpacked = Some(compression.name());
+    report.unpacked_in_part = content.has_failed;
+    Ok(unpacked)
 }
 
-/// Reads an input from its start to its end.
-struct InputReader {
-    input: Input,
-    offset: u64,
+/// Reads up to the first error, as if the data ended there.
+struct UntilError<R> {
+    reader: R,
+    has_failed: bool,
 }
 
-impl Read for InputReader {
+impl<R: Read> Read for UntilError<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.input.read_at(buffer, self.offset);
-        let count = count.map_err(std::io::Error::other)?;
-        self.offset += count as u64;
-        Ok(count)
+        if self.has_failed {
+            return Ok(0);
+        }
+        self.reader.read(buffer).or_else(|_| {
+            self.has_failed = true;
+            Ok(0)
+        })
     }
 }

@@ -12,15 +12,17 @@ use std::path::PathBuf;
 pub struct Report {
     /// The size of the input in bytes. For a compressed input, the size of what was unpacked.
     pub bytes: u64,
-    /// How the file was compressed as a whole; `None` if it was not.
-    pub unpacked: Option<Unpacked>,
+    /// The compression of the file as a whole, `gzip`, `bzip2` or `zstd`; `None` if it was not compressed.
+    pub unpacked: Option<&'static str>,
+    /// Whether the compressed file ends early or is damaged. What was unpacked before that is repaired.
+    pub unpacked_in_part: bool,
     /// The number of readable header blobs. More than one means that files were concatenated.
     pub headers: u64,
     /// The number of blobs that are whole.
     pub whole_blobs: u64,
     /// The blobs of which only a part was saved or whose content had to be changed, in file order.
     pub mended: Vec<MendedBlob>,
-    /// What was lost, in file order.
+    /// The lost bytes and blobs, in file order.
     pub lost: Vec<Loss>,
     /// The numbers of objects in mended blobs, and of what was left out of them or changed.
     pub changes: Salvage,
@@ -40,17 +42,6 @@ pub struct Report {
     pub written: Option<Written>,
 }
 
-/// How a file was compressed as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Unpacked {
-    /// gzip.
-    Gzip,
-    /// gzip that ends early or is damaged. What was unpacked before that is repaired.
-    DamagedGzip,
-}
-
 /// A blob of which only a part was saved, or whose content had to be changed.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
@@ -59,9 +50,9 @@ pub struct MendedBlob {
     pub blob: u32,
     /// The offset of the blob.
     pub offset: u64,
-    /// What is wrong with the blob.
+    /// The fault of the blob.
     pub cause: String,
-    /// What was saved, and what was left out or changed.
+    /// The numbers of objects, and of what was left out or changed.
     #[serde(flatten)]
     pub changes: Salvage,
 }
@@ -76,7 +67,7 @@ pub struct Loss {
     pub offset: u64,
     /// The number of bytes.
     pub bytes: u64,
-    /// What is wrong.
+    /// The fault.
     pub cause: String,
     /// The number of lost objects; `None` if it is not known.
     pub objects: Option<u64>,
@@ -112,8 +103,6 @@ pub struct Taken {
 impl Report {
     /// Whether everything was saved.
     pub fn is_complete(&self) -> bool {
-        self.lost.is_empty()
-            && !self.changes.is_lossy()
-            && self.unpacked != Some(Unpacked::DamagedGzip)
+        self.lost.is_empty() && !self.changes.is_lossy() && !self.unpacked_in_part
     }
 }

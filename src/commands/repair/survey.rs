@@ -14,7 +14,7 @@ use crate::pbf::{
 use crate::runtime::{Context, NoObserver, WorkItem};
 use std::sync::Arc;
 
-/// What is to be done with a blob.
+/// The finding about a blob.
 #[derive(Debug, Clone)]
 pub(super) enum Outcome {
     /// The blob is whole, and is copied. The number is that of its ways with fewer than two nodes.
