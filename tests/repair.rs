@@ -497,6 +497,15 @@ fn what_cannot_be_saved_is_an_error_and_nothing_is_written() {
         (saved["lost"].as_array().unwrap().len(), &saved["written"]),
         (1, &Value::Null)
     );
+    // The report replaces nothing unasked, and never the file.
+    let before = fs::read(&path).unwrap();
+    for other in [&report, &path] {
+        let args: [Arg; 5] = [&"repair", &"--dry-run", &"--report", other, &path];
+        assert_eq!(ask(&args).status, 2);
+    }
+    let args: [Arg; 6] = [&"repair", &"--dry-run", &"-O", &"--report", &path, &path];
+    assert_eq!(ask(&args).status, 2);
+    assert_eq!(fs::read(&path).unwrap(), before);
     assert_eq!(ask(&[&"repair", &path]).status, 2);
     assert_eq!(ask(&[&"repair", &path, &"-o", &path, &"-O"]).status, 2);
 }

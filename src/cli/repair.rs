@@ -1,10 +1,13 @@
-use super::args::{OutputArgs, RunArgs, Stdout};
+use super::args::{OutputArgs, RunArgs, Stdout, text_target};
 use super::{Answer, show};
 use crate::commands::repair::{
     self, InvalidUtf8, Loss, LostIds, MendedBlob, Options, Report, Salvage,
 };
-use anyhow::{Context as _, Result, bail};
-use std::path::PathBuf;
+use crate::formats::TextOutput;
+use crate::io::OutputTarget;
+use crate::runtime::Context;
+use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
 
 /// Write a valid file of all that can be saved of a damaged one
 ///
@@ -69,11 +72,11 @@ pub fn run(args: &Args) -> Result<Answer> {
             Utf8::Replace => InvalidUtf8::Replace,
             Utf8::Drop => InvalidUtf8::Drop,
         });
+    let json = args.report_output(&options, &ctx)?;
     let report = repair::run(&options, &ctx)?;
-    if let Some(path) = &args.report {
-        let json = serde_json::to_string_pretty(&report)? + "\n";
-        let written = std::fs::write(path, json);
-        written.with_context(|| format!("{}: cannot write the report", path.display()))?;
+    if let Some(mut json) = json {
+        json.write(&(serde_json::to_string_pretty(&report)? + "\n"))?;
+        json.finish()?;
     }
     let stdout = match Stdout::from(&options.output.target) {
         Stdout::Taken if !args.dry_run => Stdout::Taken,
@@ -86,6 +89,28 @@ pub fn run(args: &Args) -> Result<Answer> {
     } else {
         Answer::No
     })
+}
+
+impl Args {
+    /// Opens the file of --report, which must be no other file of the command. An existing file is refused without
+    /// --overwrite.
+    fn report_output(&self, options: &Options, ctx: &Context) -> Result<Option<TextOutput>> {
+        let Some(path) = &self.report else {
+            return Ok(None);
+        };
+        let target = text_target(path, self.output.write.overwrite)?;
+        let others = [
+            Some(&self.input),
+            self.from.as_ref(),
+            self.output.output.as_ref(),
+        ];
+        let others: Vec<&Path> = others.into_iter().flatten().map(PathBuf::as_path).collect();
+        OutputTarget::check_distinct(Some(&target), &others)?;
+        if target.is_stream() && options.output.target.is_stream() && !options.dry_run {
+            bail!("standard output has the saved objects: give the report a file");
+        }
+        Ok(Some(TextOutput::create(target, ctx)?))
+    }
 }
 
 /// The most losses and mended blobs that are listed for people.

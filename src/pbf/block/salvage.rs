@@ -350,7 +350,7 @@ impl<'s> Reader<'s> {
         let (count, other) = (keys.count(), values.count());
         let mut tags = Vec::new();
         if count != other {
-            // Which key belongs to which value is not known.
+            // The values cannot be assigned to the keys.
             self.found.parts_dropped += count.max(other) as u64;
             return tags;
         }
