@@ -508,4 +508,7 @@ fn what_cannot_be_saved_is_an_error_and_nothing_is_written() {
     assert_eq!(fs::read(&path).unwrap(), before);
     assert_eq!(ask(&[&"repair", &path]).status, 2);
     assert_eq!(ask(&[&"repair", &path, &"-o", &path, &"-O"]).status, 2);
+    let other = real_file("helsinki.osm.pbf");
+    let args: [Arg; 7] = [&"repair", &path, &"--from", &other, &"-o", &other, &"-O"];
+    assert_eq!(ask(&args).status, 2);
 }

@@ -15,7 +15,7 @@ pub use crate::pbf::{InvalidUtf8, Salvage};
 use crate::runtime::Context;
 pub use report::{Loss, LostIds, MendedBlob, Report, Taken};
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use survey::Survey;
 
 /// The options of `repair`.
@@ -73,7 +73,9 @@ setters!(Options {
 /// - [`Options::from`] cannot be opened or read, or is damaged.
 pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     if !options.dry_run {
-        OutputTarget::check_distinct(Some(&options.output.target), &[&options.input])?;
+        let from = options.from.iter().map(PathBuf::as_path);
+        let inputs: Vec<&Path> = from.chain([options.input.as_path()]).collect();
+        OutputTarget::check_distinct([&options.output.target], &inputs)?;
         options.output.target.check()?;
     }
     ctx.expect_phases(2);
