@@ -84,6 +84,8 @@ mod remote;
 mod renumber;
 mod repack;
 mod repair;
+mod repair_damage;
+mod repair_from;
 mod replication_state;
 mod round_trips;
 mod safety;

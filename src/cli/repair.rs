@@ -125,9 +125,9 @@ fn text(report: &Report, options: &Options) -> String {
         add(format!("{ways} with fewer than two nodes are kept"));
     }
     if !report.was_sorted {
-        let duplicates = show::number(report.duplicates);
+        let duplicates = show::counted(report.duplicates, "duplicate");
         add(format!(
-            "the objects were not in order: sorted, {duplicates} duplicates left out"
+            "the objects were not in order: sorted, {duplicates} left out"
         ));
     }
     if let Some(taken) = &report.from {
@@ -138,7 +138,7 @@ fn text(report: &Report, options: &Options) -> String {
         let path = options.output.target.path().display();
         add(format!("{path}: {}", show::written(written)));
         if !report.is_complete() {
-            add(update_text(report).to_owned());
+            next_steps(report).into_iter().for_each(add);
         }
     }
     out
@@ -162,17 +162,31 @@ fn found_text(report: &Report, name: &str) -> String {
         1 => {}
         count => add(format!("{name}: {} files in one", show::number(count))),
     }
-    let lost = report.lost.iter().filter(|loss| loss.blob.is_some());
+    if let Some(fault) = &report.header_fault {
+        add(format!(
+            "{name}: the header is saved from a damaged frame: {fault}"
+        ));
+    }
+    let lost = report.lost.iter().filter(|loss| !loss.is_without_objects());
+    let lost: Vec<&Loss> = lost.collect();
     add(format!(
         "{name}: {} whole, {} mended, {} lost",
         show::counted(report.whole_blobs, "blob"),
         show::number(report.mended.len() as u64),
-        show::number(lost.count() as u64)
+        show::number(lost.len() as u64)
     ));
     let losses = report.lost.iter().map(loss_text);
     let mended = report.mended.iter().map(mended_text);
     for line in losses.take(LISTED).chain(mended.take(LISTED)) {
         add(format!("  {line}"));
+    }
+    if let Some(objects) = lost.iter().map(|loss| loss.objects).sum::<Option<u64>>()
+        && lost.len() > 1
+    {
+        add(format!(
+            "  together {} are lost",
+            show::counted(objects, "object")
+        ));
     }
     let hidden = |count: usize| count.saturating_sub(LISTED) as u64;
     let more = hidden(report.lost.len()) + hidden(report.mended.len());
@@ -185,13 +199,23 @@ fn found_text(report: &Report, name: &str) -> String {
     out
 }
 
-/// The way to bring the output up to date.
-fn update_text(report: &Report) -> &'static str {
+/// The ways to get back what is lost, and to bring the output up to date.
+fn next_steps(report: &Report) -> Vec<String> {
     match (&report.from, report.keeps_replication) {
-        (Some(_), true) => "`pbfhogg update` brings it up to date",
-        (Some(_), false) => "what came from the other file may be older",
+        (Some(_), true) => {
+            let from = report.replication_sequence;
+            let from = from.map_or(String::new(), |last| {
+                format!(", with the changes after number {last}")
+            });
+            vec![format!("`pbfhogg update` brings it up to date{from}")]
+        }
+        (Some(_), false) => vec!["what came from the other file may be older".into()],
         (None, _) => {
-            "the replication state is left out; --from takes what is lost from another file"
+            let state =
+                "the replication state is left out: an update does not bring back what is lost";
+            let state = report.had_replication.then(|| state.to_owned());
+            let from = "--from takes what is lost from another file".to_owned();
+            state.into_iter().chain([from]).collect()
         }
     }
 }
@@ -202,6 +226,12 @@ fn loss_text(loss: &Loss) -> String {
         None => format!("{} at byte {}", show::bytes(loss.bytes), loss.offset),
     };
     let objects = match loss.objects {
+        Some(0) => {
+            return format!(
+                "{place} belongs to no blob, and nothing is lost: {}",
+                loss.cause
+            );
+        }
         Some(count) => format!(": {}", show::counted(count, "object")),
         None => String::new(),
     };

@@ -1,15 +1,19 @@
 //! `repair`: writes a valid file of all that can be saved of a damaged one.
 //!
-//! `frames` finds the frames of the file, `survey` looks at every blob, `write` writes what is left, and `report` says
-//! what was lost.
+//! `frames` finds the frames of the file, `survey` looks at every blob (`look` at one, with an `outcome`), `losses` names
+//! the ids that are lost, `write` writes what is left, and `report` says it.
 
 mod frames;
+mod look;
+mod losses;
+mod outcome;
 mod report;
 mod survey;
 mod write;
 
 use crate::engine::OutputOptions;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::PbfFile;
 use crate::io::{FileCompression, Input, OutputTarget, decompressed};
 pub use crate::pbf::{InvalidUtf8, Salvage};
 use crate::runtime::Context;
@@ -89,17 +93,21 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
         .iter()
         .all(|outcome| outcome.written().next().is_none())
     {
-        let error = Error::file_of(
-            input.path(),
-            ErrorKind::Damaged,
-            "there is no object in it that can be saved",
-        );
-        return Err(error);
+        return Err(nothing_saved(&input));
     }
     if !options.dry_run {
         write::write(&input, &survey, options, &mut report, ctx)?;
     }
     Ok(report)
+}
+
+/// The error for a file without any object, which may be of another format.
+fn nothing_saved(input: &Input) -> Error {
+    let cause = "there is no object in it that can be saved";
+    match PbfFile::of_input(input.clone(), &Context::default()) {
+        Err(error) if error.kind() == ErrorKind::NotOsm => error,
+        _ => Error::file_of(input.path(), ErrorKind::Damaged, cause),
+    }
 }
 
 /// Unpacks a file that is compressed as a whole, as far as it goes.

@@ -190,7 +190,8 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
         if let Some((name, function)) = text_format(if start.is_empty() { &frame } else { &start })
         {
             let cause = format!("this is {name}, not a PBF file (`pbfhogg::{function}` reads it)");
-            return Err(Error::file_of(input.path(), ErrorKind::NotOsm, cause));
+            let error = Error::file_of(input.path(), ErrorKind::NotOsm, cause);
+            return Err(error.advise("`pbfhogg cat` makes a PBF file of it"));
         }
         let kind =
             other_kind(&frame).map_or(String::new(), |kind| format!(" (it looks like {kind})"));

@@ -25,6 +25,7 @@ pub mod questions;
 #[path = "../../src/for_tests/random.rs"]
 pub mod random;
 pub mod regions;
+pub mod repaired;
 pub mod service;
 pub mod web;
 pub mod year;

@@ -2,80 +2,208 @@
 
 use crate::error::{FormatError, Result};
 use crate::io::Input;
+use crate::osm::ObjectKind;
 use crate::pbf::{
-    Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Decompressor, FRAME_PREFIX_LEN,
-    MAX_BLOB_HEADER_LEN, TableBlob,
+    Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Block, Decompressor, Encoding,
+    FRAME_PREFIX_LEN, HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_PAYLOAD_LEN, TableBlob,
+    decode_blob_index, feature,
 };
+use flate2::{Decompress, FlushDecompress, Status};
 use memchr::memmem;
+use std::ops::Range;
 
-/// A frame that was found.
-#[derive(Debug, Clone, Copy)]
+/// A frame, or a blob that was found without its frame.
+#[derive(Debug, Clone)]
 pub(super) struct Frame {
     /// The place, the lengths and the number of the frame. The first data frame has number 1.
+    ///
+    /// For a stream, the place and the length are those of its bytes, and `payload_len` is known.
     pub entry: BlobEntry,
     pub kind: BlobKind,
+    /// For a zlib stream that was found in damaged bytes: the fault of the frame around it.
+    pub stream_in: Option<String>,
 }
 
-/// Bytes that are no frame, or a frame that cannot be read.
+/// A part of a damaged file.
 #[derive(Debug, Clone)]
-pub(super) struct Gap {
-    pub offset: u64,
-    pub len: u64,
-    /// The number of frames before it.
-    pub frames_before: usize,
-    pub cause: String,
-}
-
-/// The frames of a file, and what is between them.
-#[derive(Debug, Default)]
-pub(super) struct Frames {
-    pub frames: Vec<Frame>,
-    pub gaps: Vec<Gap>,
+pub(super) enum Piece {
+    Frame(Frame),
+    /// Bytes that are no frame.
+    Gap {
+        bytes: Range<u64>,
+        cause: String,
+    },
 }
 
 /// The number of bytes that are searched at a time.
 const WINDOW: usize = 1 << 20;
 /// The bytes of a frame before the name of its type: its length, and the key and the length of the name.
 const BEFORE_TYPE: u64 = FRAME_PREFIX_LEN as u64 + 2;
+/// The most bytes that a frame has before its compressed data: its length, a BlobHeader with an index, and the first
+/// fields of the Blob.
+const MAX_HEAD_LEN: u64 = 128;
 
-/// Walks over the frames of a file from its first byte on.
-pub(super) fn find(input: &Input) -> Result<Frames> {
-    let mut found = Frames::default();
-    let (mut at, mut number) = (0, 0);
-    while at < input.len() {
-        let cause = match head_at(input, at)? {
-            Ok(frame) => match continues(input, &frame)? {
-                Ok(()) => {
-                    at = frame.entry.end();
-                    found.push(frame, &mut number);
-                    continue;
+/// Finds the frames in a range of a file, the first of which has number `number`.
+///
+/// Behind damage, this is the next place where a frame can begin. Between damage and that place, blobs are saved whose
+/// compressed data is whole although the frame around it is not.
+pub(super) fn find(input: &Input, range: Range<u64>, number: u32) -> Result<Vec<Piece>> {
+    let mut pieces = Pieces {
+        found: Vec::new(),
+        number,
+    };
+    let (mut at, mut head) = (range.start, head_at(input, range.start)?);
+    while at < range.end {
+        let cause = match head {
+            Ok(frame) => {
+                let end = frame.entry.end();
+                let next = head_at(input, end)?;
+                match continues(input, &frame, &next)? {
+                    Ok(()) => {
+                        pieces.push(frame);
+                        (at, head) = (end, next);
+                        continue;
+                    }
+                    Err(cause) => cause,
                 }
-                Err(cause) => cause,
-            },
+            }
             Err(cause) => cause,
         };
         let next = search(input, at + 1)?;
-        found.gaps.push(Gap {
-            offset: at,
-            len: next - at,
-            frames_before: found.frames.len(),
-            cause: cause.to_string(),
-        });
+        pieces.rescue(input, at..next.min(range.end), &cause.to_string())?;
+        (at, head) = (next, head_at(input, next)?);
+    }
+    Ok(pieces.found)
+}
+
+/// The pieces that were found so far.
+struct Pieces {
+    found: Vec<Piece>,
+    /// The number of the next frame.
+    number: u32,
+}
+
+impl Pieces {
+    fn push(&mut self, mut frame: Frame) {
+        frame.entry.number = self.number;
+        self.number = self.number.saturating_add(1);
+        self.found.push(Piece::Frame(frame));
+    }
+
+    /// Adds what is in bytes that are no frames.
+    fn rescue(&mut self, input: &Input, bytes: Range<u64>, cause: &str) -> Result<()> {
+        let mut at = bytes.start;
+        for stream in streams(input, bytes.clone())? {
+            self.gap(at..stream.entry.offset, cause, MAX_HEAD_LEN);
+            at = stream.entry.end();
+            self.push(Frame {
+                stream_in: Some(cause.to_owned()),
+                ..stream
+            });
+        }
+        let least = if at == bytes.start { 0 } else { MAX_HEAD_LEN };
+        self.gap(at..bytes.end, cause, least);
+        Ok(())
+    }
+
+    /// Adds bytes that are no frame, if there are more than `least`.
+    fn gap(&mut self, bytes: Range<u64>, cause: &str, least: u64) {
+        if bytes.end - bytes.start > least {
+            let cause = cause.to_owned();
+            self.found.push(Piece::Gap { bytes, cause });
+        }
+    }
+}
+
+/// Finds the zlib streams in a range of a file that are the data of a blob. Their checksums are right.
+pub(super) fn streams(input: &Input, range: Range<u64>) -> Result<Vec<Frame>> {
+    let (mut found, mut window) = (Vec::new(), vec![0; WINDOW]);
+    let mut at = range.start;
+    while at < range.end {
+        let wanted = (range.end - at).min(WINDOW as u64) as usize;
+        let len = input.read_at(&mut window[..wanted], at)?;
+        let starts = |place: &usize| begins_zlib(window[*place], window[place + 1]);
+        let mut next = at + len.max(2) as u64 - 1;
+        for place in (0..len.saturating_sub(1)).filter(starts) {
+            if let Some(stream) = stream_at(input, at + place as u64, range.end)? {
+                next = stream.entry.end();
+                found.push(stream);
+                break;
+            }
+        }
         at = next;
     }
     Ok(found)
 }
 
-impl Frames {
-    fn push(&mut self, mut frame: Frame, number: &mut u32) {
-        frame.entry.number = *number;
-        *number = number.saturating_add(1);
-        self.frames.push(frame);
+/// Whether two bytes can be the first ones of a zlib stream (RFC 1950) without a dictionary.
+const fn begins_zlib(method: u8, flags: u8) -> bool {
+    let check = u16::from_be_bytes([method, flags]);
+    method & 0x0f == 8 && method >> 4 <= 7 && flags & 0x20 == 0 && check.is_multiple_of(31)
+}
+
+/// Returns the data of a blob at an offset, if there is a zlib stream that ends before `end`.
+fn stream_at(input: &Input, offset: u64, end: u64) -> Result<Option<Frame>> {
+    let mut inflate = Decompress::new(true);
+    let (mut payload, mut chunk) = (Vec::new(), vec![0; 1 << 14]);
+    loop {
+        let at = offset + inflate.total_in();
+        let wanted = (end - at).min(chunk.len() as u64) as usize;
+        let len = input.read_at(&mut chunk[..wanted], at)?;
+        payload.reserve(1 << 16);
+        let (before, room) = (inflate.total_in(), payload.len());
+        let status = inflate.decompress_vec(&chunk[..len], &mut payload, FlushDecompress::None);
+        let is_stuck = inflate.total_in() == before && payload.len() == room;
+        match status {
+            Ok(Status::StreamEnd) => break,
+            Ok(_) if !is_stuck && payload.len() <= MAX_PAYLOAD_LEN as usize => {}
+            Ok(_) | Err(_) => return Ok(None),
+        }
+    }
+    let entry = BlobEntry {
+        offset,
+        frame_len: inflate.total_in() as u32,
+        payload_len: payload.len() as u32,
+        ..BlobEntry::default()
+    };
+    Ok(kind_of(&payload).map(|kind| Frame::new(entry, kind)))
+}
+
+/// Returns the type that a blob with a payload must have; `None` if the payload is neither a header nor objects.
+fn kind_of(payload: &[u8]) -> Option<BlobKind> {
+    let block = Block::parse_bare(payload);
+    if block.is_ok_and(|block| ObjectKind::ALL.into_iter().any(|kind| block.has(kind))) {
+        return Some(BlobKind::Data);
+    }
+    let (header, _) = HeaderBlock::parse(payload).ok()?;
+    header.has(feature::SCHEMA).then_some(BlobKind::Header)
+}
+
+impl Frame {
+    /// Creates a frame that is whole.
+    pub(super) const fn new(entry: BlobEntry, kind: BlobKind) -> Self {
+        Self {
+            entry,
+            kind,
+            stream_in: None,
+        }
+    }
+
+    /// Returns the Blob in `body`, which are the bytes behind the header of the frame.
+    pub(super) fn blob<'b>(&self, body: &'b [u8]) -> std::result::Result<Blob<'b>, FormatError> {
+        match self.stream_in {
+            None => Blob::parse(body),
+            Some(_) => Ok(Blob {
+                encoding: Encoding::Zlib,
+                data: body,
+                payload_len: self.entry.payload_len,
+            }),
+        }
     }
 }
 
 /// Returns the frame at an offset, whose blob is not looked at. The inner result is an error if there is none.
-fn head_at(input: &Input, offset: u64) -> Result<std::result::Result<Frame, FormatError>> {
+fn head_at(input: &Input, offset: u64) -> Result<Head> {
     let mut start = vec![0; 512];
     let found = input.read_at(&mut start, offset)?;
     start.truncate(found);
@@ -97,30 +225,47 @@ fn head_at(input: &Input, offset: u64) -> Result<std::result::Result<Frame, Form
         if offset + frame_len > input.len() {
             return Err(FormatError::truncated("the file ends within this blob"));
         }
-        Ok(Frame {
-            entry: BlobEntry {
-                offset,
-                frame_len: frame_len as u32,
-                header_len: header_len as u32,
-                ..BlobEntry::default()
-            },
-            kind: header.kind,
-        })
+        let entry = BlobEntry {
+            offset,
+            frame_len: frame_len as u32,
+            header_len: header_len as u32,
+            ..BlobEntry::default()
+        };
+        Ok(Frame::new(entry, header.kind))
     });
     Ok(parsed)
 }
 
-/// Whether a frame is followed by another one or by the end of the file, or can be decoded. One of its lengths is wrong
-/// otherwise, or bytes are missing or too many.
-fn continues(input: &Input, frame: &Frame) -> Result<std::result::Result<(), FormatError>> {
-    let end = frame.entry.end();
-    if end == input.len() || head_at(input, end)?.is_ok() {
+/// The frame at an offset; an error if there is none.
+type Head = std::result::Result<Frame, FormatError>;
+
+/// Whether a frame is followed by another one, `next`, or by the end of the file, or can be decoded. One of its lengths
+/// is wrong otherwise, or bytes are missing or too many.
+fn continues(
+    input: &Input,
+    frame: &Frame,
+    next: &Head,
+) -> Result<std::result::Result<(), FormatError>> {
+    if frame.entry.end() == input.len() || next.is_ok() {
         return Ok(Ok(()));
     }
     let body = body_of(input, &frame.entry)?;
     let decoded =
         Blob::parse(&body).and_then(|blob| Decompressor::default().payload(&blob).map(drop));
     Ok(decoded)
+}
+
+/// Returns the entry of a frame with the facts in the index of its BlobHeader, if it has one.
+pub(super) fn index_of(input: &Input, entry: &BlobEntry) -> Result<BlobEntry> {
+    let mut header = vec![0; entry.header_len as usize];
+    input.read_all_at(&mut header, entry.offset)?;
+    let mut facts = *entry;
+    let parsed = BlobHeader::split(&header).and_then(|(message, _)| BlobHeader::parse(message));
+    if let Some(index) = parsed.ok().and_then(|parsed| parsed.indexdata) {
+        // Without a valid index, the entry is unchanged.
+        decode_blob_index(index, &mut facts);
+    }
+    Ok(facts)
 }
 
 /// Reads the Blob message of a frame.
@@ -144,7 +289,7 @@ fn search(input: &Input, start: u64) -> Result<u64> {
             let offset = at + place as u64 - BEFORE_TYPE;
             if is_type
                 && let Ok(frame) = head_at(input, offset)?
-                && continues(input, &frame)?.is_ok()
+                && continues(input, &frame, &head_at(input, frame.entry.end())?)?.is_ok()
             {
                 return Ok(offset);
             }

@@ -18,6 +18,8 @@ pub struct Report {
     pub unpacked_in_part: bool,
     /// The number of readable header blobs. More than one means that files were concatenated.
     pub headers: u64,
+    /// The fault of the frame around a header that could be read all the same.
+    pub header_fault: Option<String>,
     /// The number of blobs that are whole.
     pub whole_blobs: u64,
     /// The blobs of which only a part was saved or whose content had to be changed, in file order.
@@ -33,9 +35,14 @@ pub struct Report {
     /// The number of objects that occurred more than once or in older versions, and were left out. 0 if the objects were
     /// in order.
     pub duplicates: u64,
-    /// Whether the replication state was kept. It is left out if data was lost, because an update would not bring it
+    /// Whether the file had a replication state.
+    pub had_replication: bool,
+    /// Whether the output has a replication state. It is left out if data was lost, because an update would not bring it
     /// back.
     pub keeps_replication: bool,
+    /// The number of the last change file whose changes all objects of the output have, if it has a replication state
+    /// with a number.
+    pub replication_sequence: Option<i64>,
     /// The other file that lost objects were taken from.
     pub from: Option<Taken>,
     /// The size, blobs and objects of the output; `None` if nothing was written.
@@ -69,7 +76,8 @@ pub struct Loss {
     pub bytes: u64,
     /// The fault.
     pub cause: String,
-    /// The number of lost objects; `None` if it is not known.
+    /// The number of lost objects; `None` if it is not known. 0 means that the table of contents knows of no object that
+    /// is lost: the bytes came from elsewhere.
     pub objects: Option<u64>,
     /// The ids that lost objects can have.
     pub ids: Vec<LostIds>,
@@ -100,9 +108,30 @@ pub struct Taken {
     pub objects: u64,
 }
 
+impl Loss {
+    /// Creates a loss whose objects are not known.
+    pub(super) const fn new(blob: Option<u32>, offset: u64, bytes: u64, cause: String) -> Self {
+        Self {
+            blob,
+            offset,
+            bytes,
+            cause,
+            objects: None,
+            ids: Vec::new(),
+        }
+    }
+
+    /// Whether the file had no objects there.
+    pub fn is_without_objects(&self) -> bool {
+        self.objects == Some(0)
+    }
+}
+
 impl Report {
     /// Whether everything was saved.
     pub fn is_complete(&self) -> bool {
-        self.lost.is_empty() && !self.changes.is_lossy() && !self.unpacked_in_part
+        self.lost.iter().all(Loss::is_without_objects)
+            && !self.changes.is_lossy()
+            && !self.unpacked_in_part
     }
 }

@@ -1,8 +1,10 @@
 //! Writes what was saved.
 
 use super::Options;
+use super::look::rewrite;
+use super::outcome::{Mended, Outcome};
 use super::report::{LostIds, Report, Taken};
-use super::survey::{Mended, Outcome, Survey, rewrite};
+use super::survey::Survey;
 use crate::engine::filter::{BlobDecision, FilterJob, Selected, select_by_id, write_selected};
 use crate::engine::headers::merged_header;
 use crate::engine::input;
@@ -13,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::io::{Input, OpenOutput, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::{TypeThenId, id_rank};
-use crate::pbf::{Blob, BlobEntry, Compression, Decompressor, FrameEncoder, HeaderBlock, feature};
+use crate::pbf::{BlobEntry, Compression, Decompressor, FrameEncoder, HeaderBlock, feature};
 use crate::runtime::{Context, WorkItem};
 use std::path::Path;
 
@@ -27,7 +29,7 @@ impl WorkItem for WriteItem<'_> {
     fn input_bytes(&self) -> u64 {
         let entry = match self {
             Self::Copy(entry) => entry,
-            Self::Mend(mended) => &mended.entry,
+            Self::Mend(mended) => &mended.frame.entry,
         };
         entry.frame_len.into()
     }
@@ -143,8 +145,8 @@ fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFile>) -> Head
             _ => drop_replication(&mut header),
         }
     }
-    report.keeps_replication =
-        header.replication_sequence.is_some() || header.replication_timestamp.is_some();
+    report.keeps_replication = header.has_replication();
+    report.replication_sequence = header.replication_sequence;
     header
 }
 
@@ -201,11 +203,12 @@ fn mend(
     options: &Options,
     encoder: &mut FrameEncoder,
 ) -> Result<BlobOutcome> {
-    let entry = &mended.entry;
+    let entry = &mended.frame.entry;
     let bad = |source| input.blob_error(entry.number.into(), entry.offset, source);
     let body = super::frames::body_of(input, entry)?;
     let mut decompressor = Decompressor::default();
-    let payload = Blob::parse(&body).and_then(|blob| decompressor.payload(&blob));
+    let blob = mended.frame.blob(&body);
+    let payload = blob.and_then(|blob| decompressor.payload(&blob));
     let (changes, frames) = rewrite(payload.map_err(bad)?, options.invalid_utf8, encoder);
     if changes != mended.changes {
         return Err(Error::file(
@@ -225,16 +228,15 @@ fn take(
     ctx: &Context,
 ) -> Result<(PbfFile, u64)> {
     let plan = BlobPlan::open(other, PlanNeeds::Ranges, ctx)?;
-    let ranges: Vec<(TypeThenId, TypeThenId)> = lost.iter().map(LostIds::keys).collect();
-    let is_lost = |key: TypeThenId| {
-        ranges
-            .iter()
-            .any(|(first, last)| (*first..=*last).contains(&key))
+    let ranges = joined(lost.iter().map(LostIds::keys).collect());
+    // The first range that does not end before a key.
+    let range_from = |key: TypeThenId| {
+        let index = ranges.partition_point(|(_, last)| *last < key);
+        ranges.get(index)
     };
+    let is_lost = |key: TypeThenId| range_from(key).is_some_and(|(first, _)| *first <= key);
     let may_have = |entry: &BlobEntry| match (entry.first_key(), entry.last_key()) {
-        (Some(first), Some(last)) => ranges
-            .iter()
-            .any(|(low, high)| first <= *high && *low <= last),
+        (Some(first), Some(last)) => range_from(first).is_some_and(|(low, _)| *low <= last),
         _ => true,
     };
     let (saved, summary) = scratch(directory, |output| {
@@ -258,6 +260,19 @@ fn take(
     Ok((PbfFile::of_input(input, ctx)?, objects))
 }
 
+/// Sorts ranges of keys, and joins those that overlap.
+fn joined(mut ranges: Vec<(TypeThenId, TypeThenId)>) -> Vec<(TypeThenId, TypeThenId)> {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, range| {
+        let overlaps = next.0 <= range.1;
+        if overlaps {
+            range.1 = range.1.max(next.1);
+        }
+        overlaps
+    });
+    ranges
+}
+
 impl LostIds {
     /// The first and the last key that lost objects can have.
     fn keys(&self) -> (TypeThenId, TypeThenId) {
@@ -277,6 +292,6 @@ impl Report {
 
     /// Whether another file has replication state, and everything that was lost can be taken from it.
     fn is_taken_from(&self, other: &PbfFile) -> bool {
-        !self.changes.is_lossy() && other.header.replication_sequence.is_some()
+        !self.changes.is_lossy() && other.header.has_replication()
     }
 }

@@ -56,12 +56,46 @@ impl<'a> DenseInfo<'a> {
             (&self.visible, "visible flags"),
         ]
     }
+
+    fn columns_mut(&mut self) -> [&mut Packed<'a>; 6] {
+        [
+            &mut self.versions,
+            &mut self.timestamps,
+            &mut self.changesets,
+            &mut self.uids,
+            &mut self.user_sids,
+            &mut self.visible,
+        ]
+    }
 }
 
 impl<'a> DenseNodes<'a> {
     /// Finds the columns of a message. Fails if the length of a column differs from that of the column of ids. The
     /// column of tags and absent columns of metadata are not checked.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
+        let dense = Self::columns_of(message)?;
+        dense.check_lengths()?;
+        Ok(dense)
+    }
+
+    /// Does the same as [`parse`](Self::parse), but leaves out columns of metadata whose length is wrong. Returns whether
+    /// it left out any, and the error for a wrong length of another column.
+    pub(super) fn parse_damaged(
+        message: &'a [u8],
+    ) -> Result<(Self, bool, Result<(), FormatError>), FormatError> {
+        let mut dense = Self::columns_of(message)?;
+        let (len, mut left_out) = (dense.len, false);
+        for column in dense.info.columns_mut() {
+            if !column.is_empty() && column.count() != len {
+                *column = Packed::default();
+                left_out = true;
+            }
+        }
+        let lengths = dense.check_lengths();
+        Ok((dense, left_out, lengths))
+    }
+
+    fn columns_of(message: &'a [u8]) -> Result<Self, FormatError> {
         let mut dense = Self::default();
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("DenseNodes"))? {
@@ -75,7 +109,6 @@ impl<'a> DenseNodes<'a> {
             }
         }
         dense.len = dense.ids.count();
-        dense.check_lengths()?;
         Ok(dense)
     }
 

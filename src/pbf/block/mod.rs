@@ -23,6 +23,7 @@ pub(super) mod list;
 pub(super) mod messages;
 pub(super) mod node_locations;
 pub(super) mod object;
+pub(super) mod oddities;
 pub(super) mod outline;
 pub(super) mod parsed;
 pub(super) mod raw_element;

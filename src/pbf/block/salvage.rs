@@ -1,13 +1,12 @@
-//! Reads those objects of a damaged block that can still be read, and looks for objects that are odd but readable.
+//! Reads those objects of a damaged block that can still be read.
 
 use super::delta::Delta;
 use super::dense::{DenseNodes, RawNode};
 use super::element::{Info, Member};
 use super::list::List;
-use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, WayRefs};
+use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::object::{Object, ObjectBody, nearest_location};
 use super::outline::{BlockUnits, Message, StringTable, check_string_count};
-use super::parsed::{Block, BlockMessage};
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::wire::schema::{primitive_block, string_table};
@@ -37,8 +36,8 @@ pub struct Salvage {
     pub more_unreadable: bool,
     /// The number of nodes that were left out because their coordinates are beyond the earth.
     pub outside: u64,
-    /// The number of tags, roles, user names and lists of locations that were left out, because they are damaged. Tags
-    /// without a key count, too.
+    /// The number of tags, roles, user names, lists of locations, and metadata of objects that were left out in whole or
+    /// in part, because they are damaged. Tags without a key count, too.
     pub parts_dropped: u64,
     /// The number of tags, roles and user names in which bytes that are not UTF-8 were replaced.
     pub texts_replaced: u64,
@@ -178,10 +177,17 @@ impl<'s> Reader<'s> {
     }
 
     fn dense(&mut self, message: &[u8], take: &mut Take<'_>) {
-        let Ok(dense) = DenseNodes::parse(message) else {
+        let Ok((dense, left_out, lengths)) = DenseNodes::parse_damaged(message) else {
             self.found.more_unreadable = true;
             return;
         };
+        let count = dense.len() as u64;
+        if lengths.is_err() {
+            // The places cannot be assigned to the ids.
+            self.found.unreadable += count;
+            return;
+        }
+        self.found.parts_dropped += if left_out { count } else { 0 };
         let (mut nodes, mut done) = (dense.raw_nodes(), 0);
         loop {
             match nodes.next() {
@@ -366,67 +372,4 @@ impl<'s> Reader<'s> {
         }
         tags
     }
-}
-
-/// Objects of a block that can be read, but that other programs refuse or misunderstand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Oddities {
-    /// Whether a tag has no key.
-    pub has_empty_keys: bool,
-    /// The number of ways with fewer than two nodes.
-    pub short_ways: u64,
-}
-
-impl Block<'_> {
-    /// Looks for objects that can be read, but that other programs refuse or misunderstand.
-    pub(crate) fn oddities(&self) -> Result<Oddities, FormatError> {
-        let mut found = Oddities::default();
-        let empty: Vec<u64> = (0..)
-            .zip(self.strings.iter())
-            .filter(|(_, string)| string.is_empty())
-            .map(|(index, _)| index)
-            .collect();
-        let mut messages = self.messages();
-        while let Some(message) = messages.next()? {
-            let keys = match message {
-                BlockMessage::Dense(dense) => {
-                    found.has_empty_keys |= has_dense_key(dense, &empty)?;
-                    continue;
-                }
-                BlockMessage::Single(ObjectKind::Node, bytes) => NodeMessage::parse(bytes)?.keys,
-                BlockMessage::Single(ObjectKind::Way, bytes) => {
-                    let way = WayRefs::parse(bytes)?;
-                    found.short_ways += u64::from(way.refs.count() < 2);
-                    way.keys
-                }
-                BlockMessage::Single(ObjectKind::Relation, bytes) => {
-                    RelationMessage::parse(bytes)?.keys
-                }
-            };
-            let mut keys = keys.values();
-            while !keys.is_done() {
-                found.has_empty_keys |= empty.contains(&keys.read()?);
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// Whether the key of a tag of dense nodes is among `ids`, which are string ids.
-fn has_dense_key(dense: &DenseNodes<'_>, ids: &[u64]) -> Result<bool, FormatError> {
-    // The string 0 ends the tags of a node, and is the key of no tag.
-    if ids.iter().all(|id| *id == 0) {
-        return Ok(false);
-    }
-    let mut keys_vals = dense.keys_vals.values();
-    while !keys_vals.is_done() {
-        let key = keys_vals.read()?;
-        if key > 0 {
-            if ids.contains(&key) {
-                return Ok(true);
-            }
-            keys_vals.read()?;
-        }
-    }
-    Ok(false)
 }

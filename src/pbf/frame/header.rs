@@ -194,6 +194,11 @@ impl HeaderBlock {
         out.extend_from_slice(&self.unknown);
     }
 
+    /// Whether the header says up to which change the data is.
+    pub fn has_replication(&self) -> bool {
+        self.replication_sequence.is_some() || self.replication_timestamp.is_some()
+    }
+
     /// Whether `name` is declared as an optional or required feature.
     pub fn has(&self, name: &str) -> bool {
         self.required_features

@@ -8,9 +8,11 @@ use crate::osm::{Bbox, ObjectKind, ceil_e7, floor_e7};
 use crate::pbf::block::delta::OVERFLOW;
 use crate::pbf::block::dense::{DenseNodes, check_tags};
 use crate::pbf::block::messages::{NodeMessage, OnlyId, RawInfo};
+use crate::pbf::block::oddities::{Oddities, has_dense_key};
 use crate::pbf::block::outline::{
     BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range,
 };
+use crate::pbf::block::parsed::Block;
 use crate::pbf::wire::schema::{object, relation, string_table, way};
 use crate::pbf::wire::{Field, Fields, Value};
 use crate::pbf::wire::{Varints, count_varints};
@@ -36,12 +38,20 @@ pub(crate) fn scan_order(payload: &[u8], entry: &mut BlobEntry) -> Result<(), Fo
     Ok(())
 }
 
-/// Scans a payload as [`scan_payload`] does. Returns whether nodes have no location, or one that is beyond the earth.
-pub(crate) fn scan_for_outside(payload: &[u8], entry: &mut BlobEntry) -> Result<bool, FormatError> {
+/// Scans a payload as [`scan_payload`] does, and looks for odd objects, as [`Block::oddities`] does.
+pub(crate) fn scan_for_oddities(
+    payload: &[u8],
+    entry: &mut BlobEntry,
+) -> Result<Oddities, FormatError> {
     let scan = scan_all(payload)?;
-    let is_outside = scan.bounds.leaves_out;
+    let (mut odd, leaves_out) = (scan.odd, scan.bounds.leaves_out);
     scan.end(payload, entry);
-    Ok(is_outside)
+    if leaves_out {
+        // Nodes are beyond the earth, or have no location.
+        let block = Block::parse(payload)?;
+        block.for_each_node_outside(|_, _, _| odd.has_outside = true)?;
+    }
+    Ok(odd)
 }
 
 /// Scans a payload as [`scan_payload`] does. Returns the counts for nodes, ways and relations, in this order, and the
@@ -72,6 +82,8 @@ struct Scan {
     measures: bool,
     /// The counts for nodes, ways and relations.
     counts: [ObjectCounts; 3],
+    /// What is odd, but for nodes beyond the earth.
+    odd: Oddities,
 }
 
 impl Scan {
@@ -84,6 +96,7 @@ impl Scan {
             flags: BlobFlags::default(),
             measures: true,
             counts: Default::default(),
+            odd: Oddities::default(),
         }
     }
 
@@ -114,7 +127,10 @@ impl Scan {
                     ObjectKind::Way | ObjectKind::Relation => field.varint()? as i64,
                 })?,
                 // Keys, values and roles are string ids, so they all count for the largest id.
-                object::KEYS => largest_string = largest_string.max(columns.keys.add(&field)?),
+                object::KEYS => {
+                    largest_string = largest_string.max(columns.keys.add(&field)?);
+                    self.odd.has_empty_keys |= self.strings.has_empty(&field)?;
+                }
                 object::VALS => largest_string = largest_string.max(columns.values.add(&field)?),
                 relation::ROLES_SID if kind == ObjectKind::Relation => {
                     largest_string = largest_string.max(columns.roles.add(&field)?)
@@ -142,6 +158,8 @@ impl Scan {
             }
         }
         columns.check(kind)?;
+        self.odd.has_empty_keys |= columns.keys.has_zero;
+        self.odd.short_ways += u64::from(kind == ObjectKind::Way && columns.refs.values < 2);
         self.strings.check(largest_string)?;
         let has_name = self.strings.is_name(info.user_sid.unwrap_or(0).into());
         let references = columns.refs.values + columns.members.values;
@@ -157,6 +175,7 @@ impl Scan {
             return Ok(());
         }
         self.flags.set(BlobFlags::DENSE, true);
+        self.odd.has_empty_keys |= has_dense_key(dense, &self.strings.empty)?;
         if self.measures {
             self.bounds.dense(dense, &self.units)?;
             let counts = &mut self.counts[ObjectKind::Node as usize];
@@ -265,6 +284,24 @@ impl Strings {
         index != 0 && !u32::try_from(index).is_ok_and(is_empty)
     }
 
+    /// Whether a packed run or a single varint has the index of an empty string other than index 0.
+    fn has_empty(&self, field: &Field<'_>) -> Result<bool, FormatError> {
+        let mut found = false;
+        if !self.empty.is_empty() {
+            match field.value {
+                Value::Bytes(run) => {
+                    let mut values = Varints::new(run);
+                    while !values.is_done() {
+                        let index = values.read()?;
+                        found |= index != 0 && !self.is_name(index);
+                    }
+                }
+                _ => found = !self.is_name(field.varint()?),
+            }
+        }
+        Ok(found)
+    }
+
     /// Counts the values in a delta-coded column that are indices of strings with at least one character. Fails if an
     /// index is out of range.
     fn count_names(&self, deltas: Varints<'_>) -> Result<u64, FormatError> {
@@ -285,11 +322,12 @@ impl Strings {
     }
 }
 
-/// The number of values in a column of an object, and the largest value.
+/// The number of values in a column of an object, the largest value, and whether one is 0.
 #[derive(Debug, Clone, Copy, Default)]
 struct Column {
     values: usize,
     largest: u64,
+    has_zero: bool,
 }
 
 impl Column {
@@ -309,6 +347,7 @@ impl Column {
 
     fn take(&mut self, value: u64) {
         self.values += 1;
+        self.has_zero |= value == 0;
         self.largest = self.largest.max(value);
     }
 

@@ -1,0 +1,207 @@
+//! Looks at single blobs of a damaged file.
+
+use super::frames::{self, Frame, Piece, body_of, mark_table};
+use super::outcome::{Mended, Outcome};
+use crate::error::{Error, FormatError, Result};
+use crate::file::BlobDecoder;
+use crate::io::Input;
+use crate::osm::ObjectKind;
+use crate::pbf::{
+    BlobEntry, BlobFlags, BlobKind, Block, Compression, Decompressor, EncodedFrame, Encoding,
+    FRAME_PROBE_LEN, FrameEncoder, InvalidUtf8, Salvage, check_strings, content_faults,
+    may_be_table_blob, salvage, scan_for_oddities,
+};
+use crate::runtime::Context;
+use std::iter::{from_fn, once};
+
+/// Looks for frames where blobs of a file with a table of contents are lost. They may be in another place there, or
+/// only their frames are damaged. What is found comes before the lost blobs.
+pub(super) fn look_again(
+    outcomes: Vec<Outcome>,
+    input: &Input,
+    invalid: InvalidUtf8,
+    ctx: &Context,
+) -> Result<Vec<Outcome>> {
+    if !outcomes.iter().any(Outcome::is_lost) {
+        return Ok(outcomes);
+    }
+    let mut reader = BlobDecoder::new(input, ctx);
+    let mut found = Vec::with_capacity(outcomes.len());
+    let mut rest = outcomes.into_iter().peekable();
+    while let Some(outcome) = rest.next() {
+        let Outcome::Lost(first, entry) = &outcome else {
+            found.push(outcome);
+            continue;
+        };
+        let (start, number) = (first.offset, entry.number);
+        let run: Vec<Outcome> = once(outcome)
+            .chain(from_fn(|| rest.next_if(Outcome::is_lost)))
+            .collect();
+        let end = run.iter().filter_map(Outcome::end).max();
+        let range = start..end.unwrap_or(start).min(input.len());
+        for piece in frames::find(input, range.clone(), number)? {
+            if let Piece::Frame(frame) = piece
+                && frame.kind != BlobKind::Header
+                && frame.entry.end() <= range.end
+                && has_checksum(input, &frame)?
+            {
+                let outcome = look(&mut reader, input, frame, invalid)?;
+                found.extend(Some(outcome).filter(|found| found.written().next().is_some()));
+            }
+        }
+        found.extend(run);
+    }
+    Ok(found)
+}
+
+/// Whether objects in a frame have a checksum. Without one, they can be those that the table of contents says are
+/// damaged. If the Blob is damaged, only data with a checksum is looked for.
+fn has_checksum(input: &Input, frame: &Frame) -> Result<bool> {
+    let body = body_of(input, &frame.entry)?;
+    let blob = frame.blob(&body);
+    Ok(blob.map_or(true, |blob| blob.encoding == Encoding::Zlib))
+}
+
+/// Looks at a blob.
+pub(super) fn look(
+    reader: &mut BlobDecoder,
+    input: &Input,
+    frame: Frame,
+    invalid: InvalidUtf8,
+) -> Result<Outcome> {
+    if frame.kind == BlobKind::Unknown || frame.stream_in.is_some() {
+        return without_frame(input, frame, invalid);
+    }
+    let mut entry = frame.entry;
+    if !entry.is_indexed() {
+        let mut start = [0; FRAME_PROBE_LEN];
+        let len = start
+            .len()
+            .min((entry.frame_len - entry.header_len) as usize);
+        let offset = entry.offset + u64::from(entry.header_len);
+        input.read_all_at(&mut start[..len], offset)?;
+        if may_be_table_blob(&start[..len]) {
+            let body = body_of(input, &entry)?;
+            if !mark_table(&mut entry, &body) {
+                return Ok(Outcome::Empty);
+            }
+        }
+    }
+    // A hash of the content is as good as the checksum of zlib.
+    let mut has_checksum = entry.flags.has(BlobFlags::HASHED);
+    let payload = reader.payload_if(&entry, |encoding| {
+        has_checksum |= encoding == Encoding::Zlib;
+        true
+    });
+    match payload {
+        Ok(payload) => Ok(of_payload(
+            Frame { entry, ..frame },
+            payload.unwrap_or_default(),
+            has_checksum,
+            invalid,
+        )),
+        Err(Error::Blob { source, .. }) if entry.is_indexed() => Ok(Outcome::lost(entry, &source)),
+        Err(Error::Blob { source, .. }) => undecodable(input, &frame, &source, invalid),
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks at the data of a blob whose frame is damaged. There are no objects in a frame of another type, unless this type
+/// is the damage.
+fn without_frame(input: &Input, frame: Frame, invalid: InvalidUtf8) -> Result<Outcome> {
+    let body = body_of(input, &frame.entry)?;
+    let mut decompressor = Decompressor::default();
+    let payload = frame
+        .blob(&body)
+        .and_then(|blob| decompressor.payload(&blob));
+    let has_objects = |payload: &&[u8]| {
+        let block = Block::parse_bare(payload);
+        block.is_ok_and(|block| ObjectKind::ALL.into_iter().any(|kind| block.has(kind)))
+    };
+    let cause = match &frame.stream_in {
+        Some(cause) => format!("the frame around the data is damaged: {cause}"),
+        None => "the type of the blob is damaged".into(),
+    };
+    Ok(match payload.ok().filter(has_objects) {
+        None => Outcome::Empty,
+        Some(payload) => mended(frame, payload, cause, invalid),
+    })
+}
+
+/// Looks at a blob that cannot be decoded. Its data may be whole, and only what the blob says about it wrong.
+fn undecodable(
+    input: &Input,
+    frame: &Frame,
+    cause: &FormatError,
+    invalid: InvalidUtf8,
+) -> Result<Outcome> {
+    let entry = &frame.entry;
+    for mut stream in frames::streams(input, entry.offset..entry.end())? {
+        stream.entry.number = entry.number;
+        stream.stream_in = Some(cause.to_string());
+        let outcome = without_frame(input, stream, invalid)?;
+        if outcome.keys().is_some() {
+            return Ok(outcome);
+        }
+    }
+    Ok(Outcome::lost(frames::index_of(input, entry)?, cause))
+}
+
+/// Looks at the content of a blob.
+fn of_payload(
+    mut frame: Frame,
+    payload: &[u8],
+    has_checksum: bool,
+    invalid: InvalidUtf8,
+) -> Outcome {
+    match check(&mut frame.entry, payload, has_checksum) {
+        Ok(short_ways) => Outcome::Whole(frame.entry, short_ways),
+        Err(cause) => mended(frame, payload, cause.to_string(), invalid),
+    }
+}
+
+/// Checks the content of a blob, and completes its entry. Returns the number of ways with fewer than two nodes. Fails if
+/// the blob cannot be copied as it is. Without a checksum, damage can be anywhere, and every value is looked at.
+fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> Result<u64, FormatError> {
+    if !has_checksum {
+        content_faults(payload, |_| ())?;
+    }
+    let odd = if entry.flags.has(BlobFlags::HASHED) {
+        Block::parse(payload)?.oddities()?
+    } else {
+        check_strings(payload)?;
+        scan_for_oddities(payload, entry)?
+    };
+    if odd.has_outside {
+        return Err(FormatError::new("nodes with coordinates beyond the earth"));
+    }
+    if odd.has_empty_keys {
+        return Err(FormatError::new("tags without a key"));
+    }
+    Ok(odd.short_ways)
+}
+
+/// Reads what is left of a blob.
+fn mended(frame: Frame, payload: &[u8], cause: String, invalid: InvalidUtf8) -> Outcome {
+    let mut encoder = FrameEncoder::new(Compression::Lz4, false);
+    let (changes, frames) = rewrite(payload, invalid, &mut encoder);
+    match frames {
+        Ok(frames) if changes.objects > 0 => Outcome::Mended(Box::new(Mended {
+            frame,
+            cause,
+            changes,
+            new: frames.into_iter().map(|frame| frame.entry).collect(),
+        })),
+        Ok(_) | Err(_) => Outcome::lost(frame.entry, &FormatError::with(cause)),
+    }
+}
+
+/// Writes what is left of a blob anew.
+pub(super) fn rewrite(
+    payload: &[u8],
+    invalid: InvalidUtf8,
+    encoder: &mut FrameEncoder,
+) -> (Salvage, Result<Vec<EncodedFrame>, FormatError>) {
+    let changes = salvage(payload, invalid, |object| encoder.add(object));
+    (changes, encoder.finish())
+}

@@ -1,0 +1,232 @@
+//! Names the ids of lost objects: from the table of contents, from the index of the blob, or from its neighbours.
+
+use super::frames::{Frame, Piece, body_of};
+use super::outcome::Outcome;
+use super::report::{Loss, LostIds};
+use crate::error::Result;
+use crate::io::Input;
+use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
+use crate::pbf::{BlobEntry, BlobKind, TOC_TAIL_LEN, TableBlob, Toc, TocReader, find_toc};
+use std::collections::HashMap;
+
+/// The first and the last key, and the number of objects: the same for two blobs if they have the same objects.
+type Content = (Option<TypeThenId>, Option<TypeThenId>, u32);
+
+fn content(entry: &BlobEntry) -> Content {
+    (entry.first_key(), entry.last_key(), entry.count)
+}
+
+/// Reads the table of contents at the end of a file that has another length than its header says. The offsets in it
+/// are those of the file before the damage. Returns `None` if there is no such table, or if it is that of one file of
+/// several.
+pub(super) fn table_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec<BlobEntry>>> {
+    let is_header =
+        |piece: &&Piece| matches!(piece, Piece::Frame(frame) if frame.kind == BlobKind::Header);
+    if pieces.iter().filter(is_header).count() > 1 {
+        return Ok(None);
+    }
+    let offset = input.len().saturating_sub(TOC_TAIL_LEN as u64);
+    let mut tail = vec![0; (input.len() - offset) as usize];
+    input.read_all_at(&mut tail, offset)?;
+    let Some(stated_start) = find_toc(&tail) else {
+        return Ok(None);
+    };
+    let mut parts = Vec::new();
+    for piece in pieces.iter().rev() {
+        match piece {
+            Piece::Frame(frame) if frame.stream_in.is_none() && is_part(input, frame)? => {
+                parts.push(frame.entry);
+            }
+            _ => break,
+        }
+    }
+    let mut reader = TocReader::new(stated_start);
+    for part in parts.iter().rev() {
+        let mut bytes = vec![0; part.frame_len as usize];
+        input.read_all_at(&mut bytes, part.offset)?;
+        if reader.add(&bytes).is_err() {
+            return Ok(None);
+        }
+    }
+    let table = reader.finish().and_then(|(table, hosts)| {
+        let entries = Toc::parse(&table, 0, u64::MAX)?.entries;
+        Ok(entries.into_iter().chain(hosts).collect())
+    });
+    Ok(table.ok())
+}
+
+/// Whether a frame has a part of a table of contents.
+fn is_part(input: &Input, frame: &Frame) -> Result<bool> {
+    let body = body_of(input, &frame.entry)?;
+    Ok(matches!(
+        TableBlob::of(&body),
+        TableBlob::TableOfContents | TableBlob::Host
+    ))
+}
+
+/// Puts the ids of lost objects into the outcomes. `table` has an entry for each blob that the file had.
+pub(super) fn name(outcomes: Vec<Outcome>, table: Option<&[BlobEntry]>) -> Vec<Outcome> {
+    let matches = table.and_then(|table| Some((table, Matches::of(&outcomes, table)?)));
+    match matches {
+        Some((table, matches)) => matches.named(outcomes, table),
+        None => named_by_neighbours(outcomes),
+    }
+}
+
+/// The entries of a table of contents, and what was found of them.
+struct Matches {
+    /// For each entry, the number of the outcome with its objects.
+    found: Vec<Option<usize>>,
+}
+
+impl Matches {
+    /// Assigns outcomes to the entries of a table. Returns `None` if there are other whole blobs, too: the table is not
+    /// about all of the file.
+    fn of(outcomes: &[Outcome], table: &[BlobEntry]) -> Option<Self> {
+        let mut by_content: HashMap<Content, Vec<usize>> = HashMap::new();
+        for (index, entry) in table.iter().enumerate().rev() {
+            by_content.entry(content(entry)).or_default().push(index);
+        }
+        let mut by_first: Vec<usize> = (0..table.len()).collect();
+        by_first.sort_by_key(|index| table[*index].first_key());
+        let mut found = vec![None; table.len()];
+        for (number, outcome) in outcomes.iter().enumerate() {
+            let index = match outcome {
+                Outcome::Whole(entry, _) if entry.count > 0 => {
+                    Some(by_content.get_mut(&content(entry))?.pop()?)
+                }
+                Outcome::Mended(_) => outcome.keys().and_then(|(first, last)| {
+                    let behind =
+                        by_first.partition_point(|index| table[*index].first_key() <= Some(first));
+                    let index = *by_first[..behind].last()?;
+                    (Some(last) <= table[index].last_key()).then_some(index)
+                }),
+                _ => None,
+            };
+            if let Some(index) = index {
+                found[index] = Some(number);
+            }
+        }
+        Some(Self { found })
+    }
+
+    /// Returns the outcomes with the ids of those entries that nothing was found of. A lost blob whose objects were
+    /// found elsewhere is left out.
+    fn named(&self, outcomes: Vec<Outcome>, table: &[BlobEntry]) -> Vec<Outcome> {
+        let mut known: HashMap<Content, Vec<usize>> = HashMap::new();
+        for (number, outcome) in outcomes.iter().enumerate().rev() {
+            if let Outcome::Lost(_, facts) = outcome
+                && facts.count > 0
+            {
+                known.entry(content(facts)).or_default().push(number);
+            }
+        }
+        // The missing entries of each lost outcome, and those behind an outcome that nothing is lost behind.
+        let mut missing: HashMap<usize, Vec<&BlobEntry>> = HashMap::new();
+        let mut vanished: HashMap<usize, Vec<&BlobEntry>> = HashMap::new();
+        let mut next = 0;
+        for (entry, found) in table.iter().zip(&self.found) {
+            if let Some(number) = found {
+                next = number + 1;
+            } else if entry.count > 0 {
+                let lost = known.get_mut(&content(entry)).and_then(Vec::pop);
+                let lost = lost.or_else(|| {
+                    let mut behind = (next..).zip(&outcomes[next..]);
+                    let (number, outcome) = behind.find(|(_, outcome)| outcome.end().is_some())?;
+                    matches!(outcome, Outcome::Lost(_, facts) if facts.count == 0).then_some(number)
+                });
+                match lost {
+                    Some(number) => missing.entry(number).or_default().push(entry),
+                    None => vanished.entry(next).or_default().push(entry),
+                }
+            }
+        }
+        let mut named = Vec::with_capacity(outcomes.len());
+        let mut end = 0;
+        let count = outcomes.len();
+        for (number, mut outcome) in outcomes.into_iter().enumerate() {
+            named.extend(vanished.get(&number).map(|entries| not_there(end, entries)));
+            if let Outcome::Lost(loss, facts) = &mut outcome {
+                let entries = missing.remove(&number).unwrap_or_default();
+                if entries.is_empty() && facts.count > 0 {
+                    continue;
+                }
+                loss.set_entries(&entries);
+            }
+            end = outcome.end().unwrap_or(end);
+            named.push(outcome);
+        }
+        named.extend(vanished.get(&count).map(|entries| not_there(end, entries)));
+        named
+    }
+}
+
+/// The loss of blobs of which not even damaged bytes are there.
+fn not_there(offset: u64, entries: &[&BlobEntry]) -> Outcome {
+    let cause = "the table of contents lists a blob that is not there".to_owned();
+    let mut loss = Loss::new(None, offset, 0, cause);
+    loss.set_entries(entries);
+    Outcome::Lost(loss, BlobEntry::default())
+}
+
+impl Loss {
+    /// Sets the lost objects to those of blobs whose facts are known.
+    fn set_entries(&mut self, entries: &[&BlobEntry]) {
+        self.objects = Some(entries.iter().map(|entry| u64::from(entry.count)).sum());
+        self.ids = entries.iter().flat_map(|entry| ids_of(entry)).collect();
+    }
+}
+
+/// Names lost objects by the facts about each lost blob, or by the objects before and behind it.
+fn named_by_neighbours(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
+    let mut behind: Vec<Option<TypeThenId>> = Vec::with_capacity(outcomes.len());
+    let mut first = None;
+    for outcome in outcomes.iter().rev() {
+        first = outcome.keys().map(|(first, _)| first).or(first);
+        behind.push(first);
+    }
+    let mut before = None;
+    for (outcome, behind) in outcomes.iter_mut().zip(behind.into_iter().rev()) {
+        before = outcome.keys().map(|(_, last)| last).or(before);
+        if let Outcome::Lost(loss, facts) = outcome {
+            if facts.count > 0 {
+                loss.set_entries(&[&*facts]);
+            } else {
+                let first = before.map(|(kind, rank)| (kind, rank + 1));
+                let last = behind.map(|(kind, rank)| (kind, rank.saturating_sub(1)));
+                loss.ids = ids_from_to(first, last, false);
+            }
+        }
+    }
+    outcomes
+}
+
+/// Returns the ids of a blob.
+fn ids_of(entry: &BlobEntry) -> Vec<LostIds> {
+    let is_exact = entry.kinds.single().is_some();
+    ids_from_to(entry.first_key(), entry.last_key(), is_exact)
+}
+
+/// Returns the ids from the first to the last key, where `None` stands for any.
+fn ids_from_to(
+    first: Option<TypeThenId>,
+    last: Option<TypeThenId>,
+    is_exact: bool,
+) -> Vec<LostIds> {
+    let first_kind = first.map_or(ObjectKind::Node, |(kind, _)| kind);
+    let last_kind = last.map_or(ObjectKind::Relation, |(kind, _)| kind);
+    let id = |key: Option<TypeThenId>, wanted: ObjectKind| {
+        let key = key.filter(|(kind, _)| *kind == wanted);
+        key.map(|(_, rank)| id_from_rank(rank))
+    };
+    let kinds = ObjectKind::ALL.into_iter();
+    kinds
+        .filter(|kind| (first_kind..=last_kind).contains(kind))
+        .map(|kind| LostIds {
+            kind,
+            first: id(first, kind),
+            last: id(last, kind),
+            is_exact,
+        })
+        .collect()
+}
