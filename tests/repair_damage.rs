@@ -155,6 +155,7 @@ fn objects_of_undamaged_blobs_are_saved_and_no_others_come() {
             &"repack", &"-q", &"-n", &"2000", &input, &"-O", &"-o", &indexed,
         ]);
         for original in [Original::of(&input, false), Original::of(&indexed, true)] {
+            println!("{rounds} damages of {}", original.name);
             for _ in 0..rounds {
                 original.check(&damage(&original.bytes, &mut random), &path);
             }

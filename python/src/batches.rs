@@ -84,7 +84,7 @@ impl Stream {
     fn end(&self, ended: Ended) -> Option<std::result::Result<RecordBatch, ArrowError>> {
         let text = match &ended {
             Ended::Failed(error) => error.to_string(),
-            Ended::Raised(error) => error.to_string(),
+            Ended::Raised(error) => Python::attach(|py| raised_again(py, error)),
         };
         if let Ok(mut last) = self.last_error.lock() {
             *last = Some(ended);
@@ -101,18 +101,21 @@ impl Stream {
             return None;
         }
         self.looked = Instant::now();
-        Python::attach(|py| {
-            let error = py.check_signals().err()?;
-            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                // The reader of the stream raises an exception of its own. The interrupt is there again when the reader
-                // has returned.
-                let thread = py.import("_thread");
-                let again = thread.and_then(|thread| thread.call_method0("interrupt_main"));
-                drop(again);
-            }
-            Some(error)
-        })
+        Python::attach(|py| py.check_signals().err())
     }
+}
+
+/// Returns the text of an exception that a signal has raised. The reader of the stream raises an exception of its own, so
+/// an interrupt is there again when the reader has returned.
+fn raised_again(py: Python<'_>, error: &PyErr) -> String {
+    // Python looks for signals while it makes a text of an exception, so the text comes first.
+    let text = error.to_string();
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        let thread = py.import("_thread");
+        let again = thread.and_then(|thread| thread.call_method0("interrupt_main"));
+        drop(again);
+    }
+    text
 }
 
 impl Iterator for Stream {

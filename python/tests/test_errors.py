@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 import subprocess
 import sys
@@ -95,9 +96,12 @@ def world(directory: Path, objects: int) -> Path:
 
 
 def run(code: str, *words: str) -> subprocess.Popen:
-    """Run code in another interpreter."""
+    """Run code in another interpreter, which an interrupt ends."""
     code = "import pbfhogg, sys\n" + textwrap.dedent(code)
-    return subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [sys.executable, "-c", code, *words]
+    # A shell lets its background processes, and those that they start, ignore interrupts.
+    default = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=default)
 
 
 @pytest.mark.parametrize(

@@ -403,7 +403,7 @@ impl<'a> RegionMembers<'a> {
                     self.added_ways.get(id) != EMPTY_SET
                         || (!each_once && self.ways.get(id) != EMPTY_SET)
                 };
-                block.collect_refs_of(|way| is_met(way.id), &mut refs, &mut ways)?;
+                block.collect_refs_of(|| true, |way| is_met(way.id), &mut refs, &mut ways)?;
                 let (mut nodes, mut start) = (Vec::new(), 0);
                 for (way, end) in ways {
                     let set = set_of_way(&mut algebra, way);

@@ -10,6 +10,7 @@ use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Way, WayRefs, scan_order};
 use crate::runtime::{ChunkSender, Context};
+use std::cell::Cell;
 
 /// The size in bytes at which a batch of ways is sent.
 const BATCH: usize = 1 << 20;
@@ -131,9 +132,41 @@ struct WayNeeds<'n> {
     selected: &'n Selected,
     /// Whether the block has only ways, so that a way has the same index among the ways and among the objects.
     is_plain: bool,
+    /// Whether ways that may not be visited are needed, too.
+    needs_others: bool,
+}
+
+/// Counts the objects of a block, and passes over ways that are not needed.
+struct WayCounter<'n> {
+    needs: &'n WayNeeds<'n>,
+    next: Cell<usize>,
+}
+
+impl WayCounter<'_> {
+    /// Whether the next way is needed. Counts it if it is not.
+    fn is_needed(&self) -> bool {
+        let needs = self.needs;
+        let is_needed = needs.needs_others || needs.may_visit(self.next.get());
+        if !is_needed {
+            self.index();
+        }
+        is_needed
+    }
+
+    /// Returns the index of the next object, and counts it.
+    fn index(&self) -> usize {
+        self.next.replace(self.next.get() + 1)
+    }
 }
 
 impl WayNeeds<'_> {
+    fn counter(&self) -> WayCounter<'_> {
+        WayCounter {
+            needs: self,
+            next: Cell::new(0),
+        }
+    }
+
     /// Whether a way has one of the keys, which `has_key` looks for in its tags.
     fn has_key(&self, has_key: impl FnOnce(&[u64]) -> bool) -> bool {
         self.keys.is_none_or(has_key)
@@ -273,44 +306,46 @@ impl<V: Visitor> Visit<'_, V> {
             keys: keys.as_deref(),
             selected: &selected,
             is_plain: block.single_kind().is_some(),
+            needs_others: needs_all || !wanted.set().is_empty(),
         };
         let located = found.map(|found| BlockLocations::of(found, block, &needs, wanted));
         let mut locator = located.transpose()?;
         let mut ranks = wanted.walk();
         let mut batch = WayBatch::new(self.visits.member_node_ids);
-        let (mut in_way, mut next) = (Vec::new(), 0);
-        block.try_for_each(|element| {
-            let index = advance(&mut next);
-            element.check_size()?;
-            let Element::Way(way) = element else {
-                return Ok(());
-            };
-            let rank = ranks.rank(way.id());
-            let has_key = needs.has_key(|keys| way.tags.has_key_among(keys));
-            let is_visited = has_key && selected.has(index)?;
-            let located = match &mut locator {
-                Some(all) => all.next(rank.is_some() || (has_key && needs.may_visit(index)))?,
-                None => None,
-            };
-            if rank.is_none() && !is_visited {
-                return Ok(());
-            }
-            let locations = match located {
-                Some(locations) => locations,
-                None => stored_locations(&way, &mut in_way)?,
-            };
-            if let Some(rank) = rank {
-                let refs: Vec<i64> = way.refs().collect();
-                let points = locations.iter().map(|location| location.and_then(on_earth));
-                batch.push(rank, refs.into_iter().zip(points));
-                self.send_many_ways(&mut batch)?;
-            }
-            if is_visited {
-                self.visitor.way(&way, locations)?;
-                self.send_ready(false)?;
-            }
-            Ok(())
-        })?;
+        let (mut in_way, counter) = (Vec::new(), needs.counter());
+        block.try_for_each_wanted(
+            || counter.is_needed(),
+            |element| {
+                let index = counter.index();
+                element.check_size()?;
+                let Element::Way(way) = element else {
+                    return Ok(());
+                };
+                let rank = ranks.rank(way.id());
+                let has_key = needs.has_key(|keys| way.tags.has_key_among(keys));
+                let is_visited = has_key && selected.has(index)?;
+                let located = match &mut locator {
+                    Some(all) => all.next(rank.is_some() || (has_key && needs.may_visit(index)))?,
+                    None => None,
+                };
+                if rank.is_none() && !is_visited {
+                    return Ok(());
+                }
+                let locations = match located {
+                    Some(locations) => locations,
+                    None => stored_locations(&way, &mut in_way)?,
+                };
+                if let Some(rank) = rank {
+                    push_member(&mut batch, rank, &way, locations);
+                    self.send_many_ways(&mut batch)?;
+                }
+                if is_visited {
+                    self.visitor.way(&way, locations)?;
+                    self.send_ready(false)?;
+                }
+                Ok(())
+            },
+        )?;
         self.send(Found::Ways(batch))
     }
 
@@ -328,6 +363,13 @@ impl<V: Visitor> Visit<'_, V> {
             }
         })
     }
+}
+
+/// Adds a way that is a member of an area.
+fn push_member(batch: &mut WayBatch, rank: u64, way: &Way<'_>, locations: &[Option<Location>]) {
+    let refs: Vec<i64> = way.refs().collect();
+    let points = locations.iter().map(|location| location.and_then(on_earth));
+    batch.push(rank, refs.into_iter().zip(points));
 }
 
 /// Reads the locations that a way has in the file. Returns one for each node, which is `None` if the way has none.
@@ -362,15 +404,15 @@ impl BlockLocations {
         needs: &WayNeeds<'_>,
         wanted: &RankSet,
     ) -> Result<Self, FormatError> {
-        let (has_all, mut ranks, mut next) = (found.needs_all(), wanted.walk(), 0);
+        let (has_all, mut ranks, counter) = (found.needs_all(), wanted.walk(), needs.counter());
         let is_needed = |way: &WayRefs<'_>| {
-            let index = advance(&mut next);
+            let index = counter.index();
             has_all
                 || ranks.rank(way.id).is_some()
                 || (needs.may_visit(index) && needs.has_key(|keys| way.has_key_among(keys)))
         };
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
-        block.collect_refs_of(is_needed, &mut refs, &mut ways)?;
+        block.collect_refs_of(|| counter.is_needed(), is_needed, &mut refs, &mut ways)?;
         let mut locations = Vec::with_capacity(refs.len());
         found.find(&refs, &mut locations)?;
         let ends: Vec<usize> = ways.into_iter().map(|(_, end)| end).collect();

@@ -500,6 +500,16 @@ impl Block<'_> {
     /// range, columns differ in length, or a varint is malformed. An object is checked before it is visited.
     pub fn try_for_each<E: From<FormatError>>(
         &self,
+        visit: impl FnMut(Element<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.try_for_each_wanted(|| true, visit)
+    }
+
+    /// Does the same as [`try_for_each`](Self::try_for_each), but passes over ways that `is_wanted` refuses. It is called
+    /// once for each way, in order. Whether these ways are damaged is not checked.
+    pub(crate) fn try_for_each_wanted<E: From<FormatError>>(
+        &self,
+        mut is_wanted: impl FnMut() -> bool,
         mut visit: impl FnMut(Element<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut messages = self.messages();
@@ -521,6 +531,9 @@ impl Block<'_> {
                     }))?;
                 }
                 BlockMessage::Single(ObjectKind::Way, bytes) => {
+                    if !is_wanted() {
+                        continue;
+                    }
                     let message = WayMessage::parse(bytes)?;
                     message.check()?;
                     visit(Element::Way(Way {

@@ -176,12 +176,14 @@ impl<'a> Block<'a> {
         refs: &mut Vec<i64>,
         ways: &mut Vec<(i64, usize)>,
     ) -> Result<(), FormatError> {
-        self.collect_refs_of(|_| true, refs, ways)
+        self.collect_refs_of(|| true, |_| true, refs, ways)
     }
 
-    /// Does the same as [`collect_refs`](Self::collect_refs), but only for ways that `is_wanted` accepts.
+    /// Does the same as [`collect_refs`](Self::collect_refs), but only for ways that both conditions accept.
+    /// `is_looked_at` is called for each way, before the way is read.
     pub(crate) fn collect_refs_of(
         &self,
+        mut is_looked_at: impl FnMut() -> bool,
         mut is_wanted: impl FnMut(&WayRefs<'_>) -> bool,
         refs: &mut Vec<i64>,
         ways: &mut Vec<(i64, usize)>,
@@ -189,6 +191,9 @@ impl<'a> Block<'a> {
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
             if let BlockMessage::Single(ObjectKind::Way, bytes) = message {
+                if !is_looked_at() {
+                    continue;
+                }
                 let way = WayRefs::parse(bytes)?;
                 if !is_wanted(&way) {
                     continue;

@@ -43,7 +43,7 @@ pub(crate) fn scan_for_oddities(
     payload: &[u8],
     entry: &mut BlobEntry,
 ) -> Result<Oddities, FormatError> {
-    let scan = scan_all(payload)?;
+    let scan = scan_all(payload, true)?;
     let (mut odd, leaves_out) = (scan.odd, scan.bounds.leaves_out);
     scan.end(payload, entry);
     if leaves_out {
@@ -60,12 +60,13 @@ pub(crate) fn scan_counts(
     payload: &[u8],
     entry: &mut BlobEntry,
 ) -> Result<([ObjectCounts; 3], u64), FormatError> {
-    Ok(scan_all(payload)?.end(payload, entry))
+    Ok(scan_all(payload, false)?.end(payload, entry))
 }
 
-fn scan_all(payload: &[u8]) -> Result<Scan, FormatError> {
+fn scan_all(payload: &[u8], finds_odd: bool) -> Result<Scan, FormatError> {
     let block = BlockOutline::parse(payload)?;
     let mut scan = Scan::new(block.units, Strings::parse(block.string_table)?);
+    scan.finds_odd = finds_odd;
     for group in &block.groups {
         group.try_for_each(|message| scan.message(message))?;
     }
@@ -82,6 +83,8 @@ struct Scan {
     measures: bool,
     /// The counts for nodes, ways and relations.
     counts: [ObjectCounts; 3],
+    /// Whether odd objects are looked for.
+    finds_odd: bool,
     /// What is odd, but for nodes beyond the earth.
     odd: Oddities,
 }
@@ -96,6 +99,7 @@ impl Scan {
             flags: BlobFlags::default(),
             measures: true,
             counts: Default::default(),
+            finds_odd: false,
             odd: Oddities::default(),
         }
     }
@@ -129,7 +133,9 @@ impl Scan {
                 // Keys, values and roles are string ids, so they all count for the largest id.
                 object::KEYS => {
                     largest_string = largest_string.max(columns.keys.add(&field)?);
-                    self.odd.has_empty_keys |= self.strings.has_empty(&field)?;
+                    if self.finds_odd {
+                        self.odd.has_empty_keys |= self.strings.has_empty(&field)?;
+                    }
                 }
                 object::VALS => largest_string = largest_string.max(columns.values.add(&field)?),
                 relation::ROLES_SID if kind == ObjectKind::Relation => {
@@ -175,7 +181,9 @@ impl Scan {
             return Ok(());
         }
         self.flags.set(BlobFlags::DENSE, true);
-        self.odd.has_empty_keys |= has_dense_key(dense, &self.strings.empty)?;
+        if self.finds_odd {
+            self.odd.has_empty_keys |= has_dense_key(dense, &self.strings.empty)?;
+        }
         if self.measures {
             self.bounds.dense(dense, &self.units)?;
             let counts = &mut self.counts[ObjectKind::Node as usize];
