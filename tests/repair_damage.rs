@@ -2,12 +2,12 @@
 //! add up. Then the places of frames: wrong lengths, damaged headers, missing and moved blobs.
 
 use crate::common::answers::ask;
-use crate::common::craft;
+use crate::common::craft::{self, Message};
 use crate::common::decode::{self, Frame};
 use crate::common::oracle::{real_file, real_files};
 use crate::common::random::Random;
 use crate::common::repaired::{repair, shown};
-use crate::common::{Object, is_canonical, is_long, run_ok};
+use crate::common::{Arg, Object, is_canonical, is_long, run_ok};
 use serde_json::Value;
 use std::fs;
 use std::ops::Range;
@@ -343,4 +343,34 @@ fn an_index_in_the_header_of_a_blob_names_what_is_lost() {
         (&objects[0].id.into(), &true.into()),
         "{report}"
     );
+}
+
+#[test]
+fn what_is_left_of_a_long_block_is_written_with_little_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, output, stats] =
+        ["in.osm.pbf", "out.osm.pbf", "stats"].map(|name| dir.path().join(name));
+    let count: u64 = if is_long() { 10_000_000 } else { 1_000_000 };
+    let ids: Vec<i64> = (1..=count as i64).collect();
+    let (mut latitudes, longitudes) = (vec![0; ids.len()], vec![0; ids.len()]);
+    // The first node is beyond the earth.
+    latitudes[0] = 1_000_000_000;
+    let nodes = Message::new().packed_deltas(1, &ids);
+    let nodes = nodes
+        .packed_deltas(8, &latitudes)
+        .packed_deltas(9, &longitudes);
+    let block = Message::new()
+        .message(1, Message::new().bytes(1, b""))
+        .message(2, Message::new().message(2, nodes));
+    fs::write(&path, craft::plain_file(&[block.to_bytes()])).unwrap();
+    let args: [Arg; 8] = [
+        &"repair", &"-j", &"1", &"--stats", &stats, &path, &"-o", &output,
+    ];
+    let answer = ask(&args);
+    assert_eq!(answer.status, 1, "{answer:?}");
+    let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+    let peak = stats["peak_memory_bytes"].as_u64().unwrap();
+    assert!(peak < 150_000_000, "{peak}");
+    let counted = ask(&[&"inspect", &"-g", &"data.count.nodes", &output]).stdout;
+    assert_eq!(counted.trim(), (count - 1).to_string());
 }
