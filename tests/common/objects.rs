@@ -13,7 +13,7 @@ pub enum Kind {
 
 /// An object. Metadata is `None` if it has a value that writers use for "absent": version or changeset 0 or -1,
 /// timestamp 0, uid 0 with an empty user name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Object {
     /// The kind of the object.
     pub kind: Kind,

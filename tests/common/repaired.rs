@@ -17,13 +17,20 @@ pub fn shown<'a>(objects: impl IntoIterator<Item = &'a Object>) -> HashSet<Strin
 
 /// Repairs a file, and returns the objects, the report and the exit status. The output must be valid.
 pub fn repair(input: &Path, more: &[Arg]) -> (Vec<Object>, Value, i32) {
+    let (output, report, status) = repair_to(input, more);
+    (decode::objects(&output), report, status)
+}
+
+/// Repairs a file, and returns the output, the report and the exit status. The output must be valid.
+pub fn repair_to(input: &Path, more: &[Arg]) -> (PathBuf, Value, i32) {
     let output = input.with_file_name("repaired.osm.pbf");
     let args: [Arg; 6] = [&"repair", &"--json", &"-O", &input, &"-o", &output];
     let answer = ask(&[&args, more].concat());
     assert!(answer.status < 2, "{answer:?}");
     let check = ask(&[&"check", &"--index", &"--full", &output]);
     assert_eq!(check.status, 0, "{check:?}");
-    (decode::objects(&output), answer.json(), answer.status)
+    let report = answer.json();
+    (output, report, answer.status)
 }
 
 /// A copy of a real file with a table of contents, one of whose blobs is damaged. Returns the objects of the blob.
