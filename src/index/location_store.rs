@@ -5,6 +5,7 @@ use super::id_set::IdSet;
 use super::table::CHUNK_BITS;
 use super::table::{ChunkTable, Offsets, join, split};
 use crate::osm::{Location, id_rank};
+use crate::system::prefer_huge_pages;
 
 /// The number of ids per chunk.
 const CHUNK: usize = 1 << CHUNK_BITS;
@@ -192,8 +193,11 @@ impl LocationChunk {
         }
         let ids = Chunk::of_ascending(offsets);
         let (counts, _) = RunCounts::new(&ids);
-        let start = known.len();
+        let (start, room) = (known.len(), known.capacity());
         known.extend_from_slice(&locations);
+        if known.capacity() > room {
+            prefer_huge_pages(known);
+        }
         *self = Self::Closed(Box::new(Closed { ids, counts, start }));
     }
 
@@ -262,11 +266,13 @@ impl LocationStore {
             StoreForm::Dense => 0,
             StoreForm::Sparse => usize::try_from(nodes).unwrap_or_default(),
         };
+        let mut locations = Vec::with_capacity(locations);
+        prefer_huge_pages(&mut locations);
         Self {
             form,
             has_all_ids: false,
             chunks: ChunkTable::default(),
-            locations: Vec::with_capacity(locations),
+            locations,
             open: None,
         }
     }
@@ -275,7 +281,8 @@ impl LocationStore {
     /// ignored when they are added, and a node has no location before it is added. Nodes can be looked up without
     /// calling [`close`](Self::close).
     pub fn of_ids(ids: IdSet) -> Self {
-        let locations = vec![None; ids.len() as usize];
+        let mut locations = vec![None; ids.len() as usize];
+        prefer_huge_pages(&mut locations);
         let mut start = 0;
         let chunks = ids.into_chunks().map(|ids| {
             let (counts, count) = RunCounts::new(&ids);

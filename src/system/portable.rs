@@ -27,6 +27,9 @@ pub(super) fn reserve(_: &File, _: u64) -> io::Result<()> {
 /// Does nothing. The space of the range is freed when the file is deleted.
 pub(crate) const fn punch_hole(_: &File, _: u64, _: u64) {}
 
+/// Does nothing, because the system chooses the size of pages.
+pub(crate) const fn prefer_huge_pages<T>(_: &mut Vec<T>) {}
+
 /// Does nothing, because the system decides what stays in its cache.
 pub(crate) const fn release(_: &File, _: u64, _: u64) {}
 

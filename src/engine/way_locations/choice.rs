@@ -158,6 +158,8 @@ pub(super) struct GrowingMemory {
     /// Facts about the blobs that were read.
     facts: NodeFacts,
     blobs: u64,
+    /// The estimated number of nodes in all blobs.
+    pub nodes: u64,
     pub form: StoreForm,
     limit: u64,
 }
@@ -176,7 +178,7 @@ impl GrowingMemory {
         let known = || parts.nodes.iter().filter(|entry| !entry.has_kinds_only());
         let facts = NodeFacts::of(known());
         let facts = facts.scaled(known().count() as u64, parts.nodes.len() as u64);
-        let blobs = parts.blobs();
+        let (blobs, nodes) = (parts.blobs(), facts.nodes);
         let memory = Memory::of(facts, blobs, 0, options, ctx);
         let form = match memory.suits() {
             (IndexType::Dense, _) => StoreForm::Dense,
@@ -186,6 +188,7 @@ impl GrowingMemory {
         Some(Self {
             facts: NodeFacts::default(),
             blobs,
+            nodes,
             form,
             limit: memory.limit,
         })

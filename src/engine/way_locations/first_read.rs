@@ -31,7 +31,8 @@ impl FirstRead {
         }
         let memory = GrowingMemory::estimate(&parts, options, ctx)?;
         Some(Self {
-            store: Some(LocationStore::new(memory.form, 0)),
+            // A list that has to grow is copied.
+            store: Some(LocationStore::new(memory.form, memory.nodes / 4 * 5)),
             memory,
             entries: Vec::new(),
             last: None,

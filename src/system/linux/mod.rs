@@ -1,9 +1,11 @@
 //! System calls that only Linux has.
 
 mod clone_range;
+mod huge_pages;
 mod machine;
 
 pub(in crate::system) use clone_range::clone_range;
+pub(crate) use huge_pages::prefer_huge_pages;
 pub(crate) use machine::*;
 
 use super::Transfer;
