@@ -14,9 +14,11 @@ import pbfhogg
 #: About 100 MB of PBF, or 3 MB.
 OBJECTS = 9_500_000 if IS_LONG else 300_000
 PROGRAM = """
-import pbfhogg, resource, sys
+import pbfhogg, sys
 rows = sum(len(batch) for batch in eval(sys.argv[2])(sys.argv[1]).batches())
-print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+# The peak in `getrusage` would be that of the process that started this one, if it is higher.
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(rows, int(peak.split()[1]) // 1024)
 """
 
 

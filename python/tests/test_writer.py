@@ -19,7 +19,10 @@ def test_a_table_comes_back(name: str, tmp_path: Path) -> None:
     with pbfhogg.Writer(copy) as writer:
         writer.table(pbfhogg.read(DATA / name))
     assert writer.objects == sum(len(batch) for batch in pbfhogg.read(DATA / name).batches())
-    assert rows_of_osmium(copy) == rows_of_osmium(DATA / name)
+    # The writer sorts.
+    order = {"node": 0, "way": 1, "relation": 2}
+    expected = sorted(rows_of_osmium(DATA / name), key=lambda row: (order[row["type"]], row["id"]))
+    assert rows_of_osmium(copy) == expected
     assert pbfhogg.info(copy)["sorted"] and pbfhogg.check(copy, index=True) is not None
 
 

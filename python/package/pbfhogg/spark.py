@@ -8,14 +8,16 @@ The rows are those of :func:`pbfhogg.read`. Each task reads a part of the file, 
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import pyarrow
 from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 import pbfhogg
@@ -147,12 +149,12 @@ class PbfDataSource(DataSource):  # type: ignore[misc, unused-ignore]
     def reader(self, schema: StructType) -> "PbfReader":
         options = _checked(self.options)
         is_pushing = options.get("pushdown", "false").lower() == "true"
-        return (PushingReader if is_pushing else PbfReader)(options, schema.fieldNames())
+        return (PushingReader if is_pushing else PbfReader)(options, schema)
 
 
-def _checked(options: Dict[str, str]) -> Dict[str, str]:
+def _checked(given: Mapping[str, str]) -> Dict[str, str]:
     """Return the options by their names in lower case. Raises an error if one is unknown."""
-    options = {name.lower(): text for name, text in options.items()}
+    options = {name.lower(): text for name, text in given.items()}
     for name in options:
         if name not in _OPTIONS:
             raise ValueError(f"there is no option {name!r}; there are {', '.join(_OPTIONS[1:])}")
@@ -164,9 +166,10 @@ def _checked(options: Dict[str, str]) -> Dict[str, str]:
 class PbfReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
     """Divides a file between tasks, and reads the parts."""
 
-    def __init__(self, options: Dict[str, str], columns: Sequence[str]) -> None:
+    def __init__(self, options: Dict[str, str], schema: StructType) -> None:
         self.path = options["path"]
-        self.columns = list(columns)
+        self.columns = list(schema.fieldNames())
+        self.schema = _arrow_schema(schema)
         self.selection = _Selection(options)
         self.count = _number(options, "splits", None)
         self.jobs = _number(options, "jobs", 1)
@@ -201,7 +204,7 @@ class PbfReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
             self.path, columns=self.columns, split=partition.split, jobs=self.jobs or 1, **self.selection.arguments()
         )
         for batch in table.batches():
-            yield _in_microseconds(pyarrow.record_batch(batch))
+            yield pyarrow.record_batch(batch).cast(self.schema)
 
 
 class PushingReader(PbfReader):
@@ -245,15 +248,14 @@ class PushingReader(PbfReader):
                 )
 
 
+def _arrow_schema(schema: StructType) -> "pyarrow.Schema":
+    """Return the schema of the batches that PySpark expects. From 4.3 on, it compares names of nested fields, too."""
+    convert: Any = to_arrow_schema
+    has_zone = "timezone" in inspect.signature(convert).parameters
+    converted: "pyarrow.Schema" = convert(schema, timezone="UTC") if has_zone else convert(schema)
+    return converted
+
+
 def _is(condition: Any, *names: str) -> bool:
     """Whether a condition is of one of some classes, which PySpark has from 4.1 on."""
     return any(isinstance(condition, getattr(datasource, name, ())) for name in names)
-
-
-def _in_microseconds(batch: "pyarrow.RecordBatch") -> "pyarrow.RecordBatch":
-    """Return a batch with times as Spark has them."""
-    index = batch.schema.get_field_index("timestamp")
-    if index < 0:
-        return batch
-    times = batch.column(index).cast(pyarrow.timestamp("us", "UTC"))
-    return batch.set_column(index, "timestamp", times)
