@@ -340,7 +340,7 @@ fn a_table_of_contents_names_what_is_lost_of_a_file_that_became_shorter_or_longe
         assert_eq!(ids["last"], objects[objects.len() - 1].id);
         assert_eq!(ids["is_exact"], true);
     }
-    // What came from elsewhere is no loss.
+    // Bytes that came from elsewhere are no loss.
     let inserted = [
         &copy.bytes[..place.start],
         &[7; 5000],

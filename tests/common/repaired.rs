@@ -1,4 +1,4 @@
-//! What `repair` makes of a file.
+//! Runs `repair`, and reads its output.
 
 use super::answers::ask;
 use super::decode;

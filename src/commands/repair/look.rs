@@ -15,7 +15,7 @@ use crate::runtime::Context;
 use std::iter::{from_fn, once};
 
 /// Looks for frames where blobs of a file with a table of contents are lost. They may be in another place there, or
-/// only their frames are damaged. What is found comes before the lost blobs.
+/// only their frames are damaged. Blobs that are found come before the lost ones.
 pub(super) fn look_again(
     outcomes: Vec<Outcome>,
     input: &Input,

@@ -85,7 +85,7 @@ struct Scan {
     counts: [ObjectCounts; 3],
     /// Whether odd objects are looked for.
     finds_odd: bool,
-    /// What is odd, but for nodes beyond the earth.
+    /// The odd objects, without nodes beyond the earth.
     odd: Oddities,
 }
 
