@@ -42,6 +42,8 @@ const BEFORE_TYPE: u64 = FRAME_PREFIX_LEN as u64 + 2;
 /// The most bytes that a frame has before its compressed data: its length, a BlobHeader with an index, and the first
 /// fields of the Blob.
 const MAX_HEAD_LEN: u64 = 128;
+/// The most bytes that a Blob has behind its compressed data: the field `raw_size`.
+const MAX_TAIL_LEN: u64 = 6;
 
 /// Finds the frames in a range of a file, the first of which has number `number`.
 ///
@@ -101,7 +103,7 @@ impl Pieces {
                 ..stream
             });
         }
-        let least = if at == bytes.start { 0 } else { MAX_HEAD_LEN };
+        let least = if at == bytes.start { 0 } else { MAX_TAIL_LEN };
         self.gap(at..bytes.end, cause, least);
         Ok(())
     }
