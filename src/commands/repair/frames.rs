@@ -172,7 +172,7 @@ fn stream_at(input: &Input, offset: u64, end: u64) -> Result<Option<Frame>> {
 }
 
 /// Returns the type that a blob with a payload must have; `None` if the payload is neither a header nor objects.
-fn kind_of(payload: &[u8]) -> Option<BlobKind> {
+pub(super) fn kind_of(payload: &[u8]) -> Option<BlobKind> {
     let block = Block::parse_bare(payload);
     if block.is_ok_and(|block| ObjectKind::ALL.into_iter().any(|kind| block.has(kind))) {
         return Some(BlobKind::Data);

@@ -5,7 +5,6 @@ use super::outcome::{Mended, Outcome};
 use crate::error::{Error, FormatError, Result};
 use crate::file::BlobDecoder;
 use crate::io::Input;
-use crate::osm::ObjectKind;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobKind, Block, Compression, Decompressor, EncodedFrame, Encoding,
     FRAME_PROBE_LEN, FrameEncoder, InvalidUtf8, Salvage, check_strings, content_faults,
@@ -114,10 +113,7 @@ fn without_frame(input: &Input, frame: Frame, invalid: InvalidUtf8) -> Result<Ou
     let payload = frame
         .blob(&body)
         .and_then(|blob| decompressor.payload(&blob));
-    let has_objects = |payload: &&[u8]| {
-        let block = Block::parse_bare(payload);
-        block.is_ok_and(|block| ObjectKind::ALL.into_iter().any(|kind| block.has(kind)))
-    };
+    let has_objects = |payload: &&[u8]| frames::kind_of(payload) == Some(BlobKind::Data);
     let cause = match &frame.stream_in {
         Some(cause) => format!("the frame around the data is damaged: {cause}"),
         None => "the type of the blob is damaged".into(),
