@@ -7,8 +7,8 @@ use crate::file::BlobDecoder;
 use crate::io::Input;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobKind, Block, Compression, Decompressor, EncodedFrame, Encoding,
-    FRAME_PROBE_LEN, FrameEncoder, InvalidUtf8, Salvage, check_strings, content_faults,
-    may_be_table_blob, salvage, scan_for_oddities,
+    FRAME_PROBE_LEN, FrameEncoder, InvalidUtf8, Salvage, content_faults, may_be_table_blob,
+    salvage, scan_for_oddities,
 };
 use crate::runtime::Context;
 use std::iter::{from_fn, once};
@@ -165,7 +165,6 @@ fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> Result<u6
     let odd = if entry.flags.has(BlobFlags::HASHED) {
         Block::parse(payload)?.oddities()?
     } else {
-        check_strings(payload)?;
         scan_for_oddities(payload, entry)?
     };
     if odd.has_outside {

@@ -100,7 +100,7 @@ impl DenseNodes<'_> {
             check_varints(column.as_bytes()).map_err(|error| error.within("DenseNodes"))?;
         }
         self.check_coordinates()?;
-        let tags = check_tags(self.keys_vals.values(), self.len())?;
+        let tags = check_tags(self.keys_vals.values(), self.len(), |_| ())?;
         if tags.tags > 0 {
             strings.check(tags.largest_string)?;
         }

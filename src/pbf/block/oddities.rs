@@ -1,6 +1,6 @@
 //! Looks for objects that can be read, but that other programs refuse or misunderstand.
 
-use super::dense::DenseNodes;
+use super::dense::check_tags;
 use super::messages::{NodeMessage, RelationMessage, WayRefs};
 use super::parsed::{Block, BlockMessage};
 use crate::error::FormatError;
@@ -31,7 +31,8 @@ impl Block<'_> {
         while let Some(message) = messages.next()? {
             let keys = match message {
                 BlockMessage::Dense(dense) => {
-                    found.has_empty_keys |= has_dense_key(dense, &empty)?;
+                    let mut is_empty = |key| found.has_empty_keys |= is_among(key, &empty);
+                    check_tags(dense.keys_vals.values(), dense.len(), &mut is_empty)?;
                     continue;
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => NodeMessage::parse(bytes)?.keys,
@@ -53,28 +54,7 @@ impl Block<'_> {
     }
 }
 
-/// Whether the key of a tag of dense nodes is among `ids`, which are string ids.
-pub(in crate::pbf) fn has_dense_key(
-    dense: &DenseNodes<'_>,
-    ids: &[u32],
-) -> Result<bool, FormatError> {
-    // The string 0 ends the tags of a node, and is the key of no tag.
-    if ids.iter().all(|id| *id == 0) {
-        return Ok(false);
-    }
-    let mut keys_vals = dense.keys_vals.values();
-    while !keys_vals.is_done() {
-        let key = keys_vals.read()?;
-        if key > 0 {
-            if is_among(key, ids) {
-                return Ok(true);
-            }
-            keys_vals.read()?;
-        }
-    }
-    Ok(false)
-}
-
-fn is_among(string: u64, ids: &[u32]) -> bool {
+/// Whether `string` is one of `ids`.
+pub(in crate::pbf) fn is_among(string: u64, ids: &[u32]) -> bool {
     u32::try_from(string).is_ok_and(|string| ids.contains(&string))
 }

@@ -44,10 +44,33 @@ pub(crate) struct ContentFault {
 /// is one.
 pub(crate) fn check_strings(payload: &[u8]) -> Result<(), FormatError> {
     let outline = BlockOutline::parse(payload)?;
+    if are_utf8(outline.string_table).unwrap_or(false) {
+        return Ok(());
+    }
     match StringTable::parse(outline.string_table) {
         Ok(_) => Ok(()),
         Err(error) => Err(named(payload, error)),
     }
+}
+
+/// Whether all strings of a table are UTF-8.
+fn are_utf8(string_table: &[u8]) -> Result<bool, FormatError> {
+    let (mut fields, mut count) = (Fields::new(string_table), 0);
+    while let Some(field) = fields.next()? {
+        if field.number == string_table::S {
+            count += 1;
+            check_string_count(count)?;
+            if !is_utf8(field.bytes()?) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a string is UTF-8. Most strings are short and ASCII: to look for other bytes is faster than to check UTF-8.
+pub(in crate::pbf) fn is_utf8(string: &[u8]) -> bool {
+    string.is_ascii() || std::str::from_utf8(string).is_ok()
 }
 
 /// Adds to `error` the name of the first object with a string that is not UTF-8, if there is one. `error` must be the

@@ -8,11 +8,12 @@ use crate::osm::{Bbox, ObjectKind, ceil_e7, floor_e7};
 use crate::pbf::block::delta::OVERFLOW;
 use crate::pbf::block::dense::{DenseNodes, check_tags};
 use crate::pbf::block::messages::{NodeMessage, OnlyId, RawInfo};
-use crate::pbf::block::oddities::{Oddities, has_dense_key};
+use crate::pbf::block::oddities::{Oddities, is_among};
 use crate::pbf::block::outline::{
     BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range,
 };
 use crate::pbf::block::parsed::Block;
+use crate::pbf::block::string_faults::{check_strings, is_utf8};
 use crate::pbf::wire::schema::{object, relation, string_table, way};
 use crate::pbf::wire::{Field, Fields, Value};
 use crate::pbf::wire::{Varints, count_varints};
@@ -28,7 +29,7 @@ pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatE
 /// that most columns of nodes are not decoded.
 pub(crate) fn scan_order(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let mut scan = Scan::new(block.units, Strings::parse(block.string_table)?);
+    let mut scan = Scan::new(block.units, Strings::parse(block.string_table, false)?);
     scan.measures = false;
     for group in &block.groups {
         group.try_for_each(|message| scan.message(message))?;
@@ -38,12 +39,16 @@ pub(crate) fn scan_order(payload: &[u8], entry: &mut BlobEntry) -> Result<(), Fo
     Ok(())
 }
 
-/// Scans a payload as [`scan_payload`] does, and looks for odd objects, as [`Block::oddities`] does.
+/// Scans a payload as [`scan_payload`] does, and looks for odd objects, as [`Block::oddities`] does. Fails also if a
+/// string is not UTF-8, as [`check_strings`] does.
 pub(crate) fn scan_for_oddities(
     payload: &[u8],
     entry: &mut BlobEntry,
 ) -> Result<Oddities, FormatError> {
     let scan = scan_all(payload, true)?;
+    if !scan.strings.are_utf8 {
+        check_strings(payload)?;
+    }
     let (mut odd, leaves_out) = (scan.odd, scan.bounds.leaves_out);
     scan.end(payload, entry);
     if leaves_out {
@@ -65,7 +70,7 @@ pub(crate) fn scan_counts(
 
 fn scan_all(payload: &[u8], finds_odd: bool) -> Result<Scan, FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let mut scan = Scan::new(block.units, Strings::parse(block.string_table)?);
+    let mut scan = Scan::new(block.units, Strings::parse(block.string_table, finds_odd)?);
     scan.finds_odd = finds_odd;
     for group in &block.groups {
         group.try_for_each(|message| scan.message(message))?;
@@ -175,15 +180,20 @@ impl Scan {
     }
 
     fn dense(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
-        let tags = check_tags(dense.keys_vals.values(), dense.len())?;
+        let (keys_vals, nodes) = (dense.keys_vals.values(), dense.len());
+        let tags = if self.finds_odd && !self.strings.empty.is_empty() {
+            let empty = &self.strings.empty;
+            check_tags(keys_vals, nodes, |key| {
+                self.odd.has_empty_keys |= is_among(key, empty);
+            })?
+        } else {
+            check_tags(keys_vals, nodes, |_| ())?
+        };
         self.strings.check(tags.largest_string)?;
         if dense.is_empty() {
             return Ok(());
         }
         self.flags.set(BlobFlags::DENSE, true);
-        if self.finds_odd {
-            self.odd.has_empty_keys |= has_dense_key(dense, &self.strings.empty)?;
-        }
         if self.measures {
             self.bounds.dense(dense, &self.units)?;
             let counts = &mut self.counts[ObjectKind::Node as usize];
@@ -254,16 +264,22 @@ struct Strings {
     count: u64,
     /// The indices of empty strings other than index 0, ascending.
     empty: Vec<u32>,
+    /// Whether all strings are UTF-8, if that was looked at; `true` otherwise.
+    are_utf8: bool,
 }
 
 impl Strings {
-    fn parse(table: &[u8]) -> Result<Self, FormatError> {
-        let (mut count, mut empty) = (0, Vec::new());
+    /// Reads a StringTable message. `checks` tells whether its strings are checked for UTF-8.
+    fn parse(table: &[u8], checks: bool) -> Result<Self, FormatError> {
+        let (mut count, mut empty, mut are_utf8) = (0, Vec::new(), true);
         let mut fields = Fields::new(table);
         while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
             if field.number == string_table::S {
                 if count > 0 && matches!(field.value, Value::Bytes([])) {
                     empty.push(count as u32);
+                }
+                if checks {
+                    are_utf8 &= is_utf8(field.bytes()?);
                 }
                 count += 1;
             }
@@ -272,6 +288,7 @@ impl Strings {
         Ok(Self {
             count: count as u64,
             empty,
+            are_utf8,
         })
     }
 
