@@ -1,8 +1,9 @@
 //! `repair`: writes a valid file of all that can be saved of a damaged one.
 //!
-//! `frames` finds the frames of the file, `survey` looks at every blob (`look` at one, with an `outcome`), `losses` names
-//! the ids that are lost, `write` writes what is left, and `report` says it.
+//! `frames` finds the frames of the file (`frame_parts` recognises a damaged one), `survey` looks at every blob (`look`
+//! at one, with an `outcome`), `losses` names the ids that are lost, `write` writes what is left, and `report` says it.
 
+mod frame_parts;
 mod frames;
 mod look;
 mod losses;

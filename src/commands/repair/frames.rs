@@ -1,5 +1,6 @@
 //! Finds the frames of a damaged file: behind damage, the next place where a frame can begin.
 
+use super::frame_parts::FrameParts;
 use crate::error::{FormatError, Result};
 use crate::io::Input;
 use crate::osm::ObjectKind;
@@ -39,11 +40,6 @@ pub(super) enum Piece {
 const WINDOW: usize = 1 << 20;
 /// The bytes of a frame before the name of its type: its length, and the key and the length of the name.
 const BEFORE_TYPE: u64 = FRAME_PREFIX_LEN as u64 + 2;
-/// The most bytes that a frame has before its compressed data: its length, a BlobHeader with an index, and the first
-/// fields of the Blob.
-const MAX_HEAD_LEN: u64 = 128;
-/// The most bytes that a Blob has behind its compressed data: the field `raw_size`.
-const MAX_TAIL_LEN: u64 = 6;
 
 /// Finds the frames in a range of a file, the first of which has number `number`.
 ///
@@ -92,29 +88,52 @@ impl Pieces {
         self.found.push(Piece::Frame(frame));
     }
 
-    /// Adds what is in bytes that are no frames.
+    /// Adds what is in bytes that are no frames. Bytes are left out that are only a damaged part of the frame around data
+    /// that was found.
     fn rescue(&mut self, input: &Input, bytes: Range<u64>, cause: &str) -> Result<()> {
         let mut at = bytes.start;
+        let mut before: Option<FrameParts> = None;
         for stream in streams(input, bytes.clone())? {
-            self.gap(at..stream.entry.offset, cause, MAX_HEAD_LEN);
-            at = stream.entry.end();
+            let entry = &stream.entry;
+            let parts = FrameParts::around(stream.kind, entry.frame_len, entry.payload_len);
+            let gap = at..entry.offset;
+            let found = around_data(input, &gap)?;
+            let head = before
+                .as_ref()
+                .map_or(&found[..], |parts| parts.without_tail(&found));
+            if !parts.is_head(head) {
+                self.gap(gap, cause);
+            }
+            (at, before) = (entry.end(), Some(parts));
             self.push(Frame {
                 stream_in: Some(cause.to_owned()),
                 ..stream
             });
         }
-        let least = if at == bytes.start { 0 } else { MAX_TAIL_LEN };
-        self.gap(at..bytes.end, cause, least);
+        let rest = at..bytes.end;
+        let found = around_data(input, &rest)?;
+        if !before.is_some_and(|parts| parts.is_tail(&found)) {
+            self.gap(rest, cause);
+        }
         Ok(())
     }
 
-    /// Adds bytes that are no frame, if there are more than `least`.
-    fn gap(&mut self, bytes: Range<u64>, cause: &str, least: u64) {
-        if bytes.end - bytes.start > least {
+    /// Adds bytes that are no frame.
+    fn gap(&mut self, bytes: Range<u64>, cause: &str) {
+        if !bytes.is_empty() {
             let cause = cause.to_owned();
             self.found.push(Piece::Gap { bytes, cause });
         }
     }
+}
+
+/// Reads bytes that can be the end of one frame and the start of the next, around their data. What is longer than that
+/// is not read to its end.
+fn around_data(input: &Input, bytes: &Range<u64>) -> Result<Vec<u8>> {
+    let len = (bytes.end - bytes.start).min(u64::from(MAX_BLOB_HEADER_LEN) + 64);
+    let mut found = vec![0; len as usize];
+    input.read_all_at(&mut found, bytes.start)?;
+    Ok(found)
 }
 
 /// Finds the zlib streams in a range of a file that are the data of a blob. Their checksums are right.

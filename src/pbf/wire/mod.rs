@@ -5,7 +5,7 @@
 //! format.
 
 mod packed;
-pub(super) mod schema;
+pub(crate) mod schema;
 
 use crate::error::FormatError;
 pub use packed::{Packed, Varints, are_short_varints, check_varints, count_varints};
