@@ -4,7 +4,7 @@ use crate::common::answers::{Answer, ask};
 use crate::common::craft::{self, Message};
 use crate::common::decode;
 use crate::common::oracle::{real_file, real_files};
-use crate::common::repaired::{repair, shown, with_lost_blob};
+use crate::common::repaired::{repair, repair_to, shown, with_lost_blob};
 use crate::common::{Arg, Object, is_canonical, run_ok};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -325,4 +325,26 @@ fn what_cannot_be_saved_is_an_error_and_nothing_is_written() {
     let other = real_file("helsinki.osm.pbf");
     let args: [Arg; 7] = [&"repair", &path, &"--from", &other, &"-o", &other, &"-O"];
     assert_eq!(ask(&args).status, 2);
+}
+
+#[test]
+fn what_only_the_last_blob_tells_is_in_the_header_and_the_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("in.osm.pbf");
+    let nodes = |id| block(&[b""], &[node(id, 1)]);
+    let refs = Message::new().varint(1, 9).packed_deltas(8, &[1, 2]);
+    let located = refs.packed_deltas(9, &[5, 6]).packed_deltas(10, &[7, 8]);
+    let way = block(&[b""], &[(3, located)]);
+    for (last, count, has_locations) in [(way, 4, true), (nodes(2), 3, false)] {
+        let blocks = [nodes(1), nodes(2), nodes(3), last];
+        fs::write(&path, craft::plain_file(&blocks)).unwrap();
+        let (output, report, status) = repair_to(&path, &[]);
+        assert_eq!((status, &report["was_sorted"]), (0, &has_locations.into()));
+        let found = decode::objects(&output);
+        assert!(found.len() == count && is_canonical(&found), "{found:?}");
+        let header = decode::header(&output);
+        let declares = header.optional.contains(&"LocationsOnWays".to_owned());
+        assert_eq!(declares, has_locations);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
 }

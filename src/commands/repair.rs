@@ -1,10 +1,13 @@
 //! `repair`: writes a valid file of all that can be saved of a damaged one.
 //!
 //! `frames` finds the frames of the file (`frame_parts` recognises a damaged one), `survey` looks at every blob (`look`
-//! at one, with an `outcome`), `losses` names the ids that are lost, `write` writes what is left, and `report` says it.
+//! at one, with an `outcome`), `losses` names the ids that are lost, `write` writes what is left (`draft` begins with it
+//! early, `headers` makes the header), and `report` says it.
 
+mod draft;
 mod frame_parts;
 mod frames;
+mod headers;
 mod look;
 mod losses;
 mod outcome;
@@ -18,6 +21,8 @@ use crate::file::PbfFile;
 use crate::io::{FileCompression, Input, OutputTarget, decompressed};
 pub use crate::pbf::{InvalidUtf8, Salvage};
 use crate::runtime::Context;
+use draft::Draft;
+use outcome::Outcome;
 pub use report::{Loss, LostIds, MendedBlob, Report, Taken};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -87,7 +92,15 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     let mut report = Report::default();
     let input = unpacked(Input::open_in(&options.input, ctx)?, &mut report)?;
     report.bytes = input.len();
-    let survey = Survey::of(&input, options.invalid_utf8, ctx)?;
+    let (survey, found) = Survey::begin(&input, ctx)?;
+    let mut draft = Draft::begin(&survey, &found, options, ctx)?;
+    let draw = |outcome: &Outcome| {
+        draft = draft
+            .take()
+            .map_or(Ok(None), |draft| draft.add(&input, outcome))?;
+        Ok(())
+    };
+    let survey = survey.look_at(&input, found, options.invalid_utf8, draw, ctx)?;
     survey.report(&mut report);
     if survey
         .outcomes
@@ -97,7 +110,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
         return Err(nothing_saved(&input));
     }
     if !options.dry_run {
-        write::write(&input, &survey, options, &mut report, ctx)?;
+        write::write(&input, &survey, draft, options, &mut report, ctx)?;
     }
     Ok(report)
 }

@@ -10,7 +10,7 @@ use crate::file::{BlobPass, PbfFile};
 use crate::io::Input;
 use crate::osm::TypeThenId;
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlobKind, Decompressor, HeaderBlock, InvalidUtf8, TocPointer,
+    BlobEntry, BlobFlags, BlobKind, Decompressor, HeaderBlock, InvalidUtf8, TocPointer, feature,
 };
 use crate::runtime::{Context, NoObserver, WorkItem};
 use std::sync::Arc;
@@ -30,6 +30,30 @@ pub(super) struct Survey {
     declared_len: u64,
 }
 
+/// The blobs of a file, and bytes between them. They are to be looked at.
+pub(super) struct Found {
+    pub pieces: Vec<Piece>,
+    table: Option<Vec<BlobEntry>>,
+    /// Whether the pieces are those of the table of contents.
+    is_by_table: bool,
+}
+
+/// The canonical order of blobs, in which each object comes once.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    last: Option<TypeThenId>,
+}
+
+impl Order {
+    /// Whether the objects of the next blob are in order, and behind those of the blobs before it.
+    pub(super) fn goes_on_with(&mut self, entry: &BlobEntry) -> bool {
+        let is_next = entry.count == 0
+            || (entry.flags.has(BlobFlags::UNIQUE_IDS) && entry.first_key() > self.last);
+        self.last = entry.last_key().max(self.last);
+        is_next
+    }
+}
+
 /// A part of the file to look at.
 struct SurveyItem(Piece);
 
@@ -43,38 +67,66 @@ impl WorkItem for SurveyItem {
 }
 
 impl Survey {
-    /// Looks at all blobs of a file.
-    pub(super) fn of(input: &Input, invalid: InvalidUtf8, ctx: &Context) -> Result<Self> {
+    /// The survey of a file in which everything is as its header declares.
+    pub(super) fn of_whole(header: &HeaderBlock) -> Self {
+        Self {
+            headers: vec![header.clone()],
+            has_deleted: header.has(feature::HISTORY),
+            has_locations: header.has(feature::LOCATIONS),
+            ..Self::default()
+        }
+    }
+
+    /// Finds the headers and the blobs of a file. They are not looked at yet.
+    pub(super) fn begin(input: &Input, ctx: &Context) -> Result<(Self, Found)> {
         let quiet = ctx.clone().with_observer(Arc::new(NoObserver));
         let indexed = PbfFile::of_input(input.clone(), &quiet);
         let indexed = indexed
             .ok()
             .and_then(|file| Some((file.header, file.toc?.entries)));
-        let is_indexed = indexed.is_some();
         let mut survey = Self::default();
-        let mut items = Vec::new();
-        let table = if let Some((header, entries)) = indexed {
+        if let Some((header, entries)) = indexed {
             survey.headers.push(header);
-            let frame = |entry: &BlobEntry| Frame::new(*entry, BlobKind::Data);
-            items.extend(entries.iter().map(frame).map(Piece::Frame));
-            Some(entries)
-        } else {
-            let _phase = ctx.phase("find blobs", input.len());
-            let pieces = frames::find(input, 0..input.len(), 0)?;
-            let table = losses::table_at_end(input, &pieces)?;
-            for piece in pieces {
-                match piece {
-                    Piece::Frame(frame) if frame.kind == BlobKind::Header => {
-                        items.extend(survey.header(input, &frame)?);
-                    }
-                    piece => items.push(piece),
+            let frame = |entry: &BlobEntry| Piece::Frame(Frame::new(*entry, BlobKind::Data));
+            let found = Found {
+                pieces: entries.iter().map(frame).collect(),
+                table: Some(entries),
+                is_by_table: true,
+            };
+            return Ok((survey, found));
+        }
+        let _phase = ctx.phase("find blobs", input.len());
+        let found = frames::find(input, 0..input.len(), 0)?;
+        let table = losses::table_at_end(input, &found)?;
+        let mut pieces = Vec::with_capacity(found.len());
+        for piece in found {
+            match piece {
+                Piece::Frame(frame) if frame.kind == BlobKind::Header => {
+                    pieces.extend(survey.header(input, &frame)?);
                 }
+                piece => pieces.push(piece),
             }
-            table
+        }
+        let pieces = Found {
+            pieces,
+            table,
+            is_by_table: false,
         };
+        Ok((survey, pieces))
+    }
+
+    /// Looks at all blobs. `each` is called with every outcome, in file order, while the next ones are looked at.
+    pub(super) fn look_at(
+        mut self,
+        input: &Input,
+        found: Found,
+        invalid: InvalidUtf8,
+        mut each: impl FnMut(&Outcome) -> Result<()>,
+        ctx: &Context,
+    ) -> Result<Self> {
         let (pass, mut outcomes) = (BlobPass::new("look at blobs", input, ctx), Vec::new());
         pass.holding(4).run(
-            items.into_iter().map(SurveyItem).collect(),
+            found.pieces.into_iter().map(SurveyItem).collect(),
             || (),
             |reader, (), SurveyItem(piece)| match piece {
                 Piece::Frame(frame) => look(reader, input, frame, invalid),
@@ -84,21 +136,22 @@ impl Survey {
                 }
             },
             |outcome| {
+                each(&outcome)?;
                 outcomes.push(outcome);
                 Ok(())
             },
         )?;
-        if is_indexed {
+        if found.is_by_table {
             outcomes = look_again(outcomes, input, invalid, ctx)?;
         }
-        let outcomes = losses::name(outcomes, table.as_deref());
+        let outcomes = losses::name(outcomes, found.table.as_deref());
         for entry in outcomes.iter().flat_map(Outcome::written) {
-            survey.has_deleted |= entry.flags.has(BlobFlags::DELETED);
-            survey.has_locations |= entry.flags.has(BlobFlags::LOCATIONS);
+            self.has_deleted |= entry.flags.has(BlobFlags::DELETED);
+            self.has_locations |= entry.flags.has(BlobFlags::LOCATIONS);
         }
-        survey.outcomes = outcomes;
-        survey.add_missing_end(input);
-        Ok(survey)
+        self.outcomes = outcomes;
+        self.add_missing_end(input);
+        Ok(self)
     }
 
     /// Reads a header. Returns its bytes if it is damaged.
@@ -140,14 +193,9 @@ impl Survey {
 
     /// Whether all objects that can be saved are in canonical order, each once.
     pub(super) fn is_sorted(&self) -> bool {
-        let mut last: Option<TypeThenId> = None;
+        let mut order = Order::default();
         let mut entries = self.outcomes.iter().flat_map(Outcome::written);
-        entries.all(|entry| {
-            let is_next = entry.count == 0
-                || (entry.flags.has(BlobFlags::UNIQUE_IDS) && entry.first_key() > last);
-            last = entry.last_key().max(last);
-            is_next
-        })
+        entries.all(|entry| order.goes_on_with(entry))
     }
 
     /// Puts what was found into a report.

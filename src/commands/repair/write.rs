@@ -1,6 +1,8 @@
 //! Writes what was saved.
 
 use super::Options;
+use super::draft::Draft;
+use super::headers::header;
 use super::look::rewrite;
 use super::outcome::{Mended, Outcome};
 use super::report::{LostIds, Report, Taken};
@@ -46,6 +48,7 @@ impl WorkItem for WriteItem<'_> {
 pub(super) fn write(
     input: &Input,
     survey: &Survey,
+    draft: Option<Draft>,
     options: &Options,
     report: &mut Report,
     ctx: &Context,
@@ -55,10 +58,14 @@ pub(super) fn write(
     let header = header(survey, report, other.as_ref());
     let is_current = !header.has(feature::HISTORY);
     if report.was_sorted && (other.is_none() || report.lost.is_empty()) {
-        let summary = put(input, survey, &options.output, header, options, ctx)?;
+        let summary = match draft.filter(|draft| draft.has_header(&header)) {
+            Some(draft) => draft.finish()?,
+            None => put(input, survey, &options.output, header, options, ctx)?,
+        };
         report.written = Some(summary.written);
         return Ok(());
     }
+    drop(draft);
     let directory = options.output.target.scratch_directory();
     let saved = scratch(&directory, |output| {
         put(input, survey, output, header, options, ctx)
@@ -107,57 +114,6 @@ fn scratch<T>(
     });
     let written = put(&output)?;
     Ok((file, written))
-}
-
-/// Returns the header of the output.
-fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFile>) -> HeaderBlock {
-    let mut header = survey.headers.first().cloned().unwrap_or_default();
-    for more in survey.headers.iter().skip(1) {
-        for name in &more.required_features {
-            header.set_required(name, true);
-        }
-        if more.bbox_nano != header.bbox_nano {
-            header.bbox_nano = None;
-        }
-        if (more.replication_sequence, more.replication_timestamp)
-            != (header.replication_sequence, header.replication_timestamp)
-        {
-            drop_replication(&mut header);
-        }
-    }
-    header.set_required(feature::SCHEMA, true);
-    header.set_required(feature::DENSE_NODES, true);
-    if survey.has_deleted {
-        header.set_required(feature::HISTORY, true);
-    }
-    header.set_optional(feature::LOCATIONS, survey.has_locations);
-    header.set_optional(feature::SORTED, true);
-    if !report.is_complete() {
-        match other {
-            Some(other) if report.is_taken_from(other) => {
-                // The objects of the other file may be older. The changes since then bring all of them up to date.
-                let (one, two) = (header.clone(), &other.header);
-                header.replication_sequence =
-                    older(one.replication_sequence, two.replication_sequence);
-                header.replication_timestamp =
-                    older(one.replication_timestamp, two.replication_timestamp);
-            }
-            _ => drop_replication(&mut header),
-        }
-    }
-    report.keeps_replication = header.has_replication();
-    report.replication_sequence = header.replication_sequence;
-    header
-}
-
-fn older(one: Option<i64>, two: Option<i64>) -> Option<i64> {
-    Some(one?.min(two?))
-}
-
-fn drop_replication(header: &mut HeaderBlock) {
-    header.replication_sequence = None;
-    header.replication_timestamp = None;
-    header.replication_url = None;
 }
 
 /// Writes the objects that can be saved, in file order.
@@ -288,10 +244,5 @@ impl Report {
     /// The ids of all lost objects.
     fn lost_ids(&self) -> Vec<LostIds> {
         self.lost.iter().flat_map(|loss| loss.ids.clone()).collect()
-    }
-
-    /// Whether another file has replication state, and everything that was lost can be taken from it.
-    fn is_taken_from(&self, other: &PbfFile) -> bool {
-        !self.changes.is_lossy() && other.header.has_replication()
     }
 }

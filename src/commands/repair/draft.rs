@@ -1,0 +1,79 @@
+//! A copy of the file that is begun while its blobs are looked at.
+
+use super::Options;
+use super::frames::{Frame, Piece};
+use super::headers::header;
+use super::outcome::Outcome;
+use super::report::Report;
+use super::survey::{Found, Order, Survey};
+use crate::engine::sink::{BlobOutcome, Sink};
+use crate::engine::{Format, WriteSummary};
+use crate::error::Result;
+use crate::io::{Input, SizeHint};
+use crate::pbf::HeaderBlock;
+use crate::runtime::Context;
+
+/// A copy of the file, which becomes the output if all blobs are whole and in order, and the header is right. If it is
+/// dropped, nothing is left of it.
+pub(super) struct Draft {
+    sink: Sink,
+    header: HeaderBlock,
+    order: Order,
+}
+
+impl Draft {
+    /// Begins a copy, if nothing was found yet that is to be repaired, and the output can be given up.
+    pub(super) fn begin(
+        survey: &Survey,
+        found: &Found,
+        options: &Options,
+        ctx: &Context,
+    ) -> Result<Option<Self>> {
+        let output = &options.output;
+        let can_be_dropped = output.format == Format::Pbf && !output.target.is_stream();
+        let [declared] = survey.headers.as_slice() else {
+            return Ok(None);
+        };
+        if options.dry_run || !can_be_dropped {
+            return Ok(None);
+        }
+        let expected = Survey::of_whole(declared);
+        let header = header(&expected, &mut Report::default(), None);
+        let mut written = header.clone();
+        output.header.apply(&mut written);
+        let mut size = SizeHint::default();
+        for piece in &found.pieces {
+            let Piece::Frame(Frame { entry, .. }) = piece else {
+                return Ok(None);
+            };
+            size = size.and(SizeHint::copy_of(entry.offset, entry.frame_len.into()));
+        }
+        Ok(Some(Self {
+            sink: Sink::create(output, written, size, ctx)?,
+            header,
+            order: Order::default(),
+        }))
+    }
+
+    /// Copies the next blob. Returns `None` if there is something to repair.
+    pub(super) fn add(mut self, input: &Input, outcome: &Outcome) -> Result<Option<Self>> {
+        match outcome {
+            Outcome::Whole(entry, _) if self.order.goes_on_with(entry) => {
+                self.sink.add(input, BlobOutcome::Copy(*entry))?;
+                Ok(Some(self))
+            }
+            Outcome::Empty => Ok(Some(self)),
+            Outcome::Whole(..) | Outcome::Mended(_) | Outcome::Lost(..) => Ok(None),
+        }
+    }
+
+    /// Whether the copy has a header, to which no options were applied yet.
+    pub(super) fn has_header(&self, header: &HeaderBlock) -> bool {
+        self.header == *header
+    }
+
+    /// Completes the file.
+    pub(super) fn finish(self) -> Result<WriteSummary> {
+        self.sink.finish()
+    }
+}
