@@ -86,6 +86,7 @@ mod repack;
 mod repair;
 mod repair_damage;
 mod repair_from;
+mod repair_rules;
 mod replication_state;
 mod round_trips;
 mod safety;

@@ -124,11 +124,15 @@ fn text(report: &Report, options: &Options) -> String {
         let ways = show::counted(report.short_ways, "way");
         add(format!("{ways} with fewer than two nodes are kept"));
     }
-    if !report.was_sorted {
-        let duplicates = show::counted(report.duplicates, "duplicate");
-        add(format!(
-            "the objects were not in order: sorted, {duplicates} left out"
-        ));
+    match (report.was_sorted, &report.written) {
+        (true, _) => {}
+        (false, None) => add("the objects are not in order".into()),
+        (false, Some(_)) => {
+            let duplicates = show::counted(report.duplicates, "duplicate");
+            add(format!(
+                "the objects were not in order: sorted, {duplicates} left out"
+            ));
+        }
     }
     if let Some(taken) = &report.from {
         let objects = show::counted(taken.objects, "object");

@@ -1,8 +1,9 @@
 //! `repair`: writes a valid file of all that can be saved of a damaged one.
 //!
-//! `frames` finds the frames of the file (`frame_parts` recognises a damaged one), `survey` looks at every blob (`look`
-//! at one, with an `outcome`), `losses` names the ids that are lost, `write` writes what is left (`draft` begins with it
-//! early, `headers` makes the header), and `report` says it.
+//! `frames` finds the frames of the file; `frame_parts` recognises damaged ones. `survey` looks at every blob: `look`
+//! returns the `outcome` for one blob. `losses` names the ids of lost objects. `write` writes the saved objects under the
+//! header that `headers` makes; `draft` copies blobs during the survey, in case nothing has to be repaired. `report` has
+//! the result.
 
 mod draft;
 mod frame_parts;
@@ -72,9 +73,9 @@ setters!(Options {
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), and 200 bytes for each blob. If the objects have to be sorted or some are
-/// taken from another file, the memory of [`sort`](crate::commands::sort::run); temporary files are then in the directory
-/// of the output.
+/// The [base memory](crate::commands#memory), and up to 1,000 bytes for each blob. If the objects have to be sorted or
+/// some are taken from another file, the memory of [`sort`](crate::commands::sort::run), with temporary files in the
+/// directory of the output. A compressed file is unpacked into the system's directory for temporary files.
 ///
 /// # Errors
 ///
@@ -94,13 +95,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     report.bytes = input.len();
     let (survey, found) = Survey::begin(&input, ctx)?;
     let mut draft = Draft::begin(&survey, &found, options, ctx)?;
-    let draw = |outcome: &Outcome| {
+    let copy = |outcome: &Outcome| {
         draft = draft
             .take()
             .map_or(Ok(None), |draft| draft.add(&input, outcome))?;
         Ok(())
     };
-    let survey = survey.look_at(&input, found, options.invalid_utf8, draw, ctx)?;
+    let mut survey = survey.look_at(&input, found, options.invalid_utf8, copy, ctx)?;
+    survey.add_missing_end(&input, report.unpacked_in_part);
     survey.report(&mut report);
     if survey
         .outcomes
@@ -139,7 +141,7 @@ fn unpacked(input: Input, report: &mut Report) -> Result<Input> {
     Ok(unpacked)
 }
 
-/// Reads up to the first error, as if the data ended there.
+/// Reads up to the first damage, as if the data ended there. Errors of the input are returned.
 struct UntilError<R> {
     reader: R,
     has_failed: bool,
@@ -150,9 +152,48 @@ impl<R: Read> Read for UntilError<R> {
         if self.has_failed {
             return Ok(0);
         }
-        self.reader.read(buffer).or_else(|_| {
+        self.reader.read(buffer).or_else(|error| {
+            // A decompressor passes on the errors of the input that it reads.
+            if error.get_ref().is_some_and(|inner| inner.is::<Error>()) {
+                return Err(error);
+            }
             self.has_failed = true;
             Ok(0)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    struct Failing(Option<io::Error>);
+
+    impl Read for Failing {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.take() {
+                Some(error) => Err(error),
+                None => Ok(buffer.len()),
+            }
+        }
+    }
+
+    fn read(error: io::Error) -> io::Result<usize> {
+        let mut reader = UntilError {
+            reader: Failing(Some(error)),
+            has_failed: false,
+        };
+        reader.read(&mut [0; 10])
+    }
+
+    #[test]
+    fn damage_ends_the_data_and_errors_of_the_input_do_not() {
+        assert_eq!(
+            read(io::Error::from(io::ErrorKind::InvalidData)).unwrap(),
+            0
+        );
+        let of_input = io::Error::other(Error::Usage("cannot read".into()));
+        assert!(read(of_input).is_err());
     }
 }

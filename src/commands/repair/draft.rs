@@ -51,7 +51,7 @@ impl Draft {
         Ok(Some(Self {
             sink: Sink::create(output, written, size, ctx)?,
             header,
-            order: Order::default(),
+            order: Order::new(expected.is_history()),
         }))
     }
 

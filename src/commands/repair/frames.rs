@@ -6,7 +6,7 @@ use crate::io::Input;
 use crate::osm::ObjectKind;
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Block, Decompressor, Encoding,
-    FRAME_PREFIX_LEN, HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_PAYLOAD_LEN, TableBlob,
+    FRAME_PREFIX_LEN, HeaderBlock, MAX_BLOB_HEADER_LEN, MAX_BLOB_LEN, MAX_PAYLOAD_LEN, TableBlob,
     decode_blob_index, feature,
 };
 use flate2::{Decompress, FlushDecompress, Status};
@@ -16,9 +16,11 @@ use std::ops::Range;
 /// A frame, or a blob that was found without its frame.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
-    /// The place, the lengths and the number of the frame. The first data frame has number 1.
+    /// The place, the lengths and the number of the frame. The frames that were found are numbered in file order from 0,
+    /// which usually is the header.
     ///
-    /// For a stream, the place and the length are those of its bytes, and `payload_len` is known.
+    /// For a stream (see [`stream_in`](Self::stream_in)), the place and the length are those of its compressed bytes, and
+    /// `payload_len` is known.
     pub entry: BlobEntry,
     pub kind: BlobKind,
     /// For a zlib stream that was found in damaged bytes: the fault of the frame around it.
@@ -41,10 +43,10 @@ const WINDOW: usize = 1 << 20;
 /// The bytes of a frame before the name of its type: its length, and the key and the length of the name.
 const BEFORE_TYPE: u64 = FRAME_PREFIX_LEN as u64 + 2;
 
-/// Finds the frames in a range of a file, the first of which has number `number`.
+/// Finds the frames in a range of a file, the first of which gets the number `number`.
 ///
-/// Behind damage, this is the next place where a frame can begin. Between damage and that place, blobs are saved whose
-/// compressed data is whole although the frame around it is not.
+/// Behind damage, the search goes on at the next offset where a frame can begin. In the bytes between, it finds the data
+/// of blobs that is whole although the frame around it is not.
 pub(super) fn find(input: &Input, range: Range<u64>, number: u32) -> Result<Vec<Piece>> {
     let mut pieces = Pieces {
         found: Vec::new(),
@@ -88,47 +90,54 @@ impl Pieces {
         self.found.push(Piece::Frame(frame));
     }
 
-    /// Adds what is in bytes that are no frames. Bytes are left out that are only a damaged part of the frame around data
-    /// that was found.
+    /// Adds the streams in damaged bytes, and the bytes between them.
     fn rescue(&mut self, input: &Input, bytes: Range<u64>, cause: &str) -> Result<()> {
-        let mut at = bytes.start;
-        let mut before: Option<FrameParts> = None;
-        for stream in streams(input, bytes.clone())? {
-            let entry = &stream.entry;
-            let parts = FrameParts::around(stream.kind, entry.frame_len, entry.payload_len);
-            let gap = at..entry.offset;
-            let found = around_data(input, &gap)?;
-            let head = before
-                .as_ref()
-                .map_or(&found[..], |parts| parts.without_tail(&found));
-            if !parts.is_head(head) {
-                self.gap(gap, cause);
+        for piece in rescue(input, bytes, cause)? {
+            match piece {
+                Piece::Frame(stream) => self.push(stream),
+                Piece::Gap { .. } => self.found.push(piece),
             }
-            (at, before) = (entry.end(), Some(parts));
-            self.push(Frame {
-                stream_in: Some(cause.to_owned()),
-                ..stream
-            });
-        }
-        let rest = at..bytes.end;
-        let found = around_data(input, &rest)?;
-        if !before.is_some_and(|parts| parts.is_tail(&found)) {
-            self.gap(rest, cause);
         }
         Ok(())
     }
-
-    /// Adds bytes that are no frame.
-    fn gap(&mut self, bytes: Range<u64>, cause: &str) {
-        if !bytes.is_empty() {
-            let cause = cause.to_owned();
-            self.found.push(Piece::Gap { bytes, cause });
-        }
-    }
 }
 
-/// Reads bytes that can be the end of one frame and the start of the next, around their data. What is longer than that
-/// is not read to its end.
+/// Finds the zlib streams in damaged bytes, and the bytes between them. Bytes that are only the damaged frame around a
+/// stream are left out. `cause` tells what is wrong with the bytes.
+pub(super) fn rescue(input: &Input, bytes: Range<u64>, cause: &str) -> Result<Vec<Piece>> {
+    let mut found = Vec::new();
+    let gap = |bytes: Range<u64>| {
+        let cause = cause.to_owned();
+        (!bytes.is_empty()).then_some(Piece::Gap { bytes, cause })
+    };
+    let mut at = bytes.start;
+    let mut before: Option<FrameParts> = None;
+    for stream in streams(input, bytes.clone())? {
+        let entry = &stream.entry;
+        let parts = FrameParts::around(stream.kind, entry.frame_len, entry.payload_len);
+        let between = around_data(input, &(at..entry.offset))?;
+        let head = before
+            .as_ref()
+            .map_or(&between[..], |parts| parts.without_tail(&between));
+        if !parts.is_head(head) {
+            found.extend(gap(at..entry.offset));
+        }
+        (at, before) = (entry.end(), Some(parts));
+        found.push(Piece::Frame(Frame {
+            stream_in: Some(cause.to_owned()),
+            ..stream
+        }));
+    }
+    let rest = at..bytes.end;
+    let behind = around_data(input, &rest)?;
+    if !before.is_some_and(|parts| parts.is_tail(&behind)) {
+        found.extend(gap(rest));
+    }
+    Ok(found)
+}
+
+/// Reads the bytes between two streams, in which the end of one frame and the start of the next can be. Longer bytes are
+/// read in part.
 fn around_data(input: &Input, bytes: &Range<u64>) -> Result<Vec<u8>> {
     let len = (bytes.end - bytes.start).min(u64::from(MAX_BLOB_HEADER_LEN) + 64);
     let mut found = vec![0; len as usize];
@@ -137,7 +146,7 @@ fn around_data(input: &Input, bytes: &Range<u64>) -> Result<Vec<u8>> {
 }
 
 /// Finds the zlib streams in a range of a file that are the data of a blob. Their checksums are right.
-pub(super) fn streams(input: &Input, range: Range<u64>) -> Result<Vec<Frame>> {
+fn streams(input: &Input, range: Range<u64>) -> Result<Vec<Frame>> {
     let (mut found, mut window) = (Vec::new(), vec![0; WINDOW]);
     let mut at = range.start;
     while at < range.end {
@@ -177,7 +186,10 @@ fn stream_at(input: &Input, offset: u64, end: u64) -> Result<Option<Frame>> {
         let is_stuck = inflate.total_in() == before && payload.len() == room;
         match status {
             Ok(Status::StreamEnd) => break,
-            Ok(_) if !is_stuck && payload.len() <= MAX_PAYLOAD_LEN as usize => {}
+            Ok(_)
+                if !is_stuck
+                    && inflate.total_in() < MAX_BLOB_LEN.into()
+                    && payload.len() <= MAX_PAYLOAD_LEN as usize => {}
             Ok(_) | Err(_) => return Ok(None),
         }
     }
@@ -260,8 +272,8 @@ fn head_at(input: &Input, offset: u64) -> Result<Head> {
 /// The frame at an offset; an error if there is none.
 type Head = std::result::Result<Frame, FormatError>;
 
-/// Whether a frame is followed by another one, `next`, or by the end of the file, or can be decoded. One of its lengths
-/// is wrong otherwise, or bytes are missing or too many.
+/// Whether a frame ends where it says: the file ends there, the frame `next` begins there, or the blob can be decoded.
+/// The inner result is the error of decoding if none of this holds.
 fn continues(
     input: &Input,
     frame: &Frame,

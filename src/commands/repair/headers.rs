@@ -1,9 +1,10 @@
 //! The header of the repaired file.
 
-use super::report::Report;
+use super::report::{Loss, Report};
 use super::survey::Survey;
 use crate::file::PbfFile;
 use crate::pbf::{HeaderBlock, feature};
+use crate::replication::is_same_server;
 
 /// Returns the header of the output.
 pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFile>) -> HeaderBlock {
@@ -20,23 +21,35 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
         {
             drop_replication(&mut header);
         }
+        if more.has(feature::ALL_NODES) != header.has(feature::ALL_NODES) {
+            declare_no_nodes(&mut header);
+        }
     }
     header.set_required(feature::SCHEMA, true);
     header.set_required(feature::DENSE_NODES, true);
     if survey.has_deleted {
         header.set_required(feature::HISTORY, true);
     }
+    if !survey.has_locations {
+        header.set_locations(None);
+    }
     header.set_optional(feature::LOCATIONS, survey.has_locations);
     header.set_optional(feature::SORTED, true);
     if !report.is_complete() {
+        declare_no_nodes(&mut header);
         match other {
-            Some(other) if report.is_taken_from(other) => {
-                // The objects of the other file may be older. The changes since then bring all of them up to date.
-                let (one, two) = (header.clone(), &other.header);
-                header.replication_sequence =
-                    older(one.replication_sequence, two.replication_sequence);
-                header.replication_timestamp =
-                    older(one.replication_timestamp, two.replication_timestamp);
+            // The objects of the other file may be older. The changes since then bring all of them up to date.
+            Some(other)
+                if report.is_taken_from(other) && are_of_one_server(&header, &other.header) =>
+            {
+                header.replication_sequence = older(
+                    header.replication_sequence,
+                    other.header.replication_sequence,
+                );
+                header.replication_timestamp = older(
+                    header.replication_timestamp,
+                    other.header.replication_timestamp,
+                );
             }
             _ => drop_replication(&mut header),
         }
@@ -50,6 +63,22 @@ fn older(one: Option<i64>, two: Option<i64>) -> Option<i64> {
     Some(one?.min(two?))
 }
 
+/// Removes the declarations of which nodes the file has.
+fn declare_no_nodes(header: &mut HeaderBlock) {
+    for nodes in [feature::ALL_NODES, feature::NEEDED_NODES] {
+        header.set_optional(nodes, false);
+    }
+}
+
+/// Whether two headers have replication states of the same server. Without URLs, this is assumed.
+fn are_of_one_server(header: &HeaderBlock, other: &HeaderBlock) -> bool {
+    match (&header.replication_url, &other.replication_url) {
+        (Some(one), Some(two)) => is_same_server(one, two),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
 fn drop_replication(header: &mut HeaderBlock) {
     header.replication_sequence = None;
     header.replication_timestamp = None;
@@ -59,6 +88,10 @@ fn drop_replication(header: &mut HeaderBlock) {
 impl Report {
     /// Whether another file has replication state, and everything that was lost can be taken from it.
     fn is_taken_from(&self, other: &PbfFile) -> bool {
-        !self.changes.is_lossy() && other.header.has_replication()
+        let has_ids = |loss: &Loss| loss.is_without_objects() || !loss.ids.is_empty();
+        other.header.has_replication()
+            && self.headers > 0
+            && !self.changes.is_lossy()
+            && self.lost.iter().all(has_ids)
     }
 }

@@ -7,14 +7,14 @@ use crate::file::BlobDecoder;
 use crate::io::Input;
 use crate::pbf::{
     BlobEntry, BlobFlags, BlobKind, Block, Compression, Decompressor, EncodedFrame, Encoding,
-    FRAME_PROBE_LEN, FrameEncoder, InvalidUtf8, Salvage, content_faults, may_be_table_blob,
-    salvage, scan_for_oddities,
+    FRAME_PREFIX_LEN, FRAME_PROBE_LEN, FrameEncoder, InvalidUtf8, Object, ObjectBody, Salvage,
+    content_faults, may_be_table_blob, salvage, scan_for_oddities,
 };
 use crate::runtime::Context;
 use std::iter::{from_fn, once};
 
-/// Looks for frames where blobs of a file with a table of contents are lost. They may be in another place there, or
-/// only their frames are damaged. Blobs that are found come before the lost ones.
+/// Looks for the blobs that are not where the table of contents lists them. They can have moved, or only their frames
+/// are damaged. Blobs that are found come before the losses.
 pub(super) fn look_again(
     outcomes: Vec<Outcome>,
     input: &Input,
@@ -44,8 +44,8 @@ pub(super) fn look_again(
                 && frame.entry.end() <= range.end
                 && has_checksum(input, &frame)?
             {
-                let outcome = look(&mut reader, input, frame, invalid)?;
-                found.extend(Some(outcome).filter(|found| found.written().next().is_some()));
+                let outcomes = look(&mut reader, input, frame, invalid)?.into_iter();
+                found.extend(outcomes.filter(|found| found.written().next().is_some()));
             }
         }
         found.extend(run);
@@ -61,15 +61,15 @@ fn has_checksum(input: &Input, frame: &Frame) -> Result<bool> {
     Ok(blob.map_or(true, |blob| blob.encoding == Encoding::Zlib))
 }
 
-/// Looks at a blob.
+/// Looks at a blob. Returns several outcomes if the data of another blob is in it.
 pub(super) fn look(
     reader: &mut BlobDecoder,
     input: &Input,
     frame: Frame,
     invalid: InvalidUtf8,
-) -> Result<Outcome> {
+) -> Result<Vec<Outcome>> {
     if frame.kind == BlobKind::Unknown || frame.stream_in.is_some() {
-        return without_frame(input, frame, invalid);
+        return Ok(vec![without_frame(input, frame, invalid)?]);
     }
     let mut entry = frame.entry;
     if !entry.is_indexed() {
@@ -82,7 +82,7 @@ pub(super) fn look(
         if may_be_table_blob(&start[..len]) {
             let body = body_of(input, &entry)?;
             if !mark_table(&mut entry, &body) {
-                return Ok(Outcome::Empty);
+                return Ok(vec![Outcome::Empty]);
             }
         }
     }
@@ -93,20 +93,22 @@ pub(super) fn look(
         true
     });
     match payload {
-        Ok(payload) => Ok(of_payload(
+        Ok(payload) => Ok(vec![of_payload(
             Frame { entry, ..frame },
             payload.unwrap_or_default(),
             has_checksum,
             invalid,
-        )),
-        Err(Error::Blob { source, .. }) if entry.is_indexed() => Ok(Outcome::lost(entry, &source)),
+        )]),
+        Err(Error::Blob { source, .. }) if entry.is_indexed() => {
+            Ok(vec![Outcome::lost(entry, &source)])
+        }
         Err(Error::Blob { source, .. }) => undecodable(input, &frame, &source, invalid),
         Err(error) => Err(error),
     }
 }
 
-/// Looks at the data of a blob whose frame is damaged. There are no objects in a frame of another type, unless this type
-/// is the damage.
+/// Looks at a blob whose frame is damaged: a zlib stream that was found without its frame, or a frame of unknown type,
+/// which has objects only if the type is the damage.
 fn without_frame(input: &Input, frame: Frame, invalid: InvalidUtf8) -> Result<Outcome> {
     let body = body_of(input, &frame.entry)?;
     let mut decompressor = Decompressor::default();
@@ -118,10 +120,21 @@ fn without_frame(input: &Input, frame: Frame, invalid: InvalidUtf8) -> Result<Ou
         Some(cause) => format!("the frame around the data is damaged: {cause}"),
         None => "the type of the blob is damaged".into(),
     };
-    Ok(match payload.ok().filter(has_objects) {
-        None => Outcome::Empty,
-        Some(payload) => mended(frame, payload, cause, invalid),
+    Ok(match payload {
+        Ok(payload) if has_objects(&payload) => mended(frame, payload, cause, invalid),
+        Err(fault) if is_nearly_data(input, &frame)? => Outcome::lost(frame.entry, &fault),
+        Ok(_) | Err(_) => Outcome::Empty,
     })
+}
+
+/// Whether most bytes of the type of a frame are those of `OSMData`.
+fn is_nearly_data(input: &Input, frame: &Frame) -> Result<bool> {
+    const START: &[u8] = b"\x0a\x07OSMData";
+    let mut start = [0; START.len()];
+    let offset = frame.entry.offset + FRAME_PREFIX_LEN as u64;
+    input.read_all_at(&mut start, offset)?;
+    let equal = start.iter().zip(START).filter(|(one, other)| one == other);
+    Ok(frame.stream_in.is_none() && equal.count() > START.len() / 2)
 }
 
 /// Looks at a blob that cannot be decoded. Its data may be whole, and only what the blob says about it wrong.
@@ -130,17 +143,27 @@ fn undecodable(
     frame: &Frame,
     cause: &FormatError,
     invalid: InvalidUtf8,
-) -> Result<Outcome> {
+) -> Result<Vec<Outcome>> {
     let entry = &frame.entry;
-    for mut stream in frames::streams(input, entry.offset..entry.end())? {
-        stream.entry.number = entry.number;
-        stream.stream_in = Some(cause.to_string());
-        let outcome = without_frame(input, stream, invalid)?;
-        if outcome.keys().is_some() {
-            return Ok(outcome);
-        }
+    let (mut found, mut is_lost) = (Vec::new(), false);
+    for piece in frames::rescue(input, entry.offset..entry.end(), &cause.to_string())? {
+        let outcome = match piece {
+            Piece::Frame(mut stream) => {
+                stream.entry.number = entry.number;
+                without_frame(input, stream, invalid)?
+            }
+            Piece::Gap { .. } => Outcome::Empty,
+        };
+        let has_objects = outcome.keys().is_some();
+        is_lost |= !has_objects;
+        found.extend(has_objects.then_some(outcome));
     }
-    Ok(Outcome::lost(frames::index_of(input, entry)?, cause))
+    // Other bytes than those of the data that was found are what is left of the blob.
+    let lost = is_lost
+        .then(|| frames::index_of(input, entry))
+        .transpose()?;
+    let lost = lost.map(|entry| Outcome::lost(entry, cause));
+    Ok(lost.into_iter().chain(found).collect())
 }
 
 /// Looks at the content of a blob.
@@ -178,25 +201,35 @@ fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> Result<u6
 
 /// Reads what is left of a blob.
 fn mended(frame: Frame, payload: &[u8], cause: String, invalid: InvalidUtf8) -> Outcome {
-    let mut encoder = FrameEncoder::new(Compression::Lz4, false);
-    let (changes, frames) = rewrite(payload, invalid, &mut encoder);
+    let (mut encoder, mut short_ways) = (FrameEncoder::new(Compression::Lz4, false), 0);
+    let (changes, frames) = rewrite(payload, invalid, &mut encoder, |object| {
+        if let ObjectBody::Way { refs, .. } = &object.body {
+            short_ways += u64::from(refs.len() < 2);
+        }
+    });
     match frames {
         Ok(frames) if changes.objects > 0 => Outcome::Mended(Box::new(Mended {
             frame,
             cause,
             changes,
+            short_ways,
             new: frames.into_iter().map(|frame| frame.entry).collect(),
         })),
         Ok(_) | Err(_) => Outcome::lost(frame.entry, &FormatError::with(cause)),
     }
 }
 
-/// Writes what is left of a blob anew.
+/// Writes what is left of a blob anew. Calls `each` with every object.
 pub(super) fn rewrite(
     payload: &[u8],
     invalid: InvalidUtf8,
     encoder: &mut FrameEncoder,
+    mut each: impl FnMut(&Object<'_>),
 ) -> (Salvage, Result<Vec<EncodedFrame>, FormatError>) {
-    let changes = salvage(payload, invalid, |object| encoder.add(object));
+    let changes = salvage(payload, invalid, |object| {
+        encoder.add(object)?;
+        each(object);
+        Ok(())
+    });
     (changes, encoder.finish())
 }

@@ -9,7 +9,7 @@ use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{BlobEntry, BlobKind, TOC_TAIL_LEN, TableBlob, Toc, TocReader, find_toc};
 use std::collections::HashMap;
 
-/// The first and the last key, and the number of objects: the same for two blobs if they have the same objects.
+/// The keys of the first and the last object, and the number of objects. Blobs with equal values are taken as equal.
 type Content = (Option<TypeThenId>, Option<TypeThenId>, u32);
 
 fn content(entry: &BlobEntry) -> Content {
@@ -73,7 +73,7 @@ pub(super) fn name(outcomes: Vec<Outcome>, table: Option<&[BlobEntry]>) -> Vec<O
     }
 }
 
-/// The entries of a table of contents, and what was found of them.
+/// The assignment of outcomes to the entries of a table of contents.
 struct Matches {
     /// For each entry, the number of the outcome with its objects.
     found: Vec<Option<usize>>,
@@ -110,8 +110,8 @@ impl Matches {
         Some(Self { found })
     }
 
-    /// Returns the outcomes with the ids of those entries that nothing was found of. A lost blob whose objects were
-    /// found elsewhere is left out.
+    /// Gives each loss the ids of the entries without an outcome. Leaves out a lost blob whose objects were found
+    /// elsewhere.
     fn named(&self, outcomes: Vec<Outcome>, table: &[BlobEntry]) -> Vec<Outcome> {
         let mut known: HashMap<Content, Vec<usize>> = HashMap::new();
         for (number, outcome) in outcomes.iter().enumerate().rev() {
@@ -192,13 +192,28 @@ fn named_by_neighbours(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
             if facts.count > 0 {
                 loss.set_entries(&[&*facts]);
             } else {
-                let first = before.map(|(kind, rank)| (kind, rank + 1));
-                let last = behind.map(|(kind, rank)| (kind, rank.saturating_sub(1)));
-                loss.ids = ids_from_to(first, last, false);
+                loss.ids = ids_between(before, behind);
             }
         }
     }
     outcomes
+}
+
+/// Returns the ids between two objects, of which `None` is the start or the end of a sorted file.
+fn ids_between(before: Option<TypeThenId>, behind: Option<TypeThenId>) -> Vec<LostIds> {
+    let first = before.map(|(kind, rank)| (kind, rank.saturating_add(1)));
+    let last = behind.map(|(kind, rank)| (kind, rank.saturating_sub(1)));
+    match before.zip(behind) {
+        // These are the end of one sorted file and the start of the next.
+        Some((before, behind)) if before > behind => {
+            let mut ids = ids_from_to(first, None, false);
+            ids.extend(ids_from_to(None, last, false));
+            ids
+        }
+        // No id is between them. There can be other versions of both.
+        Some(_) if first > last => ids_from_to(before, behind, false),
+        _ => ids_from_to(first, last, false),
+    }
 }
 
 /// Returns the ids of a blob.

@@ -25,6 +25,8 @@ pub(super) struct Mended {
     pub frame: Frame,
     pub cause: String,
     pub changes: Salvage,
+    /// The number of ways with fewer than two nodes that are written.
+    pub short_ways: u64,
     /// The facts about the blobs that replace it.
     pub new: Vec<BlobEntry>,
 }

@@ -30,7 +30,7 @@ pub struct Report {
     pub changes: Salvage,
     /// The number of ways with fewer than two nodes, which are kept.
     pub short_ways: u64,
-    /// Whether the objects were in canonical order, each once.
+    /// Whether the objects were in canonical order, each once, or with all its versions in a history file.
     pub was_sorted: bool,
     /// The number of objects that occurred more than once or in older versions, and were left out. 0 if the objects were
     /// in order.
@@ -53,7 +53,7 @@ pub struct Report {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct MendedBlob {
-    /// The number of the blob in the file.
+    /// The number of the blob among those that were found. The header usually has number 0.
     pub blob: u32,
     /// The offset of the blob.
     pub offset: u64,
@@ -89,12 +89,12 @@ pub struct Loss {
 pub struct LostIds {
     /// The kind of the objects.
     pub kind: ObjectKind,
-    /// The lowest id; `None` if there is no object before the loss.
+    /// The first id in canonical order that a lost object can have; `None` if that is any id of the kind.
     pub first: Option<i64>,
-    /// The highest id; `None` if there is no object behind the loss.
+    /// The last id in canonical order that a lost object can have; `None` if that is any id of the kind.
     pub last: Option<i64>,
-    /// Whether the lost blob had exactly these ids, according to the table of contents. Otherwise they are those between
-    /// the neighbours of the loss.
+    /// Whether `first` and `last` are the ids of the first and the last lost object, as the table of contents or the
+    /// index of the blob has them. Otherwise they are limits.
     pub is_exact: bool,
 }
 
@@ -128,9 +128,10 @@ impl Loss {
 }
 
 impl Report {
-    /// Whether everything was saved.
+    /// Whether everything was saved, the header as well.
     pub fn is_complete(&self) -> bool {
-        self.lost.iter().all(Loss::is_without_objects)
+        self.headers > 0
+            && self.lost.iter().all(Loss::is_without_objects)
             && !self.changes.is_lossy()
             && !self.unpacked_in_part
     }

@@ -5,17 +5,18 @@ use super::look::{look, look_again};
 use super::losses;
 use super::outcome::Outcome;
 use super::report::{Loss, MendedBlob, Report};
-use crate::error::Result;
+use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, PbfFile};
 use crate::io::Input;
 use crate::osm::TypeThenId;
 use crate::pbf::{
-    BlobEntry, BlobFlags, BlobKind, Decompressor, HeaderBlock, InvalidUtf8, TocPointer, feature,
+    Blob, BlobEntry, BlobFlags, BlobKind, Decompressor, HeaderBlock, InvalidUtf8, TocPointer,
+    feature,
 };
 use crate::runtime::{Context, NoObserver, WorkItem};
 use std::sync::Arc;
 
-/// Everything that a file has.
+/// The headers of a file, and the outcome for each of its parts.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub headers: Vec<HeaderBlock>,
@@ -30,7 +31,7 @@ pub(super) struct Survey {
     declared_len: u64,
 }
 
-/// The blobs of a file, and bytes between them. They are to be looked at.
+/// The blobs of a file and the damaged bytes between them, before they are looked at.
 pub(super) struct Found {
     pub pieces: Vec<Piece>,
     table: Option<Vec<BlobEntry>>,
@@ -38,17 +39,28 @@ pub(super) struct Found {
     is_by_table: bool,
 }
 
-/// The canonical order of blobs, in which each object comes once.
-#[derive(Debug, Default)]
+/// The canonical order of blobs, in which each object comes once, or with all its versions in a history file.
+#[derive(Debug)]
 pub(super) struct Order {
     last: Option<TypeThenId>,
+    /// The flag of blobs in this order.
+    flag: BlobFlags,
 }
 
 impl Order {
+    pub(super) const fn new(is_history: bool) -> Self {
+        let flag = if is_history {
+            BlobFlags::SORTED
+        } else {
+            BlobFlags::UNIQUE_IDS
+        };
+        Self { last: None, flag }
+    }
+
     /// Whether the objects of the next blob are in order, and behind those of the blobs before it.
     pub(super) fn goes_on_with(&mut self, entry: &BlobEntry) -> bool {
-        let is_next = entry.count == 0
-            || (entry.flags.has(BlobFlags::UNIQUE_IDS) && entry.first_key() > self.last);
+        let is_next =
+            entry.count == 0 || (entry.flags.has(self.flag) && entry.first_key() > self.last);
         self.last = entry.last_key().max(self.last);
         is_next
     }
@@ -101,7 +113,7 @@ impl Survey {
         let mut pieces = Vec::with_capacity(found.len());
         for piece in found {
             match piece {
-                Piece::Frame(frame) if frame.kind == BlobKind::Header => {
+                Piece::Frame(frame) if is_header(input, &frame)? => {
                     pieces.extend(survey.header(input, &frame)?);
                 }
                 piece => pieces.push(piece),
@@ -132,12 +144,12 @@ impl Survey {
                 Piece::Frame(frame) => look(reader, input, frame, invalid),
                 Piece::Gap { bytes, cause } => {
                     let loss = Loss::new(None, bytes.start, bytes.end - bytes.start, cause);
-                    Ok(Outcome::Lost(loss, BlobEntry::default()))
+                    Ok(vec![Outcome::Lost(loss, BlobEntry::default())])
                 }
             },
-            |outcome| {
-                each(&outcome)?;
-                outcomes.push(outcome);
+            |found| {
+                found.iter().try_for_each(&mut each)?;
+                outcomes.extend(found);
                 Ok(())
             },
         )?;
@@ -150,40 +162,61 @@ impl Survey {
             self.has_locations |= entry.flags.has(BlobFlags::LOCATIONS);
         }
         self.outcomes = outcomes;
-        self.add_missing_end(input);
         Ok(self)
     }
 
-    /// Reads a header. Returns its bytes if it is damaged.
+    /// Reads a header. Returns its bytes if it cannot be read.
     fn header(&mut self, input: &Input, frame: &Frame) -> Result<Option<Piece>> {
-        let body = body_of(input, &frame.entry)?;
-        let header = frame.blob(&body).and_then(|blob| {
-            let mut decompressor = Decompressor::default();
-            let (header, about_toc) = HeaderBlock::parse(decompressor.payload(&blob)?)?;
-            Ok((header, about_toc.toc.and_then(TocPointer::parse)))
-        });
-        Ok(match header {
-            Ok((header, pointer)) => {
-                self.headers.push(header);
-                self.header_fault = self.header_fault.take().or(frame.stream_in.clone());
-                if let Some(TocPointer::At { file_len, .. }) = pointer {
-                    self.declared_len = self.declared_len.saturating_add(file_len);
-                }
-                None
+        let cause = match parsed_header(input, frame)? {
+            Ok(found) => {
+                let fault = frame.kind == BlobKind::Unknown;
+                let fault = fault.then(|| "the type of the blob is damaged".to_owned());
+                self.add_header(found, frame.stream_in.clone().or(fault));
+                return Ok(None);
             }
-            Err(cause) => Some(Piece::Gap {
-                bytes: frame.entry.offset..frame.entry.end(),
-                cause: format!("the header of the file is damaged: {cause}"),
-            }),
-        })
+            Err(cause) => cause.to_string(),
+        };
+        let bytes = frame.entry.offset..frame.entry.end();
+        for piece in frames::rescue(input, bytes.clone(), &cause)? {
+            if let Piece::Frame(stream) = piece
+                && let Ok(found) = parsed_header(input, &stream)?
+            {
+                self.add_header(found, Some(cause));
+                return Ok(None);
+            }
+        }
+        let cause = format!("the header of the file is damaged: {cause}");
+        Ok(Some(Piece::Gap { bytes, cause }))
     }
 
-    /// Adds the end of the file that its headers announce, if it is not there and nothing else is missing.
-    fn add_missing_end(&mut self, input: &Input) {
+    /// Adds a header, and the fault of the frame around it, if there is one.
+    fn add_header(
+        &mut self,
+        (header, pointer): (HeaderBlock, Option<TocPointer>),
+        fault: Option<String>,
+    ) {
+        self.headers.push(header);
+        self.header_fault = self.header_fault.take().or(fault);
+        if let Some(TocPointer::At { file_len, .. }) = pointer {
+            self.declared_len = self.declared_len.saturating_add(file_len);
+        }
+    }
+
+    /// Adds the end of the file, if it is not there and nothing else is missing: the headers announce a longer file, or
+    /// the file was unpacked in part, which `is_cut` tells.
+    pub(super) fn add_missing_end(&mut self, input: &Input, is_cut: bool) {
         let missing = self.declared_len.saturating_sub(input.len());
-        if missing > 0 && !self.outcomes.iter().any(Outcome::is_lost) {
-            let cause = "the file is shorter than its header says".to_owned();
-            let loss = Loss::new(None, input.len(), missing, cause);
+        let cause = match (missing, is_cut) {
+            (0, true) => "the compressed file ends early or is damaged",
+            (0, false) => return,
+            _ => "the file is shorter than its header says",
+        };
+        let is_told = match missing {
+            0 => self.outcomes.last().is_some_and(Outcome::is_lost),
+            _ => self.outcomes.iter().any(Outcome::is_lost),
+        };
+        if !is_told {
+            let loss = Loss::new(None, input.len(), missing, cause.to_owned());
             let end = Outcome::Lost(loss, BlobEntry::default());
             let outcomes = std::mem::take(&mut self.outcomes);
             let outcomes = outcomes.into_iter().chain([end]).collect();
@@ -191,9 +224,18 @@ impl Survey {
         }
     }
 
-    /// Whether all objects that can be saved are in canonical order, each once.
+    /// Whether the file has several versions of objects, or deleted ones.
+    pub(super) fn is_history(&self) -> bool {
+        self.has_deleted
+            || self
+                .headers
+                .iter()
+                .any(|header| header.has(feature::HISTORY))
+    }
+
+    /// Whether all objects that can be saved are in canonical order, each once or with all versions.
     pub(super) fn is_sorted(&self) -> bool {
-        let mut order = Order::default();
+        let mut order = Order::new(self.is_history());
         let mut entries = self.outcomes.iter().flat_map(Outcome::written);
         entries.all(|entry| order.goes_on_with(entry))
     }
@@ -211,6 +253,7 @@ impl Survey {
                     report.short_ways += short;
                 }
                 Outcome::Mended(mended) => {
+                    report.short_ways += mended.short_ways;
                     report.changes.add(&mended.changes);
                     report.mended.push(MendedBlob {
                         blob: mended.frame.entry.number,
@@ -225,3 +268,30 @@ impl Survey {
         }
     }
 }
+
+/// Whether a frame has a header. In a frame of another type, there is one only if the type is damaged.
+fn is_header(input: &Input, frame: &Frame) -> Result<bool> {
+    if frame.kind != BlobKind::Unknown {
+        return Ok(frame.kind == BlobKind::Header);
+    }
+    let body = body_of(input, &frame.entry)?;
+    let mut decompressor = Decompressor::default();
+    let payload = Blob::parse(&body).and_then(|blob| {
+        let payload = decompressor.payload(&blob)?;
+        Ok(frames::kind_of(payload))
+    });
+    Ok(payload.is_ok_and(|kind| kind == Some(BlobKind::Header)))
+}
+
+/// Reads the header in a frame, and the place of the table of contents that it names. The inner result is an error if
+/// it cannot be read.
+fn parsed_header(input: &Input, frame: &Frame) -> Result<ParsedHeader> {
+    let body = body_of(input, &frame.entry)?;
+    Ok(frame.blob(&body).and_then(|blob| {
+        let mut decompressor = Decompressor::default();
+        let (header, about_toc) = HeaderBlock::parse(decompressor.payload(&blob)?)?;
+        Ok((header, about_toc.toc.and_then(TocPointer::parse)))
+    }))
+}
+
+type ParsedHeader = std::result::Result<(HeaderBlock, Option<TocPointer>), FormatError>;

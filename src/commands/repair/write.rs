@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::io::{Input, OpenOutput, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::{TypeThenId, id_rank};
-use crate::pbf::{BlobEntry, Compression, Decompressor, FrameEncoder, HeaderBlock, feature};
+use crate::pbf::{BlobEntry, Compression, Decompressor, FrameEncoder, HeaderBlock};
 use crate::runtime::{Context, WorkItem};
 use std::path::Path;
 
@@ -44,7 +44,7 @@ impl WorkItem for WriteItem<'_> {
     }
 }
 
-/// Writes the objects that can be saved, and those that another file has. Completes the report.
+/// Writes the objects that can be saved, and the lost ones that another file has. Completes the report.
 pub(super) fn write(
     input: &Input,
     survey: &Survey,
@@ -56,7 +56,6 @@ pub(super) fn write(
     let other = options.from.as_deref();
     let other = other.map(|path| input::open(path, ctx)).transpose()?;
     let header = header(survey, report, other.as_ref());
-    let is_current = !header.has(feature::HISTORY);
     if report.was_sorted && (other.is_none() || report.lost.is_empty()) {
         let summary = match draft.filter(|draft| draft.has_header(&header)) {
             Some(draft) => draft.finish()?,
@@ -92,11 +91,7 @@ pub(super) fn write(
     };
     let sorted = sort_files(files, &job, ctx)?;
     let after = sorted.written.objects.unwrap_or(0);
-    report.duplicates = if is_current {
-        before.saturating_sub(after)
-    } else {
-        0
-    };
+    report.duplicates = before.saturating_sub(after);
     report.written = Some(sorted.written);
     Ok(())
 }
@@ -125,7 +120,8 @@ fn put(
     options: &Options,
     ctx: &Context,
 ) -> Result<WriteSummary> {
-    output.header.apply(&mut header);
+    // Sorting applies the options again, and must then find what they keep.
+    options.output.header.apply(&mut header);
     let mut size = SizeHint::default();
     let mut items = Vec::new();
     for outcome in &survey.outcomes {
@@ -165,7 +161,7 @@ fn mend(
     let mut decompressor = Decompressor::default();
     let blob = mended.frame.blob(&body);
     let payload = blob.and_then(|blob| decompressor.payload(&blob));
-    let (changes, frames) = rewrite(payload.map_err(bad)?, options.invalid_utf8, encoder);
+    let (changes, frames) = rewrite(payload.map_err(bad)?, options.invalid_utf8, encoder, |_| ());
     if changes != mended.changes {
         return Err(Error::file(
             input.path(),
@@ -216,8 +212,9 @@ fn take(
     Ok((PbfFile::of_input(input, ctx)?, objects))
 }
 
-/// Sorts ranges of keys, and joins those that overlap.
+/// Sorts ranges of keys, joins those that overlap, and leaves out those without a key.
 fn joined(mut ranges: Vec<(TypeThenId, TypeThenId)>) -> Vec<(TypeThenId, TypeThenId)> {
+    ranges.retain(|(first, last)| first <= last);
     ranges.sort_unstable();
     ranges.dedup_by(|next, range| {
         let overlaps = next.0 <= range.1;

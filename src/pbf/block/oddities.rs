@@ -54,7 +54,7 @@ impl Block<'_> {
     }
 }
 
-/// Whether `string` is one of `ids`.
+/// Whether `string` is one of `ids`, which are ascending.
 pub(in crate::pbf) fn is_among(string: u64, ids: &[u32]) -> bool {
-    u32::try_from(string).is_ok_and(|string| ids.contains(&string))
+    u32::try_from(string).is_ok_and(|string| ids.binary_search(&string).is_ok())
 }

@@ -3,6 +3,7 @@
 use super::delta::Delta;
 use super::dense::{DenseNodes, RawNode};
 use super::element::{Info, Member};
+use super::limits::check_parts;
 use super::list::List;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::object::{Object, ObjectBody, nearest_location};
@@ -54,7 +55,7 @@ impl Salvage {
         self.texts_replaced += other.texts_replaced;
     }
 
-    /// Whether something was left out.
+    /// Whether something was left out or changed.
     pub(crate) const fn is_lossy(&self) -> bool {
         self.unreadable + self.outside + self.parts_dropped + self.texts_replaced > 0
             || self.more_unreadable
@@ -192,9 +193,14 @@ impl<'s> Reader<'s> {
         loop {
             match nodes.next() {
                 Ok(Some(node)) => {
-                    let object = self.dense_node(&node);
-                    self.take(object, take);
                     done += 1;
+                    match check_parts(node.keys_vals, 2, "tags", ObjectKind::Node, node.id) {
+                        Ok(()) => {
+                            let object = self.dense_node(&node);
+                            self.take(object, take);
+                        }
+                        Err(_) => self.found.unreadable += 1,
+                    }
                 }
                 Ok(None) => return,
                 Err(_) => {
@@ -223,7 +229,7 @@ impl<'s> Reader<'s> {
         Ok(self.located(node.id, (node.lat, node.lon), node.info, tags))
     }
 
-    /// Returns a node; `None` if it is not on the earth.
+    /// Returns a node; `None` if it is visible and beyond the earth.
     fn located(
         &mut self,
         id: i64,
