@@ -50,7 +50,7 @@ pub struct LocationStore {
 }
 
 /// Nodes to be added to a [`LocationStore`], divided into runs of nodes of the same chunk.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct NodeBatch {
     /// The offset of each node in its chunk.
     offsets: Vec<u16>,
@@ -68,7 +68,23 @@ impl NodeBatch {
         let (chunk, offset) = split(id);
         self.offsets.push(offset);
         self.locations.push(location);
-        let end = self.offsets.len();
+        self.end_run(chunk, self.offsets.len());
+    }
+
+    /// Adds successive nodes. `ids` and `locations` must have the same length.
+    pub(crate) fn push_run(&mut self, ids: &[i64], locations: &[Option<Location>]) {
+        let mut end = self.offsets.len();
+        self.offsets.extend(ids.iter().map(|id| split(*id).1));
+        self.locations.extend_from_slice(locations);
+        for run in ids.chunk_by(|one, next| split(*one).0 == split(*next).0) {
+            end += run.len();
+            self.end_run(split(run[0]).0, end);
+        }
+    }
+
+    /// Makes `end` the index at which the run of `chunk` ends. This is the last run or a new one.
+    #[inline]
+    fn end_run(&mut self, chunk: u64, end: usize) {
         match self.runs.last_mut() {
             Some((last, run)) if *last == chunk => *run = end,
             last => {
@@ -433,7 +449,8 @@ mod tests {
                     (LocationStore::new(form, ids.len() as u64), BTreeMap::new());
                 let mut filled = LocationStore::of_ids(ids.iter().copied().collect());
                 for ids in ids.chunks(700) {
-                    let mut nodes = NodeBatch::default();
+                    let (mut nodes, mut again) = (NodeBatch::default(), NodeBatch::default());
+                    let mut locations = Vec::new();
                     for id in ids {
                         let location = match random.below(20) {
                             0 => None,
@@ -441,8 +458,13 @@ mod tests {
                             _ => Location::new(random.below(1 << 30), -(random.below(1 << 30))),
                         };
                         nodes.push(*id, location);
+                        locations.push(location);
                         plain.insert(*id, location);
                     }
+                    let at = random.below(ids.len());
+                    again.push_run(&ids[..at], &locations[..at]);
+                    again.push_run(&ids[at..], &locations[at..]);
+                    assert_eq!(again, nodes);
                     filled.add(&nodes);
                     nodes.sort();
                     store.add(&nodes);

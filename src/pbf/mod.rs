@@ -60,8 +60,8 @@ pub(crate) use rewrite::{
 pub use rewrite::{InfoFields, clean_block};
 pub(crate) use segments::{BlobSegments, Segmented, ends_as_segments};
 pub(crate) use table::scan::scan_counts;
-pub use table::scan::scan_payload;
-pub(crate) use table::scan::{scan_for_oddities, scan_order};
+pub(crate) use table::scan::scan_for_oddities;
+pub use table::scan::{scan_order, scan_payload, scan_places};
 pub(crate) use table::statistics::ObjectCounts;
 pub use table::statistics::ObjectStatistics;
 pub use table::strings_blob::{FRAME_PROBE_LEN, is_table_blob, may_be_table_blob};

@@ -14,10 +14,10 @@ use pbfhogg::unstable::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Block, Compression, Compressor, Decompressor, Element,
     HeaderBlock, IdDirectory, IdSection, IdSectionBytes, IdTableBuilder, Info, InfoFields,
     TableBlob, TableHost, Toc, TocReader, clean_block, decode_blob_index, encode_blob_index,
-    encode_toc, encode_toc_frames, scan_payload,
+    encode_toc, encode_toc_frames, scan_order, scan_payload, scan_places,
 };
 use pbfhogg::unstable::region_file::{read_config, read_shape};
-use pbfhogg::{Context, ElementReader, Error, ObjectKind};
+use pbfhogg::{Context, ElementReader, Error, Location, ObjectKind};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -205,6 +205,7 @@ fn block(payload: &[u8]) {
             Ok::<(), FormatError>(())
         })
     });
+    places(payload);
     if scanned.is_err() || visited.is_err() {
         return;
     }
@@ -217,6 +218,42 @@ fn block(payload: &[u8]) {
             (after.count, after.min_id, after.max_id, after.kinds),
             (entry.count, entry.min_id, entry.max_id, entry.kinds)
         );
+    }
+}
+
+/// A scan for locations fails if a scan of the order or the parse fails. It finds the same facts as the former, and the
+/// nodes that a visit finds.
+fn places(payload: &[u8]) {
+    let (mut ordered, mut entry) = (BlobEntry::default(), BlobEntry::default());
+    let order = scan_order(payload, &mut ordered);
+    let mut found = Vec::new();
+    let scanned = scan_places(payload, &mut entry, |ids, locations| {
+        found.extend(ids.iter().copied().zip(locations.iter().copied()));
+        Ok(())
+    });
+    let block = Block::parse(payload);
+    assert_eq!(scanned.is_ok(), order.is_ok() && block.is_ok());
+    if let (Ok(()), Ok(block)) = (scanned, block) {
+        assert_eq!(entry, ordered);
+        // A scan gives no location if it does not fit, or if the node is deleted.
+        let fits = |place: &Location| {
+            [place.lat_e7(), place.lon_e7()]
+                .iter()
+                .all(|e7| ![i32::MIN, i32::MAX].contains(e7))
+        };
+        let mut nodes = Vec::new();
+        let visited = block.try_for_each(|element| {
+            if let Element::Node(node) = element {
+                let is_visible = node.info().visible;
+                let place = node.location().filter(|place| is_visible && fits(place));
+                nodes.push((node.id(), place));
+            }
+            Ok::<(), FormatError>(())
+        });
+        let found = found
+            .into_iter()
+            .map(|(id, place)| (id, place.filter(fits)));
+        assert!(visited.is_err() || found.eq(nodes), "nodes of {entry:?}");
     }
 }
 

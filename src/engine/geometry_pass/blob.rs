@@ -8,7 +8,7 @@ use crate::file::BlobDecoder;
 use crate::index::{NodeBatch, RankSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Element, Way, WayRefs, scan_order};
+use crate::pbf::{BlobEntry, Block, Element, Way, WayRefs, scan_order, scan_places};
 use crate::runtime::{ChunkSender, Context};
 use std::cell::Cell;
 
@@ -49,11 +49,16 @@ impl<V: Visitor> BlobVisit<V> {
         };
         let mut completed = *entry;
         self.reader.decode(entry, |payload| {
-            if let Task::Nodes {
-                is_scanned: true, ..
-            } = task
-            {
-                scan_order(payload, &mut completed)?;
+            match task {
+                Task::Nodes {
+                    is_scanned: true,
+                    is_visited: false,
+                    is_located: true,
+                } if visit.places(payload, &mut completed)? => return Ok(()),
+                Task::Nodes {
+                    is_scanned: true, ..
+                } => scan_order(payload, &mut completed)?,
+                Task::Nodes { .. } | Task::Ways { .. } | Task::Relations(_) => {}
             }
             let block = Block::parse(payload)?;
             match task {
@@ -218,8 +223,8 @@ impl<V: Visitor> Visit<'_, V> {
             .single_kind()
             .is_some_and(|(kind, _)| kind == ObjectKind::Node);
         if is_plain && !is_visited {
-            block.for_each_place(|id, location| {
-                batch.push(id, location);
+            block.for_each_place_run(|ids, locations| {
+                batch.push_run(ids, locations);
                 self.send_many(&mut batch)
             })?;
         } else if is_plain && !self.visits.untagged_nodes {
@@ -261,6 +266,24 @@ impl<V: Visitor> Visit<'_, V> {
         } else {
             Ok(())
         }
+    }
+
+    /// Completes the entry of a blob, and sends the locations of its nodes, if the blob has nothing but a few nodes.
+    /// Returns whether they were sent.
+    fn places(&self, payload: &[u8], entry: &mut BlobEntry) -> Result<bool, FormatError> {
+        let (mut batch, mut scanned) = (NodeBatch::default(), *entry);
+        scan_places(payload, &mut scanned, |ids, locations| {
+            if batch.len() < NODES {
+                batch.push_run(ids, locations);
+            }
+            Ok(())
+        })?;
+        let has_all = scanned.kinds.single() == Some(ObjectKind::Node) && batch.len() < NODES;
+        if has_all {
+            *entry = scanned;
+            self.send_nodes(&mut batch)?;
+        }
+        Ok(has_all)
     }
 
     /// Sends the locations in `batch` if there are at least [`NODES`] of them.

@@ -5,6 +5,7 @@ use super::dense::{DenseNodes, InfoCursor, next_tag_run};
 use super::element::{Info, Tags};
 use super::limits::check_parts;
 use super::messages::{NodeMessage, RawInfo, WayMessage, version_number};
+use super::outline::BlockUnits;
 use super::parsed::{Block, BlockMessage};
 use crate::error::FormatError;
 use crate::osm::{Bbox, Location, ObjectKind};
@@ -48,12 +49,24 @@ impl Block<'_> {
         })
     }
 
-    /// Calls `visit` with the id of each node, and its location as in [`for_each_node`](Self::for_each_node).
-    pub(crate) fn for_each_place(
+    /// Calls `visit` with the ids of successive nodes, and with their locations as in
+    /// [`for_each_node`](Self::for_each_node).
+    pub(crate) fn for_each_place_run(
         &self,
-        mut visit: impl FnMut(i64, Option<Location>) -> Result<(), FormatError>,
+        mut visit: impl FnMut(&[i64], &[Option<Location>]) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        self.walk_nodes::<false>(|id, location, _, _| visit(id, location))
+        let mut messages = self.messages();
+        while let Some(message) = messages.next()? {
+            match message {
+                BlockMessage::Dense(dense) => dense.for_each_place_run(&self.units, &mut visit)?,
+                BlockMessage::Single(ObjectKind::Node, bytes) => {
+                    let node = NodeMessage::parse(bytes)?;
+                    visit(&[node.id], &[node.place(&self.units)])?;
+                }
+                BlockMessage::Single(..) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Calls `visit` with the id of each node, its location, and whether it has tags. The location is `None` if the
@@ -295,6 +308,51 @@ impl Block<'_> {
                 visit(id, stored, tags, NodeInfo::Dense(&mut infos, index))?;
                 index += 1;
             }
+        }
+        Ok(())
+    }
+}
+
+impl NodeMessage<'_> {
+    /// The location; `None` if the node is deleted or its location is undefined.
+    pub(in crate::pbf) fn place(&self, units: &BlockUnits) -> Option<Location> {
+        let is_visible = self.info.visible != Some(false);
+        is_visible
+            .then(|| units.location(self.lat, self.lon))
+            .flatten()
+    }
+}
+
+impl DenseNodes<'_> {
+    /// Calls `visit` with the ids of at most [`STRIDE`] successive nodes, and with their locations, which are `None` for
+    /// nodes that are deleted or whose location is undefined.
+    pub(in crate::pbf) fn for_each_place_run(
+        &self,
+        units: &BlockUnits,
+        visit: &mut impl FnMut(&[i64], &[Option<Location>]) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut columns = [&self.ids, &self.lats, &self.lons].map(Delta::new);
+        let mut visible = self.info.visible.values();
+        let (mut runs, mut locations) = ([[0; STRIDE]; 3], [None; STRIDE]);
+        let mut left = self.len();
+        while left > 0 {
+            let count = left.min(STRIDE);
+            left -= count;
+            for (run, column) in runs.iter_mut().zip(&mut columns) {
+                column.fill(&mut run[..count])?;
+            }
+            let [ids, lats, lons] = &runs;
+            for ((location, lat), lon) in locations.iter_mut().zip(lats).zip(lons).take(count) {
+                *location = units.location(*lat, *lon);
+            }
+            if !visible.is_done() {
+                for location in &mut locations[..count] {
+                    if visible.read()? == 0 {
+                        *location = None;
+                    }
+                }
+            }
+            visit(&ids[..count], &locations[..count])?;
         }
         Ok(())
     }

@@ -27,6 +27,41 @@ struct Ids {
     max: u64,
 }
 
+/// Successive ids of nodes.
+#[derive(Debug)]
+pub(super) struct NodeRun {
+    count: u32,
+    first: i64,
+    last: i64,
+    /// Whether the ids are positive and ascending.
+    is_ascending: bool,
+}
+
+impl Default for NodeRun {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            first: 0,
+            last: 0,
+            is_ascending: true,
+        }
+    }
+}
+
+impl NodeRun {
+    /// Appends ids.
+    pub(super) fn add(&mut self, ids: &[i64]) {
+        if self.count == 0 {
+            self.first = ids.first().copied().unwrap_or_default();
+        }
+        for id in ids {
+            self.is_ascending &= *id > self.last;
+            self.last = *id;
+        }
+        self.count += ids.len() as u32;
+    }
+}
+
 impl Default for IdFacts {
     fn default() -> Self {
         let none = Ids {
@@ -62,28 +97,42 @@ impl IdFacts {
         self.last_version = version;
     }
 
-    /// Adds a column of at least one node id, if the ids are positive and ascending, and come after all ids added
-    /// before. Nearly all blocks have such columns. Otherwise returns `false` and adds nothing. `last_version` must
-    /// return the version of the last node.
+    /// Adds a column of at least one node id, as [`add_run`](Self::add_run) does.
     pub(super) fn add_ascending(
         &mut self,
         mut deltas: Varints<'_>,
         last_version: impl FnOnce() -> Result<i64, FormatError>,
     ) -> Result<bool, FormatError> {
         let first = deltas.read_sint()?;
-        let (mut last, mut ascending, mut count) = (first, first > 0, 1);
+        let mut run = NodeRun {
+            count: 1,
+            first,
+            last: first,
+            is_ascending: first > 0,
+        };
         while !deltas.is_done() {
             let delta = deltas.read_sint()?;
-            let (next, overflow) = last.overflowing_add(delta);
-            ascending &= delta > 0 && !overflow;
-            last = next;
-            count += 1;
+            let (next, overflow) = run.last.overflowing_add(delta);
+            run.is_ascending &= delta > 0 && !overflow;
+            run.last = next;
+            run.count += 1;
         }
-        let [first, last] = [first, last].map(|id| (ObjectKind::Node, id_rank(id)));
-        if !ascending || self.last.is_some_and(|before| before >= first) {
+        self.add_run(&run, last_version)
+    }
+
+    /// Adds successive node ids, if they are positive and ascending, and come after all ids added before. Nearly all
+    /// blocks have such ids. Otherwise returns `false` and adds nothing. `last_version` must return the version of the
+    /// last node.
+    pub(super) fn add_run(
+        &mut self,
+        run: &NodeRun,
+        last_version: impl FnOnce() -> Result<i64, FormatError>,
+    ) -> Result<bool, FormatError> {
+        let [first, last] = [run.first, run.last].map(|id| (ObjectKind::Node, id_rank(id)));
+        if !run.is_ascending || self.last.is_some_and(|before| before >= first) {
             return Ok(false);
         }
-        self.count(ObjectKind::Node, count, [first.1, last.1]);
+        self.count(ObjectKind::Node, run.count, [first.1, last.1]);
         self.last = Some(last);
         self.last_version = last_version()?;
         Ok(true)

@@ -1,12 +1,12 @@
 //! Scans a payload for the facts in its [`BlobEntry`]: ids, coordinates, order and hash.
 
 use super::entry::{BlobEntry, BlobFlags};
-use super::id_facts::IdFacts;
+use super::id_facts::{IdFacts, NodeRun};
 use super::statistics::{ObjectCounts, ObjectStatistics};
 use crate::error::FormatError;
-use crate::osm::{Bbox, ObjectKind, ceil_e7, floor_e7};
+use crate::osm::{Bbox, Location, ObjectKind, ceil_e7, floor_e7};
 use crate::pbf::block::delta::OVERFLOW;
-use crate::pbf::block::dense::{DenseNodes, check_tags};
+use crate::pbf::block::dense::{DenseNodes, TagFacts, check_tags};
 use crate::pbf::block::messages::{NodeMessage, OnlyId, RawInfo};
 use crate::pbf::block::oddities::{Oddities, is_among};
 use crate::pbf::block::outline::{
@@ -27,12 +27,41 @@ pub fn scan_payload(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatE
 
 /// Fills in only the facts about kinds, ids, order and flags. The box and the statistics of the objects stay unknown, so
 /// that most columns of nodes are not decoded.
-pub(crate) fn scan_order(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
+pub fn scan_order(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
     let block = BlockOutline::parse(payload)?;
     let mut scan = Scan::new(block.units, Strings::parse(block.string_table, false)?);
     scan.measures = false;
     for group in &block.groups {
         group.try_for_each(|message| scan.message(message))?;
+    }
+    scan.finish(entry);
+    entry.payload_len = payload.len() as u32;
+    Ok(())
+}
+
+/// Fills in the same facts as [`scan_order`], and calls `visit` with the ids and locations of nodes as
+/// [`Block::for_each_place_run`] does. Fails also if a string is not UTF-8, as [`check_strings`] does.
+pub fn scan_places(
+    payload: &[u8],
+    entry: &mut BlobEntry,
+    mut visit: impl FnMut(&[i64], &[Option<Location>]) -> Result<(), FormatError>,
+) -> Result<(), FormatError> {
+    let block = BlockOutline::parse(payload)?;
+    let mut scan = Scan::new(block.units, Strings::parse(block.string_table, true)?);
+    if !scan.strings.are_utf8 {
+        check_strings(payload)?;
+    }
+    scan.measures = false;
+    for group in &block.groups {
+        group.try_for_each(|message| match message {
+            Message::Dense(bytes) => scan.dense_places(&DenseNodes::parse(bytes)?, &mut visit),
+            Message::Node(bytes) => {
+                let node = NodeMessage::parse(bytes)?;
+                visit(&[node.id], &[node.place(&block.units)])?;
+                scan.message(message)
+            }
+            message => scan.message(message),
+        })?;
     }
     scan.finish(entry);
     entry.payload_len = payload.len() as u32;
@@ -180,6 +209,45 @@ impl Scan {
     }
 
     fn dense(&mut self, dense: &DenseNodes<'_>) -> Result<(), FormatError> {
+        let tags = self.dense_tags(dense)?;
+        if dense.is_empty() {
+            return Ok(());
+        }
+        if self.measures {
+            self.bounds.dense(dense, &self.units)?;
+            let counts = &mut self.counts[ObjectKind::Node as usize];
+            counts.add_dense(dense, &tags)?;
+            counts.with_user += self.strings.count_names(dense.info.user_sids.values())?;
+        } else {
+            dense.check_coordinates()?;
+        }
+        let last_version = || last_version(dense);
+        let is_added = self.ids.add_ascending(dense.ids.values(), last_version)?;
+        self.dense_ids(dense, is_added)
+    }
+
+    /// Adds dense nodes, and calls `visit` with their ids and locations.
+    fn dense_places(
+        &mut self,
+        dense: &DenseNodes<'_>,
+        visit: &mut impl FnMut(&[i64], &[Option<Location>]) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        self.dense_tags(dense)?;
+        if dense.is_empty() {
+            return Ok(());
+        }
+        dense.check_coordinates()?;
+        let mut run = NodeRun::default();
+        dense.for_each_place_run(&self.units, &mut |ids: &[i64], locations: &[_]| {
+            run.add(ids);
+            visit(ids, locations)
+        })?;
+        let is_added = self.ids.add_run(&run, || last_version(dense))?;
+        self.dense_ids(dense, is_added)
+    }
+
+    /// Checks the tags of dense nodes, and sets the flags for the nodes.
+    fn dense_tags(&mut self, dense: &DenseNodes<'_>) -> Result<TagFacts, FormatError> {
         let (keys_vals, nodes) = (dense.keys_vals.values(), dense.len());
         let tags = if self.finds_odd && !self.strings.empty.is_empty() {
             let empty = &self.strings.empty;
@@ -190,30 +258,23 @@ impl Scan {
             check_tags(keys_vals, nodes, |_| ())?
         };
         self.strings.check(tags.largest_string)?;
-        if dense.is_empty() {
-            return Ok(());
-        }
-        self.flags.set(BlobFlags::DENSE, true);
-        if self.measures {
-            self.bounds.dense(dense, &self.units)?;
-            let counts = &mut self.counts[ObjectKind::Node as usize];
-            counts.add_dense(dense, &tags)?;
-            counts.with_user += self.strings.count_names(dense.info.user_sids.values())?;
-        } else {
-            dense.check_coordinates()?;
+        if !dense.is_empty() {
+            self.flags.set(BlobFlags::DENSE, true);
         }
         if dense.info.visible.as_bytes().contains(&0) {
             self.flags.set(BlobFlags::DELETED, true);
         }
-        let last_version = || {
-            let version = dense.info.versions.values().last_value()?;
-            Ok(version.map_or(0, |version| i64::from(version as i32)))
-        };
-        if !self.ids.add_ascending(dense.ids.values(), last_version)? {
-            let mut nodes = dense.raw_nodes();
-            while let Some(node) = nodes.next()? {
-                self.ids.add(ObjectKind::Node, node.id, node.info.version);
-            }
+        Ok(tags)
+    }
+
+    /// Adds the ids of dense nodes one by one, unless they were added as a run.
+    fn dense_ids(&mut self, dense: &DenseNodes<'_>, are_added: bool) -> Result<(), FormatError> {
+        if are_added {
+            return Ok(());
+        }
+        let mut nodes = dense.raw_nodes();
+        while let Some(node) = nodes.next()? {
+            self.ids.add(ObjectKind::Node, node.id, node.info.version);
         }
         Ok(())
     }
@@ -256,6 +317,12 @@ impl Scan {
         entry.statistics = counts.and_then(|counts| ObjectStatistics::new(counts, repeated));
         (self.counts, repeated)
     }
+}
+
+/// Returns the version of the last dense node; 0 if it has none.
+fn last_version(dense: &DenseNodes<'_>) -> Result<i64, FormatError> {
+    let version = dense.info.versions.values().last_value()?;
+    Ok(version.map_or(0, |version| i64::from(version as i32)))
 }
 
 /// The number of strings in a block, and the indices of empty strings.
