@@ -17,6 +17,7 @@ pub(crate) mod object_row;
 mod output_chunk;
 pub(crate) mod output_options;
 pub(crate) mod partial_blob_cache;
+pub(crate) mod payload_cache;
 pub(crate) mod references;
 pub(crate) mod rewrite;
 pub(crate) mod scan;

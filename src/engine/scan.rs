@@ -1,6 +1,7 @@
 //! Read-only passes over the blobs that a closure selects.
 
 use super::filter::{BlobDecision, StringPrefilter};
+use super::payload_cache::PayloadCache;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanItem, PlanNeeds};
 use crate::pbf::{BlobEntry, Block, StringTable, scan_order};
@@ -12,6 +13,10 @@ pub(crate) struct Scan<'a> {
     file: &'a PbfFile,
     plan: &'a BlobPlan,
     with_strings: bool,
+    /// The cache from which payloads are taken.
+    source: Option<&'a PayloadCache>,
+    /// The cache to which payloads are added.
+    target: Option<&'a PayloadCache>,
     ctx: &'a Context,
 }
 
@@ -42,6 +47,8 @@ impl<'a> Scan<'a> {
             file,
             plan,
             with_strings: false,
+            source: None,
+            target: None,
             ctx,
         }
     }
@@ -50,6 +57,22 @@ impl<'a> Scan<'a> {
     pub(crate) fn with_strings(self) -> Self {
         Self {
             with_strings: true,
+            ..self
+        }
+    }
+
+    /// Returns the same pass, changed to add the payloads of all blobs to `cache`, as long as there is room.
+    pub(crate) fn add_to(self, cache: &'a PayloadCache) -> Self {
+        Self {
+            target: Some(cache),
+            ..self
+        }
+    }
+
+    /// Returns the same pass, changed to take payloads from `cache`, and to decode only the blobs that it does not have.
+    pub(crate) fn take_from(self, cache: &'a PayloadCache) -> Self {
+        Self {
+            source: Some(cache),
             ..self
         }
     }
@@ -75,19 +98,34 @@ impl<'a> Scan<'a> {
         mut take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         let entries = self.plan.entries.iter().filter(|entry| picks(entry));
-        let with_strings = self.with_strings;
+        let (with_strings, source, target) = (self.with_strings, self.source, self.target);
+        let find = |entry: &BlobEntry, payload: &[u8]| {
+            let block = if with_strings {
+                Block::parse(payload)?
+            } else {
+                Block::parse_bare(payload)?
+            };
+            find(entry, &block)
+        };
         BlobPass::new(self.name, &self.file.input, self.ctx).run(
             entries.map(ScanItem).collect(),
             || (),
-            |reader, (), ScanItem(entry)| {
-                reader.decode(entry, |payload| {
-                    let block = if with_strings {
-                        Block::parse(payload)?
-                    } else {
-                        Block::parse_bare(payload)?
-                    };
-                    find(entry, &block)
-                })
+            |reader, (), ScanItem(entry)| match source.and_then(|cache| cache.take(entry)) {
+                Some(payload) => {
+                    let found = find(entry, &payload);
+                    found.map_err(|error| {
+                        self.file
+                            .input
+                            .blob_error(entry.number.into(), entry.offset, error)
+                    })
+                }
+                None => reader.decode(entry, |payload| {
+                    let found = find(entry, payload)?;
+                    if let Some(cache) = target.filter(|cache| cache.has_room()) {
+                        cache.add(entry, payload.to_vec());
+                    }
+                    Ok(found)
+                }),
             },
             &mut take,
         )

@@ -11,6 +11,7 @@ use super::reshaped::Reshaped;
 use super::ways::{
     CandidateRefs, EarlyMembers, MemberIds, Moves, WayFinder, WayTally, find_ways, read_member_ways,
 };
+use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
 use crate::index::IdSet;
@@ -20,6 +21,9 @@ use crate::runtime::{lock, unlocked};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+
+/// The maximum size in bytes of the relations that are kept until they are read again.
+const RELATION_MEMORY: u64 = 96 << 20;
 
 /// The objects that are written, and their geometry.
 pub(super) struct Findings<'c> {
@@ -55,6 +59,8 @@ pub(super) struct Search<'s, 'c> {
     /// The ways with a change.
     changed_ways: IdSet,
     member_ids: MemberIds,
+    /// The blobs of relations that were read for `member_ids`.
+    relations: PayloadCache,
     ways: Mutex<WayTally>,
     /// The first error that [`look`](Self::look) could not return.
     failed: Mutex<Option<Error>>,
@@ -75,13 +81,15 @@ impl<'s, 'c> Search<'s, 'c> {
         let nodes = nodes.finish(&base, history.changes)?;
         history.set_status(&nodes.status);
         history.settle(ObjectKind::Node);
-        let early = EarlyMembers::of(&base, history.changes)?;
+        let relations = PayloadCache::new(RELATION_MEMORY.min(base.max_memory as u64 / 4));
+        let early = EarlyMembers::of(&base, history.changes, &relations)?;
         Ok(Self {
             base,
             in_base: nodes.states,
             changed_ways: ids_of(history.changes, ObjectKind::Way),
             history,
             member_ids: early.ids,
+            relations,
             ways: Mutex::new(WayTally::new(nodes.kept, early.kept)),
             failed: Mutex::default(),
             max_members: max_members.unwrap_or(u64::MAX),
@@ -145,7 +153,7 @@ impl<'s, 'c> Search<'s, 'c> {
             scratch: &self.scratch,
         };
         needs.kept.set_in_order(true);
-        needs.read_relations(&reshaped)?;
+        needs.read_relations(&self.relations, &reshaped)?;
         needs.add_members_of_changes();
         let member_ways = needs.member_ways(ways.members.finish(&self.member_ids))?;
         let nodes = needs.needed_nodes()?;
@@ -178,11 +186,11 @@ struct Needs<'s, 'c> {
 }
 
 impl Needs<'_, '_> {
-    /// Reads all relations.
-    fn read_relations(&mut self, reshaped: &Reshaped) -> Result<()> {
+    /// Reads all relations, or takes them from `read`.
+    fn read_relations(&mut self, read: &PayloadCache, reshaped: &Reshaped) -> Result<()> {
         let mut status = Vec::new();
         let changed = ChangedMembers::new(&self.history, reshaped, self.max_members);
-        find_relations(self.base, &changed, |found| {
+        find_relations(self.base, read, &changed, |found| {
             status.extend(found.status);
             self.ways.extend(found.ways);
             self.nodes.extend(found.nodes);

@@ -5,6 +5,7 @@ use super::blobs::ids_of;
 use super::history::{History, Status};
 use super::kept::KeptRows;
 use super::reshaped::Reshaped;
+use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::error::Result;
 use crate::index::IdSet;
@@ -87,14 +88,16 @@ impl FoundRelations {
     }
 }
 
-/// Reads all relations of the base. Calls `take` with those of each blob that changes concern.
+/// Reads all relations of the base, or takes them from `read`. Calls `take` with those of each blob that changes concern.
 pub(super) fn find_relations(
     base: &Base<'_>,
+    read: &PayloadCache,
     changed: &ChangedMembers<'_, '_>,
     take: impl FnMut(FoundRelations) -> Result<()>,
 ) -> Result<()> {
     Scan::bare("relations", base.file, base.plan, base.ctx)
         .with_strings()
+        .take_from(read)
         .try_run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {

@@ -5,6 +5,7 @@ use super::blobs::may_have;
 use super::geometry::{NodeState, StoredWays};
 use super::history::{History, Status};
 use super::kept::{KeptObjects, KeptRows};
+use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
 use crate::formats::ChangeSet;
@@ -310,7 +311,12 @@ impl KeptMembers {
 
 impl EarlyMembers {
     /// Finds the ways that are members of relations of the base or of changed ones, unless there are too many of them.
-    pub(super) fn of(base: &Base<'_>, changes: &ChangeSet) -> Result<Self> {
+    /// The relations that were read are added to `relations_read`.
+    pub(super) fn of(
+        base: &Base<'_>,
+        changes: &ChangeSet,
+        relations_read: &PayloadCache,
+    ) -> Result<Self> {
         let relations = || {
             let entries = base.plan.entries.iter();
             entries.filter(|entry| entry.kinds.contains(ObjectKind::Relation))
@@ -330,7 +336,8 @@ impl EarlyMembers {
         if bytes > RELATION_BYTES {
             return Ok(early);
         }
-        Scan::bare("members", base.file, base.plan, base.ctx).run(
+        let scan = Scan::bare("members", base.file, base.plan, base.ctx);
+        scan.add_to(relations_read).run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
                 let mut ways = Vec::new();
