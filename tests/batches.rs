@@ -1,5 +1,6 @@
 //! Batches of objects, features and changes, parts of files, and commands that are called, as other programs use them.
 
+use crate::common::craft::{self, Message};
 use crate::common::oracle::real_file;
 use pbfhogg::changes::{self, Change, ChangeMaker};
 use pbfhogg::cli::{CallError, call};
@@ -361,4 +362,56 @@ fn commands_are_called_and_answer() {
     ctx.cancel();
     let ended = call(words(&["check", "--full", &path]), &ctx).unwrap_err();
     assert!(matches!(ended, CallError::Failed(error) if error.kind() == ErrorKind::Cancelled));
+}
+
+/// Counts the bytes of tags.
+#[derive(Default)]
+struct TagBytes(usize);
+
+impl BatchMaker for TagBytes {
+    type Batch = usize;
+
+    fn add(&mut self, element: &Element<'_>) -> Result<(), FormatError> {
+        let tags = element.tags();
+        self.0 += tags
+            .map(|(key, value)| key.len() + value.len())
+            .sum::<usize>();
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<usize> {
+        (self.0 > 0).then(|| std::mem::take(&mut self.0))
+    }
+
+    fn is_full(&self) -> bool {
+        self.0 >= 1 << 20
+    }
+}
+
+#[test]
+fn batches_of_one_blob_are_passed_on_before_its_end() {
+    // A million nodes with a tag of a megabyte, which no memory has room for.
+    const NODES: usize = 1_000_000;
+    let text = vec![b'x'; 1 << 20];
+    let strings = [&b""[..], b"key", &text].into_iter();
+    let strings = strings.fold(Message::new(), |table, string| table.bytes(1, string));
+    let ids: Vec<i64> = (1..=NODES as i64).collect();
+    let nodes = Message::new()
+        .packed_deltas(1, &ids)
+        .packed_deltas(8, &vec![0; NODES])
+        .packed_deltas(9, &vec![0; NODES])
+        .packed_uint(10, &[1, 2, 0].repeat(NODES));
+    let block = Message::new()
+        .message(1, strings)
+        .message(2, Message::new().message(2, nodes));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("block.osm.pbf");
+    std::fs::write(&path, craft::plain_file(&[block.to_bytes()])).unwrap();
+    let ctx = Context::new(1);
+    let reader = ObjectReader::open(&path, ObjectSelection::default(), &ctx).unwrap();
+    let mut batches = Arc::new(reader).batches(TagBytes::default, &ctx);
+    for _ in 0..10 {
+        let bytes = batches.next().unwrap().unwrap();
+        assert!(bytes > 1 << 20 && bytes < 3 << 20, "{bytes}");
+    }
 }

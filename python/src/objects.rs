@@ -3,6 +3,7 @@
 use crate::arguments::{OneOrMany, context, selection};
 use crate::batches::{interruptible, next};
 use crate::error::OrRaise;
+use crate::facts::MAX_BYTES;
 use crate::source::Source;
 use pbfhogg::read::{BatchMaker, ObjectReader};
 use pbfhogg::{Batches, Element, FormatError};
@@ -16,7 +17,7 @@ const AT_ONCE: usize = 4096;
 
 /// A node, way or relation.
 #[derive(Clone)]
-#[pyclass(frozen, module = "pbfhogg")]
+#[pyclass(frozen, module = "pbfhogg._pbfhogg")]
 pub struct Object {
     /// "node", "way" or "relation".
     #[pyo3(get)]
@@ -84,6 +85,24 @@ impl Object {
         }
         object
     }
+
+    /// The size of the texts and lists in bytes.
+    fn bytes(&self) -> usize {
+        let tags = self
+            .stored_tags
+            .iter()
+            .map(|(key, value)| key.len() + value.len());
+        let roles = self
+            .members
+            .iter()
+            .flatten()
+            .map(|(_, _, role)| role.len() + size_of::<i64>());
+        let refs = self
+            .refs
+            .as_ref()
+            .map_or(0, |refs| size_of_val(refs.as_slice()));
+        tags.chain(roles).sum::<usize>() + refs
+    }
 }
 
 #[pymethods]
@@ -113,22 +132,30 @@ impl Object {
 }
 
 /// Collects objects.
-struct Collected(Vec<Object>);
+#[derive(Default)]
+struct Collected {
+    objects: Vec<Object>,
+    /// The approximate size of the texts and lists of the objects in bytes.
+    bytes: usize,
+}
 
 impl BatchMaker for Collected {
     type Batch = Vec<Object>;
 
     fn add(&mut self, element: &Element<'_>) -> Result<(), FormatError> {
-        self.0.push(Object::of(element));
+        let object = Object::of(element);
+        self.bytes += object.bytes();
+        self.objects.push(object);
         Ok(())
     }
 
     fn take(&mut self) -> Option<Vec<Object>> {
-        (!self.0.is_empty()).then(|| std::mem::take(&mut self.0))
+        let objects = std::mem::take(self).objects;
+        (!objects.is_empty()).then_some(objects)
     }
 
     fn is_full(&self) -> bool {
-        self.0.len() >= AT_ONCE
+        self.objects.len() >= AT_ONCE || self.bytes >= MAX_BYTES
     }
 }
 
@@ -183,7 +210,7 @@ pub fn objects(
     let open = move || ObjectReader::open(&path.path, selection, &own);
     let reader = Arc::new(interruptible(py, &ctx, open)?.or_raise(py)?);
     Ok(ObjectIterator(Mutex::new(State {
-        batches: reader.batches(|| Collected(Vec::new()), &ctx),
+        batches: reader.batches(Collected::default, &ctx),
         current: Vec::new().into_iter(),
     })))
 }

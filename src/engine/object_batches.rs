@@ -3,11 +3,11 @@
 use super::block_matcher::BlockMatcher;
 use super::input;
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPass, ElementReader, FilePart, PbfFile};
+use crate::file::{BlobDecoder, BlobPass, ElementReader, FilePart, PbfFile};
 use crate::index::IdSet;
 use crate::osm::{Bbox, KindSet, ObjectExpression, ObjectFilter, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Relation, StringTable, Way, feature};
-use crate::runtime::{Batches, Context};
+use crate::runtime::{Batches, ChunkQueue, ChunkSender, Context};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -56,6 +56,13 @@ pub struct ObjectReader {
     filter: ObjectFilter,
     /// The objects within the box, which are found before the first batch.
     within: OnceLock<Within>,
+}
+
+/// A message of a thread that makes batches.
+enum Found<B> {
+    Batch(B),
+    /// All batches of a blob of this size were sent.
+    Done(u64),
 }
 
 /// The nodes and ways in a box that other objects may refer to.
@@ -118,15 +125,15 @@ impl ObjectReader {
         maker: impl Fn() -> M + Send + Sync + 'static,
         ctx: &Context,
     ) -> Batches<M::Batch> {
-        let reader = self.clone();
+        let (reader, maker) = (self.clone(), Arc::new(maker));
         Batches::start(2 * ctx.jobs, ctx, move |ctx, take| {
             reader.make(&maker, ctx, take)
         })
     }
 
     fn make<M: BatchMaker>(
-        &self,
-        maker: &(impl Fn() -> M + Sync),
+        self: &Arc<Self>,
+        maker: &Arc<impl Fn() -> M + Send + Sync + 'static>,
         ctx: &Context,
         take: &mut dyn FnMut(M::Batch) -> Result<()>,
     ) -> Result<()> {
@@ -141,33 +148,60 @@ impl ObjectReader {
             let within = self.find_within(ctx)?;
             let _ = self.within.set(within);
         }
-        let entries = self.objects.entries_in(self.selection.part.as_ref());
-        BlobPass::new("read objects", &self.objects.file().input, ctx).run_stream(
-            entries,
-            maker,
-            |reader, maker, entry: BlobEntry| {
-                let is_excluded = (!self.filter.expressions().is_empty()).then_some(
-                    |strings: &StringTable<'_>| {
-                        BlockMatcher::new(&self.filter, strings)
-                            .cannot_match()
-                            .then(Vec::new)
-                    },
-                );
-                reader.decode_unless_decided(&entry, is_excluded, |payload, _| {
-                    let mut batches = Vec::new();
-                    self.visit(&Block::parse(payload)?, |element| {
-                        maker.add(element)?;
-                        if maker.is_full() {
-                            batches.extend(maker.take());
-                        }
-                        Ok(())
-                    })?;
-                    batches.extend(maker.take());
-                    Ok(batches)
-                })
+        let input = &self.objects.file().input;
+        let phase = ctx.phase("read objects", input.len());
+        let (reader, maker, own, input) = (self.clone(), maker.clone(), ctx.clone(), input.clone());
+        let mut queue = ChunkQueue::start(
+            "read objects",
+            ctx.jobs,
+            move || (BlobDecoder::new(&input, &own), maker()),
+            move |(decoder, maker), entry: BlobEntry, chunks: &_| {
+                reader.blob(decoder, maker, &entry, chunks)
             },
-            |batches| batches.into_iter().try_for_each(&mut *take),
-        )
+        )?;
+        let mut take = |found| match found {
+            Found::Batch(batch) => take(batch),
+            Found::Done(bytes) => {
+                phase.advance(bytes);
+                Ok(())
+            }
+        };
+        for entry in self.objects.entries_in(self.selection.part.as_ref()) {
+            ctx.cancellation.check()?;
+            queue.push(entry?, &mut take)?;
+        }
+        queue.drain(&mut take)
+    }
+
+    /// Makes the batches of a blob.
+    fn blob<M: BatchMaker>(
+        &self,
+        decoder: &mut BlobDecoder,
+        maker: &mut M,
+        entry: &BlobEntry,
+        chunks: &ChunkSender<Found<M::Batch>>,
+    ) -> Result<()> {
+        let send =
+            |batch: Option<M::Batch>| match batch.map(|batch| chunks.send(Found::Batch(batch))) {
+                Some(Err(error)) => Err(FormatError::with(error.to_string())),
+                Some(Ok(())) | None => Ok(()),
+            };
+        let is_excluded =
+            (!self.filter.expressions().is_empty()).then_some(|strings: &StringTable<'_>| {
+                let matcher = BlockMatcher::new(&self.filter, strings);
+                matcher.cannot_match().then_some(())
+            });
+        decoder.decode_unless_decided(entry, is_excluded, |payload, _| {
+            self.visit(&Block::parse(payload)?, |element| {
+                maker.add(element)?;
+                if maker.is_full() {
+                    send(maker.take())?;
+                }
+                Ok(())
+            })?;
+            send(maker.take())
+        })?;
+        chunks.send(Found::Done(entry.frame_len.into()))
     }
 
     /// Calls `visit` with the selected objects of a block.
