@@ -295,7 +295,7 @@ fn with_differences<T>(
     ctx: &Context,
     take: impl FnOnce(&Base<'_>, &ChangeSet) -> Result<T>,
 ) -> Result<T> {
-    let directory = ScratchDirectory::create(None)?;
+    let directory = ScratchDirectory::create(Some(scratch))?;
     let changes = directory.path().join("changes.osc");
     let target = OutputTarget::File {
         path: changes.clone(),

@@ -224,9 +224,8 @@ impl<'a> GeometryPass<'a> {
             }
             (None, None)
         };
-        if !visits.ways && wanted.set().is_empty() {
-            return Ok(index_type);
-        }
+        let needs_ways = visits.ways || !wanted.set().is_empty();
+        let ways = if needs_ways { ways } else { Vec::new() };
         let mut way_store =
             WayStore::new(wanted.clone(), visits.member_node_ids).with_nested(nested);
         let task = Task::Ways {
