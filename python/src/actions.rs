@@ -1,8 +1,7 @@
 //! Tables of augmented diffs.
 
 use crate::arguments::{OneOrMany, bbox, columns_of, context, tags};
-use crate::batches::{Batches, TableSource, interruptible};
-use crate::error::OrRaise;
+use crate::batches::{Batches, TableSource};
 use crate::facts::{Fact, FactValues, Row, Rows};
 use crate::geometry_column::{GeometryColumn, geometry_field};
 use crate::lists::{TagColumn, tags_type};
@@ -14,7 +13,7 @@ use arrow_buffer::NullBufferBuilder;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use pbfhogg::areas::Shape;
 use pbfhogg::commands::augmented_diff::{self, ActionMaker, ActionView, Selection};
-use pbfhogg::{Context, Info, Input, ObjectKind};
+use pbfhogg::{Context, Info, ObjectKind};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -243,7 +242,7 @@ pub fn actions(
 ) -> PyResult<Table> {
     let selection = Selection::default()
         .direct_only(direct_only)
-        .filter(tags(filter)?)
+        .filter(tags("filter", filter)?)
         .region(self::bbox(bbox)?.map(|bbox| Shape::of_bbox(&bbox)))
         .max_relation_members(max_relation_members);
     let all = Column::ALL.to_vec();
@@ -258,15 +257,9 @@ pub fn actions(
         .collect();
     let sources: Vec<_> = changes.iter().chain([&base]).cloned().collect();
     let ctx = context(jobs, &sources)?;
-    // Whether the files are there is said at once, and not when they are read.
-    let own = ctx.clone();
-    let open = move || {
-        let opened = sources
-            .iter()
-            .map(|source| Input::open_in(&source.path, &own));
-        opened.collect::<pbfhogg::Result<Vec<_>>>().map(drop)
-    };
-    interruptible(py, &ctx, open)?.or_raise(py)?;
+    sources
+        .iter()
+        .try_for_each(|source| source.check(py, &ctx))?;
     let fields: Vec<_> = columns.iter().map(|column| column.field()).collect();
     Ok(Table::new(ActionTable {
         base: base.path,

@@ -43,11 +43,14 @@ pub fn kinds(names: Option<OneOrMany<String>>) -> PyResult<KindSet> {
 }
 
 /// Parses tag expressions.
-pub fn tags(expressions: Option<OneOrMany<String>>) -> PyResult<Vec<ObjectExpression>> {
+pub fn tags(
+    argument: &str,
+    expressions: Option<OneOrMany<String>>,
+) -> PyResult<Vec<ObjectExpression>> {
     let expressions = expressions.map_or(Vec::new(), OneOrMany::into_vec);
     let parsed = expressions.iter().map(|text| {
         ObjectExpression::parse(text)
-            .map_err(|cause| PyValueError::new_err(format!("tags: {cause}")))
+            .map_err(|cause| PyValueError::new_err(format!("{argument}: {cause}")))
     });
     parsed.collect()
 }
@@ -148,7 +151,7 @@ pub fn selection(
     let mut selection = ObjectSelection::default();
     let kinds = kinds(names)?;
     selection.kinds = Some(kinds);
-    selection.filter = tags(expressions)?;
+    selection.filter = tags("tags", expressions)?;
     selection.bbox = bbox(edges)?;
     selection.ids = ids(wanted, kinds)?;
     selection.part = part;

@@ -7,23 +7,33 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use pbfhogg::{Context, Result};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// How long a stream waits for a batch before it looks for signals.
+/// The time that a stream waits for a batch before it looks for signals.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 static MAIN_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
-/// Remembers the current thread as the one that handles signals. Called when the module is imported.
-pub fn remember_main_thread() {
-    let _ = MAIN_THREAD.set(std::thread::current().id());
+/// Remembers the current thread as the one that handles signals, if it is Python's main thread.
+pub fn remember_main_thread(py: Python<'_>) -> PyResult<()> {
+    if MAIN_THREAD.get().is_none() {
+        let threading = py.import("threading")?;
+        let [current, main] =
+            ["current_thread", "main_thread"].map(|name| threading.call_method0(name));
+        if current?.is(&main?) {
+            let _ = MAIN_THREAD.set(std::thread::current().id());
+        }
+    }
+    Ok(())
 }
 
 /// Batches that are made while they are read.
 pub trait Batches: Send {
-    /// Waits for the next batch, at most as long as `time`. Returns `None` if the time is over.
+    /// Waits for the next batch, at most as long as `time`. Returns `None` if the time is over. A source that makes batches
+    /// itself may take longer.
     fn next_within(&mut self, time: Duration) -> Option<Option<Result<RecordBatch>>>;
 }
 
@@ -35,8 +45,9 @@ pub trait TableSource: Send + Sync {
     fn start(&self) -> Box<dyn Batches>;
 }
 
-/// The last error of a stream. Readers of the C interface pass on its text only.
-pub type LastError = Arc<Mutex<Option<Ended>>>;
+/// The errors of the last streams, by the threads that asked for the streams. Readers of the C interface pass on their
+/// text only.
+pub type LastErrors = Arc<Mutex<HashMap<ThreadId, Ended>>>;
 
 /// The reason for the end of a stream.
 pub enum Ended {
@@ -63,20 +74,24 @@ pub fn next<B: Send>(
 pub struct Stream {
     schema: SchemaRef,
     batches: Box<dyn Batches>,
-    last_error: LastError,
-    /// When signals were looked for.
+    last_errors: LastErrors,
+    /// The thread that asked for the stream.
+    thread: ThreadId,
+    /// The last time that the stream looked for signals.
     looked: Instant,
 }
 
 impl Stream {
-    pub fn new(source: &dyn TableSource, last_error: LastError) -> Self {
-        if let Ok(mut last) = last_error.lock() {
-            *last = None;
+    pub fn new(source: &dyn TableSource, last_errors: LastErrors) -> Self {
+        let thread = std::thread::current().id();
+        if let Ok(mut last) = last_errors.lock() {
+            last.remove(&thread);
         }
         Self {
             schema: source.schema(),
             batches: source.start(),
-            last_error,
+            last_errors,
+            thread,
             looked: Instant::now(),
         }
     }
@@ -86,8 +101,8 @@ impl Stream {
             Ended::Failed(error) => error.to_string(),
             Ended::Raised(error) => Python::attach(|py| raised_again(py, error)),
         };
-        if let Ok(mut last) = self.last_error.lock() {
-            *last = Some(ended);
+        if let Ok(mut last) = self.last_errors.lock() {
+            last.insert(self.thread, ended);
         }
         Some(Err(ArrowError::ExternalError(text.into())))
     }

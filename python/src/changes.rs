@@ -1,8 +1,7 @@
 //! Tables of change files.
 
 use crate::arguments::{OneOrMany, context, kinds};
-use crate::batches::{Batches, TableSource, interruptible};
-use crate::error::OrRaise;
+use crate::batches::{Batches, TableSource};
 use crate::facts::Row;
 use crate::lists::TagColumn;
 use crate::object_columns::{Column, ObjectColumns, ObjectRow, schema};
@@ -11,7 +10,7 @@ use crate::table::Table;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use pbfhogg::changes::{Change, ChangeAction, ChangeMaker, batches};
-use pbfhogg::{Context, Info, Input, KindSet, Location, Member, Object, ObjectBody, ObjectKind};
+use pbfhogg::{Context, Info, KindSet, Location, Member, Object, ObjectBody, ObjectKind};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -132,9 +131,7 @@ pub fn changes(
     let columns = columns.map(Column::named_of_changes).transpose()?;
     let columns: Arc<[Column]> = columns.unwrap_or_else(defaults).into();
     let ctx = context(jobs, [&path])?;
-    // Whether the file is there is said at once, and not when it is read.
-    let (own, opened) = (ctx.clone(), path.path.clone());
-    interruptible(py, &ctx, move || Input::open_in(&opened, &own))?.or_raise(py)?;
+    path.check(py, &ctx)?;
     Ok(Table::new(ChangeTable {
         path: path.path,
         kinds,

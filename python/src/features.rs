@@ -2,7 +2,6 @@
 
 use crate::arguments::{OneOrMany, bbox, context, kinds, tags};
 use crate::batches::{Batches, TableSource};
-use crate::error::to_python;
 use crate::facts::{Fact, FactValues, Row, Rows};
 use crate::geometry_column::{GeometryColumn, geometry_field};
 use crate::lists::TagColumn;
@@ -205,7 +204,7 @@ pub fn features(
     let format = export::ExportFormat::Text(FeatureOptions::new(FeatureFormat::GeoJson));
     let mut options = export::Options::new(&path.path, OutputTarget::Stdout, format)
         .kinds(self::kinds(kinds)?)
-        .filter(self::tags(tags)?)
+        .filter(self::tags("tags", tags)?)
         .line_relations(LINE_RELATIONS.map(str::to_owned).into())
         .temp_dir(Some(std::env::temp_dir()));
     let region = self::bbox(bbox)?.map(|bbox| Shape::of_bbox(&bbox));
@@ -220,14 +219,8 @@ pub fn features(
         columns.push(Column::Geometry);
     }
     let fields: Vec<_> = columns.iter().map(Column::field).collect();
-    // Whether the file is there is said at once, and not when it is read.
-    let is_address = options.input.to_string_lossy().contains("://");
-    let is_file = !is_address && path.bytes.is_none();
-    if is_file && let Err(error) = std::fs::metadata(&options.input) {
-        let error = pbfhogg::Error::io(&options.input, "cannot open", error);
-        return Err(to_python(py, &error));
-    }
     let ctx = context(jobs, [&path])?;
+    path.check(py, &ctx)?;
     Ok(Table::new(FeatureTable {
         options,
         schema: Arc::new(Schema::new(fields)),

@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 #[pymodule]
 #[pyo3(name = "_pbfhogg")]
 fn define(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    batches::remember_main_thread();
+    batches::remember_main_thread(module.py())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<error::Error>())?;
     module.add_class::<table::Table>()?;

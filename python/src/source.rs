@@ -1,5 +1,8 @@
 //! The files that functions read: paths, addresses, and bytes.
 
+use crate::batches::interruptible;
+use crate::error::{OrRaise, to_python};
+use pbfhogg::{Context, Input};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PySlice};
@@ -28,7 +31,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Source {
         };
         if path == "-" {
             return Err(PyValueError::new_err(
-                "path: standard input is not read; give a file",
+                "\"-\" is standard input, which is not read; give a file",
             ));
         }
         Ok(Self {
@@ -39,6 +42,22 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Source {
 }
 
 impl Source {
+    /// Fails if the file does not exist, so that the call raises the error and not the first read. A file is not opened:
+    /// a pipe can be read only once.
+    pub fn check(&self, py: Python<'_>, ctx: &Context) -> PyResult<()> {
+        let path = self.path.clone();
+        if self.bytes.is_some() {
+            return Ok(());
+        }
+        if path.to_string_lossy().contains("://") {
+            let own = ctx.clone();
+            return interruptible(py, ctx, move || Input::open_in(&path, &own).map(drop))?
+                .or_raise(py);
+        }
+        let found = std::fs::metadata(&path).map(drop);
+        found.map_err(|error| to_python(py, &pbfhogg::Error::io(&path, "cannot open", error)))
+    }
+
     /// Copies an object that has bytes to a file in memory.
     fn of_bytes(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         /// The number of bytes that are copied at a time.
@@ -51,9 +70,7 @@ impl Source {
         } else {
             let view = PyMemoryView::from(object).map_err(|_| {
                 let kind = object.get_type();
-                PyTypeError::new_err(format!(
-                    "path: expected a path, an address or bytes, not {kind}"
-                ))
+                PyTypeError::new_err(format!("expected a path, an address or bytes, not {kind}"))
             })?;
             let view = view.call_method1("cast", ("B",))?;
             let end = view.len()? as isize;

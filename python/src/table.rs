@@ -1,7 +1,9 @@
 //! Tables, and the batches of their rows.
 
 use crate::arguments::{OneOrMany, context, selection};
-use crate::batches::{Batches, Ended, LastError, Stream, TableSource, interruptible, next};
+use crate::batches::{
+    Batches, Ended, LastErrors, Stream, TableSource, interruptible, next, remember_main_thread,
+};
 use crate::error::{OrRaise, to_python};
 use crate::object_columns::{Column, ObjectColumns, schema};
 use crate::source::Source;
@@ -22,24 +24,24 @@ use std::time::Duration;
 #[pyclass(frozen, module = "pbfhogg._pbfhogg")]
 pub struct Table {
     source: Box<dyn TableSource>,
-    last_error: LastError,
+    last_errors: LastErrors,
 }
 
 impl Table {
     pub fn new(source: impl TableSource + 'static) -> Self {
         Self {
             source: Box::new(source),
-            last_error: LastError::default(),
+            last_errors: LastErrors::default(),
         }
     }
 }
 
-fn to_value_error(error: impl std::fmt::Display) -> PyErr {
+fn to_runtime_error(error: impl std::fmt::Display) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
 
 fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
-    let schema = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(to_value_error)?;
+    let schema = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(to_runtime_error)?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 
@@ -65,7 +67,8 @@ impl Table {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The protocol lets a producer ignore the wish for another schema.
         drop(requested_schema);
-        let stream = Stream::new(self.source.as_ref(), self.last_error.clone());
+        remember_main_thread(py)?;
+        let stream = Stream::new(self.source.as_ref(), self.last_errors.clone());
         let stream = FFI_ArrowArrayStream::new(Box::new(stream));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
@@ -76,9 +79,11 @@ impl Table {
         }
     }
 
-    /// Raises the error that ended the last stream, if there was one.
+    /// Raises the error that ended the last stream of this thread, if there was one.
     fn raise_last_error(&self, py: Python<'_>) -> PyResult<()> {
-        let last = self.last_error.lock().ok().and_then(|mut last| last.take());
+        let thread = std::thread::current().id();
+        let last = self.last_errors.lock();
+        let last = last.ok().and_then(|mut last| last.remove(&thread));
         match last {
             None => Ok(()),
             Some(Ended::Failed(error)) => Err(to_python(py, &error)),

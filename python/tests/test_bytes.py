@@ -82,5 +82,5 @@ def test_errors_say_that_it_is_bytes(helsinki: Path) -> None:
         with pytest.raises(pbfhogg.Error, match="<bytes>"):
             pbfhogg.read(wrong)
     for wrong in (7, None, [1]):
-        with pytest.raises(TypeError, match="path: expected a path, an address or bytes"):
+        with pytest.raises(TypeError, match="expected a path, an address or bytes"):
             pbfhogg.read(wrong)  # type: ignore[arg-type]

@@ -93,6 +93,9 @@ def test_results_need_files(helsinki: Path) -> None:
         lambda: pbfhogg.getid(helsinki, ["n1"]),
         lambda: pbfhogg.export(helsinki),
         lambda: pbfhogg.read("-"),
+        lambda: pbfhogg.cat(helsinki, Path("-")),
+        lambda: pbfhogg.cat(Path("-"), "out.osm.pbf"),
+        lambda: pbfhogg.repair(helsinki, dry_run=True, report="-"),
     ):
         with pytest.raises(ValueError, match="give a"):
             call()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
 import subprocess
 import sys
@@ -41,6 +42,27 @@ def test_wrong_arguments_are_named(helsinki: Path, arguments: Any, kind: type, w
         pbfhogg.read(helsinki, **arguments)
 
 
+def test_arguments_of_diffs_are_named(helsinki: Path, tmp_path: Path) -> None:
+    """As they are called there."""
+    with pytest.raises(ValueError, match="filter: "):
+        pbfhogg.augmented_diff(helsinki, helsinki, filter="w/")
+    with pytest.raises(ValueError, match="standard input"):
+        pbfhogg.augmented_diff("-", helsinki)
+    with pytest.raises(pbfhogg.Error, match="not-there"):
+        pbfhogg.augmented_diff(helsinki, ["not-there.osc"])
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """And not to see whether it is there."""
+    pipe = tmp_path / "changes.osc"
+    os.mkfifo(pipe)
+    text = b'<osmChange version="0.6"><delete><node id="1" version="2"/></delete></osmChange>'
+    writer = threading.Thread(target=pipe.write_bytes, args=(text,))
+    writer.start()
+    assert pbfhogg.changes(pipe).to_arrow()["id"].to_pylist() == [1]
+    writer.join()
+
+
 def test_wrong_paths() -> None:
     """A file that is not there, and what is no path."""
     for function in (pbfhogg.read, pbfhogg.features, pbfhogg.objects, pbfhogg.info):
@@ -48,7 +70,7 @@ def test_wrong_paths() -> None:
             function("not-there.osm.pbf")
         assert raised.value.kind == "not_found"
         assert raised.value.path == Path("not-there.osm.pbf")
-        with pytest.raises(TypeError, match="path: "):
+        with pytest.raises(TypeError, match="expected a path"):
             function(7)  # type: ignore[arg-type]
 
 

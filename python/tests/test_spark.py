@@ -237,6 +237,8 @@ def test_wrong_options(spark: SparkSession, world: Dict[str, Path]) -> None:
         ({"kinds": "street"}, "kinds: "),
         ({"columns": "colour"}, "columns: "),
         ({"splits": "0"}, "splits: "),
+        ({"kinds": "way", "ids": "123"}, "ids: "),
+        ({"ids": "x12"}, "ids: "),
     ]:
         with pytest.raises(Exception, match=words):
             load(spark, world["plain"], **options).count()

@@ -20,13 +20,18 @@ def _tag_list(tags: Optional[Tags]) -> List[Tuple[str, str]]:
 
 
 def _seconds(time: Optional[Time]) -> Optional[int]:
-    return round(time.timestamp()) if isinstance(time, datetime.datetime) else time
+    if not isinstance(time, datetime.datetime):
+        return time
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=datetime.timezone.utc)
+    return round(time.timestamp())
 
 
 class Writer:
     """Writes a PBF file with a table of contents. Objects may come in any order, and are sorted.
 
-    The file gets its name when the ``with`` block ends without an exception. Otherwise there is no file.
+    The file gets its name when the ``with`` block ends without an exception. Otherwise there is no file. A timestamp is
+    a number of seconds since 1970, or a ``datetime``, which is in UTC if it has no zone.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "cafe.osm.pbf")
@@ -62,6 +67,8 @@ class Writer:
     ) -> None:
         """Add a node. A deleted node has no location."""
         place = None if lat is None or lon is None else (lat, lon)
+        if visible and place is None:
+            raise ValueError("lat, lon: a node that is not deleted has a location")
         metadata = (version, _seconds(timestamp), changeset, uid, user, visible)
         self._native.node(id, place, _tag_list(tags), metadata)
 
@@ -116,7 +123,7 @@ class Writer:
         values["visible"] = row.get("visible") is not False
         values["tags"] = row.get("tags")
         if kind == "node":
-            if values["visible"] and row.get("lat") is None:
+            if values["visible"] and (row.get("lat") is None or row.get("lon") is None):
                 raise ValueError(f"node {row['id']} has no location, and no column visible tells that it is deleted")
             self.node(row["id"], row.get("lat"), row.get("lon"), **values)
         elif kind == "way":
@@ -128,8 +135,9 @@ class Writer:
             raise ValueError(f'kind: expected "node", "way" or "relation", not {kind!r}')
 
     def close(self) -> None:
-        """Write the file, and give it its name."""
-        self.objects = self._native.finish()
+        """Write the file, and give it its name. Does nothing if that was done already."""
+        if self.objects is None:
+            self.objects = self._native.finish()
 
     def __enter__(self) -> "Writer":
         return self

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import math
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
@@ -69,7 +70,7 @@ class _Selection:
         self.tags = _texts(options.get("tags"))
         self.ids: Optional[Set[str]] = None
         if "ids" in options:
-            self.ids = set(_words(options["ids"]))
+            self.ids = {_checked_id(text) for text in _words(options["ids"])}
         self.bbox = _box(options.get("bbox"))
 
     def restrict_kinds(self, kinds: Iterable[str]) -> None:
@@ -86,6 +87,12 @@ class _Selection:
             initials = {kind[0] for kind in self.kinds}
             ids = sorted(one for one in self.ids if one[0] in initials)
         return {"kinds": sorted(self.kinds), "tags": self.tags, "bbox": self.bbox, "ids": ids}
+
+
+def _checked_id(text: str) -> str:
+    if not re.fullmatch("[nwr]-?[0-9]+", text):
+        raise ValueError(f"ids: expected ids such as w123, not {text!r}")
+    return text
 
 
 def _words(text: Optional[str]) -> List[str]:
@@ -197,7 +204,7 @@ class PbfReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
         return box[0] <= area[2] and area[0] <= box[2] and box[1] <= area[3] and area[1] <= box[3]
 
     def read(self, partition: Any) -> Iterator["pyarrow.RecordBatch"]:
-        """Read a part. PySpark makes one without a value if there is no part to read."""
+        """Read a part. PySpark calls this with ``None`` if ``partitions`` has returned nothing."""
         if partition is None:
             return
         table = pbfhogg.read(
