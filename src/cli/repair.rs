@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 /// The report says what was lost: the blobs, their place, and the ids that they had or can have had. With --from, the
 /// objects with these ids come from another file, such as yesterday's.
 ///
-/// The exit status is 0 if nothing was lost, 1 if something was lost and the rest was written, and 2 if nothing can be
-/// saved.
+/// The exit status is 0 if nothing was lost, 1 if something was lost, the header included, and the rest was written, and 2
+/// if nothing can be saved.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg repair damaged.osm.pbf -o saved.osm.pbf
@@ -31,8 +31,9 @@ pub struct Args {
     input: PathBuf,
     /// Another file; objects whose ids may be lost come from there
     ///
-    /// A path or an https:// address of a file in any format. If all that was lost can come from there, the output has
-    /// the replication state of the older of both files, and `pbfhogg update` brings it up to date.
+    /// A path or an https:// address of a file in any format. If all that was lost can come from there, and both files
+    /// follow the same server, the output has the replication state of the older of both, and `pbfhogg update` brings it
+    /// up to date.
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Write the report as JSON to REPORT, too
