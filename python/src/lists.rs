@@ -33,7 +33,7 @@ fn tag_fields() -> Fields {
     .into()
 }
 
-/// The ends of lists, and whether they are there.
+/// The end of each list in the values, and whether the object has such a list.
 pub struct Ends {
     offsets: Vec<i32>,
     is_there: NullBufferBuilder,

@@ -42,7 +42,7 @@ __all__ = [
 def info(path: Source) -> Dict[str, Any]:
     """Return facts about a file: its header and, if it has a table of contents, its objects.
 
-    Of a PBF file with a table of contents, little is read. The keys are those of ``pbfhogg inspect --json``.
+    Little is read of a PBF file with a table of contents. The keys are those of ``pbfhogg inspect --json``.
 
     >>> pbfhogg.info("helsinki.osm.pbf")["header_bbox"]
     [24.9351762, 60.164155, 24.9534146, 60.179113]
@@ -70,9 +70,10 @@ def read(
     :param bbox: A box as left, bottom, right, top in degrees. Nodes must lie in it, ways must have a node in it, and
         relations a node or a way.
     :param ids: Ids of the kind that is read, or texts such as ``"w123"``.
-    :param columns: Of ``type``, ``id``, ``version``, ``timestamp``, ``changeset``, ``uid``, ``user``, ``visible``,
-        ``tags`` (a map), ``lat``, ``lon``, ``refs`` (the nodes of a way), ``locations`` (their locations, if the way
-        has them) and ``members`` (of a relation). Columns that are left out are not decoded.
+    :param columns: The names of columns: ``type``, ``id``, ``version``, ``timestamp``, ``changeset``, ``uid``,
+        ``user``, ``visible``, ``tags`` (a map), ``lat``, ``lon``, ``refs`` (the nodes of a way), ``locations`` (their
+        locations, if the way has them) and ``members`` (of a relation). By default those that the kinds have, without
+        ``locations``. Columns that are left out are not decoded.
     :param split: A part of the file, as :func:`splits` returns it.
     :param jobs: The number of threads; 0 for one a core.
 

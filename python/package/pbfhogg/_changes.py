@@ -23,8 +23,9 @@ def changes(
     """Return a table of all changes of a change file (OsmChange or o5c), in the order of the file.
 
     :param kinds: ``"node"``, ``"way"`` or ``"relation"``, or a list of them.
-    :param columns: Of ``action`` (``"create"``, ``"modify"`` or ``"delete"``), and the columns of :func:`pbfhogg.read`.
-        The values are those of the new version, and for deletions what the file has.
+    :param columns: The names of columns: ``action`` (``"create"``, ``"modify"`` or ``"delete"``), and those of
+        :func:`pbfhogg.read`. The values are those of the new version, and for deletions those that the change file
+        gives.
     :param jobs: The number of threads; 0 for one a core.
 
     >>> deletions = pbfhogg.changes("000466354.osc.gz").to_polars().filter(polars.col("action") == "delete")
@@ -65,8 +66,9 @@ def augmented_diff(base: Any, changes: Any, output: Any = None, **options: Any) 
         the object before or after the changes.
     :param bbox: A box as left, bottom, right, top in degrees, with which the object must share a point before or after.
     :param max_relation_members: Relations with more members have no geometry.
-    :param columns: Of ``action``, ``type``, ``id``, ``indirect``, ``changeset``, ``timestamp``, ``uid``, ``user``,
-        ``old_version``, ``new_version``, ``old_tags``, ``new_tags``, ``bbox``, ``old_geometry`` and ``new_geometry``.
+    :param columns: The names of columns: ``action``, ``type``, ``id``, ``indirect``, ``changeset``, ``timestamp``,
+        ``uid``, ``user``, ``old_version``, ``new_version``, ``old_tags``, ``new_tags``, ``bbox``, ``old_geometry`` and
+        ``new_geometry``; all by default.
     :param jobs: The number of threads; 0 for one a core.
     :param output: A file. With it, do what ``pbfhogg augmented-diff`` does with all of its options, and return the
         summary as a dict.

@@ -41,7 +41,7 @@ impl Encoder for Tiles {
             |feature: &Option<KeptFeature>| feature.as_ref().map(|one| one.geometry.clone());
         let (old, new) = (geometry(&old), geometry(&new));
         // An object without a change of its own shows nothing new if it keeps its shape. If the lines of a relation get
-        // another shape, the member ways that did have actions of their own.
+        // another shape, so do some of its member ways, which have actions of their own.
         let is_line = |geometry: &Option<OwnedGeometry>| {
             let is_area = matches!(geometry, Some(OwnedGeometry::MultiPolygon(_)));
             action.key().0 == ObjectKind::Relation && !is_area
