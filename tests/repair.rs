@@ -193,6 +193,12 @@ fn damage_within_a_blob_costs_what_it_hits() {
         (&changes["texts_replaced"], &changes["parts_dropped"]),
         (&0.into(), &1.into())
     );
+    // Characters that XML does not know.
+    let names_too: [&[u8]; 4] = [b"", b"name", b"a\x07b", "\u{ffff}".as_bytes()];
+    let (found, changes, status) = repair_block(block(&names_too, &ways), &[]);
+    let values: Vec<&str> = found.iter().map(|way| way.tags[0].1.as_str()).collect();
+    assert_eq!((values, status), (vec!["a\u{fffd}b", "\u{fffd}"], 1));
+    assert_eq!(changes["texts_replaced"], 2);
     // Strings that are not there, and tags without a key.
     for wrong in [way(1, 1, 9), way(1, 9, 3), way(1, 4, 3), way(1, 0, 3)] {
         let (found, changes, _) = repair_block(block(&names, &[wrong, way(2, 1, 3)]), &[]);

@@ -5,7 +5,7 @@ use crate::common::craft::{self, Message};
 use crate::common::decode::{self, Frame};
 use crate::common::oracle::real_file;
 use crate::common::repaired::{repair, repair_to, shown};
-use crate::common::{Arg, Object, run_ok};
+use crate::common::{Arg, Object, is_long, run_ok};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,7 +90,7 @@ fn data_in_the_place_of_other_data_is_saved_and_the_other_one_reported() {
     let (bytes, _) = parts("loc_on_ways.osm.pbf");
     let every = shown(&decode::objects(&real_file("loc_on_ways.osm.pbf")));
     let start = 107;
-    for from in 0..bytes.len() {
+    for from in (0..bytes.len()).step_by(if is_long() { 1 } else { 9 }) {
         let len = (bytes.len() - start).min(bytes.len() - from);
         let mut damaged = bytes.clone();
         damaged[start..start + len].copy_from_slice(&bytes[from..from + len]);

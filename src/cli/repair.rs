@@ -42,7 +42,7 @@ pub struct Args {
     /// Only say what could be saved, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Rule for text that is not UTF-8: replace the wrong bytes, or drop the tag, role or user name
+    /// Rule for text that is not UTF-8 or has control characters: replace these, or drop the tag, role or user name
     #[arg(long, value_name = "RULE", default_value = "replace")]
     utf8: Utf8,
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// The treatment of strings that are not UTF-8.
+/// The treatment of strings that are not UTF-8, or have characters that XML does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Utf8 {
     Replace,

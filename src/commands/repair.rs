@@ -37,7 +37,7 @@ pub struct Options {
     pub input: PathBuf,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
-    /// The treatment of strings that are not UTF-8.
+    /// The treatment of strings that are not UTF-8, or have characters that XML 1.0 does not allow.
     pub invalid_utf8: InvalidUtf8,
     /// Another file, from which objects are taken whose ids the lost ones can have; in any format.
     pub from: Option<PathBuf>,

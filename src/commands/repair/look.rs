@@ -196,6 +196,10 @@ fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> Result<u6
     if odd.has_empty_keys {
         return Err(FormatError::new("tags without a key"));
     }
+    if odd.has_inexpressible {
+        let cause = "strings with characters that XML does not know";
+        return Err(FormatError::new(cause));
+    }
     Ok(odd.short_ways)
 }
 

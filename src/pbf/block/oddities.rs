@@ -3,6 +3,7 @@
 use super::dense::check_tags;
 use super::messages::{NodeMessage, RelationMessage, WayRefs};
 use super::parsed::{Block, BlockMessage};
+use super::string_faults::is_inexpressible;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 
@@ -13,6 +14,8 @@ pub(crate) struct Oddities {
     pub has_empty_keys: bool,
     /// The number of ways with fewer than two nodes.
     pub short_ways: u64,
+    /// Whether a string has characters that XML 1.0 does not allow.
+    pub has_inexpressible: bool,
     /// Whether a node is beyond the earth.
     pub has_outside: bool,
 }
@@ -20,7 +23,10 @@ pub(crate) struct Oddities {
 impl Block<'_> {
     /// Looks for objects that can be read, but that other programs refuse or misunderstand.
     pub(crate) fn oddities(&self) -> Result<Oddities, FormatError> {
-        let mut found = Oddities::default();
+        let mut found = Oddities {
+            has_inexpressible: self.strings.iter().any(is_inexpressible),
+            ..Oddities::default()
+        };
         let empty: Vec<u32> = (0..)
             .zip(self.strings.iter())
             .filter(|(_, string)| string.is_empty())

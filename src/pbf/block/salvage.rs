@@ -8,6 +8,7 @@ use super::list::List;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage};
 use super::object::{Object, ObjectBody, nearest_location};
 use super::outline::{BlockUnits, Message, StringTable, check_string_count};
+use super::string_faults::{is_forbidden_in_xml, is_inexpressible};
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::wire::schema::{primitive_block, string_table};
@@ -15,10 +16,10 @@ use crate::pbf::wire::{Fields, Packed, Varints};
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// The treatment of strings that are not UTF-8.
+/// The treatment of strings that are not UTF-8, or have characters that XML 1.0 does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InvalidUtf8 {
-    /// Bytes that are not UTF-8 become U+FFFD.
+    /// Such bytes and characters become U+FFFD.
     #[default]
     Replace,
     /// The tag, role or user name is left out.
@@ -40,7 +41,8 @@ pub struct Salvage {
     /// The number of tags, roles, user names, lists of locations, and metadata of objects that were left out in whole or
     /// in part, because they are damaged. Tags without a key count, too.
     pub parts_dropped: u64,
-    /// The number of tags, roles and user names in which bytes that are not UTF-8 were replaced.
+    /// The number of tags, roles and user names in which bytes that are not UTF-8, or characters that XML 1.0 does not
+    /// allow, were replaced.
     pub texts_replaced: u64,
 }
 
@@ -77,7 +79,12 @@ impl<'a> Strings<'a> {
                 continue;
             }
             let Ok(bytes) = field.bytes() else { break };
-            let text = String::from_utf8_lossy(bytes);
+            let text = match String::from_utf8_lossy(bytes) {
+                text if is_inexpressible(&text) => {
+                    Cow::Owned(text.replace(is_forbidden_in_xml, "\u{fffd}"))
+                }
+                text => text,
+            };
             let is_dropped = matches!(text, Cow::Owned(_)) && invalid == InvalidUtf8::Drop;
             texts.push((!is_dropped).then_some(text));
             if check_string_count(texts.len()).is_err() {

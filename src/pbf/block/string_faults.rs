@@ -69,8 +69,34 @@ fn are_utf8(string_table: &[u8]) -> Result<bool, FormatError> {
 }
 
 /// Whether a string is UTF-8. Most strings are short and ASCII: to look for other bytes is faster than to check UTF-8.
-pub(in crate::pbf) fn is_utf8(string: &[u8]) -> bool {
+fn is_utf8(string: &[u8]) -> bool {
     string.is_ascii() || std::str::from_utf8(string).is_ok()
+}
+
+/// What is wrong with a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::pbf) enum TextFault {
+    NotUtf8,
+    /// The string has characters that XML 1.0 does not allow.
+    Inexpressible,
+}
+
+impl TextFault {
+    /// Returns what is wrong with a string; `None` for a good one.
+    pub(in crate::pbf) fn of(string: &[u8]) -> Option<Self> {
+        let is_printable = |byte: &u8| matches!(byte, b' '..=b'~');
+        // A loop without a jump is faster here.
+        if string
+            .iter()
+            .fold(true, |are, byte| are & is_printable(byte))
+        {
+            return None;
+        }
+        match std::str::from_utf8(string) {
+            Err(_) => Some(Self::NotUtf8),
+            Ok(text) => is_inexpressible(text).then_some(Self::Inexpressible),
+        }
+    }
 }
 
 /// Adds to `error` the name of the first object with a string that is not UTF-8, if there is one. `error` must be the
@@ -227,7 +253,7 @@ impl StringFault {
 }
 
 /// Whether a string has control characters or other characters that XML 1.0 does not allow.
-fn is_inexpressible(text: &str) -> bool {
+pub(in crate::pbf) fn is_inexpressible(text: &str) -> bool {
     // In UTF-8, the byte of a control character is never a part of another character. So the bytes can be searched
     // without decoding.
     let is_control = |byte: u8| is_forbidden_in_xml(char::from(byte));
@@ -235,7 +261,7 @@ fn is_inexpressible(text: &str) -> bool {
 }
 
 /// Whether XML 1.0 forbids a character, even as a character reference.
-const fn is_forbidden_in_xml(char: char) -> bool {
+pub(in crate::pbf) const fn is_forbidden_in_xml(char: char) -> bool {
     matches!(char, '\0'..=' ' | '\u{fffe}' | '\u{ffff}')
         && !matches!(char, '\t' | '\n' | '\r' | ' ')
 }

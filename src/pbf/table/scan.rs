@@ -13,7 +13,7 @@ use crate::pbf::block::outline::{
     BlockOutline, BlockUnits, Message, check_string_count, string_out_of_range,
 };
 use crate::pbf::block::parsed::Block;
-use crate::pbf::block::string_faults::{check_strings, is_utf8};
+use crate::pbf::block::string_faults::{TextFault, check_strings};
 use crate::pbf::wire::schema::{object, relation, string_table, way};
 use crate::pbf::wire::{Field, Fields, Value};
 use crate::pbf::wire::{Varints, count_varints};
@@ -79,6 +79,7 @@ pub(crate) fn scan_for_oddities(
         check_strings(payload)?;
     }
     let (mut odd, leaves_out) = (scan.odd, scan.bounds.leaves_out);
+    odd.has_inexpressible = !scan.strings.are_expressible;
     scan.end(payload, entry);
     if leaves_out {
         // Nodes are beyond the earth, or have no location.
@@ -333,12 +334,15 @@ struct Strings {
     empty: Vec<u32>,
     /// Whether all strings are UTF-8, if that was looked at; `true` otherwise.
     are_utf8: bool,
+    /// Whether XML 1.0 allows all characters, if that was looked at; `true` otherwise.
+    are_expressible: bool,
 }
 
 impl Strings {
-    /// Reads a StringTable message. `checks` tells whether its strings are checked for UTF-8.
+    /// Reads a StringTable message. `checks` tells whether its strings are looked at.
     fn parse(table: &[u8], checks: bool) -> Result<Self, FormatError> {
-        let (mut count, mut empty, mut are_utf8) = (0, Vec::new(), true);
+        let (mut count, mut empty) = (0, Vec::new());
+        let (mut are_utf8, mut are_expressible) = (true, true);
         let mut fields = Fields::new(table);
         while let Some(field) = fields.next().map_err(|error| error.within("StringTable"))? {
             if field.number == string_table::S {
@@ -346,7 +350,9 @@ impl Strings {
                     empty.push(count as u32);
                 }
                 if checks {
-                    are_utf8 &= is_utf8(field.bytes()?);
+                    let fault = TextFault::of(field.bytes()?);
+                    are_utf8 &= fault != Some(TextFault::NotUtf8);
+                    are_expressible &= fault != Some(TextFault::Inexpressible);
                 }
                 count += 1;
             }
@@ -356,6 +362,7 @@ impl Strings {
             count: count as u64,
             empty,
             are_utf8,
+            are_expressible,
         })
     }
 
