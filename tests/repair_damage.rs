@@ -183,7 +183,10 @@ impl Original {
         let unreadable = report["changes"]["unreadable"].as_u64().unwrap();
         let is_complete = report["headers"].as_u64() > Some(0)
             && lost.iter().all(|loss| loss["objects"] == 0)
-            && unreadable == 0;
+            && report["changes"]["more_unreadable"] == false
+            && ["unreadable", "outside", "parts_dropped", "texts_replaced"]
+                .iter()
+                .all(|count| report["changes"][count] == 0);
         assert_eq!(status == 0, is_complete, "{what}: {report}");
         let every = self.every.len();
         let has_all = found == every || !self.has_checksum;
@@ -200,15 +203,21 @@ impl Original {
 #[test]
 fn objects_of_undamaged_blobs_are_saved_and_no_others_come() {
     let rounds = if is_long() { 500 } else { 2 };
+    // A part of the name of the files; all files without it.
+    let wanted = std::env::var("PBFHOGG_FILE").unwrap_or_default();
     // Files as they are, and copies with a table of contents.
     std::thread::scope(|threads| {
         for has_table in [false, true] {
+            let wanted = wanted.clone();
             threads.spawn(move || {
                 let dir = tempfile::tempdir().unwrap();
                 let [damaged, indexed] =
                     ["damaged", "indexed"].map(|name| dir.path().join(format!("{name}.osm.pbf")));
-                let mut random = Random(7);
                 for input in real_files() {
+                    if !input.to_str().unwrap().contains(&wanted) {
+                        continue;
+                    }
+                    let mut random = Random(7);
                     let original = if has_table {
                         let args: [Arg; 6] =
                             [&"repack", &"-qO", &"-n2000", &input, &"-o", &indexed];
