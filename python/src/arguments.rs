@@ -102,7 +102,7 @@ pub fn ids(ids: Option<Vec<Bound<'_, PyAny>>>, kinds: KindSet) -> PyResult<Optio
     ids.iter().map(parse).collect::<PyResult<_>>().map(Some)
 }
 
-/// Parses the names of columns, out of `known` ones.
+/// Converts names to columns of `known`. Fails if a name is unknown.
 pub fn columns_of<C: Copy>(
     known: Vec<C>,
     name: impl Fn(C) -> &'static str,

@@ -12,8 +12,9 @@ use std::sync::Arc;
 /// Makes batches of the features of a file, in the order nodes, ways and relations, each in file order. Of `options`,
 /// the target, the format, and what concerns them have no effect. With `needs_info`, features have metadata.
 ///
-/// Threads make batches ahead, at most four for each. They end when the iterator is dropped. The memory is that of
-/// [`run`](super::run), and that of the batches. Errors are those of [`run`](super::run), and items of the iterator.
+/// Threads make batches ahead: up to two for each thread, and those of the blobs in work. The threads end when the
+/// iterator is dropped. The memory is that of [`run`](super::run), and that of the batches. Errors are those of
+/// [`run`](super::run), and items of the iterator.
 pub fn batches<M: FeatureMaker + 'static>(
     options: Options,
     needs_info: bool,
