@@ -73,7 +73,7 @@ fn is_utf8(string: &[u8]) -> bool {
     string.is_ascii() || std::str::from_utf8(string).is_ok()
 }
 
-/// What is wrong with a string.
+/// The fault of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::pbf) enum TextFault {
     NotUtf8,
@@ -82,7 +82,7 @@ pub(in crate::pbf) enum TextFault {
 }
 
 impl TextFault {
-    /// Returns what is wrong with a string; `None` for a good one.
+    /// Returns the fault of a string; `None` if it has none.
     pub(in crate::pbf) fn of(string: &[u8]) -> Option<Self> {
         let is_printable = |byte: &u8| matches!(byte, b' '..=b'~');
         // A loop without a jump is faster here.
