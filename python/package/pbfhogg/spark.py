@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import math
 import os
+import re
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import pyarrow

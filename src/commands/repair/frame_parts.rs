@@ -32,8 +32,8 @@ impl FrameParts {
     pub(super) fn is_head(&self, bytes: &[u8]) -> bool {
         let fields = [&self.raw_size[..], &self.data_head].concat();
         let has_whole_header = |fields: &[u8]| {
-            let header = bytes.get(..bytes.len().wrapping_sub(fields.len()));
-            header.is_some_and(|header| self.header_like(header) == header)
+            let header_len = bytes.len().checked_sub(fields.len());
+            header_len.is_some_and(|len| self.header_like(&bytes[..len]) == bytes[..len])
         };
         if has_whole_header(&fields) || has_whole_header(&self.data_head) {
             return true;
@@ -55,14 +55,10 @@ impl FrameParts {
         })
     }
 
-    /// Returns the prefix and the BlobHeader of the frame, with the index that `bytes` have.
+    /// Returns the prefix and the BlobHeader of the frame, with the index that `bytes` have, if they have one.
     fn header_like(&self, bytes: &[u8]) -> Vec<u8> {
-        let message = bytes.get(FRAME_PREFIX_LEN..).unwrap_or_default();
-        self.header(
-            BlobHeader::parse(message)
-                .ok()
-                .and_then(|header| header.indexdata),
-        )
+        let message = bytes.get(FRAME_PREFIX_LEN..);
+        self.header(message.and_then(|message| BlobHeader::parse(message).ok()?.indexdata))
     }
 
     fn header(&self, index: Option<&[u8]>) -> Vec<u8> {

@@ -136,8 +136,8 @@ pub(super) fn rescue(input: &Input, bytes: Range<u64>, cause: &str) -> Result<Ve
     Ok(found)
 }
 
-/// Reads the bytes between two streams, in which the end of one frame and the start of the next can be. Longer bytes are
-/// read in part.
+/// Reads the bytes between two streams, in which the end of one frame and the start of the next can be. No more bytes are
+/// read than these two have at most.
 fn around_data(input: &Input, bytes: &Range<u64>) -> Result<Vec<u8>> {
     let len = (bytes.end - bytes.start).min(u64::from(MAX_BLOB_HEADER_LEN) + 64);
     let mut found = vec![0; len as usize];
