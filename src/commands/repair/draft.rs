@@ -38,7 +38,7 @@ impl Draft {
             return Ok(None);
         }
         let expected = Survey::of_whole(declared);
-        let header = header(&expected, &mut Report::default(), None);
+        let header = header_of_whole(&expected);
         let mut written = header.clone();
         output.header.apply(&mut written);
         let mut size = SizeHint::default();
@@ -75,5 +75,32 @@ impl Draft {
     /// Completes the file.
     pub(super) fn finish(self) -> Result<WriteSummary> {
         self.sink.finish()
+    }
+}
+
+/// Returns the header of the output if nothing has to be repaired.
+fn header_of_whole(expected: &Survey) -> HeaderBlock {
+    let mut report = Report::default();
+    expected.report(&mut report);
+    header(expected, &mut report, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pbf::feature;
+
+    #[test]
+    fn a_whole_file_keeps_its_header() {
+        let mut declared = HeaderBlock::default();
+        declared.replication_sequence = Some(4704);
+        declared.replication_timestamp = Some(1_795_000_000);
+        declared.replication_url = Some("https://example.org/minute".into());
+        for required in [feature::SCHEMA, feature::DENSE_NODES, feature::HISTORY] {
+            declared.set_required(required, true);
+        }
+        declared.set_optional(feature::SORTED, true);
+        declared.set_locations(Some(feature::ALL_NODES));
+        assert_eq!(header_of_whole(&Survey::of_whole(&declared)), declared);
     }
 }
