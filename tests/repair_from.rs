@@ -62,12 +62,7 @@ fn an_older_file_and_the_changes_since_give_the_data_of_today() {
         &"-o",
         &today,
     ]);
-    let frames = decode::frames(&damaged);
-    let mut bytes = fs::read(&damaged).unwrap();
-    for frame in [&frames[1], &frames[frames.len() - 3]] {
-        bytes[frame.offset as usize + frame.frame_len / 2] ^= 1;
-    }
-    fs::write(&damaged, bytes).unwrap();
+    damage_two_blobs(&damaged);
     let answer = ask(&[&"repair", &damaged, &"--from", &base, &"-o", &fixed]);
     assert!(
         answer
@@ -88,6 +83,37 @@ fn an_older_file_and_the_changes_since_give_the_data_of_today() {
         &updated,
     ]);
     assert!(shown(&decode::objects(&updated)) == shown(&decode::objects(&today)));
+}
+
+#[test]
+fn a_newer_file_without_a_url_leaves_the_state_of_the_damaged_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let [damaged, newer, fixed] =
+        ["damaged", "newer", "fixed"].map(|name| at(name).with_extension("osm.pbf"));
+    let synth: [Arg; 8] = [
+        &"synth",
+        &"--changes=1",
+        &"--objects=60000",
+        &"--changes-dir",
+        &dir.path(),
+        &"-o",
+        &damaged,
+        &"-q",
+    ];
+    run_ok(&synth);
+    run_ok(&[&"apply-changes", &damaged, &at("001.osc.gz"), &"-o", &newer]);
+    let state = |path: &Path| {
+        let header = decode::header(path);
+        assert_eq!(header.replication_url, None);
+        (header.replication_sequence, header.replication_timestamp)
+    };
+    let of_damaged = state(&damaged);
+    assert!(of_damaged.0 < state(&newer).0);
+    damage_two_blobs(&damaged);
+    let answer = ask(&[&"repair", &damaged, &"--from", &newer, &"-o", &fixed]);
+    assert_eq!(answer.status, 1, "{answer:?}");
+    assert_eq!(state(&fixed), of_damaged);
 }
 
 /// Flips a bit in the middle of two blobs.

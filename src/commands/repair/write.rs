@@ -66,17 +66,17 @@ pub(super) fn write(
     }
     drop(draft);
     let directory = options.output.target.scratch_directory();
-    let saved = scratch(&directory, |output| {
-        put(input, survey, output, header, options, ctx)
-    });
-    let (saved, summary) = saved?;
+    let (saved, summary) = scratch(&directory, |output| {
+        put(input, survey, output, header.clone(), options, ctx)
+    })?;
     let mut before = summary.written.objects.unwrap_or(0);
     let mut files = vec![PbfFile::of_input(
         Input::from_temporary(saved.open()?, input.path())?,
         ctx,
     )?];
     if let (Some(other), Some(path)) = (&other, &options.from) {
-        let (file, objects) = take(other, &report.lost_ids(), &directory, ctx)?;
+        let lost = report.lost_ids();
+        let (file, objects) = take(other, &lost, &header, &directory, ctx)?;
         before += objects;
         report.from = Some(Taken {
             path: path.clone(),
@@ -171,11 +171,12 @@ fn mend(
     Ok(BlobOutcome::Frames(frames.map_err(bad)?))
 }
 
-/// Writes the objects of another file with the given ids to a temporary file. Returns the file, and the number of
-/// objects.
+/// Writes the objects of another file with the given ids to a temporary file, with the replication state of the header
+/// `of_output`: sorting then keeps this state. Returns the file, and the number of objects.
 fn take(
     other: &PbfFile,
     lost: &[LostIds],
+    of_output: &HeaderBlock,
     directory: &Path,
     ctx: &Context,
 ) -> Result<(PbfFile, u64)> {
@@ -193,7 +194,12 @@ fn take(
     };
     let (saved, summary) = scratch(directory, |output| {
         let open = OpenOutput::open(output.target.clone(), ctx)?;
-        let header = merged_header(std::slice::from_ref(other))?;
+        let mut header = merged_header(std::slice::from_ref(other))?;
+        header.replication_sequence = of_output.replication_sequence;
+        header.replication_timestamp = of_output.replication_timestamp;
+        header
+            .replication_url
+            .clone_from(&of_output.replication_url);
         let job = FilterJob::with_output("take objects", other, plan, open, header, output);
         write_selected(
             job,
