@@ -6,7 +6,7 @@ use super::states::State;
 use crate::area::{WayBatch, WayStore};
 use crate::commands::export::{KeptFeature, ObjectFeatures};
 use crate::engine::geometry_pass::on_earth;
-use crate::error::FormatError;
+use crate::error::{Error, FormatError, Result};
 use crate::formats::ChangeAction;
 use crate::index::{IdSet, RankSet};
 use crate::osm::{Location, ObjectKind};
@@ -17,20 +17,48 @@ use std::sync::Arc;
 pub(super) type FeaturePair = (Option<KeptFeature>, Option<KeptFeature>);
 
 /// Builds the features of objects.
-pub(super) struct StateFeatures(ObjectFeatures);
+pub(super) struct StateFeatures {
+    features: ObjectFeatures,
+    /// The first error.
+    failed: Option<FormatError>,
+}
 
 impl StateFeatures {
     /// Creates a builder. With `keep_untagged`, objects without tags become features, too.
     pub(super) fn new(keep_untagged: bool) -> Self {
-        Self(ObjectFeatures::new(keep_untagged))
+        Self {
+            features: ObjectFeatures::new(keep_untagged),
+            failed: None,
+        }
     }
 
-    /// Returns the features of an action.
+    /// Returns the features of an action; `None` if they cannot be built, which [`check`](Self::check) tells.
     pub(super) fn of(
         &mut self,
         action: &Action<'_>,
         findings: &Findings<'_>,
-    ) -> Result<FeaturePair, FormatError> {
+    ) -> Option<FeaturePair> {
+        self.pair(action, findings)
+            .map_err(|error| {
+                self.failed.get_or_insert(error);
+            })
+            .ok()
+    }
+
+    /// Fails if features could not be built.
+    pub(super) fn check(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), |error| {
+            Err(Error::Internal(format!(
+                "a feature cannot be built: {error}"
+            )))
+        })
+    }
+
+    fn pair(
+        &mut self,
+        action: &Action<'_>,
+        findings: &Findings<'_>,
+    ) -> std::result::Result<FeaturePair, FormatError> {
         let old = action.old.as_ref();
         let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
         let mut of = |state: Option<&State<'_>>| match state {
@@ -44,10 +72,10 @@ impl StateFeatures {
         &mut self,
         state: &State<'_>,
         findings: &Findings<'_>,
-    ) -> Result<Option<KeptFeature>, FormatError> {
+    ) -> std::result::Result<Option<KeptFeature>, FormatError> {
         let locations: Vec<Option<Location>> =
             state.nodes.iter().map(|node| node.location).collect();
-        self.0
+        self.features
             .of(state.object, &locations, &member_ways(state, findings))
     }
 }

@@ -9,7 +9,7 @@ use super::find::Findings;
 use super::states::State;
 use super::{Base, Selection, Summary};
 use crate::commands::export::KeptFeature;
-use crate::error::{Error, FormatError, Result};
+use crate::error::Result;
 use crate::formats::features::{ActionRow, ActionText, OwnedGeometry, OwnedTags};
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{ActionFacts, ActionTable, ParquetFile};
@@ -22,8 +22,6 @@ use crate::io::{OpenOutput, StreamOutput};
 pub(super) struct Rows {
     features: StateFeatures,
     rows: Vec<ActionRow>,
-    /// The first error.
-    failed: Option<FormatError>,
 }
 
 impl Rows {
@@ -31,7 +29,6 @@ impl Rows {
         Self {
             features: StateFeatures::new(false),
             rows: Vec::new(),
-            failed: None,
         }
     }
 }
@@ -40,20 +37,13 @@ impl Encoder for Rows {
     type Part = Vec<ActionRow>;
 
     fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        match self.features.of(action, findings) {
-            Ok((old, new)) => self.rows.push(row(action, old, new)),
-            Err(error) => {
-                self.failed.get_or_insert(error);
-            }
+        if let Some((old, new)) = self.features.of(action, findings) {
+            self.rows.push(row(action, old, new));
         }
     }
 
     fn take(&mut self) -> Result<Vec<ActionRow>> {
-        if let Some(error) = self.failed.take() {
-            return Err(Error::Internal(format!(
-                "a feature cannot be built: {error}"
-            )));
-        }
+        self.features.check()?;
         Ok(std::mem::take(&mut self.rows))
     }
 }

@@ -7,7 +7,7 @@ use super::filter::Filter;
 use super::find::Findings;
 use super::{Base, Selection, Summary};
 use crate::commands::export::KeptFeature;
-use crate::error::{Error, FormatError, Result};
+use crate::error::Result;
 use crate::formats::TextOutput;
 use crate::formats::features::OwnedGeometry;
 use crate::geometry::TileSet;
@@ -21,8 +21,6 @@ use std::ops::RangeInclusive;
 struct Tiles {
     features: StateFeatures,
     set: TileSet,
-    /// The first error.
-    failed: Option<FormatError>,
 }
 
 impl Encoder for Tiles {
@@ -30,12 +28,8 @@ impl Encoder for Tiles {
     type Part = (Vec<[u32; 2]>, u64);
 
     fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        let (old, new) = match self.features.of(action, findings) {
-            Ok(features) => features,
-            Err(error) => {
-                self.failed.get_or_insert(error);
-                return;
-            }
+        let Some((old, new)) = self.features.of(action, findings) else {
+            return;
         };
         let geometry =
             |feature: &Option<KeptFeature>| feature.as_ref().map(|one| one.geometry.clone());
@@ -55,11 +49,7 @@ impl Encoder for Tiles {
     }
 
     fn take(&mut self) -> Result<Self::Part> {
-        if let Some(error) = self.failed.take() {
-            return Err(Error::Internal(format!(
-                "a feature cannot be built: {error}"
-            )));
-        }
+        self.features.check()?;
         Ok(self.set.take())
     }
 }
@@ -96,7 +86,6 @@ pub(super) fn write(
     let new_encoder = || Tiles {
         features: StateFeatures::new(true),
         set: TileSet::new(*zooms.end()),
-        failed: None,
     };
     let (mut tiles, mut unfilled) = (BTreeSet::new(), 0);
     let filter = Filter::new(selection);
