@@ -165,8 +165,9 @@ fn a_house_within_six_metres_is_not_that_of_a_side_street_or_between_numbers() {
     // Where the streets meet, the place is on both.
     assert_eq!(found.line(50.0, 10.001), "Main 9");
     assert_eq!(found.line(50.00002, 10.002), "Main 7");
-    // On the street, and farther from the house, the nearer street says where the place is.
-    assert_eq!(found.line(50.000002, 10.002), "Side");
+    assert_eq!(found.line(50.000002, 10.002), "Main 7");
+    // On the line of the street, and farther from the house, the nearer street says where the place is.
+    assert_eq!(found.line(50.0, 10.002), "Side");
     assert_eq!(found.line(50.00002, 10.003), "Side");
     assert_eq!(found.line(51.00001, 10.005), "Long 40");
     assert_eq!(found.line(51.00001, 10.0048), "Long 5");

@@ -19,8 +19,8 @@ const BESIDE: f64 = 5.0;
 /// a nearer interpolated number. A nearer street with another name then contradicts the address of the house only if
 /// the query point is on the nearer street and not on the street of the house.
 const AT_HOUSE: f64 = 6.0;
-/// The distance in metres within which a place is on a street.
-const ON_STREET: f64 = 0.5;
+/// The distance in metres within which a query point is on a street: the precision of coordinates.
+const ON_STREET: f64 = 0.01;
 
 /// The keys of the tags that an address inherits from its area or its interpolation way, in addition to the street.
 const SHARED: [&str; 10] = [
