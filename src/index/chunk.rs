@@ -142,13 +142,17 @@ impl Chunk {
 
 impl Chunk {
     /// Creates a chunk with the given offsets, which must be strictly ascending. This is not checked.
-    pub(super) fn of_ascending(mut offsets: Vec<u16>) -> Self {
-        offsets.shrink_to_fit();
-        let list = Self::Array(offsets);
-        match &list {
-            Self::Array(offsets) if offsets.is_empty() => Self::Empty,
-            Self::Array(offsets) if offsets.len() > MAX_ARRAY_LEN => list.mapped(),
-            _ => list,
+    pub(super) fn of_ascending(offsets: &[u16]) -> Self {
+        match offsets.len() {
+            0 => Self::Empty,
+            1..=MAX_ARRAY_LEN => Self::Array(offsets.to_vec()),
+            _ => {
+                let mut words = Box::new([0; WORDS]);
+                for offset in offsets {
+                    set(&mut words, *offset);
+                }
+                Self::Bitmap(words)
+            }
         }
     }
 }

@@ -34,7 +34,7 @@ pub enum StoreForm {
 /// the first.
 ///
 /// A sparse store expects nodes in ascending order of ids, as in a sorted file, because adding to an earlier chunk
-/// copies that chunk. [`of_ids`](Self::of_ids) creates a sparse store for nodes in any order.
+/// copies that chunk, and it takes more memory. [`of_ids`](Self::of_ids) creates a sparse store for nodes in any order.
 #[derive(Debug)]
 pub struct LocationStore {
     form: StoreForm,
@@ -42,11 +42,22 @@ pub struct LocationStore {
     /// locations.
     has_all_ids: bool,
     chunks: ChunkTable<LocationChunk>,
-    /// The locations of the closed chunks.
+    /// The locations of the closed chunks, followed by those of `last`.
     locations: Vec<Option<Location>>,
-    /// The number of the chunk that nodes were added to last; `None` before the first node, and always in a store made
-    /// by [`of_ids`](Self::of_ids).
-    open: Option<u64>,
+    /// The chunk that was begun last. It is not in `chunks` yet. Only sparse stores have one, except those made by
+    /// [`of_ids`](Self::of_ids).
+    last: Option<LastChunk>,
+}
+
+/// The chunk of a sparse store to which a sorted file adds nodes. Their locations are at the end of
+/// [`LocationStore::locations`], where they stay when the chunk is closed.
+#[derive(Debug, Default)]
+struct LastChunk {
+    number: u64,
+    /// The offsets of the nodes, in the order in which they were added.
+    offsets: Vec<u16>,
+    /// The index of the location of the first node.
+    start: usize,
 }
 
 /// Nodes to be added to a [`LocationStore`], divided into runs of nodes of the same chunk.
@@ -126,7 +137,7 @@ impl NodeBatch {
 enum LocationChunk {
     #[default]
     Empty,
-    /// A chunk of a sparse store to which nodes can be added, but in which nodes cannot be looked up.
+    /// A chunk of a sparse store to which nodes were added after it was closed. Nodes cannot be looked up in it.
     Open(Box<Open>),
     /// A chunk of a sparse store in which nodes can be looked up.
     Closed(Box<Closed>),
@@ -166,17 +177,16 @@ impl LocationChunk {
         Self::Full(Box::new([const { None }; PAGES]))
     }
 
-    /// Adds nodes. A closed chunk is opened again, and the locations of its nodes are copied from `known`, which is
-    /// [`LocationStore::locations`].
+    /// Adds nodes to a chunk that has nodes or is [`Full`](Self::Full). A closed chunk is opened again, and the locations
+    /// of its nodes are copied from `known`, which is [`LocationStore::locations`].
     fn add(&mut self, offsets: &[u16], locations: &[Option<Location>], known: &[Option<Location>]) {
         match self {
-            Self::Empty => *self = Self::Open(Box::default()),
             Self::Closed(closed) => {
                 let offsets: Vec<u16> = closed.ids.offsets().collect();
                 let locations = known[closed.start..closed.start + offsets.len()].to_vec();
                 *self = Self::Open(Box::new(Open { offsets, locations }));
             }
-            Self::Open(_) | Self::Full(_) => {}
+            Self::Empty | Self::Open(_) | Self::Full(_) => {}
         }
         match self {
             Self::Open(known) => {
@@ -194,27 +204,29 @@ impl LocationChunk {
         }
     }
 
-    /// Closes an open chunk by sorting its nodes and appending their locations to `known`, which is
+    /// Closes an open chunk by appending the locations of its nodes to `known`, which is
     /// [`LocationStore::locations`]. Does nothing for other chunks.
     fn close(&mut self, known: &mut Vec<Option<Location>>) {
-        let Self::Open(open) = self else {
-            return;
-        };
-        let Open {
-            mut offsets,
-            mut locations,
-        } = std::mem::take(&mut **open);
+        if let Self::Open(open) = self {
+            let mut open = std::mem::take(&mut **open);
+            let start = known.len();
+            append(known, &open.locations);
+            *self = Self::closed(&mut open.offsets, start, known);
+        }
+    }
+
+    /// Creates a chunk of nodes whose locations are at the end of `known`, which is [`LocationStore::locations`],
+    /// beginning at `start`. Sorts the nodes.
+    fn closed(offsets: &mut Vec<u16>, start: usize, known: &mut Vec<Option<Location>>) -> Self {
         if !offsets.is_sorted_by(|one, next| one < next) {
-            (offsets, locations) = in_order(&offsets, &locations);
+            let (sorted, locations) = in_order(offsets, &known[start..]);
+            *offsets = sorted;
+            known.truncate(start);
+            known.extend(locations);
         }
         let ids = Chunk::of_ascending(offsets);
         let (counts, _) = RunCounts::new(&ids);
-        let (start, room) = (known.len(), known.capacity());
-        known.extend_from_slice(&locations);
-        if known.capacity() > room {
-            prefer_huge_pages(known);
-        }
-        *self = Self::Closed(Box::new(Closed { ids, counts, start }));
+        Self::Closed(Box::new(Closed { ids, counts, start }))
     }
 
     /// Loads the memory that a look-up in a closed chunk reads first, so that the cache misses of several look-ups
@@ -246,6 +258,15 @@ impl LocationChunk {
                 Some(&pages[page].as_ref()?[at])
             }
         }
+    }
+}
+
+/// Appends locations. A list that grows prefers huge pages.
+fn append(known: &mut Vec<Option<Location>>, locations: &[Option<Location>]) {
+    let room = known.capacity();
+    known.extend_from_slice(locations);
+    if known.capacity() > room {
+        prefer_huge_pages(known);
     }
 }
 
@@ -289,7 +310,7 @@ impl LocationStore {
             has_all_ids: false,
             chunks: ChunkTable::default(),
             locations,
-            open: None,
+            last: None,
         }
     }
 
@@ -314,7 +335,7 @@ impl LocationStore {
             has_all_ids: true,
             chunks,
             locations,
-            open: None,
+            last: None,
         }
     }
 
@@ -354,18 +375,57 @@ impl LocationStore {
                 self.fill(number, offsets, locations);
                 continue;
             }
-            let is_dense = self.form == StoreForm::Dense;
-            if let Some(open) = self.open.filter(|open| *open < number) {
-                // In a sorted input, no more nodes of the earlier chunk `open` follow, so that chunk is closed.
-                self.chunks.chunk_mut(open).close(&mut self.locations);
+            if self.is_last(number) {
+                self.add_to_last(offsets, locations);
+                continue;
             }
-            self.open = Some(number);
+            let is_dense = self.form == StoreForm::Dense;
             let chunk = self.chunks.chunk_mut(number);
-            if is_dense && matches!(chunk, LocationChunk::Empty) {
-                *chunk = LocationChunk::full();
+            match chunk {
+                LocationChunk::Empty if is_dense => *chunk = LocationChunk::full(),
+                LocationChunk::Empty => {
+                    self.begin_last(number);
+                    self.add_to_last(offsets, locations);
+                    continue;
+                }
+                _ => {}
             }
             chunk.add(offsets, locations, &self.locations);
         }
+    }
+
+    /// Whether `number` is the number of the last chunk.
+    fn is_last(&self, number: u64) -> bool {
+        self.last.as_ref().is_some_and(|last| last.number == number)
+    }
+
+    /// Closes the last chunk, and begins another one without nodes.
+    fn begin_last(&mut self, number: u64) {
+        let mut offsets = self.close_last();
+        offsets.clear();
+        self.last = Some(LastChunk {
+            number,
+            offsets,
+            start: self.locations.len(),
+        });
+    }
+
+    fn add_to_last(&mut self, offsets: &[u16], locations: &[Option<Location>]) {
+        if let Some(last) = &mut self.last {
+            last.offsets.extend_from_slice(offsets);
+            append(&mut self.locations, locations);
+        }
+    }
+
+    /// Closes the last chunk, if there is one. Returns a list whose memory can be used again.
+    fn close_last(&mut self) -> Vec<u16> {
+        let mut last = self.last.take().unwrap_or_default();
+        if !last.offsets.is_empty() {
+            let known = &mut self.locations;
+            *self.chunks.chunk_mut(last.number) =
+                LocationChunk::closed(&mut last.offsets, last.start, known);
+        }
+        last.offsets
     }
 
     /// Sets the locations of nodes of chunk `number`, in a store made by [`of_ids`](Self::of_ids). Ignores ids that the
@@ -385,6 +445,7 @@ impl LocationStore {
     /// Closes all chunks. In a sparse store made by [`new`](Self::new), all nodes can be looked up only after this
     /// call.
     pub fn close(&mut self) {
+        self.close_last();
         let locations = &mut self.locations;
         self.chunks.for_each_mut(|chunk| chunk.close(locations));
     }
