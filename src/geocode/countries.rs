@@ -92,15 +92,23 @@ const POSTCODE_AFTER_STATE: [&str; 29] = [
 /// Returns the values of `admin_level` for municipalities in a country, the best first; `None` if the country is not
 /// known.
 pub(super) fn municipality_levels(country_code: Option<&str>) -> Option<&'static [u8]> {
-    let code = country_code?;
-    let known = MUNICIPALITIES.iter().find(|(country, _)| *country == code);
-    Some(known.map_or(USUAL, |(_, levels)| levels))
+    country_code.map(|code| own_levels(code).unwrap_or(USUAL))
 }
 
 /// Whether the levels of municipalities in a country are known.
 pub(super) fn has_own_levels(country_code: Option<&str>) -> bool {
-    let mut countries = MUNICIPALITIES.iter();
-    country_code.is_some_and(|code| countries.any(|(country, _)| *country == code))
+    country_code.is_some_and(|code| own_levels(code).is_some())
+}
+
+/// Returns the levels of municipalities in a country of the table.
+fn own_levels(country_code: &str) -> Option<&'static [u8]> {
+    let found = MUNICIPALITIES.binary_search_by_key(&country_code, |(country, _)| country);
+    found.ok().map(|at| MUNICIPALITIES[at].1)
+}
+
+/// Whether a sorted list of countries has a country.
+fn has(countries: &[&str], country_code: &str) -> bool {
+    countries.binary_search(&country_code).is_ok()
 }
 
 /// Returns the levels of municipalities to use where the country is not known.
@@ -110,7 +118,7 @@ pub(super) const fn usual_levels() -> &'static [u8] {
 
 /// Whether addresses of a country begin with the house number.
 pub(super) fn is_number_first(country_code: Option<&str>) -> bool {
-    country_code.is_some_and(|code| NUMBER_FIRST.contains(&code))
+    country_code.is_some_and(|code| has(&NUMBER_FIRST, code))
 }
 
 /// The position of the postcode in an address.
@@ -124,8 +132,21 @@ pub(super) enum PostcodePlace {
 /// Returns the position of the postcode in addresses of a country.
 pub(super) fn postcode_place(country_code: Option<&str>) -> PostcodePlace {
     match country_code {
-        Some(code) if POSTCODE_AFTER_CITY.contains(&code) => PostcodePlace::AfterCity,
-        Some(code) if POSTCODE_AFTER_STATE.contains(&code) => PostcodePlace::AfterState,
+        Some(code) if has(&POSTCODE_AFTER_CITY, code) => PostcodePlace::AfterCity,
+        Some(code) if has(&POSTCODE_AFTER_STATE, code) => PostcodePlace::AfterState,
         _ => PostcodePlace::BeforeCity,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn countries_are_sorted() {
+        assert!(MUNICIPALITIES.is_sorted_by_key(|(country, _)| country));
+        assert!(NUMBER_FIRST.is_sorted());
+        assert!(POSTCODE_AFTER_CITY.is_sorted());
+        assert!(POSTCODE_AFTER_STATE.is_sorted());
     }
 }

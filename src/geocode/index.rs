@@ -196,7 +196,8 @@ impl GeocodeIndex {
     }
 
     /// Calls `visit` with each object of a layer that may be within `radius` metres of a place, roughly nearest first.
-    /// The second argument of `visit` is the square of the maximum distance in metres. `visit` may lower it.
+    /// The second argument of `visit` is the square of the maximum distance in metres. `visit` may lower it. With a
+    /// radius of 0, the objects are those whose box contains the place, in no particular order.
     pub(super) fn visit_near<'c>(
         &'c self,
         layer: Layer,
@@ -208,30 +209,34 @@ impl GeocodeIndex {
         let mut limit = radius * radius;
         for projection in LocalProjection::all_around(place, radius) {
             let place = projection.place();
-            tree.near(
-                &self.container,
-                &projection,
-                &mut limit,
-                &mut |leaf, limit| {
-                    let bytes = tree.leaf(&self.container, leaf)?;
-                    let mut visited = || {
-                        let leaf = Leaf::parse(bytes)?;
-                        let mut queue = leaf.queue(&projection);
-                        while let Some(number) = queue.next(*limit) {
-                            let item = leaf.item(number)?;
-                            let squared = item.distance(&projection, place)?;
-                            let found = Hit {
-                                item,
-                                place,
-                                squared,
-                            };
-                            visit(found, limit)?;
-                        }
-                        Ok(())
-                    };
-                    visited().map_err(|error| self.damaged(&error))
-                },
-            )?;
+            let mut visit_leaf = |leaf, limit: &mut f64| {
+                let bytes = tree.leaf(&self.container, leaf)?;
+                let mut visited = || {
+                    let leaf = Leaf::parse(bytes)?;
+                    let mut queue = leaf.queue(&projection);
+                    while let Some(number) = queue.next(*limit) {
+                        let item = leaf.item(number)?;
+                        let squared = item.distance(&projection, place)?;
+                        let found = Hit {
+                            item,
+                            place,
+                            squared,
+                        };
+                        visit(found, limit)?;
+                    }
+                    Ok(())
+                };
+                visited().map_err(|error| self.damaged(&error))
+            };
+            // Near a pole, an object may reach beyond its box.
+            if radius == 0.0 && !projection.is_polar() {
+                let here = Extent::at(place);
+                tree.meeting(&self.container, &here, &mut |leaf| {
+                    visit_leaf(leaf, &mut limit)
+                })?;
+            } else {
+                tree.near(&self.container, &projection, &mut limit, &mut visit_leaf)?;
+            }
         }
         Ok(())
     }

@@ -52,6 +52,9 @@ impl<'i> Query<'i, '_> {
         let mut best: Option<(f64, Hit<'i>)> = None;
         let index = self.index;
         index.visit_near(Layer::Places, self.place, farthest, |found, limit| {
+            if found.squared > *limit {
+                return Ok(());
+            }
             let kind = found.item.tag("place")?;
             let Some((_, reach)) = PLACES.iter().find(|(place, _)| Some(*place) == kind) else {
                 return Ok(());
