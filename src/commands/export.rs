@@ -356,7 +356,7 @@ fn visits(
     let visits = Visits {
         nodes: types.points && selects(ObjectKind::Node),
         untagged_nodes: options.keep_untagged,
-        node_info: form.needs_info(),
+        info: form.needs_info(),
         ways: (types.lines || types.areas) && selects(ObjectKind::Way),
         areas: relations || form.needs_boundaries(),
         member_node_ids: reports,

@@ -228,7 +228,7 @@ impl<V: Visitor> Visit<'_, V> {
                 self.send_many(&mut batch)
             })?;
         } else if is_plain && !self.visits.untagged_nodes {
-            block.for_each_tagged_node(self.visits.node_info, |id, location, tags| {
+            block.for_each_tagged_node(self.visits.info, |id, location, tags| {
                 if is_located {
                     batch.push(id, location);
                     self.send_many(&mut batch)?;
@@ -333,10 +333,10 @@ impl<V: Visitor> Visit<'_, V> {
         };
         let located = found.map(|found| BlockLocations::of(found, block, &needs, wanted));
         let mut locator = located.transpose()?;
-        let mut ranks = wanted.walk();
-        let mut batch = WayBatch::new(self.visits.member_node_ids);
+        let (mut ranks, mut batch) = (wanted.walk(), WayBatch::new(self.visits.member_node_ids));
         let (mut in_way, counter) = (Vec::new(), needs.counter());
         block.try_for_each_wanted(
+            self.visits.info,
             || counter.is_needed(),
             |element| {
                 let index = counter.index();

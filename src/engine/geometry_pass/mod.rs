@@ -80,8 +80,8 @@ pub(crate) struct Visits {
     pub nodes: bool,
     /// Whether `nodes` includes nodes without tags.
     pub untagged_nodes: bool,
-    /// Whether nodes are visited with their metadata.
-    pub node_info: bool,
+    /// Whether nodes and ways are visited with their metadata.
+    pub info: bool,
     pub ways: bool,
     /// Whether relations are visited, with the nodes of their member ways.
     pub areas: bool,
@@ -90,12 +90,12 @@ pub(crate) struct Visits {
 }
 
 impl Visits {
-    /// Visits ways, relations, and nodes with tags. Omits the metadata of nodes, and the ids of the nodes of member
-    /// ways.
+    /// Visits ways, relations, and nodes with tags. Omits the metadata of nodes and ways, and the ids of the nodes of
+    /// member ways.
     pub(crate) const TAGGED: Self = Self {
         nodes: true,
         untagged_nodes: false,
-        node_info: false,
+        info: false,
         ways: true,
         areas: true,
         member_node_ids: false,

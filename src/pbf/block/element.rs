@@ -502,13 +502,15 @@ impl Block<'_> {
         &self,
         visit: impl FnMut(Element<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.try_for_each_wanted(|| true, visit)
+        self.try_for_each_wanted(true, || true, visit)
     }
 
     /// Does the same as [`try_for_each`](Self::try_for_each), but passes over ways that `is_wanted` refuses. It is called
-    /// once for each way, in order. Whether these ways are damaged is not checked.
+    /// once for each way, in order. Whether these ways are damaged is not checked. Without `way_info`, the metadata of
+    /// ways is empty and not checked either.
     pub(crate) fn try_for_each_wanted<E: From<FormatError>>(
         &self,
+        way_info: bool,
         mut is_wanted: impl FnMut() -> bool,
         mut visit: impl FnMut(Element<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -540,7 +542,7 @@ impl Block<'_> {
                         message: &message,
                         units: self.units,
                         tags: Tags::beside(&self.strings, &message.keys, &message.values)?,
-                        info: self.resolve_info(message.info)?,
+                        info: self.resolve_info(message.info.filter(|_| way_info))?,
                     }))?;
                 }
                 BlockMessage::Single(ObjectKind::Relation, bytes) => {
