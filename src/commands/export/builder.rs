@@ -408,8 +408,8 @@ impl Builder {
             };
             self.points.push(point);
         }
-        let mut pairs = self.points.windows(2);
-        if pairs.any(|pair| pair.first() == pair.last()) {
+        let next = self.points.iter().skip(1);
+        if self.points.iter().zip(next).any(|(one, next)| one == next) {
             self.set_nodes(way);
             self.points.dedup();
         }

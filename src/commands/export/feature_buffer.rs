@@ -6,6 +6,8 @@ use super::late_areas::{AreaBuffer, Completion, LateAreas};
 use super::maker::{AnyMaker, FeatureView, Made, MakerForm};
 #[cfg(feature = "parquet")]
 use super::tables::TableRows;
+#[cfg(feature = "parquet")]
+use super::tally::numbers;
 use crate::error::{FormatError, Result};
 use crate::formats::features::{Feature, FeatureChunk, FeatureText, OwnedGeometry};
 #[cfg(feature = "parquet")]
@@ -156,8 +158,9 @@ impl FeatureBuffer {
     }
 
     /// Adds a feature. Text contains a feature once; rows contain a feature once for each of its themes. `extent` is
-    /// the box around the feature. `completion` is given for areas only. Returns the themes as a set of bits; bit 0
-    /// alone if the output has no themes.
+    /// the box around the feature. `completion` is given for areas only. Returns the themes for which the feature is
+    /// counted, as a set of bits: bit 0 alone if the output has no themes, and no bit if features go to a caller, which
+    /// counts them itself.
     #[cfg_attr(not(feature = "parquet"), expect(unused_variables))]
     pub(super) fn put(
         &mut self,
@@ -181,17 +184,17 @@ impl FeatureBuffer {
                         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                         .collect(),
                 });
-                1
+                0
             }
             Self::Made(maker) => {
                 maker.add(&FeatureView(feature));
-                1
+                0
             }
             #[cfg(feature = "parquet")]
             Self::Rows(buffer) => {
                 let partitioning = &buffer.target.partitioning;
                 let themes = partitioning.themes().of(feature);
-                for theme in (0..64).filter(|theme| themes >> theme & 1 == 1) {
+                for theme in numbers(themes) {
                     let key = partitioning.sort_key(&feature.geometry, extent, theme);
                     buffer.rows.push(key, |out| put_row(out, feature));
                 }
