@@ -2,7 +2,7 @@
 
 use super::Base;
 use super::blobs::{ids_of, may_have};
-use super::geometry::{MemberWays, NodeState, Nodes, StoredWays};
+use super::geometry::{MemberWays, NeededNodes, NodeState, Nodes, StoredWays};
 use super::history::History;
 use super::kept::KeptObjects;
 use super::nodes::ChangedNodes;
@@ -175,8 +175,7 @@ struct Needs<'s, 'c> {
     base: &'s Base<'s>,
     history: History<'c>,
     kept: KeptObjects,
-    /// The nodes whose state is needed.
-    nodes: IdSet,
+    nodes: NeededNodes,
     /// The ways whose nodes are needed, because they are members of relations.
     ways: IdSet,
     /// The maximum number of members of a relation whose members are read.
@@ -193,7 +192,7 @@ impl Needs<'_, '_> {
         find_relations(self.base, read, &changed, |found| {
             status.extend(found.status);
             self.ways.extend(found.ways);
-            self.nodes.extend(found.nodes);
+            self.nodes.add_unlocated(found.nodes.into_iter());
             self.kept.add(found.kept)
         })?;
         self.history.set_status(&status);
@@ -207,14 +206,14 @@ impl Needs<'_, '_> {
         for (_, change) in self.history.effective(0..changes.changes().len()) {
             match changes.object(change).body {
                 ObjectBody::Node { .. } => {}
-                ObjectBody::Way { refs, .. } => self.nodes.extend(refs.iter().copied()),
+                ObjectBody::Way { refs, .. } => self.nodes.add_unlocated(refs.iter().copied()),
                 ObjectBody::Relation { members } if members.len() as u64 > self.max_members => {}
                 ObjectBody::Relation { members } => {
                     let of = |kind| {
                         let of_kind = members.iter().filter(move |member| member.kind == kind);
                         of_kind.map(|member| member.id)
                     };
-                    self.nodes.extend(of(ObjectKind::Node));
+                    self.nodes.add_unlocated(of(ObjectKind::Node));
                     self.ways.extend(of(ObjectKind::Way));
                 }
             }
@@ -231,7 +230,7 @@ impl Needs<'_, '_> {
             None => read_member_ways(base, wanted, &mut add)?,
         }
         ways.for_each_unlocated(|node| {
-            self.nodes.insert(node);
+            self.nodes.add_unlocated(std::iter::once(node));
         })?;
         Ok(ways)
     }
@@ -251,13 +250,14 @@ impl Needs<'_, '_> {
 
 /// Reads the needed nodes of the base.
 fn read_nodes(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
-    let needed = nodes.needed().clone();
+    let (needed, unlocated) = (nodes.needed().clone(), nodes.unlocated().clone());
     Scan::bare("nodes", base.file, base.plan, base.ctx).run(
         |entry| may_have(entry, ObjectKind::Node, &needed),
         |_, block| {
             let mut found = Vec::new();
             block.for_each_version(
                 |ids, selected| needed.for_each_present(ids, |at| selected.push(at)),
+                |id| unlocated.contains(id),
                 |id, location, version| {
                     let location = location.filter(|location| location.is_on_earth());
                     found.push((id, version.unwrap_or(0), location));

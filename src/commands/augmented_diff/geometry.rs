@@ -19,25 +19,58 @@ pub(super) struct NodeState {
     pub location: Option<Location>,
 }
 
+/// The ids of the nodes whose state in the base is needed.
+#[derive(Debug, Default)]
+pub(super) struct NeededNodes {
+    all: IdSet,
+    /// The nodes whose location is needed, too. The other nodes are needed for their version alone, because they are
+    /// nodes of ways that have their locations.
+    unlocated: IdSet,
+}
+
+impl NeededNodes {
+    /// Adds nodes of a way. `locations` are their locations in the way, or empty.
+    pub(super) fn add_of_way(&mut self, refs: &[i64], locations: &[Option<Location>]) {
+        self.all.extend(refs.iter().copied());
+        let is_unlocated = |at: usize| locations.get(at).copied().flatten().is_none();
+        let unlocated = refs.iter().enumerate().filter(|(at, _)| is_unlocated(*at));
+        self.unlocated.extend(unlocated.map(|(_, id)| *id));
+    }
+
+    /// Adds nodes whose location is needed.
+    pub(super) fn add_unlocated(&mut self, ids: impl Iterator<Item = i64> + Clone) {
+        self.all.extend(ids.clone());
+        self.unlocated.extend(ids);
+    }
+}
+
 /// The nodes of the base that are needed.
 pub(super) struct Nodes {
     needed: RankSet,
+    unlocated: IdSet,
     /// The states in the base, by the ranks of the ids in `needed`; `None` for a node that the base does not have.
     states: Vec<Option<NodeState>>,
 }
 
 impl Nodes {
-    pub(super) fn new(needed: IdSet) -> Self {
-        let needed = RankSet::from(needed);
+    pub(super) fn new(needed: NeededNodes) -> Self {
+        let NeededNodes { all, unlocated } = needed;
+        let needed = RankSet::from(all);
         Self {
             states: vec![None; needed.set().len() as usize],
             needed,
+            unlocated,
         }
     }
 
     /// Returns the ids of the nodes of the base that are needed.
     pub(super) const fn needed(&self) -> &IdSet {
         self.needed.set()
+    }
+
+    /// Returns those of them whose location is needed.
+    pub(super) const fn unlocated(&self) -> &IdSet {
+        &self.unlocated
     }
 
     /// Sets the state of a node in the base.
@@ -47,11 +80,11 @@ impl Nodes {
         }
     }
 
-    /// Returns the needed nodes that the base does not have and that no effective change has.
+    /// Returns the nodes whose location is needed, that the base does not have, and that no effective change has.
     pub(super) fn missing(&self, history: &History<'_>) -> IdSet {
         let changed = history.changed(ObjectKind::Node);
         let is_missing = |id: &i64| self.in_base(*id).is_none() && !changed.contains(*id);
-        self.needed().ids().filter(is_missing).collect()
+        self.unlocated.ids().filter(is_missing).collect()
     }
 
     fn in_base(&self, id: i64) -> Option<NodeState> {

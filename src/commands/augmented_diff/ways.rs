@@ -2,7 +2,7 @@
 
 use super::Base;
 use super::blobs::may_have;
-use super::geometry::{NodeState, StoredWays};
+use super::geometry::{NeededNodes, NodeState, StoredWays};
 use super::history::{History, Status};
 use super::kept::{KeptObjects, KeptRows};
 use crate::engine::payload_cache::PayloadCache;
@@ -22,8 +22,9 @@ pub(super) struct FoundWays {
     kept: KeptRows,
     /// Ways, and the steps in which they get another shape without a change of their own.
     reshaped: Vec<(i64, u32)>,
-    /// The nodes of the ways.
-    nodes: Vec<i64>,
+    /// The nodes of the ways, and their locations in the ways.
+    refs: Vec<i64>,
+    locations: Vec<Option<Location>>,
     /// Ways that are members of relations.
     members: StoredWays,
 }
@@ -35,7 +36,8 @@ impl FoundWays {
             status: Vec::new(),
             kept: KeptRows::default(),
             reshaped: Vec::new(),
-            nodes: Vec::new(),
+            refs: Vec::new(),
+            locations: Vec::new(),
             members: StoredWays::of(block),
         }
     }
@@ -66,7 +68,9 @@ impl FoundWays {
             }
         }
         if is_concerned {
-            self.nodes.extend_from_slice(refs);
+            self.refs.extend_from_slice(refs);
+            self.locations.extend_from_slice(locations);
+            self.locations.resize(self.refs.len(), None);
         }
         // A way whose changes are all outdated is kept, too, because its changes are counted when objects are written.
         self.kept.push(way);
@@ -212,7 +216,7 @@ pub(super) struct WayTally {
     pub status: Vec<(usize, Status)>,
     pub reshaped: Vec<(i64, u32)>,
     /// The nodes of the ways.
-    pub nodes: IdSet,
+    pub nodes: NeededNodes,
     pub kept: KeptObjects,
     pub members: KeptMembers,
     /// The numbers of the blobs that were searched.
@@ -225,7 +229,7 @@ impl WayTally {
         Self {
             status: Vec::new(),
             reshaped: Vec::new(),
-            nodes: IdSet::default(),
+            nodes: NeededNodes::default(),
             kept,
             members,
             seen: FxHashSet::default(),
@@ -242,7 +246,7 @@ impl WayTally {
         self.seen.insert(entry.number.into());
         self.status.extend(found.status);
         self.reshaped.extend(found.reshaped);
-        self.nodes.extend(found.nodes);
+        self.nodes.add_of_way(&found.refs, &found.locations);
         self.members.add(found.members, ids);
         self.kept.add(found.kept)
     }

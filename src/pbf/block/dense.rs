@@ -148,32 +148,39 @@ impl<'a> DenseNodes<'a> {
 
     /// Calls `visit` with each selected node: its id, its stored latitude and longitude, and its metadata, of which only
     /// the version and the visibility are set. `select` is called with the ids of consecutive nodes, and appends the
-    /// indices of the selected ones to `selected`, in ascending order.
+    /// indices of the selected ones to `selected`, in ascending order. The coordinates of these nodes are read only if
+    /// `needs_location` returns `true` for one of them.
     pub(super) fn visit_selected(
         &self,
         select: &mut impl FnMut(&[i64], &mut Vec<usize>),
         selected: &mut Vec<usize>,
-        mut visit: impl FnMut(i64, (i64, i64), &RawInfo),
+        needs_location: &mut impl FnMut(i64) -> bool,
+        mut visit: impl FnMut(i64, Option<(i64, i64)>, &RawInfo),
     ) -> Result<(), FormatError> {
         let [mut ids, mut lats, mut lons] = [&self.ids, &self.lats, &self.lons].map(Delta::new);
         let mut infos = self.versions();
         infos.nodes.timestamps = Delta::NONE;
         let mut columns = [[0; STRIDE]; 3];
+        // The number of nodes before the current ones whose coordinates were not read.
+        let mut unread = 0;
         for start in (0..self.len).step_by(STRIDE) {
             let count = (self.len - start).min(STRIDE);
             let [id_column, lat_column, lon_column] = &mut columns;
             ids.fill(&mut id_column[..count])?;
             selected.clear();
             select(&id_column[..count], selected);
-            if selected.is_empty() {
-                lats.skip(count)?;
-                lons.skip(count)?;
-                continue;
+            let has_location = selected.iter().any(|at| needs_location(id_column[*at]));
+            if has_location {
+                for (column, values) in
+                    [(&mut lats, &mut *lat_column), (&mut lons, &mut *lon_column)]
+                {
+                    column.skip(unread)?;
+                    column.fill(&mut values[..count])?;
+                }
             }
-            lats.fill(&mut lat_column[..count])?;
-            lons.fill(&mut lon_column[..count])?;
+            unread = if has_location { 0 } else { unread + count };
             for at in &*selected {
-                let stored = (lat_column[*at], lon_column[*at]);
+                let stored = has_location.then_some((lat_column[*at], lon_column[*at]));
                 visit(id_column[*at], stored, &infos.at(start + *at)?);
             }
         }

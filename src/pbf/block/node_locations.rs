@@ -83,30 +83,33 @@ impl Block<'_> {
 
     /// Calls `visit` with each selected node: its id, its location as in [`for_each_node`](Self::for_each_node), and its
     /// version number, or `None` if it has none. `select` is called with the ids of consecutive nodes, and appends the
-    /// indices of the selected ones in ascending order.
+    /// indices of the selected ones in ascending order. A node has a location only if `needs_location` says so of it or
+    /// of a neighbour.
     pub(crate) fn for_each_version(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
+        mut needs_location: impl FnMut(i64) -> bool,
         mut visit: impl FnMut(i64, Option<Location>, Option<u32>),
     ) -> Result<(), FormatError> {
         let mut selected = Vec::new();
-        let mut put = |id, (lat, lon), info: &RawInfo| {
-            let is_visible = info.visible != Some(false);
-            let location = is_visible.then(|| self.units.location(lat, lon));
-            visit(id, location.flatten(), version_number(info.version));
+        let mut put = |id, stored: Option<(i64, i64)>, info: &RawInfo| {
+            let stored = stored.filter(|_| info.visible != Some(false));
+            let location = stored.and_then(|(lat, lon)| self.units.location(lat, lon));
+            visit(id, location, version_number(info.version));
         };
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
             match message {
                 BlockMessage::Dense(dense) => {
-                    dense.visit_selected(&mut select, &mut selected, &mut put)?;
+                    let is_needed = &mut needs_location;
+                    dense.visit_selected(&mut select, &mut selected, is_needed, &mut put)?;
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
                     selected.clear();
                     select(&[node.id], &mut selected);
                     if !selected.is_empty() {
-                        put(node.id, (node.lat, node.lon), &node.info);
+                        put(node.id, Some((node.lat, node.lon)), &node.info);
                     }
                 }
                 BlockMessage::Single(..) => {}
