@@ -390,21 +390,11 @@ impl<'a> RelationMessage<'a> {
     /// Fails if the numbers of roles, ids and kinds of members differ, if a kind is unknown, or if the string id of a
     /// role is not less than `strings`, the number of strings of the block.
     pub(crate) fn check(&self, strings: usize) -> Result<(), FormatError> {
-        let counts = [
-            self.roles.count(),
-            self.member_ids.count(),
-            self.member_kinds.count(),
-        ];
-        if counts.iter().any(|count| *count != counts[0]) {
-            return Err(FormatError::with(format!(
-                "relation {}: {} roles, {} member ids and {} member kinds",
-                self.id, counts[0], counts[1], counts[2]
-            )));
-        }
+        let count = self.count_members()?;
         crate::pbf::wire::check_varints(self.member_ids.as_bytes())?;
         let mut kinds = self.member_kinds.values();
         let mut roles = self.roles.values();
-        for _ in 0..counts[0] {
+        for _ in 0..count {
             let (kind, role) = (kinds.read()?, roles.read()?);
             if kind > 2 || role >= strings as u64 {
                 return Err(FormatError::with(format!(
@@ -416,13 +406,29 @@ impl<'a> RelationMessage<'a> {
         Ok(())
     }
 
+    /// Returns the number of members. Fails if the numbers of roles, ids and kinds differ.
+    fn count_members(&self) -> Result<usize, FormatError> {
+        let counts = [
+            self.roles.count(),
+            self.member_ids.count(),
+            self.member_kinds.count(),
+        ];
+        if counts.iter().all(|count| *count == counts[0]) {
+            return Ok(counts[0]);
+        }
+        Err(FormatError::with(format!(
+            "relation {}: {} roles, {} member ids and {} member kinds",
+            self.id, counts[0], counts[1], counts[2]
+        )))
+    }
+
     /// Whether `test` returns `true` for the kind and the id of any member. Fails if the columns of members differ in
-    /// length, or if a kind is unknown.
+    /// length, or if the kind of a tested member is unknown. Does not read the roles.
     pub(super) fn any_member(
         &self,
         mut test: impl FnMut(ObjectKind, i64) -> bool,
     ) -> Result<bool, FormatError> {
-        self.check(usize::MAX)?;
+        self.count_members()?;
         let (mut ids, mut kinds) = (Delta::new(&self.member_ids), self.member_kinds.values());
         while !ids.is_done() {
             let kind = ObjectKind::from_number(kinds.read()?)
