@@ -49,7 +49,7 @@ impl Encoder for GroupRows<'_> {
             return;
         };
         put_action(&mut self.xml, action, findings);
-        let (text, replaced) = self.xml.take();
+        let (text, replaced) = self.xml.take(Vec::new());
         self.replaced += replaced;
         self.push(group, action.key(), &text);
     }

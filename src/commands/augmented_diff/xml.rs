@@ -6,9 +6,12 @@ use super::filter::Filter;
 use super::find::Findings;
 use super::{Base, Selection, Summary};
 use crate::engine::text_sink::warn_replaced;
-use crate::error::Result;
-use crate::formats::{AugmentedXml, TextOutput};
+use crate::error::{Error, Result};
+use crate::formats::{AugmentedXml, EncodedText, TextCompression, TextEncoder, TextOutput};
 use crate::io::OutputTarget;
+use crate::runtime::lock;
+use std::path::Path;
+use std::sync::Mutex;
 
 /// The text before the actions.
 pub(super) const PROLOGUE: &str = "<?xml version='1.0' encoding='UTF-8'?>\n<osm version=\"0.6\" \
@@ -17,16 +20,29 @@ pub(super) const PROLOGUE: &str = "<?xml version='1.0' encoding='UTF-8'?>\n<osm 
 /// The text after the actions.
 pub(super) const EPILOGUE: &str = "</osm>\n";
 
-impl Encoder for AugmentedXml {
-    /// The text, and the number of its characters that were replaced.
-    type Part = (String, u64);
+/// Encodes actions as compressed text of one file.
+struct XmlEncoder<'s> {
+    xml: AugmentedXml,
+    compressor: TextEncoder,
+    path: &'s Path,
+    /// The memory of chunks that were written. New chunks use it, so that the kernel need not clear pages for them.
+    spare: &'s Mutex<Vec<Vec<u8>>>,
+}
+
+impl Encoder for XmlEncoder<'_> {
+    /// The text, if there is any, and the number of its characters that were replaced.
+    type Part = (Option<EncodedText>, u64);
 
     fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        put_action(self, action, findings);
+        put_action(&mut self.xml, action, findings);
     }
 
     fn take(&mut self) -> Result<Self::Part> {
-        Ok(AugmentedXml::take(self))
+        let spare = lock(self.spare).pop().unwrap_or_default();
+        let (text, replaced) = self.xml.take(spare);
+        let encoded = (!text.is_empty()).then(|| self.compressor.encode(text));
+        let failed = |error| Error::io(self.path, "cannot compress", error);
+        Ok((encoded.transpose().map_err(failed)?, replaced))
     }
 }
 
@@ -47,18 +63,22 @@ pub(super) fn write(
 ) -> Result<Summary> {
     let mut output = TextOutput::create(target.clone(), base.ctx)?;
     output.write(PROLOGUE)?;
-    let mut replaced = 0;
-    let filter = Filter::new(selection);
-    let summary = for_each(
-        base,
-        findings,
-        &filter,
-        AugmentedXml::new,
-        |(text, unknown)| {
-            replaced += unknown;
-            output.write(&text)
-        },
-    )?;
+    let (mut replaced, spare) = (0, Mutex::default());
+    let (filter, path) = (Filter::new(selection), target.path());
+    let encoder = || XmlEncoder {
+        xml: AugmentedXml::new(),
+        compressor: TextEncoder::new(TextCompression::of_name(path)),
+        path,
+        spare: &spare,
+    };
+    let summary = for_each(base, findings, &filter, encoder, |(chunk, unknown)| {
+        replaced += unknown;
+        if let Some(chunk) = chunk {
+            output.chunk(&chunk)?;
+            lock(&spare).push(chunk.into_bytes());
+        }
+        Ok(())
+    })?;
     output.write(EPILOGUE)?;
     base.ctx.stats.bytes_written.add(output.finish()?);
     warn_replaced(replaced, base.ctx);
