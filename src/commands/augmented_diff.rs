@@ -19,6 +19,7 @@ mod kept;
 mod nodes;
 mod relations;
 mod reshaped;
+mod sorted_ids;
 mod spool;
 mod states;
 mod summary;

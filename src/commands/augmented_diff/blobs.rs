@@ -1,9 +1,10 @@
 //! Finds blobs of the base that may have certain objects, and visits these objects.
 
+use super::sorted_ids::SortedIds;
 use crate::error::FormatError;
 use crate::formats::ChangeSet;
 use crate::index::IdSet;
-use crate::osm::ObjectKind;
+use crate::osm::{ObjectKind, id_from_rank};
 use crate::pbf::{BlobEntry, Block, Object};
 
 /// Whether a blob may have an object of the given kind with an id in `ids`.
@@ -22,17 +23,16 @@ pub(super) fn ids_of(changes: &ChangeSet, kind: ObjectKind) -> IdSet {
     of_kind.map(|change| change.id).collect()
 }
 
-/// Calls `visit` with the objects of a block that have the given kind and an id in `ids`.
-pub(super) fn for_each_object(
+/// Calls `visit` with the nodes of a block that have an id in `ids`.
+pub(super) fn for_each_node(
     block: &Block<'_>,
-    kind: ObjectKind,
-    ids: &IdSet,
+    ids: &SortedIds,
     mut visit: impl FnMut(&Object<'_>),
 ) -> std::result::Result<(), FormatError> {
-    let (mut cursor, mut object) = (block.cursor(), Object::default());
+    let (mut cursor, mut object, mut ids) = (block.cursor(), Object::default(), ids.walk());
     while let Some(element) = cursor.next()? {
-        let id = crate::osm::id_from_rank(element.key.1);
-        if element.key.0 == kind && ids.contains(id) {
+        let id = id_from_rank(element.key.1);
+        if element.key.0 == ObjectKind::Node && ids.has(id) {
             object.fill(&element, block)?;
             visit(&object);
         }

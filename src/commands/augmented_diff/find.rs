@@ -8,6 +8,7 @@ use super::kept::KeptObjects;
 use super::nodes::ChangedNodes;
 use super::relations::{ChangedMembers, find_relations};
 use super::reshaped::Reshaped;
+use super::sorted_ids::SortedIds;
 use super::ways::{
     CandidateRefs, EarlyMembers, MemberIds, Moves, WayFinder, WayTally, find_ways, read_member_ways,
 };
@@ -251,12 +252,13 @@ impl Needs<'_, '_> {
 /// Reads the needed nodes of the base.
 fn read_nodes(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
     let (needed, unlocated) = (nodes.needed().clone(), nodes.unlocated().clone());
+    let sorted: SortedIds = needed.ids().collect();
     Scan::bare("nodes", base.file, base.plan, base.ctx).run(
         |entry| may_have(entry, ObjectKind::Node, &needed),
         |_, block| {
             let mut found = Vec::new();
             block.for_each_version(
-                |ids, selected| needed.for_each_present(ids, |at| selected.push(at)),
+                |ids, selected| sorted.for_each_present(ids, |at| selected.push(at)),
                 |id| unlocated.contains(id),
                 |id, location, version| {
                     let location = location.filter(|location| location.is_on_earth());

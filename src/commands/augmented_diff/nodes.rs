@@ -1,10 +1,11 @@
 //! Reads the changed nodes of the base.
 
 use super::Base;
-use super::blobs::{for_each_object, ids_of, may_have};
+use super::blobs::{for_each_node, ids_of, may_have};
 use super::geometry::NodeState;
 use super::history::{Replaces, Status};
 use super::kept::{KeptObjects, KeptRows};
+use super::sorted_ids::SortedIds;
 use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
 use crate::formats::ChangeSet;
@@ -19,6 +20,7 @@ use std::sync::Mutex;
 /// The search for the nodes of the base that have a change.
 pub(crate) struct ChangedNodes {
     ids: IdSet,
+    sorted_ids: SortedIds,
     replaces: Replaces,
     tally: Mutex<NodeTally>,
 }
@@ -56,8 +58,10 @@ impl NodeTally {
 impl ChangedNodes {
     /// Begins a search that has not seen any blob. Temporary files will be in the directory `scratch`.
     pub(super) fn new(changes: &ChangeSet, replaces: Replaces, scratch: &Path) -> Self {
+        let ids = ids_of(changes, ObjectKind::Node);
         Self {
-            ids: ids_of(changes, ObjectKind::Node),
+            sorted_ids: ids.ids().collect(),
+            ids,
             replaces,
             tally: Mutex::new(NodeTally {
                 states: FxHashMap::default(),
@@ -76,7 +80,7 @@ impl ChangedNodes {
         block: &Block<'_>,
     ) -> std::result::Result<FoundNodes, FormatError> {
         let mut found = FoundNodes::default();
-        for_each_object(block, ObjectKind::Node, &self.ids, |node: &Object<'_>| {
+        for_each_node(block, &self.sorted_ids, |node: &Object<'_>| {
             if let ObjectBody::Node { location } = &node.body {
                 let version = node.info.version.unwrap_or(0);
                 let location = location.filter(|location| location.is_on_earth());

@@ -1,0 +1,106 @@
+//! Ids in order, for objects that are mostly in order, too.
+
+/// Ids in ascending order. In the objects of a sorted file, they are found without looking at every object.
+pub(super) struct SortedIds(Vec<i64>);
+
+impl FromIterator<i64> for SortedIds {
+    fn from_iter<I: IntoIterator<Item = i64>>(ids: I) -> Self {
+        let mut ids: Vec<i64> = ids.into_iter().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Self(ids)
+    }
+}
+
+impl SortedIds {
+    /// Calls `present` with the index of each of `ids` that is among these ids, in ascending order.
+    pub(super) fn for_each_present(&self, ids: &[i64], mut present: impl FnMut(usize)) {
+        let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
+            return;
+        };
+        if !ids.is_sorted() {
+            let is_present = |id: &i64| self.0.binary_search(id).is_ok();
+            return ids
+                .iter()
+                .enumerate()
+                .filter(|(_, id)| is_present(id))
+                .for_each(|(at, _)| present(at));
+        }
+        let start = self.0.partition_point(|id| id < first);
+        let mut at = 0;
+        for wanted in self.0[start..].iter().take_while(|id| *id <= last) {
+            at += ids[at..].partition_point(|id| id < wanted);
+            while ids.get(at) == Some(wanted) {
+                present(at);
+                at += 1;
+            }
+        }
+    }
+
+    /// Looks up one id after the other.
+    pub(super) fn walk(&self) -> SortedWalk<'_> {
+        SortedWalk {
+            ids: &self.0,
+            next: 0,
+        }
+    }
+}
+
+/// A walk over [`SortedIds`] beside objects.
+pub(super) struct SortedWalk<'i> {
+    ids: &'i [i64],
+    /// The index of the first id that is not less than the id that was looked up last.
+    next: usize,
+}
+
+impl SortedWalk<'_> {
+    /// Whether `id` is among the ids. Fast if ids are looked up in ascending order.
+    #[inline]
+    pub(super) fn has(&mut self, id: i64) -> bool {
+        let is_after = |at: usize| self.ids.get(at).is_none_or(|next| *next >= id);
+        let is_before = self.next == 0 || self.ids[self.next - 1] < id;
+        if !(is_before && is_after(self.next)) {
+            self.next = self.ids.partition_point(|one| *one < id);
+        }
+        self.ids.get(self.next) == Some(&id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::for_tests::random::Random;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn ids_are_found_in_whatever_order_objects_are() {
+        let mut random = Random(5);
+        for _ in 0..200 {
+            let mut draw = |most: i64| -> Vec<i64> {
+                let count = random.below(most);
+                (0..count).map(|_| random.below(120) - 60).collect()
+            };
+            let (ids, mut objects) = (draw(40), draw(80));
+            let sorted: SortedIds = ids.iter().copied().collect();
+            let set: BTreeSet<i64> = ids.into_iter().collect();
+            for is_sorted in [false, true] {
+                if is_sorted {
+                    objects.sort_unstable();
+                }
+                let expected = objects.iter().enumerate();
+                let expected = expected
+                    .filter(|(_, id)| set.contains(id))
+                    .map(|(at, _)| at);
+                let expected: Vec<usize> = expected.collect();
+                let (mut found, mut walked, mut walk) = (Vec::new(), Vec::new(), sorted.walk());
+                sorted.for_each_present(&objects, |at| found.push(at));
+                for (at, id) in objects.iter().enumerate() {
+                    if walk.has(*id) {
+                        walked.push(at);
+                    }
+                }
+                assert_eq!((&found, &walked), (&expected, &expected));
+            }
+        }
+    }
+}
