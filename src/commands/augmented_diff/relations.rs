@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::index::IdSet;
 use crate::osm::{ObjectKind, id_from_rank};
 use crate::pbf::{Object, ObjectBody};
+use std::borrow::Cow;
 
 /// Relations of a blob of the base that changes concern.
 #[derive(Default)]
@@ -24,11 +25,45 @@ pub(super) struct FoundRelations {
     pub nodes: Vec<i64>,
 }
 
+/// The number of words of [`SparseIds::remainders`]: 64 kB.
+const WORDS: usize = 1 << 13;
+
+/// A set of a few thousand ids, in which most look-ups find nothing.
+struct SparseIds<'i> {
+    ids: Cow<'i, IdSet>,
+    /// A bit for each remainder of an id. It is set if some id of the set has this remainder. The bits stay in the cache
+    /// of a processor.
+    remainders: Box<[u64; WORDS]>,
+}
+
+impl<'i> SparseIds<'i> {
+    fn new(ids: Cow<'i, IdSet>) -> Self {
+        let mut remainders = Box::new([0; WORDS]);
+        for id in ids.ids() {
+            let (word, bit) = Self::place(id);
+            remainders[word] |= 1 << bit;
+        }
+        Self { ids, remainders }
+    }
+
+    /// Returns the word and the bit of an id.
+    const fn place(id: i64) -> (usize, u32) {
+        (((id >> 6) as usize) % WORDS, (id & 63) as u32)
+    }
+
+    #[inline]
+    fn contains(&self, id: i64) -> bool {
+        let (word, bit) = Self::place(id);
+        self.remainders[word] >> bit & 1 != 0 && self.ids.contains(id)
+    }
+}
+
 /// The changes and the changed members by which changes concern a relation.
 pub(super) struct ChangedMembers<'m, 'c> {
     history: &'m History<'c>,
+    nodes: SparseIds<'m>,
     /// The ways that have changed or have another shape.
-    ways: IdSet,
+    ways: SparseIds<'m>,
     /// The relations with a change.
     relations: IdSet,
     /// The maximum number of members of a relation whose members are read.
@@ -41,7 +76,8 @@ impl<'m, 'c> ChangedMembers<'m, 'c> {
         ways.extend(reshaped.ids());
         Self {
             history,
-            ways,
+            nodes: SparseIds::new(Cow::Borrowed(history.changed(ObjectKind::Node))),
+            ways: SparseIds::new(Cow::Owned(ways)),
             relations: ids_of(history.changes, ObjectKind::Relation),
             max_members,
         }
@@ -50,7 +86,7 @@ impl<'m, 'c> ChangedMembers<'m, 'c> {
     /// Whether a member has changed, or is a way with another shape.
     fn has(&self, kind: ObjectKind, id: i64) -> bool {
         match kind {
-            ObjectKind::Node => self.history.changed(ObjectKind::Node).contains(id),
+            ObjectKind::Node => self.nodes.contains(id),
             ObjectKind::Way => self.ways.contains(id),
             ObjectKind::Relation => false,
         }
