@@ -19,7 +19,6 @@ mod kept;
 mod nodes;
 mod relations;
 mod reshaped;
-mod sorted_ids;
 mod spool;
 mod states;
 mod summary;

@@ -3,6 +3,7 @@
 //! - [`IdSet`], [`IdMap`], [`RankSet`] and [`LocationStore`] divide ids into chunks of 65,536 neighbours, and keep the
 //!   chunks in a table (`table`). A chunk is a sorted list or a bitmap (`chunk`), or has a palette of numbers
 //!   (`values`).
+//! - `SortedIds` and `SparseIds` look for a few ids among the ids of many objects.
 //! - [`SetTable`] numbers sets of small numbers, such as the regions that keep an object.
 //! - `DiskJoin` looks up the locations of more nodes than fit into memory.
 //! - `RowSorter` sorts rows of bytes by a key, in bounded memory.
@@ -16,6 +17,8 @@ mod location_store;
 mod rank_set;
 mod row_sorter;
 mod set_table;
+mod sorted_ids;
+mod sparse_ids;
 mod table;
 mod values;
 
@@ -29,3 +32,5 @@ pub use rank_set::{RankCursor, RankSet};
 pub(crate) use row_sorter::KeyRange;
 pub(crate) use row_sorter::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
 pub use set_table::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};
+pub(crate) use sorted_ids::SortedIds;
+pub(crate) use sparse_ids::SparseIds;

@@ -1,9 +1,8 @@
 //! Finds blobs of the base that may have certain objects, and visits these objects.
 
-use super::sorted_ids::SortedIds;
 use crate::error::FormatError;
 use crate::formats::ChangeSet;
-use crate::index::IdSet;
+use crate::index::{IdSet, SortedIds};
 use crate::osm::{ObjectKind, id_from_rank};
 use crate::pbf::{BlobEntry, Block, Object};
 

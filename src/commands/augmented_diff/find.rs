@@ -8,14 +8,13 @@ use super::kept::KeptObjects;
 use super::nodes::ChangedNodes;
 use super::relations::{ChangedMembers, find_relations};
 use super::reshaped::Reshaped;
-use super::sorted_ids::SortedIds;
 use super::ways::{
     CandidateRefs, EarlyMembers, MemberIds, Moves, WayFinder, WayTally, find_ways, read_member_ways,
 };
 use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::error::{Error, FormatError, Result};
-use crate::index::IdSet;
+use crate::index::{IdSet, SortedIds};
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block, Object, ObjectBody, WayNodes, feature};
 use crate::runtime::{lock, unlocked};

@@ -8,7 +8,7 @@ use super::reshaped::Reshaped;
 use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::error::Result;
-use crate::index::IdSet;
+use crate::index::{IdSet, SparseIds};
 use crate::osm::{ObjectKind, id_from_rank};
 use crate::pbf::{Object, ObjectBody};
 use std::borrow::Cow;
@@ -23,39 +23,6 @@ pub(super) struct FoundRelations {
     pub ways: Vec<i64>,
     /// The ids of the nodes that are members of the relations.
     pub nodes: Vec<i64>,
-}
-
-/// The number of words of [`SparseIds::remainders`]: 64 kB.
-const WORDS: usize = 1 << 13;
-
-/// A set of a few thousand ids, in which most look-ups find nothing.
-struct SparseIds<'i> {
-    ids: Cow<'i, IdSet>,
-    /// A bit for each remainder of an id. It is set if some id of the set has this remainder. The bits stay in the cache
-    /// of a processor.
-    remainders: Box<[u64; WORDS]>,
-}
-
-impl<'i> SparseIds<'i> {
-    fn new(ids: Cow<'i, IdSet>) -> Self {
-        let mut remainders = Box::new([0; WORDS]);
-        for id in ids.ids() {
-            let (word, bit) = Self::place(id);
-            remainders[word] |= 1 << bit;
-        }
-        Self { ids, remainders }
-    }
-
-    /// Returns the word and the bit of an id.
-    const fn place(id: i64) -> (usize, u32) {
-        (((id >> 6) as usize) % WORDS, (id & 63) as u32)
-    }
-
-    #[inline]
-    fn contains(&self, id: i64) -> bool {
-        let (word, bit) = Self::place(id);
-        self.remainders[word] >> bit & 1 != 0 && self.ids.contains(id)
-    }
 }
 
 /// The changes and the changed members by which changes concern a relation.

@@ -1,7 +1,9 @@
-//! Ids in order, for objects that are mostly in order, too.
+//! Ids in order, which are looked for among objects that are mostly in order, too.
 
-/// Ids in ascending order. In the objects of a sorted file, they are found without looking at every object.
-pub(super) struct SortedIds(Vec<i64>);
+/// A list of ids in ascending order. Among the objects of a sorted file, a few ids are found without a look-up for each
+/// object.
+#[derive(Debug)]
+pub(crate) struct SortedIds(Vec<i64>);
 
 impl FromIterator<i64> for SortedIds {
     fn from_iter<I: IntoIterator<Item = i64>>(ids: I) -> Self {
@@ -14,7 +16,7 @@ impl FromIterator<i64> for SortedIds {
 
 impl SortedIds {
     /// Calls `present` with the index of each of `ids` that is among these ids, in ascending order.
-    pub(super) fn for_each_present(&self, ids: &[i64], mut present: impl FnMut(usize)) {
+    pub(crate) fn for_each_present(&self, ids: &[i64], mut present: impl FnMut(usize)) {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
             return;
         };
@@ -37,26 +39,27 @@ impl SortedIds {
         }
     }
 
-    /// Looks up one id after the other.
-    pub(super) fn walk(&self) -> SortedWalk<'_> {
-        SortedWalk {
+    /// Returns a cursor for look-ups of one id after the other.
+    pub(crate) fn walk(&self) -> SortedIdsCursor<'_> {
+        SortedIdsCursor {
             ids: &self.0,
             next: 0,
         }
     }
 }
 
-/// A walk over [`SortedIds`] beside objects.
-pub(super) struct SortedWalk<'i> {
+/// A cursor that looks up ids in [`SortedIds`]. Fast if the ids are looked up in ascending order.
+#[derive(Debug)]
+pub(crate) struct SortedIdsCursor<'i> {
     ids: &'i [i64],
     /// The index of the first id that is not less than the id that was looked up last.
     next: usize,
 }
 
-impl SortedWalk<'_> {
-    /// Whether `id` is among the ids. Fast if ids are looked up in ascending order.
+impl SortedIdsCursor<'_> {
+    /// Whether the list has `id`.
     #[inline]
-    pub(super) fn has(&mut self, id: i64) -> bool {
+    pub(crate) fn has(&mut self, id: i64) -> bool {
         let is_after = |at: usize| self.ids.get(at).is_none_or(|next| *next >= id);
         let is_before = self.next == 0 || self.ids[self.next - 1] < id;
         if !(is_before && is_after(self.next)) {
