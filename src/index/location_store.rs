@@ -367,7 +367,7 @@ impl LocationStore {
 
     /// Adds the nodes of a batch.
     pub fn add(&mut self, nodes: &NodeBatch) {
-        let mut start = 0;
+        let (mut start, is_dense) = (0, self.form == StoreForm::Dense);
         for &(number, end) in &nodes.runs {
             let (offsets, locations) = (&nodes.offsets[start..end], &nodes.locations[start..end]);
             start = end;
@@ -375,22 +375,18 @@ impl LocationStore {
                 self.fill(number, offsets, locations);
                 continue;
             }
-            if self.is_last(number) {
-                self.add_to_last(offsets, locations);
-                continue;
-            }
-            let is_dense = self.form == StoreForm::Dense;
-            let chunk = self.chunks.chunk_mut(number);
-            match chunk {
-                LocationChunk::Empty if is_dense => *chunk = LocationChunk::full(),
-                LocationChunk::Empty => {
-                    self.begin_last(number);
-                    self.add_to_last(offsets, locations);
+            if !self.is_last(number) {
+                let chunk = self.chunks.chunk_mut(number);
+                if is_dense && matches!(chunk, LocationChunk::Empty) {
+                    *chunk = LocationChunk::full();
+                }
+                if !matches!(chunk, LocationChunk::Empty) {
+                    chunk.add(offsets, locations, &self.locations);
                     continue;
                 }
-                _ => {}
+                self.begin_last(number);
             }
-            chunk.add(offsets, locations, &self.locations);
+            self.add_to_last(offsets, locations);
         }
     }
 
