@@ -7,7 +7,7 @@ use super::maker::{AnyMaker, FeatureView, Made, MakerForm};
 #[cfg(feature = "parquet")]
 use super::tables::TableRows;
 #[cfg(feature = "parquet")]
-use super::tally::numbers;
+use super::tally::theme_numbers;
 use crate::error::{FormatError, Result};
 use crate::formats::features::{Feature, FeatureChunk, FeatureText, OwnedGeometry};
 #[cfg(feature = "parquet")]
@@ -194,7 +194,7 @@ impl FeatureBuffer {
             Self::Rows(buffer) => {
                 let partitioning = &buffer.target.partitioning;
                 let themes = partitioning.themes().of(feature);
-                for theme in numbers(themes) {
+                for theme in theme_numbers(themes) {
                     let key = partitioning.sort_key(&feature.geometry, extent, theme);
                     buffer.rows.push(key, |out| put_row(out, feature));
                 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 
 /// Returns the numbers of the themes in a set of bits.
-pub(super) fn numbers(themes: u64) -> impl Iterator<Item = usize> {
+pub(super) fn theme_numbers(themes: u64) -> impl Iterator<Item = usize> {
     let without_first = |bits: &NonZero<u64>| NonZero::new(bits.get() & (bits.get() - 1));
     std::iter::successors(NonZero::new(themes), without_first)
         .map(|bits| bits.trailing_zeros() as usize)
@@ -38,7 +38,7 @@ impl Tally {
 
     /// Adds a feature that is written once for each theme of the bit set `themes`. `extent` is the box around it.
     pub(super) fn add(&mut self, geometry: &Geometry<'_>, extent: Extent, themes: u64) {
-        for theme in numbers(themes) {
+        for theme in theme_numbers(themes) {
             *self.themes.entry(theme).or_default() += 1;
             self.add_extent(extent);
             match geometry {
