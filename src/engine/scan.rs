@@ -4,7 +4,7 @@ use super::filter::{BlobDecision, StringPrefilter};
 use super::payload_cache::PayloadCache;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanItem, PlanNeeds};
-use crate::pbf::{BlobEntry, Block, StringTable, scan_order};
+use crate::pbf::{BlobEntry, Block, StringTable, VersionedNodes, scan_order};
 use crate::runtime::{Context, WorkItem};
 
 /// A pass that parses the blocks of a file, with or without their strings.
@@ -128,6 +128,29 @@ impl<'a> Scan<'a> {
                 }),
             },
             &mut take,
+        )
+    }
+
+    /// Visits the nodes of the blobs that `picks` selects. Calls `find` with each, and calls `take` with the results in
+    /// file order. Where `needs_locations` is `false`, only the ids and versions may be decompressed.
+    pub(crate) fn run_versions<T: Send>(
+        self,
+        picks: impl Fn(&BlobEntry) -> bool,
+        needs_locations: impl Fn(&BlobEntry) -> bool + Sync,
+        find: impl Fn(VersionedNodes<'_, '_>) -> Result<T, FormatError> + Sync,
+        mut take: impl FnMut(T),
+    ) -> Result<()> {
+        let entries = self.plan.entries.iter().filter(|entry| picks(entry));
+        BlobPass::new(self.name, &self.file.input, self.ctx).run(
+            entries.map(ScanItem).collect(),
+            || (),
+            |reader, (), ScanItem(entry)| {
+                reader.decode_versions(entry, needs_locations(entry), &find)
+            },
+            |found| {
+                take(found);
+                Ok(())
+            },
         )
     }
 }

@@ -4,9 +4,9 @@ use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{
-    Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, BlobSegments, Decompressor, Encoding,
-    FRAME_PREFIX_LEN, Segmented, StringTable, put_host_objects, scan_payload, stale_index,
-    verify_entry,
+    Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, BlobSegments, Block, Decompressor, Encoding,
+    FRAME_PREFIX_LEN, NodeVersions, Segmented, StringTable, VersionedNodes, are_all_objects,
+    put_host_objects, scan_payload, stale_index, verify_entry,
 };
 use crate::runtime::{Context, Stats};
 use std::sync::Arc;
@@ -207,6 +207,35 @@ impl BlobDecoder {
         }
         let (payload, segments) = self.decompress_in_segments(entry)?;
         let result = work(payload, segments.found());
+        result.map_err(|error| self.error(entry, error))
+    }
+
+    /// Does the same as [`decode`](Self::decode) for the nodes of a blob. Without `needs_locations`, decompresses only the
+    /// ids and versions if they are at the beginning of the payload.
+    pub(crate) fn decode_versions<R>(
+        &mut self,
+        entry: &BlobEntry,
+        needs_locations: bool,
+        work: impl FnOnce(VersionedNodes<'_, '_>) -> Result<R, FormatError>,
+    ) -> Result<R> {
+        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        if !needs_locations && !entry.flags.has(BlobFlags::HAS_TABLE) {
+            let input = &self.input;
+            let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
+            let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
+            let prefix = self.decompressor.prefix(&blob, NodeVersions::needed_bytes);
+            let prefix = prefix.map_err(bad)?;
+            self.stats.bytes_decoded.add(prefix.len() as u64);
+            if let Ok(versions) = NodeVersions::in_prefix(prefix)
+                && are_all_objects(versions.ids(), entry)
+            {
+                self.stats.blobs_decoded.add(1);
+                return work(VersionedNodes::Versions(&versions)).map_err(bad);
+            }
+        }
+        let payload = self.decompress(entry)?;
+        let result =
+            Block::parse_bare(payload).and_then(|block| work(VersionedNodes::Block(&block)));
         result.map_err(|error| self.error(entry, error))
     }
 

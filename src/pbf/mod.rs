@@ -18,6 +18,7 @@ pub use block::dense::DenseNodes;
 pub use block::dense_iter::DenseNodesIter;
 pub use block::element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
 pub(crate) use block::messages::{TagIds, VersionInfo, WayRefs};
+pub(crate) use block::node_versions::{NodeVersions, VersionedNodes};
 pub use block::outline::{BlockUnits, Group, Message, StringTable};
 pub use block::parsed::Block;
 pub(crate) use block::parsed::PART_LEN;
@@ -45,7 +46,7 @@ pub use table::id_table::{
     ID_TABLE_TAIL_LEN, IdDirectory, IdRange, IdSection, IdSectionBytes, IdTableBuilder,
     MAX_TABLE_FRAME_LEN, id_fingerprint, max_table_len,
 };
-pub(crate) use table::verify::{stale_index, verify_entry};
+pub(crate) use table::verify::{are_all_objects, stale_index, verify_entry};
 
 pub(crate) use block::contents::ContentFacts;
 pub use block::list::List;

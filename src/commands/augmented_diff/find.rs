@@ -252,11 +252,12 @@ impl Needs<'_, '_> {
 fn read_nodes(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
     let (needed, unlocated) = (nodes.needed().clone(), nodes.unlocated().clone());
     let sorted: SortedIds = needed.ids().collect();
-    Scan::bare("nodes", base.file, base.plan, base.ctx).run(
+    Scan::bare("nodes", base.file, base.plan, base.ctx).run_versions(
         |entry| may_have(entry, ObjectKind::Node, &needed),
-        |_, block| {
+        |entry| may_have(entry, ObjectKind::Node, &unlocated),
+        |nodes| {
             let mut found = Vec::new();
-            block.for_each_version(
+            nodes.for_each_version(
                 |ids, selected| sorted.for_each_present(ids, |at| selected.push(at)),
                 |id| unlocated.contains(id),
                 |id, location, version| {

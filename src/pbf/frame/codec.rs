@@ -192,10 +192,26 @@ impl Decompressor {
         &'a mut self,
         blob: &Blob<'a>,
     ) -> Result<Option<&'a [u8]>, FormatError> {
+        const HEAD: usize = MAX_VARINT_LEN + 1;
+        let prefix = self.prefix(blob, |prefix| match string_table_range(prefix) {
+            _ if prefix.len() < HEAD => Some(HEAD),
+            Some((start, len)) => start.checked_add(len),
+            None => None,
+        })?;
+        Ok(string_table_range(prefix)
+            .and_then(|(start, len)| prefix.get(start..start.checked_add(len)?)))
+    }
+
+    /// The beginning of the payload of `blob`. `needed` receives the bytes that are known so far, and returns the number
+    /// of bytes that are needed, or `None` if there are enough. zlib data is inflated only up to there, without a check
+    /// of the rest. If `needed` asks for more than the payload has, returns the payload.
+    pub(crate) fn prefix<'a>(
+        &'a mut self,
+        blob: &Blob<'a>,
+        needed: impl Fn(&[u8]) -> Option<usize>,
+    ) -> Result<&'a [u8], FormatError> {
         if blob.encoding != Encoding::Zlib {
-            let payload = self.payload(blob)?;
-            return Ok(string_table_range(payload)
-                .and_then(|(start, len)| payload.get(start..start.checked_add(len)?)));
+            return self.payload(blob);
         }
         let len = blob.payload_len as usize;
         if self.payload.len() < len {
@@ -206,15 +222,14 @@ impl Decompressor {
             .stream
             .get_or_insert_with(|| flate2::Decompress::new(true));
         stream.reset(true);
-        inflate_until(stream, blob.data, out, MAX_VARINT_LEN + 1)?;
-        let Some((start, len)) = string_table_range(out) else {
-            return Ok(None);
-        };
-        let Some(end) = start.checked_add(len).filter(|end| *end <= out.len()) else {
-            return Ok(None);
-        };
-        inflate_until(stream, blob.data, out, end)?;
-        Ok(out.get(start..end))
+        let mut known = 0;
+        while let Some(end) = needed(&out[..known]).map(|end| end.min(len))
+            && end > known
+        {
+            inflate_until(stream, blob.data, out, end)?;
+            known = end;
+        }
+        Ok(&out[..known])
     }
 }
 

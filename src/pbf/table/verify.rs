@@ -7,7 +7,7 @@ use super::entry::{BlobEntry, BlobFlags};
 use super::id_facts::IdFacts;
 use super::scan::{Bounds, scan_payload};
 use crate::error::FormatError;
-use crate::osm::ObjectKind;
+use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::block::messages::{NodeMessage, object_id};
 use crate::pbf::block::outline::{BlockOutline, Message};
 use crate::pbf::block::parsed::Block;
@@ -42,6 +42,15 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
         Some(mismatch) => Err(stale_index(mismatch)),
         None => Ok(()),
     }
+}
+
+/// Whether a sorted blob has these nodes and no other objects, according to `entry`. May be `false` for negative ids.
+pub(crate) fn are_all_objects(nodes: &[i64], entry: &BlobEntry) -> bool {
+    let ends = nodes.first().zip(nodes.last());
+    entry.kinds == KindSet::of(ObjectKind::Node)
+        && entry.flags.has(BlobFlags::SORTED)
+        && entry.count as usize == nodes.len()
+        && ends == Some((&entry.min_id, &entry.max_id))
 }
 
 /// Fails if `payload` has objects of other kinds than `entry`. The kinds in `entry` follow from the declared order of
