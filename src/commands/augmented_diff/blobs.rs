@@ -3,7 +3,7 @@
 use crate::error::FormatError;
 use crate::formats::ChangeSet;
 use crate::index::{IdSet, SortedIds};
-use crate::osm::{ObjectKind, id_from_rank};
+use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, Block, Object};
 
 /// Whether a blob may have an object of the given kind with an id in `ids`.
@@ -28,13 +28,13 @@ pub(super) fn for_each_node(
     ids: &SortedIds,
     mut visit: impl FnMut(&Object<'_>),
 ) -> std::result::Result<(), FormatError> {
-    let (mut cursor, mut object, mut ids) = (block.cursor(), Object::default(), ids.walk());
-    while let Some(element) = cursor.next()? {
-        let id = id_from_rank(element.key.1);
-        if element.key.0 == ObjectKind::Node && ids.has(id) {
-            object.fill(&element, block)?;
+    let mut object = Object::default();
+    block.for_each_selected_node(
+        |nodes, selected| ids.for_each_present(nodes, |at| selected.push(at)),
+        |node| {
+            object.fill(node, block)?;
             visit(&object);
-        }
-    }
-    Ok(())
+            Ok(())
+        },
+    )
 }

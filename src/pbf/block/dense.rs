@@ -187,6 +187,29 @@ impl<'a> DenseNodes<'a> {
         Ok(())
     }
 
+    /// Calls `visit` with each selected node. `select` is called with the ids of all nodes, and appends the indices of
+    /// the selected ones to `selected`, in ascending order.
+    pub(super) fn for_each_selected(
+        &self,
+        select: &mut impl FnMut(&[i64], &mut Vec<usize>),
+        selected: &mut Vec<usize>,
+        mut visit: impl FnMut(RawNode<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut ids = vec![0; self.len];
+        Delta::new(&self.ids).fill(&mut ids)?;
+        selected.clear();
+        select(&ids, selected);
+        let (mut nodes, mut next) = (self.raw_nodes(), 0);
+        for at in &*selected {
+            nodes.skip(at - next)?;
+            next = at + 1;
+            if let Some(node) = nodes.next()? {
+                visit(node)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns a cursor like [`infos`](Self::infos) that does not read the changesets and users. Its results have none.
     pub(super) fn versions(&self) -> InfoCursor<'_> {
         let mut nodes = self.raw_nodes();
@@ -260,6 +283,38 @@ impl<'a> RawNodes<'a> {
         }))
     }
 
+    /// Skips nodes. Adds up all their deltas at once, which is several times as fast as reading each value.
+    pub(super) fn skip(&mut self, skipped: usize) -> Result<(), FormatError> {
+        self.left = self.left.saturating_sub(skipped);
+        for column in [&mut self.ids, &mut self.lats, &mut self.lons] {
+            column.skip(skipped)?;
+        }
+        if !self.keys_vals.is_done() {
+            for _ in 0..skipped {
+                next_tag_run(&mut self.keys_vals)?;
+            }
+        }
+        self.skip_infos(skipped)
+    }
+
+    /// Skips the metadata of nodes.
+    fn skip_infos(&mut self, skipped: usize) -> Result<(), FormatError> {
+        for column in [&mut self.versions, &mut self.visible] {
+            if !column.is_done() {
+                column.skip(skipped)?;
+            }
+        }
+        for column in [
+            &mut self.timestamps,
+            &mut self.changesets,
+            &mut self.uids,
+            &mut self.user_sids,
+        ] {
+            column.skip(skipped)?;
+        }
+        Ok(())
+    }
+
     /// Skips the remaining nodes.
     pub(in crate::pbf) fn end(&mut self) {
         (self.left, self.keys_vals) = (0, Varints::new(&[]));
@@ -316,31 +371,12 @@ impl<'a> InfoCursor<'a> {
     pub(in crate::pbf) fn at(&mut self, index: usize) -> Result<RawInfo, FormatError> {
         if index >= self.next {
             if index > self.next {
-                self.skip(index - self.next)?;
+                self.nodes.skip_infos(index - self.next)?;
             }
             self.next = index + 1;
             self.last = self.nodes.info()?;
         }
         Ok(self.last)
-    }
-
-    /// Skips the metadata of the next `skipped` nodes.
-    fn skip(&mut self, skipped: usize) -> Result<(), FormatError> {
-        let nodes = &mut self.nodes;
-        for column in [&mut nodes.versions, &mut nodes.visible] {
-            if !column.is_done() {
-                column.skip(skipped)?;
-            }
-        }
-        for column in [
-            &mut nodes.timestamps,
-            &mut nodes.changesets,
-            &mut nodes.uids,
-            &mut nodes.user_sids,
-        ] {
-            column.skip(skipped)?;
-        }
-        Ok(())
     }
 }
 

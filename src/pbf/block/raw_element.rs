@@ -27,6 +27,15 @@ pub(in crate::pbf) enum RawForm<'a> {
 }
 
 impl<'a> RawElement<'a> {
+    fn of_dense(node: RawNode<'a>) -> Self {
+        Self {
+            key: (ObjectKind::Node, id_rank(node.id)),
+            version: node.info.version,
+            form: RawForm::Dense(node),
+            tagged: true,
+        }
+    }
+
     /// Returns the object of a Node, Way or Relation message.
     pub(super) fn of_message(kind: ObjectKind, message: &'a [u8]) -> Result<Self, FormatError> {
         let version = RawInfo::version_in(ObjectOutline::parse(message)?.info)?;
@@ -195,6 +204,34 @@ impl Block<'_> {
     pub(crate) fn cursor(&self) -> RawElements<'_> {
         RawElements::new(self.messages())
     }
+
+    /// Calls `visit` with each selected node. `select` is called with the ids of consecutive nodes, and appends the
+    /// indices of the selected ones in ascending order. Nodes between them are skipped without a check.
+    pub(crate) fn for_each_selected_node(
+        &self,
+        mut select: impl FnMut(&[i64], &mut Vec<usize>),
+        mut visit: impl FnMut(&RawElement<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let (mut messages, mut selected) = (self.messages(), Vec::new());
+        while let Some(message) = messages.next()? {
+            match message {
+                BlockMessage::Dense(dense) => {
+                    dense.for_each_selected(&mut select, &mut selected, |node| {
+                        visit(&RawElement::of_dense(node))
+                    })?;
+                }
+                BlockMessage::Single(ObjectKind::Node, message) => {
+                    selected.clear();
+                    select(&[object_id(message, ObjectKind::Node)?], &mut selected);
+                    if !selected.is_empty() {
+                        visit(&RawElement::of_message(ObjectKind::Node, message)?)?;
+                    }
+                }
+                BlockMessage::Single(..) => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Walks the objects of a [`Block`].
@@ -217,12 +254,7 @@ impl<'a> RawElements<'a> {
         loop {
             if let Some(nodes) = &mut self.dense {
                 if let Some(node) = nodes.next()? {
-                    return Ok(Some(RawElement {
-                        key: (ObjectKind::Node, id_rank(node.id)),
-                        version: node.info.version,
-                        form: RawForm::Dense(node),
-                        tagged: true,
-                    }));
+                    return Ok(Some(RawElement::of_dense(node)));
                 }
                 self.dense = None;
             }
@@ -232,6 +264,64 @@ impl<'a> RawElements<'a> {
                 Some(BlockMessage::Single(kind, message)) => {
                     return RawElement::of_message(kind, message).map(Some);
                 }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::osm::Location;
+    use crate::pbf::encode::builder::BlockBuilder;
+    use crate::pbf::{Info, Object};
+
+    #[test]
+    fn selected_nodes_are_those_of_a_cursor() {
+        for is_plain in [false, true] {
+            let mut builder = BlockBuilder::default();
+            if is_plain {
+                builder.write_plain_nodes();
+            }
+            let tags = [("natural", "tree"), ("species", "Tilia")];
+            for id in 1..700 {
+                let info = Info {
+                    version: Some(id as u32 % 5 + 1),
+                    timestamp: Some(1_700_000_000 + id * id),
+                    changeset: Some(id * 100),
+                    uid: Some(id as i32 % 3 + 1),
+                    user: Some(["Ann", "Ben", "Cem"][id as usize % 3]),
+                    visible: id % 7 != 0,
+                };
+                let place = Location::new(id as i32 * 1000, id as i32 * -70);
+                let node = Object::node(id * 3, place, tags[..id as usize % 3].to_vec());
+                builder.add(&node.with_info(info)).unwrap();
+            }
+            builder.end_block();
+            let payload = builder.take_blocks().remove(0).payload;
+            let block = Block::parse(&payload).unwrap();
+            for step in [1, 2, 5, 300, 1000] {
+                let mut expected = Vec::new();
+                let (mut cursor, mut index) = (block.cursor(), 0);
+                while let Some(element) = cursor.next().unwrap() {
+                    if index % step == step - 1 {
+                        expected.push(format!("{element:?}"));
+                    }
+                    index += 1;
+                }
+                let (mut found, mut before) = (Vec::new(), 0);
+                let select = |ids: &[i64], selected: &mut Vec<usize>| {
+                    let here = before..before + ids.len();
+                    let wanted = here.clone().filter(|at| at % step == step - 1);
+                    selected.extend(wanted.map(|at| at - here.start));
+                    before = here.end;
+                };
+                let visit = |element: &RawElement<'_>| {
+                    found.push(format!("{element:?}"));
+                    Ok(())
+                };
+                block.for_each_selected_node(select, visit).unwrap();
+                assert_eq!(found, expected, "{step}");
             }
         }
     }
