@@ -3,7 +3,8 @@
 //! - [`IdSet`], [`IdMap`], [`RankSet`] and [`LocationStore`] divide ids into chunks of 65,536 neighbours, and keep the
 //!   chunks in a table (`table`). A chunk is a sorted list or a bitmap (`chunk`), or has a palette of numbers
 //!   (`values`).
-//! - `SortedIds` and `SparseIds` look for a few ids among the ids of many objects.
+//! - `SortedIds` and `SparseIds` look for a few ids among the ids of many objects. `Remainders` is a small set that may
+//!   have ids that were not added.
 //! - [`SetTable`] numbers sets of small numbers, such as the regions that keep an object.
 //! - `DiskJoin` looks up the locations of more nodes than fit into memory.
 //! - `RowSorter` sorts rows of bytes by a key, in bounded memory.
@@ -33,4 +34,4 @@ pub(crate) use row_sorter::KeyRange;
 pub(crate) use row_sorter::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
 pub use set_table::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};
 pub(crate) use sorted_ids::SortedIds;
-pub(crate) use sparse_ids::SparseIds;
+pub(crate) use sparse_ids::{Remainders, SparseIds};

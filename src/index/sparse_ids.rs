@@ -1,41 +1,63 @@
-//! Look-ups in a set that has few of the ids that are looked up.
+//! Look-ups of many ids of which a set has few, or is allowed to have some more.
 
 use super::id_set::IdSet;
 use std::borrow::Cow;
 
-/// The number of words of [`SparseIds::remainders`]: 64 kB.
-const WORDS: usize = 1 << 13;
-
-/// A set of some thousands of ids, in which most look-ups find nothing.
+/// A bit for each remainder of an id. The ids of the set are never missing, and others may seem to be there. The size in
+/// memory does not depend on the ids: `WORDS` times eight bytes.
 #[derive(Debug)]
-pub(crate) struct SparseIds<'i> {
-    ids: Cow<'i, IdSet>,
-    /// A bit for each remainder of an id. It is set if some id of the set has this remainder. The bits stay in the cache
-    /// of a processor.
-    remainders: Box<[u64; WORDS]>,
-}
+pub(crate) struct Remainders<const WORDS: usize>(Vec<u64>);
 
-impl<'i> SparseIds<'i> {
-    /// Prepares look-ups in a set.
-    pub(crate) fn new(ids: Cow<'i, IdSet>) -> Self {
-        let mut remainders = Box::new([0; WORDS]);
-        for id in ids.ids() {
-            let (word, bit) = Self::place(id);
-            remainders[word] |= 1 << bit;
-        }
-        Self { ids, remainders }
-    }
-
+impl<const WORDS: usize> Remainders<WORDS> {
     /// Returns the word and the bit of an id.
     const fn place(id: i64) -> (usize, u32) {
         (((id >> 6) as usize) % WORDS, (id & 63) as u32)
     }
 
+    /// Whether the set may have `id`. An id that differs from all ids of the set is found with a probability of at most
+    /// the number of ids divided by the number of bits.
+    #[inline]
+    pub(crate) fn may_have(&self, id: i64) -> bool {
+        let (word, bit) = Self::place(id);
+        self.0[word] >> bit & 1 != 0
+    }
+}
+
+impl<const WORDS: usize> Default for Remainders<WORDS> {
+    fn default() -> Self {
+        Self(vec![0; WORDS])
+    }
+}
+
+impl<const WORDS: usize> Extend<i64> for Remainders<WORDS> {
+    fn extend<I: IntoIterator<Item = i64>>(&mut self, ids: I) {
+        for id in ids {
+            let (word, bit) = Self::place(id);
+            self.0[word] |= 1 << bit;
+        }
+    }
+}
+
+/// A set of some thousands of ids, in which most look-ups find nothing.
+#[derive(Debug)]
+pub(crate) struct SparseIds<'i> {
+    ids: Cow<'i, IdSet>,
+    /// These 64 kB stay in the cache of a processor.
+    remainders: Remainders<{ 1 << 13 }>,
+}
+
+impl<'i> SparseIds<'i> {
+    /// Prepares look-ups in a set.
+    pub(crate) fn new(ids: Cow<'i, IdSet>) -> Self {
+        let mut remainders = Remainders::default();
+        remainders.extend(ids.ids());
+        Self { ids, remainders }
+    }
+
     /// Whether the set has `id`.
     #[inline]
     pub(crate) fn contains(&self, id: i64) -> bool {
-        let (word, bit) = Self::place(id);
-        self.remainders[word] >> bit & 1 != 0 && self.ids.contains(id)
+        self.remainders.may_have(id) && self.ids.contains(id)
     }
 }
 
@@ -52,7 +74,7 @@ mod tests {
             .chain([i64::MIN, i64::MAX, 0, -1])
             .collect();
         let sparse = SparseIds::new(Cow::Borrowed(&ids));
-        let far = (WORDS as i64) << 6;
+        let far = 1 << 19;
         for id in ids.ids() {
             assert!(sparse.contains(id));
             // These ids have the same remainder, and the next one.
@@ -64,5 +86,18 @@ mod tests {
                 assert_eq!(sparse.contains(other), ids.contains(other), "{other}");
             }
         }
+    }
+
+    #[test]
+    fn remainders_miss_no_id_and_add_few() {
+        let mut random = Random(10);
+        let ids: IdSet = (0..5000).map(|_| random.below(1 << 30) * 7).collect();
+        let mut remainders = Remainders::<{ 1 << 13 }>::default();
+        remainders.extend(ids.ids());
+        assert!(ids.ids().all(|id| remainders.may_have(id)));
+        let others = (0..100_000).map(|_| random.below(1 << 30) * 7 + 1);
+        let added = others.filter(|id| remainders.may_have(*id)).count();
+        // 5000 of 2^19 bits are 1 %.
+        assert!(added < 2000, "{added}");
     }
 }

@@ -82,7 +82,7 @@ impl<'s, 'c> Search<'s, 'c> {
         history.set_status(&nodes.status);
         history.settle(ObjectKind::Node);
         let relations = PayloadCache::new(RELATION_MEMORY.min(base.max_memory as u64 / 4));
-        let early = EarlyMembers::of(&base, history.changes, &relations)?;
+        let early = EarlyMembers::of(&base, &history, &relations)?;
         Ok(Self {
             base,
             in_base: nodes.states,
@@ -224,7 +224,7 @@ impl Needs<'_, '_> {
     fn member_ways(&mut self, kept: Option<Vec<StoredWays>>) -> Result<MemberWays> {
         let (base, wanted) = (self.base, &self.ways);
         let mut ways = MemberWays::new(base.max_memory, self.scratch);
-        let mut add = |more| ways.add(more, wanted);
+        let mut add = |more| ways.add(&base.file.input, more, wanted);
         match kept {
             Some(kept) => kept.into_iter().try_for_each(add)?,
             None => read_member_ways(base, wanted, &mut add)?,

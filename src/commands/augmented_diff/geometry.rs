@@ -5,8 +5,9 @@ use super::spool::Spool;
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeSet, PlacedNode};
 use crate::index::{IdSet, RankSet};
+use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{Block, BlockUnits, StoredWay, for_each_kept_node};
+use crate::pbf::{BlobEntry, Block, BlockUnits, KeptWay, StoredWay};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
@@ -134,6 +135,8 @@ impl Nodes {
 /// Ways of one blob as it stores them, without tags and metadata.
 #[derive(Debug, Default)]
 pub(super) struct StoredWays {
+    /// The number of the blob, and its offset in the base.
+    blob: (u64, u64),
     units: BlockUnits,
     /// The ids, and the start of each way in `bytes`.
     ways: Vec<(i64, u32)>,
@@ -142,8 +145,9 @@ pub(super) struct StoredWays {
 
 impl StoredWays {
     /// Creates an empty list of ways of a block.
-    pub(super) fn of(block: &Block<'_>) -> Self {
+    pub(super) fn of(entry: &BlobEntry, block: &Block<'_>) -> Self {
         Self {
+            blob: (entry.number.into(), entry.offset),
             units: block.units,
             ways: Vec::new(),
             bytes: Vec::new(),
@@ -155,7 +159,7 @@ impl StoredWays {
         self.bytes.capacity() + self.ways.capacity() * size_of::<(i64, u32)>()
     }
 
-    /// Adds a way with its nodes, and with their locations if the way has them.
+    /// Adds a way with its nodes, and with their locations if the way has them. Does not check them.
     pub(super) fn push(
         &mut self,
         id: i64,
@@ -194,14 +198,20 @@ impl MemberWays {
         }
     }
 
-    /// Adds those of the ways whose ids are in `wanted`.
-    pub(super) fn add(&mut self, ways: StoredWays, wanted: &IdSet) -> Result<()> {
+    /// Adds those of the ways of `base` whose ids are in `wanted`. Fails if their nodes or locations are malformed.
+    pub(super) fn add(&mut self, base: &Input, ways: StoredWays, wanted: &IdSet) -> Result<()> {
         let ends = ways.ways.iter().skip(1).map(|(_, start)| *start);
         let ends = ends.chain([ways.bytes.len() as u32]);
         let placed = ways.ways.iter().zip(ends);
         let placed: Vec<_> = placed.filter(|((id, _), _)| wanted.contains(*id)).collect();
         if placed.is_empty() {
             return Ok(());
+        }
+        for ((id, start), end) in &placed {
+            let way = KeptWay(&ways.bytes[*start as usize..*end as usize]);
+            let (number, offset) = ways.blob;
+            way.check(*id)
+                .map_err(|error| base.blob_error(number, offset, error))?;
         }
         let piece = self.spool.add(ways.bytes)? as u32;
         self.units.push(ways.units);
@@ -236,7 +246,7 @@ impl MemberWays {
         let bytes = self
             .spool
             .read(*piece as usize, start..start + *len as usize)?;
-        let decoded = for_each_kept_node(&bytes, &self.units[*piece as usize], take);
+        let decoded = KeptWay(&bytes).for_each_node(&self.units[*piece as usize], take);
         decoded.map_err(|error| Error::Internal(format!("a kept way is broken: {error}")))?;
         Ok(true)
     }

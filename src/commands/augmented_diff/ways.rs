@@ -9,7 +9,7 @@ use crate::engine::payload_cache::PayloadCache;
 use crate::engine::scan::Scan;
 use crate::error::{FormatError, Result};
 use crate::formats::ChangeSet;
-use crate::index::IdSet;
+use crate::index::{IdSet, Remainders};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Object, ObjectBody, WayNodes};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,14 +31,14 @@ pub(super) struct FoundWays {
 
 impl FoundWays {
     /// Creates an empty list of ways of a block.
-    fn of(block: &Block<'_>) -> Self {
+    fn of(entry: &BlobEntry, block: &Block<'_>) -> Self {
         Self {
             status: Vec::new(),
             kept: KeptRows::default(),
             reshaped: Vec::new(),
             refs: Vec::new(),
             locations: Vec::new(),
-            members: StoredWays::of(block),
+            members: StoredWays::of(entry, block),
         }
     }
 
@@ -140,9 +140,7 @@ impl WayFinder<'_, '_> {
     fn picks(&self, entry: &BlobEntry) -> bool {
         let changed_nodes = self.moves.history.changed(ObjectKind::Node);
         entry.kinds.contains(ObjectKind::Way)
-            && (!changed_nodes.is_empty()
-                || may_have(entry, ObjectKind::Way, self.changed)
-                || may_have(entry, ObjectKind::Way, &self.members.wanted))
+            && (!changed_nodes.is_empty() || may_have(entry, ObjectKind::Way, self.changed))
     }
 
     /// Returns the ways of a block that are searched for.
@@ -182,11 +180,12 @@ impl WayFinder<'_, '_> {
             let changed = self.changed;
             changed.for_each_present(&ids, |way| wanted[way].0 = true);
         }
-        if self.members.are_kept() {
-            let members = &self.members.wanted;
-            members.for_each_present(&ids, |way| wanted[way].1 = true);
+        if let Some(members) = self.members.kept() {
+            for (id, wanted) in ids.iter().zip(&mut wanted) {
+                wanted.1 = members.may_have(*id);
+            }
         }
-        let (mut found, mut object) = (FoundWays::of(block), Object::default());
+        let (mut found, mut object) = (FoundWays::of(entry, block), Object::default());
         block.for_each_stored_way(|index, way| {
             let (is_concerned, is_member) = wanted[index];
             if is_concerned {
@@ -280,9 +279,14 @@ pub(super) struct EarlyMembers {
     pub kept: KeptMembers,
 }
 
-/// The ids of ways that are members of relations.
+/// The ids of ways that are members of relations, and some others: of a tenth of the ways with seven million members.
+type WayIds = Remainders<{ 1 << 20 }>;
+
+/// The ways that are kept.
+#[derive(Default)]
 pub(super) struct MemberIds {
-    wanted: IdSet,
+    /// `None` if no ways are kept.
+    wanted: Option<WayIds>,
     /// Whether the ways are too many to be kept.
     is_full: AtomicBool,
 }
@@ -296,9 +300,10 @@ pub(super) struct KeptMembers {
 }
 
 impl MemberIds {
-    /// Whether ways that are members of relations are kept. Otherwise there are too many of them.
-    fn are_kept(&self) -> bool {
-        !self.wanted.is_empty() && !self.is_full.load(Ordering::Relaxed)
+    /// Returns the ids of the ways that are kept; `None` if no ways are kept, or too many were found.
+    fn kept(&self) -> Option<&WayIds> {
+        let is_full = self.is_full.load(Ordering::Relaxed);
+        self.wanted.as_ref().filter(|_| !is_full)
     }
 }
 
@@ -315,10 +320,11 @@ impl KeptMembers {
 
 impl EarlyMembers {
     /// Finds the ways that are members of relations of the base or of changed ones, unless there are too many of them.
-    /// The relations that were read are added to `relations_read`.
+    /// Finds none if no node has changed, because then only few ways are read. The relations that were read are added
+    /// to `relations_read`.
     pub(super) fn of(
         base: &Base<'_>,
-        changes: &ChangeSet,
+        history: &History<'_>,
         relations_read: &PayloadCache,
     ) -> Result<Self> {
         let relations = || {
@@ -327,19 +333,17 @@ impl EarlyMembers {
         };
         let bytes: u64 = relations().map(|entry| u64::from(entry.frame_len)).sum();
         let mut early = Self {
-            ids: MemberIds {
-                wanted: IdSet::default(),
-                is_full: AtomicBool::new(bytes > RELATION_BYTES),
-            },
+            ids: MemberIds::default(),
             kept: KeptMembers {
                 batches: Vec::new(),
                 memory: 0,
                 limit: MEMBER_MEMORY.min(base.max_memory),
             },
         };
-        if bytes > RELATION_BYTES {
+        if bytes > RELATION_BYTES || history.changed(ObjectKind::Node).is_empty() {
             return Ok(early);
         }
+        let mut wanted = WayIds::default();
         let scan = Scan::bare("members", base.file, base.plan, base.ctx);
         scan.add_to(relations_read).run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
@@ -350,29 +354,27 @@ impl EarlyMembers {
                         ways.push(id);
                     }
                 })?;
-                // Ids in order are added to a set four times as fast.
-                ways.sort_unstable();
-                ways.dedup();
                 Ok(ways)
             },
-            |ways| early.ids.wanted.extend(ways),
+            |ways| wanted.extend(ways),
         )?;
-        for (_, object) in changes.iter() {
+        for (_, object) in history.changes.iter() {
             if let ObjectBody::Relation { members } = object.body {
                 let ways = members
                     .iter()
                     .filter(|member| member.kind == ObjectKind::Way);
-                early.ids.wanted.extend(ways.map(|way| way.id));
+                wanted.extend(ways.map(|way| way.id));
             }
         }
+        early.ids.wanted = Some(wanted);
         Ok(early)
     }
 }
 
 impl KeptMembers {
-    /// Returns the ways; `None` if there were too many of them.
+    /// Returns the ways; `None` if none were kept or there were too many of them.
     pub(super) fn finish(self, ids: &MemberIds) -> Option<Vec<StoredWays>> {
-        (!ids.is_full.load(Ordering::Relaxed)).then_some(self.batches)
+        ids.kept().map(|_| self.batches)
     }
 }
 
@@ -384,8 +386,8 @@ pub(super) fn read_member_ways(
 ) -> Result<()> {
     Scan::bare("member ways", base.file, base.plan, base.ctx).try_run(
         |entry| may_have(entry, ObjectKind::Way, wanted),
-        |_, block| {
-            let mut ways = StoredWays::of(block);
+        |entry, block| {
+            let mut ways = StoredWays::of(entry, block);
             block.for_each_stored_way(|_, way| {
                 let id = way.id()?;
                 if wanted.contains(id) {

@@ -24,12 +24,9 @@ impl<'a> StoredWay<'a> {
         RawElement::of_message(ObjectKind::Way, self.0)
     }
 
-    /// Appends the references and coordinates to `out`, for [`for_each_kept_node`]. Fails if these are malformed, or if
-    /// the way has too many.
+    /// Appends the references and coordinates to `out`, as a [`KeptWay`]. Does not check them.
     pub(crate) fn keep_nodes(self, out: &mut Vec<u8>) -> Result<(), FormatError> {
         let way = WayMessage::parse(self.0)?;
-        way.check()?;
-        way.check_size()?;
         let [refs, lats, lons] = [&way.refs, &way.lats, &way.lons].map(Packed::as_bytes);
         put_varint(out, refs.len() as u64);
         put_varint(out, lats.len() as u64);
@@ -40,30 +37,55 @@ impl<'a> StoredWay<'a> {
     }
 }
 
-/// Calls `take` with the nodes of a way that [`StoredWay::keep_nodes`] has appended, and with their locations in the
-/// way. `units` are those of the block of the way.
-pub(crate) fn for_each_kept_node(
-    kept: &[u8],
-    units: &BlockUnits,
-    mut take: impl FnMut(i64, Option<Location>),
-) -> Result<(), FormatError> {
-    const CUT_OFF: FormatError = FormatError::new("a kept way is cut off");
-    let mut at = 0;
-    let refs_len = read_varint(kept, &mut at)? as usize;
-    let lats_len = read_varint(kept, &mut at)? as usize;
-    let (refs, rest) = kept[at..].split_at_checked(refs_len).ok_or(CUT_OFF)?;
-    let (lats, lons) = rest.split_at_checked(lats_len).ok_or(CUT_OFF)?;
-    let [mut refs, mut lats, mut lons] = [refs, lats, lons].map(Delta::of_bytes);
-    while !refs.is_done() {
-        let id = refs.read()?;
-        let location = if lats.is_done() {
-            None
-        } else {
-            units.location(lats.read()?, lons.read()?)
+/// The references and coordinates of a way that [`StoredWay::keep_nodes`] has appended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeptWay<'k>(pub &'k [u8]);
+
+impl<'k> KeptWay<'k> {
+    /// Fails if references or coordinates are malformed, or if the way has too many. `id` is named in the error.
+    pub(crate) fn check(self, id: i64) -> Result<(), FormatError> {
+        let [refs, lats, lons] = self.columns()?.map(Packed::borrowed);
+        let way = WayMessage {
+            id,
+            refs,
+            lats,
+            lons,
+            ..WayMessage::default()
         };
-        take(id, location);
+        way.check()?;
+        way.check_size()
     }
-    Ok(())
+
+    /// Calls `take` with the nodes of the way, and with their locations in the way. `units` are those of the block of
+    /// the way.
+    pub(crate) fn for_each_node(
+        self,
+        units: &BlockUnits,
+        mut take: impl FnMut(i64, Option<Location>),
+    ) -> Result<(), FormatError> {
+        let [mut refs, mut lats, mut lons] = self.columns()?.map(Delta::of_bytes);
+        while !refs.is_done() {
+            let id = refs.read()?;
+            let location = if lats.is_done() {
+                None
+            } else {
+                units.location(lats.read()?, lons.read()?)
+            };
+            take(id, location);
+        }
+        Ok(())
+    }
+
+    /// Returns the references, latitudes and longitudes as they are stored.
+    fn columns(self) -> Result<[&'k [u8]; 3], FormatError> {
+        const CUT_OFF: FormatError = FormatError::new("a kept way is cut off");
+        let mut at = 0;
+        let refs_len = read_varint(self.0, &mut at)? as usize;
+        let lats_len = read_varint(self.0, &mut at)? as usize;
+        let (refs, rest) = self.0[at..].split_at_checked(refs_len).ok_or(CUT_OFF)?;
+        let (lats, lons) = rest.split_at_checked(lats_len).ok_or(CUT_OFF)?;
+        Ok([refs, lats, lons])
+    }
 }
 
 impl Block<'_> {

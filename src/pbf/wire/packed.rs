@@ -14,6 +14,11 @@ use std::borrow::Cow;
 pub struct Packed<'a>(Cow<'a, [u8]>);
 
 impl<'a> Packed<'a> {
+    /// Returns a field that occurs once, as a packed run.
+    pub(in crate::pbf) const fn borrowed(run: &'a [u8]) -> Self {
+        Self(Cow::Borrowed(run))
+    }
+
     /// Adds one occurrence of the field.
     #[inline]
     pub fn add(&mut self, field: &Field<'a>) -> Result<(), FormatError> {
