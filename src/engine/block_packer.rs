@@ -247,9 +247,12 @@ impl Encoders {
         if self.queue.get().is_none() {
             let (most, options, ctx) = (self.most, self.options, self.ctx.clone());
             let work = move |jobs: &Receiver<Job>| work(jobs, most, options, &ctx);
-            let _ = self
-                .queue
-                .set(JobQueue::start("encode", self.ctx.jobs, work)?);
+            let _ = self.queue.set(JobQueue::start(
+                "encode",
+                self.ctx.jobs,
+                self.ctx.jobs,
+                work,
+            )?);
         }
         let (done, frames) = bounded(1);
         let queue = self.queue.get().ok_or_else(stopped)?;

@@ -3,23 +3,75 @@
 //! The chunks of a job wait in a bounded channel, so the memory does not depend on the number of chunks. Threads start
 //! the jobs in order, and the queue always drains the first unfinished job, so no thread waits forever.
 
-use super::JobQueue;
+use super::{JobQueue, lock};
 use crate::error::{Error, Result};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// The capacity of the channel of each job, in chunks. The chunks wait there while earlier jobs are drained.
 const MAX_CHUNKS: usize = 4;
 
+/// The maximum number of jobs per thread that are not drained. A job behind the next one keeps a thread busy while
+/// chunks are consumed.
+const MAX_JOBS: usize = 4;
+
 /// The sending half of the channel for the chunks of a job.
-pub(crate) struct ChunkSender<C>(Sender<Result<C>>);
+pub(crate) struct ChunkSender<C> {
+    /// `None` at the end of the job.
+    chunks: Option<Sender<Result<C>>>,
+    bell: Arc<Bell>,
+}
 
 impl<C> ChunkSender<C> {
     /// Sends a chunk. Blocks while the channel is full. Fails if the command has failed.
     pub(crate) fn send(&self, chunk: C) -> Result<()> {
-        let sent = self.0.send(Ok(chunk));
-        sent.map_err(|_| Error::Internal("the command has failed".into()))
+        self.send_result(Ok(chunk))
+    }
+
+    fn send_result(&self, chunk: Result<C>) -> Result<()> {
+        let sent = self
+            .chunks
+            .as_ref()
+            .is_some_and(|chunks| chunks.send(chunk).is_ok());
+        self.bell.ring();
+        if sent {
+            Ok(())
+        } else {
+            Err(Error::Internal("the command has failed".into()))
+        }
+    }
+}
+
+impl<C> Drop for ChunkSender<C> {
+    fn drop(&mut self) {
+        self.chunks = None;
+        self.bell.ring();
+    }
+}
+
+/// Wakes the thread that waits for chunks. A channel that waits itself gives up its processor first, for as long as
+/// others have work: on two processors, the threads then run out of jobs.
+#[derive(Debug, Default)]
+struct Bell {
+    has_rung: Mutex<bool>,
+    rings: Condvar,
+}
+
+impl Bell {
+    /// Wakes the thread that waits, or lets the next call of [`wait`](Self::wait) return at once.
+    fn ring(&self) {
+        *lock(&self.has_rung) = true;
+        self.rings.notify_one();
+    }
+
+    /// Waits until the bell has rung since the last call.
+    fn wait(&self) {
+        let waited = self
+            .rings
+            .wait_while(lock(&self.has_rung), |has_rung| !*has_rung);
+        *waited.unwrap_or_else(PoisonError::into_inner) = false;
     }
 }
 
@@ -29,6 +81,9 @@ pub(crate) struct ChunkQueue<J, C> {
     /// first. Once a channel is dropped, sending a chunk to it fails, so the threads that `queue` joins can end.
     waiting: VecDeque<Receiver<Result<C>>>,
     queue: JobQueue<(J, ChunkSender<C>)>,
+    /// The maximum number of jobs that are not drained.
+    max_jobs: usize,
+    bell: Arc<Bell>,
 }
 
 impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
@@ -61,29 +116,34 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
                     scratch = init();
                     // Sending fails only if the command has failed and dropped the receiver. Nobody waits for the error
                     // then.
-                    let _ = chunks.0.send(Err(error));
+                    let _ = chunks.send_result(Err(error));
                 }
                 drop(chunks);
                 flush(&mut scratch);
             }
         };
+        let max_jobs = threads.max(1) * MAX_JOBS;
         Ok(Self {
             waiting: VecDeque::new(),
-            queue: JobQueue::start(name, threads, work)?,
+            queue: JobQueue::start(name, threads, max_jobs, work)?,
+            max_jobs,
+            bell: Arc::default(),
         })
     }
 
-    /// Adds a job. Calls `take` with each chunk that is ready, and waits for chunks while the queue is full.
+    /// Adds a job. Calls `take` with chunks that are ready, and waits for chunks while there are too many jobs.
     pub(crate) fn push(&mut self, job: J, mut take: impl FnMut(C) -> Result<()>) -> Result<()> {
-        let (sender, chunks) = bounded(MAX_CHUNKS);
-        self.waiting.push_back(chunks);
-        let mut job = (job, ChunkSender(sender));
-        // A full queue contains earlier jobs, whose chunks have to be taken first.
-        while let Some(back) = self.queue.try_send(job)? {
-            job = back;
+        while self.waiting.len() >= self.max_jobs {
             self.take_next(&mut take)?;
         }
-        self.take_ready(&mut take)
+        let (sender, chunks) = bounded(MAX_CHUNKS);
+        self.waiting.push_back(chunks);
+        let sender = ChunkSender {
+            chunks: Some(sender),
+            bell: self.bell.clone(),
+        };
+        self.queue.send((job, sender))?;
+        self.take_ready(&mut take).map(drop)
     }
 
     /// Waits for all chunks of all jobs, and calls `take` with each chunk.
@@ -94,31 +154,30 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         Ok(())
     }
 
-    /// Waits for the next chunk of the first job that is not drained, and calls `take` with the chunk.
+    /// Waits until the first job that is not drained has a chunk or has ended, and calls `take` with its chunks.
     fn take_next(&mut self, take: &mut impl FnMut(C) -> Result<()>) -> Result<()> {
-        let next = self.waiting.front().map(Receiver::recv);
-        match next {
-            Some(Ok(chunk)) => take(chunk?),
-            // The sender is gone, so the job has no more chunks.
-            Some(Err(_)) => {
-                self.waiting.pop_front();
-                Ok(())
-            }
-            None => Ok(()),
+        while self.take_ready(take)? {
+            self.bell.wait();
         }
+        Ok(())
     }
 
-    /// Calls `take` with each chunk that is ready, without waiting.
-    fn take_ready(&mut self, take: &mut impl FnMut(C) -> Result<()>) -> Result<()> {
+    /// Calls `take` with the chunks of the first job that are ready. Returns whether this job has no chunk yet.
+    fn take_ready(&mut self, take: &mut impl FnMut(C) -> Result<()>) -> Result<bool> {
+        let mut has_none = true;
         loop {
             let next = self.waiting.front().map(Receiver::try_recv);
             match next {
                 Some(Ok(chunk)) => take(chunk?)?,
-                None | Some(Err(TryRecvError::Empty)) => return Ok(()),
+                Some(Err(TryRecvError::Empty)) => return Ok(has_none),
+                // The sender is gone, so the job has no more chunks.
                 Some(Err(TryRecvError::Disconnected)) => {
                     self.waiting.pop_front();
+                    return Ok(false);
                 }
+                None => return Ok(false),
             }
+            has_none = false;
         }
     }
 }

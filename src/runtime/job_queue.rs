@@ -1,7 +1,7 @@
 //! A bounded queue of jobs, and the threads that run them.
 
 use crate::error::{Error, Result};
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use std::thread::{Builder, JoinHandle};
 
 /// A queue of jobs and its threads. The threads end when the queue has been dropped and all jobs are done.
@@ -12,14 +12,15 @@ pub(crate) struct JobQueue<J> {
 }
 
 impl<J: Send + 'static> JobQueue<J> {
-    /// Starts threads that call `work` with the receiver of the jobs. The capacity of the queue is one job per thread.
-    /// If the system refuses some threads, the others do the work.
+    /// Starts threads that call `work` with the receiver of the jobs. `capacity` is the number of jobs that wait for a
+    /// thread. If the system refuses some threads, the others do the work.
     pub(crate) fn start(
         name: &'static str,
         threads: usize,
+        capacity: usize,
         work: impl Fn(&Receiver<J>) + Clone + Send + 'static,
     ) -> Result<Self> {
-        let (queue, jobs) = bounded(threads.max(1));
+        let (queue, jobs) = bounded(capacity.max(1));
         let mut started = Self {
             name,
             queue: Some(queue),
@@ -43,16 +44,6 @@ impl<J: Send + 'static> JobQueue<J> {
     pub(crate) fn send(&self, job: J) -> Result<()> {
         let queue = self.queue.as_ref().ok_or_else(|| self.stopped())?;
         queue.send(job).map_err(|_| self.stopped())
-    }
-
-    /// Adds a job, or returns it if the queue is full.
-    pub(crate) fn try_send(&self, job: J) -> Result<Option<J>> {
-        let queue = self.queue.as_ref().ok_or_else(|| self.stopped())?;
-        match queue.try_send(job) {
-            Ok(()) => Ok(None),
-            Err(TrySendError::Full(job)) => Ok(Some(job)),
-            Err(TrySendError::Disconnected(_)) => Err(self.stopped()),
-        }
     }
 
     fn stopped(&self) -> Error {
