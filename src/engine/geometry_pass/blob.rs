@@ -8,7 +8,7 @@ use crate::file::BlobDecoder;
 use crate::index::{NodeBatch, RankSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
-use crate::pbf::{BlobEntry, Block, Element, Way, WayRefs, scan_order, scan_places};
+use crate::pbf::{BlobEntry, Block, Element, NodeVisit, Way, WayRefs, scan_order, scan_places};
 use crate::runtime::{ChunkSender, Context};
 use std::cell::Cell;
 
@@ -217,8 +217,7 @@ impl<V: Visitor> Visit<'_, V> {
         block: &Block<'_>,
     ) -> Result<(), FormatError> {
         let mut batch = NodeBatch::default();
-        let (selected, mut next) = (self.select(is_visited, block)?, 0);
-        let mut is_next_selected = || selected.has(advance(&mut next));
+        let selected = self.select(is_visited, block)?;
         let is_plain = block
             .single_kind()
             .is_some_and(|(kind, _)| kind == ObjectKind::Node);
@@ -228,23 +227,27 @@ impl<V: Visitor> Visit<'_, V> {
                 self.send_many(&mut batch)
             })?;
         } else if is_plain && !self.visits.untagged_nodes {
-            block.for_each_tagged_node(self.visits.info, |id, location, tags| {
-                if is_located {
-                    batch.push(id, location);
-                    self.send_many(&mut batch)?;
+            block.for_each_tagged_node(self.visits.info, |nodes| match nodes {
+                NodeVisit::Run(ids, locations) if is_located => {
+                    batch.push_run(ids, locations);
+                    self.send_many(&mut batch)
                 }
-                let is_selected = is_next_selected()?;
-                match tags {
-                    Some((tags, info)) if is_selected => {
-                        self.visitor.node(id, info, location, tags)?;
-                        self.send_ready(false)
-                    }
-                    _ => Ok(()),
+                NodeVisit::Tagged {
+                    index,
+                    id,
+                    location,
+                    tags,
+                    info,
+                } if selected.has(index)? => {
+                    self.visitor.node(id, info, location, tags)?;
+                    self.send_ready(false)
                 }
+                NodeVisit::Run(..) | NodeVisit::Tagged { .. } => Ok(()),
             })?;
         } else {
+            let mut next = 0;
             block.try_for_each(|element| {
-                let is_selected = is_next_selected()?;
+                let is_selected = selected.has(advance(&mut next))?;
                 element.check_size()?;
                 let Element::Node(node) = element else {
                     return Ok(());

@@ -438,6 +438,17 @@ pub(in crate::pbf) fn put_no_tags(nodes: usize, out: &mut Vec<u8>) {
     put_packed_field(out, dense_nodes::KEYS_VALS, &vec![0; nodes]);
 }
 
+/// Moves `keys_vals` behind the next nodes without tags, but at most `most` of them. Returns their number.
+pub(super) fn skip_untagged(
+    keys_vals: &mut Varints<'_>,
+    most: usize,
+) -> Result<usize, FormatError> {
+    let ends = keys_vals.rest().iter().take(most);
+    let untagged = ends.take_while(|byte| **byte == 0).count();
+    keys_vals.skip(untagged)?;
+    Ok(untagged)
+}
+
 /// Reads the string ids of the next node's tags from `keys_vals`, without the closing 0. Returns an empty slice at the
 /// end of the column, because the column may be absent if no node has tags, and some writers omit the last 0.
 #[inline]

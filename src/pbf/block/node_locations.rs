@@ -1,7 +1,7 @@
 //! The locations that a block stores for its nodes and in its ways.
 
 use super::delta::{Delta, STRIDE};
-use super::dense::{DenseNodes, InfoCursor, next_tag_run};
+use super::dense::{DenseNodes, next_tag_run, skip_untagged};
 use super::element::{Info, Tags};
 use super::limits::check_parts;
 use super::messages::{NodeMessage, RawInfo, WayMessage, version_number};
@@ -11,28 +11,19 @@ use crate::error::FormatError;
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::wire::Varints;
 
-/// The metadata of a node, which is decoded only if it is needed.
-enum NodeInfo<'c, 'a> {
-    /// The metadata of the dense node with this index.
-    Dense(&'c mut InfoCursor<'a>, usize),
-    Message(RawInfo),
-}
-
-impl NodeInfo<'_, '_> {
-    fn read(self) -> Result<RawInfo, FormatError> {
-        match self {
-            Self::Dense(infos, index) => infos.at(index),
-            Self::Message(info) => Ok(info),
-        }
-    }
-}
-
-/// The tags of a node as they are stored.
-enum NodeTags<'a> {
-    None,
-    /// String ids of keys and values, which alternate.
-    Run(&'a [u8]),
-    Message(&'a NodeMessage<'a>),
+/// Nodes in file order, for [`Block::for_each_tagged_node`].
+pub(crate) enum NodeVisit<'v> {
+    /// The ids of successive nodes, and their locations as in [`Block::for_each_node`].
+    Run(&'v [i64], &'v [Option<Location>]),
+    /// A node with tags, which was in the last run.
+    Tagged {
+        /// The index among the nodes of the block.
+        index: usize,
+        id: i64,
+        location: Option<Location>,
+        tags: Tags<'v>,
+        info: Info<'v>,
+    },
 }
 
 impl Block<'_> {
@@ -43,9 +34,8 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(i64, Option<Location>),
     ) -> Result<(), FormatError> {
-        self.walk_nodes::<false>(|id, location, _, _| {
+        self.walk_nodes::<false>(|id, location, _| {
             visit(id, location.filter(|location| location.is_on_earth()));
-            Ok(())
         })
     }
 
@@ -73,12 +63,9 @@ impl Block<'_> {
     /// node is deleted or its location is undefined. The location may lie outside of the world.
     pub(crate) fn for_each_node(
         &self,
-        mut visit: impl FnMut(i64, Option<Location>, bool),
+        visit: impl FnMut(i64, Option<Location>, bool),
     ) -> Result<(), FormatError> {
-        self.walk_nodes::<true>(|id, location, tags, _| {
-            visit(id, location, !matches!(tags, NodeTags::None));
-            Ok(())
-        })
+        self.walk_nodes::<true>(visit)
     }
 
     /// Calls `visit` with each selected node: its id, its location as in [`for_each_node`](Self::for_each_node), and its
@@ -124,49 +111,104 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(i64, (i64, i64), bool),
     ) -> Result<(), FormatError> {
-        self.walk_stored_nodes::<true>(|id, stored, tags, _| {
+        self.walk_stored_nodes::<true>(|id, stored, has_tags| {
             if let Some(stored) = stored {
-                visit(id, stored, !matches!(tags, NodeTags::None));
+                visit(id, stored, has_tags);
             }
+        })
+    }
+
+    /// Calls `visit` with all nodes as runs, and after each run with those of its nodes that have tags. Without
+    /// `needs_info`, the metadata is empty. Fails if a tag refers to a string that the block does not have.
+    pub(crate) fn for_each_tagged_node(
+        &self,
+        needs_info: bool,
+        mut visit: impl FnMut(NodeVisit<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let (mut messages, mut first) = (self.messages(), 0);
+        while let Some(message) = messages.next()? {
+            match message {
+                BlockMessage::Dense(dense) => {
+                    self.visit_tagged(dense, first, needs_info, &mut visit)?;
+                    first += dense.len();
+                }
+                BlockMessage::Single(ObjectKind::Node, bytes) => {
+                    let node = NodeMessage::parse(bytes)?;
+                    let location = node.place(&self.units);
+                    visit(NodeVisit::Run(&[node.id], &[location]))?;
+                    if !node.keys.is_empty() {
+                        node.check_size()?;
+                        visit(NodeVisit::Tagged {
+                            index: first,
+                            id: node.id,
+                            location,
+                            tags: Tags::beside(&self.strings, &node.keys, &node.values)?,
+                            info: self.info_if(needs_info, || Ok(node.info))?,
+                        })?;
+                    }
+                    first += 1;
+                }
+                BlockMessage::Single(..) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Does the same as [`for_each_tagged_node`](Self::for_each_tagged_node) for the nodes of a message. `first` is the
+    /// index of the first of them.
+    fn visit_tagged(
+        &self,
+        dense: &DenseNodes<'_>,
+        first: usize,
+        needs_info: bool,
+        visit: &mut impl FnMut(NodeVisit<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let (mut tags, mut infos) = (dense.keys_vals.values(), dense.infos());
+        let mut start = 0;
+        dense.for_each_place_run(&self.units, &mut |ids, locations| {
+            visit(NodeVisit::Run(ids, locations))?;
+            let mut at = 0;
+            while at < ids.len() {
+                at += skip_untagged(&mut tags, ids.len() - at)?;
+                let run = match ids.get(at) {
+                    Some(_) => next_tag_run(&mut tags)?,
+                    None => break,
+                };
+                at += 1;
+                if run.is_empty() {
+                    continue;
+                }
+                let (id, location) = (ids[at - 1], locations[at - 1]);
+                check_parts(run, 2, "tags", ObjectKind::Node, id)?;
+                let mut strings = Varints::new(run);
+                while !strings.is_done() {
+                    self.strings.check(strings.read()?)?;
+                }
+                let index = start + at - 1;
+                visit(NodeVisit::Tagged {
+                    index: first + index,
+                    id,
+                    location,
+                    tags: Tags::alternating(&self.strings, run),
+                    info: self.info_if(needs_info, || infos.at(index))?,
+                })?;
+            }
+            start += ids.len();
             Ok(())
         })
     }
 
-    /// Calls `visit` with the id of each node, and its location as in [`for_each_node`](Self::for_each_node). The third
-    /// argument of `visit` is the tags and the metadata of a node with tags, and `None` for a node without tags.
-    /// Without `needs_info`, the metadata is empty. Fails if a tag refers to a string that the block does not have.
-    pub(crate) fn for_each_tagged_node(
+    /// Returns the metadata that `read` returns, or none without `needs_info`.
+    fn info_if(
         &self,
         needs_info: bool,
-        mut visit: impl FnMut(
-            i64,
-            Option<Location>,
-            Option<(Tags<'_>, Info<'_>)>,
-        ) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
-        self.walk_nodes::<true>(|id, location, tags, info| {
-            let tags = match tags {
-                NodeTags::None => return visit(id, location, None),
-                NodeTags::Run(run) => {
-                    check_parts(run, 2, "tags", ObjectKind::Node, id)?;
-                    let mut ids = Varints::new(run);
-                    while !ids.is_done() {
-                        self.strings.check(ids.read()?)?;
-                    }
-                    Tags::alternating(&self.strings, run)
-                }
-                NodeTags::Message(node) => {
-                    node.check_size()?;
-                    Tags::beside(&self.strings, &node.keys, &node.values)?
-                }
-            };
-            let info = if needs_info {
-                Info::resolve(&info.read()?, &self.units, &self.strings)?
-            } else {
-                Info::EMPTY
-            };
-            visit(id, location, Some((tags, info)))
-        })
+        read: impl FnOnce() -> Result<RawInfo, FormatError>,
+    ) -> Result<Info<'_>, FormatError> {
+        if needs_info {
+            Info::resolve(&read()?, &self.units, &self.strings)
+        } else {
+            Ok(Info::EMPTY)
+        }
     }
 
     /// Calls `visit` for each way whose index `is_wanted` accepts. The arguments of `visit` are the index, the ids of
@@ -220,21 +262,16 @@ impl Block<'_> {
         Ok(bbox)
     }
 
-    /// Calls `visit` with the id of each node, its location, its tags, and its metadata. Without `TAGS`, the tags of
-    /// dense nodes are not read.
+    /// Calls `visit` with the id of each node, its location, and whether it has tags. Without `TAGS`, the tags of dense
+    /// nodes are not read, and count as absent.
     #[inline(always)]
     fn walk_nodes<const TAGS: bool>(
         &self,
-        mut visit: impl FnMut(
-            i64,
-            Option<Location>,
-            NodeTags<'_>,
-            NodeInfo<'_, '_>,
-        ) -> Result<(), FormatError>,
+        mut visit: impl FnMut(i64, Option<Location>, bool),
     ) -> Result<(), FormatError> {
-        self.walk_stored_nodes::<TAGS>(|id, stored, tags, info| {
+        self.walk_stored_nodes::<TAGS>(|id, stored, has_tags| {
             let location = stored.and_then(|(lat, lon)| self.units.location(lat, lon));
-            visit(id, location, tags, info)
+            visit(id, location, has_tags);
         })
     }
 
@@ -243,73 +280,50 @@ impl Block<'_> {
     #[inline(always)]
     fn walk_stored_nodes<const TAGS: bool>(
         &self,
-        mut visit: impl FnMut(
-            i64,
-            Option<(i64, i64)>,
-            NodeTags<'_>,
-            NodeInfo<'_, '_>,
-        ) -> Result<(), FormatError>,
+        mut visit: impl FnMut(i64, Option<(i64, i64)>, bool),
     ) -> Result<(), FormatError> {
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
             match message {
-                BlockMessage::Dense(dense) => self.walk_dense::<TAGS>(dense, &mut visit)?,
+                BlockMessage::Dense(dense) => dense.walk_stored_nodes::<TAGS>(&mut visit)?,
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
                     let is_visible = node.info.visible != Some(false);
                     let stored = is_visible.then_some((node.lat, node.lon));
-                    let tags = if node.keys.is_empty() {
-                        NodeTags::None
-                    } else {
-                        NodeTags::Message(&node)
-                    };
-                    visit(node.id, stored, tags, NodeInfo::Message(node.info))?;
+                    visit(node.id, stored, !node.keys.is_empty());
                 }
                 BlockMessage::Single(..) => {}
             }
         }
         Ok(())
     }
+}
 
+impl DenseNodes<'_> {
+    /// Does the same as [`Block::walk_stored_nodes`].
     #[inline(always)]
-    fn walk_dense<const TAGS: bool>(
+    fn walk_stored_nodes<const TAGS: bool>(
         &self,
-        dense: &DenseNodes<'_>,
-        visit: &mut impl FnMut(
-            i64,
-            Option<(i64, i64)>,
-            NodeTags<'_>,
-            NodeInfo<'_, '_>,
-        ) -> Result<(), FormatError>,
+        visit: &mut impl FnMut(i64, Option<(i64, i64)>, bool),
     ) -> Result<(), FormatError> {
-        let mut ids = Delta::new(&dense.ids);
-        let (mut lats, mut lons) = (Delta::new(&dense.lats), Delta::new(&dense.lons));
-        let mut visible = dense.info.visible.values();
-        let mut tags = dense.keys_vals.values();
+        let mut deltas = [&self.ids, &self.lats, &self.lons].map(Delta::new);
+        let mut visible = self.info.visible.values();
+        let mut tags = self.keys_vals.values();
         // Decoding 256 values of each column in turn is faster than decoding node by node.
         let mut columns = [[0; STRIDE]; 3];
-        let (mut infos, mut index) = (dense.infos(), 0);
-        let mut left = dense.len();
+        let mut left = self.len();
         while left > 0 {
             let count = left.min(STRIDE);
             left -= count;
-            for (column, deltas) in columns.iter_mut().zip([&mut ids, &mut lats, &mut lons]) {
+            for (column, deltas) in columns.iter_mut().zip(&mut deltas) {
                 deltas.fill(&mut column[..count])?;
             }
             let [ids, lats, lons] = &columns;
             for ((&id, &lat), &lon) in ids.iter().zip(lats).zip(lons).take(count) {
                 let is_visible = visible.is_done() || visible.read()? != 0;
                 let stored = is_visible.then_some((lat, lon));
-                let tags = if TAGS {
-                    match next_tag_run(&mut tags)? {
-                        [] => NodeTags::None,
-                        run => NodeTags::Run(run),
-                    }
-                } else {
-                    NodeTags::None
-                };
-                visit(id, stored, tags, NodeInfo::Dense(&mut infos, index))?;
-                index += 1;
+                let has_tags = TAGS && !next_tag_run(&mut tags)?.is_empty();
+                visit(id, stored, has_tags);
             }
         }
         Ok(())
@@ -358,5 +372,86 @@ impl DenseNodes<'_> {
             visit(&ids[..count], &locations[..count])?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pbf::encode::builder::BlockBuilder;
+    use crate::pbf::{Element, Object};
+
+    /// A block of nodes. `has_tags` says which of them have tags.
+    fn payload(is_plain: bool, has_tags: impl Fn(i64) -> bool) -> Vec<u8> {
+        let mut builder = BlockBuilder::default();
+        if is_plain {
+            builder.write_plain_nodes();
+        }
+        for id in 1..700 {
+            let info = Info {
+                version: Some(id as u32 % 5 + 1),
+                visible: id % 11 != 0,
+                ..Info::EMPTY
+            };
+            let tags = [("natural", "tree"), ("species", "Tilia")];
+            let tags = if has_tags(id) {
+                tags.to_vec()
+            } else {
+                Vec::new()
+            };
+            let place = Location::new(id as i32 * 1000, id as i32 * -70);
+            let node = Object::node(id * 3, place, tags);
+            builder.add(&node.with_info(info)).unwrap();
+        }
+        builder.end_block();
+        builder.take_blocks().remove(0).payload
+    }
+
+    #[test]
+    fn runs_and_tagged_nodes_are_those_of_views() {
+        let patterns: [fn(i64) -> bool; 5] = [
+            |_| false,
+            |_| true,
+            |id| id % 3 == 0,
+            |id| id % 256 < 2,
+            |id| id == 699,
+        ];
+        for (is_plain, has_tags) in patterns.iter().flat_map(|one| [(false, one), (true, one)]) {
+            let payload = payload(is_plain, has_tags);
+            let block = Block::parse(&payload).unwrap();
+            let (mut nodes, mut tagged) = (Vec::new(), Vec::new());
+            let visited = block.try_for_each(|element| {
+                let Element::Node(node) = element else {
+                    panic!("not a node");
+                };
+                let info = node.info();
+                let location = node.location().filter(|_| info.visible);
+                if node.tags().next().is_some() {
+                    let (index, tags) = (nodes.len(), node.tags().count());
+                    tagged.push((index, node.id(), location, tags, info.version));
+                }
+                nodes.push((node.id(), location));
+                Ok::<_, FormatError>(())
+            });
+            visited.unwrap();
+            let (mut runs, mut found) = (Vec::new(), Vec::new());
+            let visit = |nodes: NodeVisit<'_>| {
+                match nodes {
+                    NodeVisit::Run(ids, locations) => {
+                        runs.extend(ids.iter().copied().zip(locations.iter().copied()));
+                    }
+                    NodeVisit::Tagged {
+                        index,
+                        id,
+                        location,
+                        tags,
+                        info,
+                    } => found.push((index, id, location, tags.count(), info.version)),
+                }
+                Ok(())
+            };
+            block.for_each_tagged_node(true, visit).unwrap();
+            assert_eq!((runs, found), (nodes, tagged));
+        }
     }
 }
