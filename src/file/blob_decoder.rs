@@ -6,7 +6,7 @@ use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, BlobSegments, Block, Decompressor, Encoding,
     FRAME_PREFIX_LEN, NodeVersions, Segmented, StringTable, VersionedNodes, are_all_objects,
-    put_host_objects, scan_payload, stale_index, verify_entry,
+    bytes_to_first_kind, first_kind, put_host_objects, scan_payload, stale_index, verify_entry,
 };
 use crate::runtime::{Context, Stats};
 use std::sync::Arc;
@@ -237,6 +237,19 @@ impl BlobDecoder {
         let result =
             Block::parse_bare(payload).and_then(|block| work(VersionedNodes::Block(&block)));
         result.map_err(|error| self.error(entry, error))
+    }
+
+    /// Returns the kind of the first object of a blob, for which only the beginning of the payload is decompressed.
+    /// Returns `None` if the kind is not found there.
+    pub(super) fn first_kind(&mut self, entry: &BlobEntry) -> Result<Option<ObjectKind>> {
+        read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        let input = &self.input;
+        let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
+        let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
+        let prefix = self.decompressor.prefix(&blob, bytes_to_first_kind);
+        let prefix = prefix.map_err(bad)?;
+        self.stats.bytes_decoded.add(prefix.len() as u64);
+        Ok(first_kind(prefix).ok())
     }
 
     /// Returns an error about a blob of the decoder's file.

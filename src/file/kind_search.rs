@@ -4,15 +4,21 @@ use super::blob_decoder::BlobDecoder;
 use super::blob_plan::{BlobPlan, PlanItem, PlanNeeds};
 use super::pbf_file::PbfFile;
 use crate::error::Result;
+use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
 use crate::runtime::Context;
 
+/// The number of blobs whose entries have all facts, so that commands can estimate what they do not know of the others.
+/// At most one in as many blobs is decoded for it.
+const SAMPLE: usize = 16;
+
 impl BlobPlan {
     /// Makes a plan for a command that needs only the kinds of each blob. If the file has no index and its header
-    /// declares canonical order, a binary search finds the blobs at which the kinds change. The search decodes about 35
-    /// blobs of a planet file. If two decoded blobs have one and the same kind, all blobs between them are assumed to
-    /// have this kind, and their entries have [only the kind](BlobEntry::has_kinds_only). Decoding a blob fails if it
-    /// has another kind.
+    /// declares canonical order, a binary search finds the blobs at which the kinds change. The search decompresses the
+    /// beginnings of about 35 blobs of a planet file, and decodes the blobs in which a kind may end. If two blobs begin
+    /// with objects of the same kind, the first of them and all blobs between them are assumed to have this kind only,
+    /// and their entries have [only the kind](BlobEntry::has_kinds_only), except for a sample of them. Decoding a blob
+    /// fails if it has another kind.
     pub(crate) fn of_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {
         match Self::of_kinds_by_order(file, ctx)? {
             Some(plan) => Ok(plan),
@@ -33,9 +39,12 @@ impl BlobPlan {
             items,
         };
         if let Some(last) = search.items.len().checked_sub(1) {
-            search.scan(0)?;
+            let (first_kind, last_kind) = (search.first_kind(0)?, search.first_kind(last)?);
+            search.find_between((0, first_kind), (last, last_kind))?;
             search.scan(last)?;
-            search.find_between(0, last)?;
+            for number in (0..last).step_by((last / SAMPLE).max(SAMPLE)) {
+                search.scan_sample(number)?;
+            }
         }
         let known = search.items.into_iter().map(|item| match item {
             PlanItem::Known(entry) | PlanItem::Scan(entry) => entry,
@@ -51,25 +60,56 @@ struct KindSearch {
 }
 
 impl KindSearch {
-    /// Completes the entries of the blobs between two blobs whose entries are known.
-    fn find_between(&mut self, first: usize, last: usize) -> Result<()> {
-        if last <= first + 1 {
+    /// Completes the entries of the blobs from `first` up to `last`, without `last`. Each of the two blobs is given by
+    /// its number and the kind of its first object.
+    fn find_between(
+        &mut self,
+        first: (usize, Option<ObjectKind>),
+        last: (usize, Option<ObjectKind>),
+    ) -> Result<()> {
+        if first.0 >= last.0 {
             return Ok(());
         }
-        let kinds = self.scan(first)?.kinds;
-        if kinds == self.scan(last)?.kinds && kinds.single().is_some() {
-            for item in &mut self.items[first + 1..last] {
+        if let (Some(kind), true) = (first.1, first.1 == last.1) {
+            for item in &mut self.items[first.0..last.0] {
                 if let PlanItem::Scan(entry) = item {
-                    entry.kinds = kinds;
+                    entry.kinds = KindSet::of(kind);
                     *item = PlanItem::Known(*entry);
                 }
             }
             return Ok(());
         }
-        let middle = first.midpoint(last);
-        self.scan(middle)?;
+        if first.0 + 1 == last.0 {
+            return self.scan(first.0).map(drop);
+        }
+        let middle = first.0.midpoint(last.0);
+        let middle = (middle, self.first_kind(middle)?);
         self.find_between(first, middle)?;
         self.find_between(middle, last)
+    }
+
+    /// Returns the kind of the first object of a blob; `None` for an empty blob.
+    fn first_kind(&mut self, number: usize) -> Result<Option<ObjectKind>> {
+        if let PlanItem::Scan(entry) = &self.items[number]
+            && let Some(kind) = self.reader.first_kind(entry)?
+        {
+            return Ok(Some(kind));
+        }
+        let kinds = self.scan(number)?.kinds;
+        Ok(ObjectKind::ALL
+            .into_iter()
+            .find(|kind| kinds.contains(*kind)))
+    }
+
+    /// Decodes a blob of which only the kind is known.
+    fn scan_sample(&mut self, number: usize) -> Result<()> {
+        let item = &mut self.items[number];
+        if let PlanItem::Known(entry) = item
+            && entry.has_kinds_only()
+        {
+            *item = PlanItem::Scan(*entry);
+        }
+        self.scan(number).map(drop)
     }
 
     /// Returns the entry of a blob. Decodes the blob if its entry is not known.

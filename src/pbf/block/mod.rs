@@ -8,7 +8,7 @@
 //!   `object` has objects that do not depend on a block. `raw_element` has objects with the units and string ids of
 //!   their block, for merges.
 //! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`,
-//!   `stored_ways`. `node_versions` reads the beginning of a block.
+//!   `stored_ways`. `node_versions` and `prefix` read the beginning of a block.
 //! - Checks: `contents` (everything in a block), `string_faults` (strings that are not UTF-8 or not allowed in XML),
 //!   `limits` (sizes of objects). `salvage` reads what is left of a damaged block.
 //! - `list` has lists that are borrowed or owned.
@@ -27,6 +27,7 @@ pub(super) mod object;
 pub(super) mod oddities;
 pub(super) mod outline;
 pub(super) mod parsed;
+pub(super) mod prefix;
 pub(super) mod raw_element;
 pub(super) mod row_info;
 pub(super) mod salvage;

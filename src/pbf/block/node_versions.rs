@@ -2,13 +2,11 @@
 
 use super::messages::version_number;
 use super::parsed::Block;
+use super::prefix::{PrefixFields, Unread};
 use crate::error::FormatError;
 use crate::osm::Location;
 use crate::pbf::wire::schema::{dense_nodes, info, primitive_block, primitive_group};
-use crate::pbf::wire::{Varints, count_varints, read_varint};
-
-/// The number of bytes to read behind a column, so that the tags and lengths of the next messages are there, too.
-const HEADS: usize = 48;
+use crate::pbf::wire::{Varints, count_varints};
 
 /// The ids and versions of the nodes in the first DenseNodes message of a block.
 pub(crate) struct NodeVersions<'a> {
@@ -16,26 +14,17 @@ pub(crate) struct NodeVersions<'a> {
     versions: Varints<'a>,
 }
 
-/// Why the beginning of a payload has no [`NodeVersions`].
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NoVersions {
-    /// The first so many bytes of the payload are needed.
-    NeedsBytes(usize),
-    /// The fields are in another order, or there is no metadata, or the payload is damaged.
-    Elsewhere,
-}
-
 impl<'a> NodeVersions<'a> {
     /// Finds the ids and versions in the beginning of a payload.
-    pub(crate) fn in_prefix(prefix: &'a [u8]) -> Result<Self, NoVersions> {
+    pub(crate) fn in_prefix(prefix: &'a [u8]) -> Result<Self, Unread> {
         let [ids, run] = columns(prefix)?;
         let count = count_varints(ids);
         if count != count_varints(run) {
-            return Err(NoVersions::Elsewhere);
+            return Err(Unread::Elsewhere);
         }
         let (mut sums, versions) = (vec![0; count], Varints::new(run));
         let filled = Varints::new(ids).fill_sums(&mut sums, 0);
-        filled.map_err(|_| NoVersions::Elsewhere)?;
+        filled.map_err(|_| Unread::Elsewhere)?;
         Ok(Self {
             ids: sums,
             versions,
@@ -44,10 +33,7 @@ impl<'a> NodeVersions<'a> {
 
     /// Returns the number of bytes of the payload that are needed if `prefix` is too short.
     pub(crate) fn needed_bytes(prefix: &[u8]) -> Option<usize> {
-        match columns(prefix) {
-            Err(NoVersions::NeedsBytes(len)) => Some(len),
-            Err(NoVersions::Elsewhere) | Ok(_) => None,
-        }
+        Unread::needed_bytes(&columns(prefix))
     }
 
     /// Returns the ids in the order of the nodes.
@@ -76,8 +62,8 @@ impl<'a> NodeVersions<'a> {
 
 /// Returns the columns of ids and versions. Fails unless the string table, the ids and the versions come first in their
 /// messages.
-fn columns(prefix: &[u8]) -> Result<[&[u8]; 2], NoVersions> {
-    let mut fields = PrefixFields { prefix, pos: 0 };
+fn columns(prefix: &[u8]) -> Result<[&[u8]; 2], Unread> {
+    let mut fields = PrefixFields::new(prefix);
     fields.bytes(primitive_block::STRINGTABLE)?;
     fields.enter(primitive_block::PRIMITIVEGROUP)?;
     fields.enter(primitive_group::DENSE)?;
@@ -85,46 +71,6 @@ fn columns(prefix: &[u8]) -> Result<[&[u8]; 2], NoVersions> {
     fields.enter(dense_nodes::DENSEINFO)?;
     let versions = fields.bytes(info::VERSION)?;
     Ok([ids, versions])
-}
-
-/// Reads length-delimited fields at the beginning of a message, whose end may be missing.
-struct PrefixFields<'a> {
-    prefix: &'a [u8],
-    pos: usize,
-}
-
-impl<'a> PrefixFields<'a> {
-    /// Moves to the content of the next field, which must have the given number. Returns the length of the content.
-    fn enter(&mut self, number: u32) -> Result<usize, NoVersions> {
-        let rest = self.prefix.get(self.pos..).unwrap_or_default();
-        // The tag and the length have at most two varints.
-        let cut_off = NoVersions::NeedsBytes(self.pos + HEADS);
-        let Some((tag, _)) = rest.split_first() else {
-            return Err(cut_off);
-        };
-        if u32::from(*tag) != number << 3 | 2 {
-            return Err(NoVersions::Elsewhere);
-        }
-        let mut pos = 1;
-        match read_varint(rest, &mut pos) {
-            Ok(len) => {
-                self.pos += pos;
-                usize::try_from(len).map_err(|_| NoVersions::Elsewhere)
-            }
-            Err(_) if rest.len() < HEADS => Err(cut_off),
-            Err(_) => Err(NoVersions::Elsewhere),
-        }
-    }
-
-    /// Returns the content of the next field, which must have the given number, and moves behind it.
-    fn bytes(&mut self, number: u32) -> Result<&'a [u8], NoVersions> {
-        let len = self.enter(number)?;
-        let end = self.pos.checked_add(len).ok_or(NoVersions::Elsewhere)?;
-        let bytes = self.prefix.get(self.pos..end);
-        let bytes = bytes.ok_or(NoVersions::NeedsBytes(end.saturating_add(HEADS)))?;
-        self.pos = end;
-        Ok(bytes)
-    }
 }
 
 /// The nodes of a blob, of which at least the ids and the versions are known.
@@ -236,7 +182,7 @@ mod tests {
         for (has_info, is_plain) in [(false, false), (true, true)] {
             let payload = payload(&mut random, has_info, is_plain);
             let found = NodeVersions::in_prefix(&payload);
-            assert!(found.is_err_and(|error| error == NoVersions::Elsewhere));
+            assert!(found.is_err_and(|error| error == Unread::Elsewhere));
         }
         for _ in 0..2000 {
             let mut payload = payload(&mut random, true, false);

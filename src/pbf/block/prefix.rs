@@ -1,0 +1,163 @@
+//! Reads what stands at the beginning of a payload, of which only so many bytes have to be decompressed.
+
+use crate::osm::ObjectKind;
+use crate::pbf::wire::schema::{primitive_block, primitive_group};
+use crate::pbf::wire::{MAX_VARINT_LEN, read_varint};
+
+/// The number of bytes to read behind a field, so that the tags and lengths of the next messages are there, too.
+const HEADS: usize = 48;
+
+/// Why something was not read from the beginning of a payload.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// The first so many bytes of the payload are needed.
+    NeedsBytes(usize),
+    /// It stands elsewhere or is not there, or the payload is damaged.
+    Elsewhere,
+}
+
+impl Unread {
+    /// Returns the number of bytes of the payload that are needed if more of them have to be read.
+    pub(super) fn needed_bytes<T>(read: &Result<T, Self>) -> Option<usize> {
+        match read {
+            Err(Self::NeedsBytes(len)) => Some(*len),
+            Err(Self::Elsewhere) | Ok(_) => None,
+        }
+    }
+}
+
+/// Returns the kind of the first object of a block, from the beginning of its payload. Fails unless the string table and
+/// a group of objects come first.
+pub(crate) fn first_kind(prefix: &[u8]) -> Result<ObjectKind, Unread> {
+    let mut fields = PrefixFields::new(prefix);
+    fields.bytes(primitive_block::STRINGTABLE)?;
+    if fields.enter(primitive_block::PRIMITIVEGROUP)? == 0 {
+        return Err(Unread::Elsewhere);
+    }
+    let number = fields.number()?;
+    let kind = match number {
+        primitive_group::NODES | primitive_group::DENSE => ObjectKind::Node,
+        primitive_group::WAYS => ObjectKind::Way,
+        primitive_group::RELATIONS => ObjectKind::Relation,
+        _ => return Err(Unread::Elsewhere),
+    };
+    if fields.enter(number)? == 0 {
+        return Err(Unread::Elsewhere);
+    }
+    Ok(kind)
+}
+
+/// Returns the number of bytes of a payload that [`first_kind`] needs if `prefix` is too short.
+pub(crate) fn bytes_to_first_kind(prefix: &[u8]) -> Option<usize> {
+    Unread::needed_bytes(&first_kind(prefix))
+}
+
+/// Reads length-delimited fields at the beginning of a message, whose end may be missing.
+pub(super) struct PrefixFields<'a> {
+    prefix: &'a [u8],
+    pos: usize,
+}
+
+impl<'a> PrefixFields<'a> {
+    /// Begins at the start of the prefix of a payload.
+    pub(super) const fn new(prefix: &'a [u8]) -> Self {
+        Self { prefix, pos: 0 }
+    }
+
+    /// Returns the number of the next length-delimited field, which may not be larger than 15.
+    fn number(&self) -> Result<u32, Unread> {
+        const LENGTH_DELIMITED: u8 = 2;
+        match self.prefix.get(self.pos) {
+            None => Err(Unread::NeedsBytes(self.pos + HEADS)),
+            Some(tag) if tag & 0x87 == LENGTH_DELIMITED => Ok(u32::from(tag >> 3)),
+            Some(_) => Err(Unread::Elsewhere),
+        }
+    }
+
+    /// Moves to the content of the next field, which must have the given number. Returns the length of the content.
+    pub(super) fn enter(&mut self, number: u32) -> Result<usize, Unread> {
+        if self.number()? != number {
+            return Err(Unread::Elsewhere);
+        }
+        let rest = &self.prefix[self.pos + 1..];
+        let mut len_bytes = 0;
+        match read_varint(rest, &mut len_bytes) {
+            Ok(len) => {
+                self.pos += 1 + len_bytes;
+                usize::try_from(len).map_err(|_| Unread::Elsewhere)
+            }
+            Err(_) if rest.len() < MAX_VARINT_LEN => Err(Unread::NeedsBytes(self.pos + HEADS)),
+            Err(_) => Err(Unread::Elsewhere),
+        }
+    }
+
+    /// Returns the content of the next field, which must have the given number, and moves behind it.
+    pub(super) fn bytes(&mut self, number: u32) -> Result<&'a [u8], Unread> {
+        let len = self.enter(number)?;
+        let end = self.pos.checked_add(len).ok_or(Unread::Elsewhere)?;
+        let bytes = self.prefix.get(self.pos..end);
+        let bytes = bytes.ok_or(Unread::NeedsBytes(end.saturating_add(HEADS)))?;
+        self.pos = end;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::osm::Location;
+    use crate::pbf::encode::builder::BlockBuilder;
+    use crate::pbf::{Object, ObjectBody};
+
+    fn payload(objects: &[Object<'_>], is_plain: bool) -> Vec<u8> {
+        let mut builder = BlockBuilder::default();
+        if is_plain {
+            builder.write_plain_nodes();
+        }
+        for object in objects {
+            builder.add(object).unwrap();
+        }
+        builder.end_block();
+        builder.take_blocks().remove(0).payload
+    }
+
+    #[test]
+    fn the_beginning_of_a_block_tells_the_kind_of_its_first_object() {
+        let tags = vec![("name", "Kastanienallee"); 40];
+        let node = Object::node(1, Location::new(1, 2), tags.clone());
+        let way = Object {
+            body: ObjectBody::Way {
+                refs: (1..900).collect::<Vec<i64>>().into(),
+                locations: Vec::new().into(),
+            },
+            ..node.clone()
+        };
+        for (object, is_plain, kind) in [
+            (&node, false, ObjectKind::Node),
+            (&node, true, ObjectKind::Node),
+            (&way, false, ObjectKind::Way),
+        ] {
+            let payload = payload(std::slice::from_ref(object), is_plain);
+            let mut len = 0;
+            while let Some(needed) = bytes_to_first_kind(&payload[..len]) {
+                assert!(needed > len);
+                len = needed.min(payload.len());
+            }
+            assert_eq!(first_kind(&payload[..len]), Ok(kind));
+            for short in 0..payload.len() {
+                let found = first_kind(&payload[..short]);
+                let needed = bytes_to_first_kind(&payload[..short]);
+                assert!(found == Ok(kind) || needed.is_some_and(|needed| needed > short));
+            }
+        }
+    }
+
+    #[test]
+    fn a_kind_is_not_taken_from_an_empty_group() {
+        // A string table, and a group with a DenseNodes message without content.
+        let empty = [0x0a, 0, 0x12, 2, 0x12, 0, 0x12, 4, 0x1a, 2, 8, 1];
+        assert_eq!(first_kind(&empty), Err(Unread::Elsewhere));
+        assert_eq!(first_kind(&[0x0a, 0, 0x12, 0]), Err(Unread::Elsewhere));
+        assert_eq!(first_kind(&[0x12, 2, 0x12, 0]), Err(Unread::Elsewhere));
+    }
+}
