@@ -13,8 +13,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// The capacity of the channel of each job, in chunks. The chunks wait there while earlier jobs are drained.
 const MAX_CHUNKS: usize = 4;
 
-/// The maximum number of jobs per thread that are not drained. A job behind the next one keeps a thread busy while
-/// chunks are consumed.
+/// The maximum number of jobs per thread that are not drained. Jobs that wait keep the threads busy while chunks are
+/// consumed.
 const MAX_JOBS: usize = 4;
 
 /// The sending half of the channel for the chunks of a job.
@@ -51,8 +51,8 @@ impl<C> Drop for ChunkSender<C> {
     }
 }
 
-/// Wakes the thread that waits for chunks. A channel that waits itself gives up its processor first, for as long as
-/// others have work: on two processors, the threads then run out of jobs.
+/// Wakes the thread that waits for chunks. A channel of crossbeam calls `sched_yield` before it sleeps. If all processors
+/// are busy, the thread then gives up its turn for some milliseconds, in which the other threads run out of jobs.
 #[derive(Debug, Default)]
 struct Bell {
     has_rung: Mutex<bool>,

@@ -31,6 +31,8 @@ pub(super) mod prefix;
 pub(super) mod raw_element;
 pub(super) mod row_info;
 pub(super) mod salvage;
+#[cfg(test)]
+mod samples;
 pub(super) mod stored_ways;
 pub(super) mod string_faults;
 pub(super) mod walk;

@@ -1,4 +1,4 @@
-//! Reads what stands at the beginning of a payload, of which only so many bytes have to be decompressed.
+//! Reads fields at the beginning of a payload, so that the rest need not be decompressed.
 
 use crate::osm::ObjectKind;
 use crate::pbf::wire::schema::{primitive_block, primitive_group};
@@ -7,12 +7,12 @@ use crate::pbf::wire::{MAX_VARINT_LEN, read_varint};
 /// The number of bytes to read behind a field, so that the tags and lengths of the next messages are there, too.
 const HEADS: usize = 48;
 
-/// Why something was not read from the beginning of a payload.
+/// The reason why fields were not found at the beginning of a payload.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// The first so many bytes of the payload are needed.
     NeedsBytes(usize),
-    /// It stands elsewhere or is not there, or the payload is damaged.
+    /// The fields stand elsewhere or are absent, or the payload is damaged.
     Elsewhere,
 }
 

@@ -272,33 +272,12 @@ impl<'a> RawElements<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::osm::Location;
-    use crate::pbf::encode::builder::BlockBuilder;
-    use crate::pbf::{Info, Object};
+    use crate::pbf::block::samples::nodes;
 
     #[test]
     fn selected_nodes_are_those_of_a_cursor() {
         for is_plain in [false, true] {
-            let mut builder = BlockBuilder::default();
-            if is_plain {
-                builder.write_plain_nodes();
-            }
-            let tags = [("natural", "tree"), ("species", "Tilia")];
-            for id in 1..700 {
-                let info = Info {
-                    version: Some(id as u32 % 5 + 1),
-                    timestamp: Some(1_700_000_000 + id * id),
-                    changeset: Some(id * 100),
-                    uid: Some(id as i32 % 3 + 1),
-                    user: Some(["Ann", "Ben", "Cem"][id as usize % 3]),
-                    visible: id % 7 != 0,
-                };
-                let place = Location::new(id as i32 * 1000, id as i32 * -70);
-                let node = Object::node(id * 3, place, tags[..id as usize % 3].to_vec());
-                builder.add(&node.with_info(info)).unwrap();
-            }
-            builder.end_block();
-            let payload = builder.take_blocks().remove(0).payload;
+            let payload = nodes(1..700, is_plain);
             let block = Block::parse(&payload).unwrap();
             for step in [1, 2, 5, 300, 1000] {
                 let mut expected = Vec::new();

@@ -268,32 +268,9 @@ impl<'a> DenseWalk<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::osm::Location;
+    use crate::pbf::block::samples::nodes;
     use crate::pbf::encode::builder::BlockBuilder;
     use crate::pbf::{Element, Info, Object};
-
-    fn payload(has_plain_nodes: bool) -> Vec<u8> {
-        let mut builder = BlockBuilder::default();
-        if has_plain_nodes {
-            builder.write_plain_nodes();
-        }
-        let tags = [("highway", "bus_stop"), ("name", "Zoo")];
-        for id in 1..40 {
-            let info = Info {
-                version: Some(id as u32 % 5 + 1),
-                timestamp: Some(1_700_000_000 + id * id),
-                changeset: Some(id * 100),
-                uid: Some(id as i32 % 3 + 1),
-                user: Some(["Ann", "Ben", "Cem"][id as usize % 3]),
-                visible: id % 7 != 0,
-            };
-            let place = Location::new(id as i32 * 1000, id as i32 * -70);
-            let node = Object::node(id * 3, place, tags[..id as usize % 3].to_vec());
-            builder.add(&node.with_info(info)).unwrap();
-        }
-        builder.end_block();
-        builder.take_blocks().remove(0).payload
-    }
 
     /// The tags of the current object, as strings.
     fn tags_of(walk: &mut BlockWalk<'_>, block: &Block<'_>) -> Vec<[String; 2]> {
@@ -307,7 +284,7 @@ mod tests {
     #[test]
     fn a_walk_gives_what_views_give_whichever_objects_are_asked() {
         for has_plain_nodes in [false, true] {
-            let payload = payload(has_plain_nodes);
+            let payload = nodes(1..40, has_plain_nodes);
             let block = Block::parse(&payload).unwrap();
             let mut expected = Vec::new();
             let visited = block.try_for_each(|element| {

@@ -1,0 +1,31 @@
+//! Blocks for tests.
+
+use crate::osm::Location;
+use crate::pbf::encode::builder::BlockBuilder;
+use crate::pbf::{Info, Object};
+use std::ops::Range;
+
+/// The payload of a block of nodes with metadata, of which one in three has no tags, one a tag, and one two. With
+/// `is_plain`, each node has a message of its own. The ids are three times the given numbers.
+pub(super) fn nodes(numbers: Range<i64>, is_plain: bool) -> Vec<u8> {
+    let mut builder = BlockBuilder::default();
+    if is_plain {
+        builder.write_plain_nodes();
+    }
+    let tags = [("highway", "bus_stop"), ("name", "Zoo")];
+    for number in numbers {
+        let info = Info {
+            version: Some(number as u32 % 5 + 1),
+            timestamp: Some(1_700_000_000 + number * number),
+            changeset: Some(number * 100),
+            uid: Some(number as i32 % 3 + 1),
+            user: Some(["Ann", "Ben", "Cem"][number as usize % 3]),
+            visible: number % 7 != 0,
+        };
+        let place = Location::new(number as i32 * 1000, number as i32 * -70);
+        let node = Object::node(number * 3, place, tags[..number as usize % 3].to_vec());
+        builder.add(&node.with_info(info)).unwrap();
+    }
+    builder.end_block();
+    builder.take_blocks().remove(0).payload
+}
