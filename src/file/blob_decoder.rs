@@ -220,17 +220,13 @@ impl BlobDecoder {
     ) -> Result<R> {
         read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
         if !needs_locations && !entry.flags.has(BlobFlags::HAS_TABLE) {
-            let input = &self.input;
-            let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
-            let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
-            let prefix = self.decompressor.prefix(&blob, NodeVersions::needed_bytes);
-            let prefix = prefix.map_err(bad)?;
-            self.stats.bytes_decoded.add(prefix.len() as u64);
+            let prefix = self.prefix(entry, NodeVersions::needed_bytes)?;
             if let Ok(versions) = NodeVersions::in_prefix(prefix)
                 && are_all_objects(versions.ids(), entry)
             {
+                let result = work(VersionedNodes::Versions(&versions));
                 self.stats.blobs_decoded.add(1);
-                return work(VersionedNodes::Versions(&versions)).map_err(bad);
+                return result.map_err(|error| self.error(entry, error));
             }
         }
         let payload = self.decompress(entry)?;
@@ -243,13 +239,22 @@ impl BlobDecoder {
     /// Returns `None` if the kind is not found there.
     pub(super) fn first_kind(&mut self, entry: &BlobEntry) -> Result<Option<ObjectKind>> {
         read_frame(&self.input, &mut self.frame, entry, &self.stats)?;
+        let prefix = self.prefix(entry, bytes_to_first_kind)?;
+        Ok(first_kind(prefix).ok())
+    }
+
+    /// Decompresses the beginning of the blob of the frame that was read last, as [`Decompressor::prefix`] does.
+    fn prefix(
+        &mut self,
+        entry: &BlobEntry,
+        needed: impl Fn(&[u8]) -> Option<usize>,
+    ) -> Result<&[u8]> {
         let input = &self.input;
         let bad = |source| input.blob_error(u64::from(entry.number), entry.offset, source);
         let blob = blob_in_frame(&self.frame, entry).map_err(bad)?;
-        let prefix = self.decompressor.prefix(&blob, bytes_to_first_kind);
-        let prefix = prefix.map_err(bad)?;
+        let prefix = self.decompressor.prefix(&blob, needed).map_err(bad)?;
         self.stats.bytes_decoded.add(prefix.len() as u64);
-        Ok(first_kind(prefix).ok())
+        Ok(prefix)
     }
 
     /// Returns an error about a blob of the decoder's file.

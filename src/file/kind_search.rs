@@ -8,9 +8,10 @@ use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, feature};
 use crate::runtime::Context;
 
-/// The number of blobs whose entries have all facts, so that commands can estimate what they do not know of the others.
-/// At most one in as many blobs is decoded for it.
+/// The number of blobs that are decoded as a sample, so that commands can estimate facts about the others.
 const SAMPLE: usize = 16;
+/// In small files, one blob in so many is decoded as a sample.
+const SAMPLE_STEP: usize = 4;
 
 impl BlobPlan {
     /// Makes a plan for a command that needs only the kinds of each blob. If the file has no index and its header
@@ -42,7 +43,7 @@ impl BlobPlan {
             let (first_kind, last_kind) = (search.first_kind(0)?, search.first_kind(last)?);
             search.find_between((0, first_kind), (last, last_kind))?;
             search.scan(last)?;
-            for number in (0..last).step_by((last / SAMPLE).max(SAMPLE)) {
+            for number in (0..last).step_by((last / SAMPLE).max(SAMPLE_STEP)) {
                 search.scan_sample(number)?;
             }
         }
@@ -88,7 +89,8 @@ impl KindSearch {
         self.find_between(middle, last)
     }
 
-    /// Returns the kind of the first object of a blob; `None` for an empty blob.
+    /// Returns the kind of the first object of a blob; `None` for an empty blob. Decodes the blob if its beginning does not
+    /// tell.
     fn first_kind(&mut self, number: usize) -> Result<Option<ObjectKind>> {
         if let PlanItem::Scan(entry) = &self.items[number]
             && let Some(kind) = self.reader.first_kind(entry)?
