@@ -51,7 +51,7 @@ impl WayStore {
     /// Creates an empty store for the ways with the given ids. Without `has_node_ids`, the ids of nodes are not stored,
     /// and are 0 when they are read.
     pub(crate) fn new(wanted: Arc<RankSet>, has_node_ids: bool) -> Self {
-        let count = wanted.set().len() as usize;
+        let count = wanted.len() as usize;
         Self {
             wanted,
             has_node_ids,

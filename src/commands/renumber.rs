@@ -223,14 +223,15 @@ impl<'f> Renumbering<'f> {
                     }
                     Relation if refers => {
                         block.check_relation_sizes()?;
-                        block.for_each_member(|_, kind, id| {
-                            if kind == Relation && kinds.contains(kind) {
-                                undecided.push(id);
-                            } else if kinds.contains(kind) {
-                                let add = |id| unknown[kind as usize].push(id);
-                                known[kind as usize].for_each_unknown(&[id], add);
-                            }
-                        })?;
+                        let mut members = [const { Vec::new() }; 3];
+                        block.for_each_member(|_, kind, id| members[kind as usize].push(id))?;
+                        for kind in [Node, Way].into_iter().filter(|kind| kinds.contains(*kind)) {
+                            let add = |id| unknown[kind as usize].push(id);
+                            known[kind as usize].for_each_unknown(&members[kind as usize], add);
+                        }
+                        if kinds.contains(Relation) {
+                            undecided = std::mem::take(&mut members[Relation as usize]);
+                        }
                     }
                     _ => {}
                 }

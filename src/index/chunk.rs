@@ -8,7 +8,7 @@ use std::hint::black_box;
 /// The number of words of a bitmap.
 const WORDS: usize = 1 << (CHUNK_BITS - 6);
 /// The maximum length of a list. A list of this length uses as much memory as a bitmap.
-const MAX_ARRAY_LEN: usize = 4096;
+pub(super) const MAX_ARRAY_LEN: usize = 4096;
 /// The length of the part of a list that is searched first, around the expected index of an offset.
 const WINDOW: usize = 32;
 
@@ -160,10 +160,32 @@ impl Chunk {
 /// Returns the part of an ascending list in which `offset` is expected, on the assumption that offsets are evenly
 /// distributed. The first value is the index at which the part starts.
 #[inline]
-fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
+pub(super) fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
     let guess = (list.len() * usize::from(offset)) >> CHUNK_BITS;
     let start = guess.saturating_sub(WINDOW / 2);
     (start, &list[start..(start + WINDOW).min(list.len())])
+}
+
+/// Does the same as [`find_listed`] for the list of the chunk `number`. `last` is the previous look-up.
+#[inline]
+pub(super) fn find_near(
+    number: u64,
+    list: &[u16],
+    offset: u16,
+    last: &mut LastFound,
+) -> Option<usize> {
+    let at = match last.0 {
+        // The most likely entries are the one just after and the one just before the entry of the previous look-up.
+        // They are tried first. In the list of another chunk, they would be in memory that is not needed.
+        Some((same, at)) if same == number => match list.get(at + 1) {
+            Some(found) if *found == offset => at + 1,
+            _ if at >= 1 && list.get(at - 1) == Some(&offset) => at - 1,
+            _ => find_listed(list, offset)?,
+        },
+        _ => find_listed(list, offset)?,
+    };
+    last.0 = Some((number, at));
+    Some(at)
 }
 
 /// Returns the index of `offset` in an ascending list; `None` if the list does not contain it.
@@ -194,6 +216,11 @@ impl Offsets for Chunk {
         }
     }
 }
+
+/// The place of the previous look-up in a list: the number of its chunk, and its index in the list; `None` if there was
+/// none.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LastFound(Option<(u64, usize)>);
 
 /// Counts of the offsets in parts of a chunk, from which the rank of an offset is computed.
 #[derive(Debug, Default, Clone)]
@@ -227,22 +254,21 @@ impl RunCounts {
     }
 
     /// Returns the rank of `offset`, which is the number of smaller offsets in the chunk; `None` if the chunk does not
-    /// contain `offset`. `chunk` must be the chunk that was counted. `at` must be the list index of the previous
-    /// look-up, which serves as a hint. Sets `at` to the list index of this look-up.
+    /// contain `offset`. `chunk` must be the chunk that was counted, and `number` is its number. `last` is the previous
+    /// look-up.
     #[inline]
-    pub(super) fn rank(&self, chunk: &Chunk, offset: u16, at: &mut usize) -> Option<u64> {
+    pub(super) fn rank(
+        &self,
+        number: u64,
+        chunk: &Chunk,
+        offset: u16,
+        last: &mut LastFound,
+    ) -> Option<u64> {
         match chunk {
             Chunk::Empty => None,
             Chunk::Array(list) => {
-                // The most likely entries are the one just after and the one just before the entry of the previous
-                // look-up. They are tried first.
-                let next = *at + 1;
-                *at = match list.get(next) {
-                    Some(found) if *found == offset => next,
-                    _ if next >= 2 && list.get(next - 2) == Some(&offset) => next - 2,
-                    _ => find_listed(list, offset)?,
-                };
-                Some(*at as u64)
+                let at = find_near(number, list, offset, last)?;
+                Some(at as u64)
             }
             Chunk::Bitmap(words) => {
                 let (at, bit) = (usize::from(offset >> 6), offset & 63);

@@ -76,11 +76,6 @@ impl IdSet {
         self.chunks
     }
 
-    /// Returns the chunks of the set.
-    pub(super) const fn chunks(&self) -> &ChunkTable<Chunk> {
-        &self.chunks
-    }
-
     /// Whether an id from `first` to `last` (inclusive, in canonical order) may be in the set. The result is exact for
     /// positive ids. If `first` is not positive, 0 and all negative ids count as in the range.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {

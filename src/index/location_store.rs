@@ -1,9 +1,8 @@
 //! The locations of nodes by id, in memory.
 
-use super::chunk::{Chunk, RunCounts};
+use super::chunk::{Chunk, LastFound, RunCounts};
 use super::id_set::IdSet;
-use super::table::CHUNK_BITS;
-use super::table::{ChunkTable, Offsets, join, split};
+use super::table::{CHUNK_BITS, ChunkTable, Offsets, join, split};
 use crate::osm::{Location, id_rank};
 use crate::system::prefer_huge_pages;
 
@@ -238,19 +237,20 @@ impl LocationChunk {
         }
     }
 
-    /// Returns the location of the node at `offset`; `None` if the chunk does not have the node, or is open. `known` is
-    /// [`LocationStore::locations`]; `at` is the hint for [`RunCounts::rank`].
+    /// Returns the location of the node `id`; `None` if the chunk does not have the node, or is open. `known` is
+    /// [`LocationStore::locations`]; `last` is the previous look-up.
     #[inline]
     fn find<'s>(
         &'s self,
-        offset: u16,
-        at: &mut usize,
+        id: i64,
+        last: &mut LastFound,
         known: &'s [Option<Location>],
     ) -> Option<&'s Option<Location>> {
+        let (number, offset) = split(id);
         match self {
             Self::Empty | Self::Open(_) => None,
             Self::Closed(closed) => {
-                let rank = closed.counts.rank(&closed.ids, offset, at)?;
+                let rank = closed.counts.rank(number, &closed.ids, offset, last)?;
                 Some(&known[closed.start + rank as usize])
             }
             Self::Full(pages) => {
@@ -430,9 +430,10 @@ impl LocationStore {
         let Some(LocationChunk::Closed(chunk)) = self.chunks.chunk(number) else {
             return;
         };
-        let mut at = 0;
+        let mut last = LastFound::default();
         for (offset, location) in offsets.iter().zip(found) {
-            if let Some(rank) = chunk.counts.rank(&chunk.ids, *offset, &mut at) {
+            let rank = chunk.counts.rank(number, &chunk.ids, *offset, &mut last);
+            if let Some(rank) = rank {
                 self.locations[chunk.start + rank as usize] = *location;
             }
         }
@@ -449,9 +450,9 @@ impl LocationStore {
     /// Returns the location of a node; `None` if the store does not have the node, or if the node has no location.
     #[cfg(test)]
     fn get(&self, id: i64) -> Option<Location> {
-        let (number, offset) = split(id);
-        let chunk = self.chunks.chunk(number);
-        let location = chunk.and_then(|chunk| chunk.find(offset, &mut 0, &self.locations));
+        let chunk = self.chunks.chunk(split(id).0);
+        let mut last = LastFound::default();
+        let location = chunk.and_then(|chunk| chunk.find(id, &mut last, &self.locations));
         location.copied().flatten()
     }
 
@@ -463,7 +464,7 @@ impl LocationStore {
         const NONE: &Option<Location> = &None;
         let mut chunks = [&LocationChunk::Empty; AT_A_TIME];
         let mut found = [NONE; AT_A_TIME];
-        let mut at = 0;
+        let mut last = LastFound::default();
         for ids in ids.chunks(AT_A_TIME) {
             for (chunk, id) in chunks.iter_mut().zip(ids) {
                 let known = self.chunks.chunk(split(*id).0);
@@ -473,9 +474,7 @@ impl LocationStore {
                 chunk.fetch(split(*id).1);
             }
             for ((found, chunk), id) in found.iter_mut().zip(&chunks).zip(ids) {
-                *found = chunk
-                    .find(split(*id).1, &mut at, &self.locations)
-                    .unwrap_or(NONE);
+                *found = chunk.find(*id, &mut last, &self.locations).unwrap_or(NONE);
             }
             locations.extend(found.iter().take(ids.len()).map(|location| **location));
         }

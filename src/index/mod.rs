@@ -28,7 +28,7 @@ pub use id_map::{IdMap, IdMapCursor};
 pub use id_set::IdSet;
 pub use id_sets::IdSets;
 pub use location_store::{LocationStore, NodeBatch, StoreForm};
-pub use rank_set::{RankCursor, RankSet};
+pub use rank_set::{RankCursor, RankSet, RankSetBuilder};
 #[cfg(feature = "parquet")]
 pub(crate) use row_sorter::KeyRange;
 pub(crate) use row_sorter::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};

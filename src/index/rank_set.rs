@@ -1,30 +1,63 @@
 //! The ranks of ids in a set.
 
-use super::chunk::{Chunk, RunCounts};
+use super::chunk::{Chunk, LastFound, MAX_ARRAY_LEN, RunCounts, find_near, window};
 use super::id_set::IdSet;
-use super::table::{ChunkTable, Offsets, split};
+use super::table::{ChunkTable, Offsets, join, split};
+use crate::osm::id_rank;
+use crate::system::prefer_huge_pages;
+use std::hint::black_box;
 
-/// A set of ids that returns the rank of each id: its index in canonical order, from 0. In addition to the memory of
-/// the [`IdSet`], the ranks use 40 bytes per chunk and 256 bytes per bitmap. Where ids are dense, this is 4 % of the
-/// memory of the [`IdSet`].
+/// A set of ids that returns the rank of each id: its index in canonical order, from 0.
+///
+/// 65,536 neighbouring ids share a chunk, which uses two bytes per id for up to 4,096 ids, and 8.3 kB for more ids. The
+/// table of chunks uses 17 bytes per chunk, and grows with the largest id, up to 9 MB. Chunks of negative ids and of ids
+/// above 34 thousand million are in a hash table.
 #[derive(Debug, Default, Clone)]
 pub struct RankSet {
-    set: IdSet,
-    ranks: ChunkTable<Ranks>,
+    chunks: ChunkTable<RankedChunk>,
+    /// The offsets of the ids in each chunk that has a list, in ascending order. Lists follow each other by the ranks of
+    /// their ids, so that a list needs no memory of its own, and look-ups find their way with few cache misses.
+    lists: Vec<u16>,
+    /// The chunks with bitmaps.
+    maps: Vec<(Chunk, RunCounts)>,
+    len: u64,
 }
 
-/// The ranks of the ids of a chunk.
-#[derive(Debug, Default, Clone)]
-struct Ranks {
+/// The ids of a chunk, and their ranks.
+#[derive(Debug, Default, Clone, Copy)]
+struct RankedChunk {
     /// The smallest rank in the chunk. For the chunk that contains the id 0: one less than the smallest rank of the
     /// other ids of the chunk.
     first: u64,
-    /// The number of ids in a chunk of negative ids, in which ranks descend as ids ascend; `None` for other chunks.
-    backwards: Option<u64>,
-    counts: RunCounts,
+    /// In the low [`Self::COUNT_BITS`], the number of ids. In the other bits, the start of the list in
+    /// [`RankSet::lists`], or for more than [`MAX_ARRAY_LEN`] ids the index in [`RankSet::maps`].
+    place: u64,
 }
 
-impl Offsets for Ranks {
+impl RankedChunk {
+    const COUNT_BITS: u32 = 17;
+
+    const fn new(first: u64, start: usize, count: usize) -> Self {
+        Self {
+            first,
+            place: (start as u64) << Self::COUNT_BITS | count as u64,
+        }
+    }
+
+    const fn count(self) -> usize {
+        (self.place & ((1 << Self::COUNT_BITS) - 1)) as usize
+    }
+
+    const fn start(self) -> usize {
+        (self.place >> Self::COUNT_BITS) as usize
+    }
+
+    const fn has_list(self) -> bool {
+        self.count() <= MAX_ARRAY_LEN
+    }
+}
+
+impl Offsets for RankedChunk {
     fn meets(&self, _: u16, _: u16) -> bool {
         true
     }
@@ -32,32 +65,9 @@ impl Offsets for Ranks {
 
 impl From<IdSet> for RankSet {
     fn from(set: IdSet) -> Self {
-        let mut ranks = ChunkTable::<Ranks>::default();
-        let (below, above) = set.chunks().chunks();
-        let zeros = u64::from(set.contains(0));
-        let mut next = zeros;
-        for (backwards, chunks) in [(true, &below), (false, &above)] {
-            for (number, chunk) in chunks {
-                let (counts, count) = RunCounts::new(chunk);
-                if count == 0 {
-                    continue;
-                }
-                let mut found = Ranks {
-                    first: next,
-                    backwards: backwards.then_some(count),
-                    counts,
-                };
-                next += count;
-                if *number == 0 && zeros > 0 {
-                    // Id 0 is the first id of this chunk, but its rank comes before the ranks of the negative ids. So
-                    // the ranks of this chunk begin one lower.
-                    found.first -= 1;
-                    next -= 1;
-                }
-                *ranks.chunk_mut(*number) = found;
-            }
-        }
-        Self { set, ranks }
+        let mut ranks = RankSetBuilder::default();
+        ranks.extend(set.ids());
+        ranks.finish()
     }
 }
 
@@ -65,7 +75,45 @@ impl RankSet {
     /// Returns the rank of an id, which is the number of ids of the set that precede it in canonical order. Returns
     /// `None` if the id is not in the set.
     pub fn rank(&self, id: i64) -> Option<u64> {
-        self.walk().rank(id)
+        self.rank_in(self.chunk(id), id, &mut LastFound::default())
+    }
+
+    /// Whether the id is in the set.
+    pub fn contains(&self, id: i64) -> bool {
+        self.rank(id).is_some()
+    }
+
+    /// Returns the number of ids in the set.
+    pub const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the set has no ids.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Calls `visit` with the index of each id in `ids`, in ascending order, and with the rank of the id as
+    /// [`rank`](Self::rank) returns it. Ids are looked up in batches whose cache misses overlap.
+    #[inline]
+    pub fn for_each_rank(&self, ids: &[i64], mut visit: impl FnMut(usize, Option<u64>)) {
+        const AT_A_TIME: usize = 64;
+        let mut chunks = [RankedChunk::default(); AT_A_TIME];
+        let mut last = LastFound::default();
+        for (batch, ids) in ids.chunks(AT_A_TIME).enumerate() {
+            for (chunk, id) in chunks.iter_mut().zip(ids) {
+                *chunk = self.chunk(*id);
+            }
+            for (chunk, id) in chunks.iter().zip(ids) {
+                self.fetch(*chunk, *id);
+            }
+            for (index, (chunk, id)) in chunks.iter().zip(ids).enumerate() {
+                visit(
+                    batch * AT_A_TIME + index,
+                    self.rank_in(*chunk, *id, &mut last),
+                );
+            }
+        }
     }
 
     /// Returns a cursor for many look-ups of ids that are close to each other.
@@ -73,13 +121,171 @@ impl RankSet {
         RankCursor {
             ranks: self,
             chunk: None,
-            at: 0,
+            last: LastFound::default(),
         }
     }
 
-    /// Returns the ids of the set.
-    pub const fn set(&self) -> &IdSet {
-        &self.set
+    /// Returns the ids in canonical order: 0, then negative ids by absolute value, then positive ones.
+    pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
+        let (below, above) = self.chunks.chunks();
+        let zero = self.contains(0).then_some(0);
+        // Canonical order is by absolute value, so the offsets of negative ids are reversed.
+        let below = below.into_iter().flat_map(|(number, chunk)| {
+            let offsets = self.offsets(*chunk).rev();
+            offsets.map(move |offset| join(number, offset))
+        });
+        let above = above.into_iter().flat_map(|(number, chunk)| {
+            let offsets = self.offsets(*chunk);
+            offsets.map(move |offset| join(number, offset))
+        });
+        zero.into_iter()
+            .chain(below)
+            .chain(above.filter(|id| *id != 0))
+    }
+
+    /// Returns the chunk of an id, which is empty if there is none.
+    #[inline]
+    fn chunk(&self, id: i64) -> RankedChunk {
+        let (number, _) = split(id);
+        self.chunks.chunk(number).copied().unwrap_or_default()
+    }
+
+    /// The list of a chunk, which is empty if the chunk has a bitmap.
+    #[inline]
+    fn list(&self, chunk: RankedChunk) -> &[u16] {
+        if chunk.has_list() {
+            &self.lists[chunk.start()..][..chunk.count()]
+        } else {
+            &[]
+        }
+    }
+
+    /// Returns the offsets of a chunk in ascending order.
+    fn offsets(&self, chunk: RankedChunk) -> impl DoubleEndedIterator<Item = u16> + '_ {
+        let map = (!chunk.has_list()).then(|| &self.maps[chunk.start()].0);
+        let in_map = map.into_iter().flat_map(Chunk::offsets);
+        self.list(chunk).iter().copied().chain(in_map)
+    }
+
+    /// Loads the memory that [`rank_in`](Self::rank_in) reads into the processor's cache.
+    #[inline]
+    fn fetch(&self, chunk: RankedChunk, id: i64) {
+        let (_, offset) = split(id);
+        if chunk.has_list() {
+            let (_, window) = window(self.list(chunk), offset);
+            black_box((window.first().copied(), window.last().copied()));
+        } else {
+            let (map, _) = &self.maps[chunk.start()];
+            map.slot(offset).fetch();
+        }
+    }
+
+    /// Returns the rank of an id of `chunk`. `last` is the previous look-up.
+    #[inline]
+    fn rank_in(&self, chunk: RankedChunk, id: i64, last: &mut LastFound) -> Option<u64> {
+        let (number, offset) = split(id);
+        let within = if chunk.has_list() {
+            find_near(number, self.list(chunk), offset, last)? as u64
+        } else {
+            let (map, counts) = &self.maps[chunk.start()];
+            counts.rank(number, map, offset, last)?
+        };
+        Some(match id {
+            0 => 0,
+            ..0 => chunk.first + (chunk.count() as u64 - 1 - within),
+            1.. => chunk.first + within,
+        })
+    }
+}
+
+/// Makes a [`RankSet`] of ids that come in canonical order.
+#[derive(Debug, Default)]
+pub struct RankSetBuilder {
+    set: RankSet,
+    /// The number of the chunk of the last id, and the offsets of its ids in the order in which they came.
+    open: Option<u64>,
+    offsets: Vec<u16>,
+    /// Whether the set has the id 0, whose chunk comes after the chunks of negative ids.
+    has_zero: bool,
+    last: Option<i64>,
+}
+
+impl RankSetBuilder {
+    /// Adds an id. Must be called with distinct ids in canonical order.
+    #[inline]
+    pub fn push(&mut self, id: i64) {
+        debug_assert!(self.last.map(id_rank) < Some(id_rank(id)));
+        self.last = Some(id);
+        let (number, offset) = split(id);
+        if self.open != Some(number) {
+            if id == 0 {
+                self.has_zero = true;
+                return;
+            }
+            self.open_chunk(number);
+        }
+        self.offsets.push(offset);
+    }
+
+    /// Returns the set of all ids.
+    pub fn finish(mut self) -> RankSet {
+        self.open_chunk(0);
+        self.close();
+        self.set.lists.shrink_to_fit();
+        self.set
+    }
+
+    fn open_chunk(&mut self, number: u64) {
+        self.close();
+        let is_negative = join(number, 0) < 0;
+        if self.has_zero && !is_negative {
+            self.has_zero = false;
+            self.offsets.push(0);
+            if number != 0 {
+                self.open = Some(0);
+                self.close();
+            }
+        }
+        self.open = Some(number);
+    }
+
+    /// Adds the open chunk to the set.
+    fn close(&mut self) {
+        let (Some(number), count) = (self.open.take(), self.offsets.len()) else {
+            return;
+        };
+        if count == 0 {
+            return;
+        }
+        if join(number, 0) < 0 {
+            self.offsets.reverse();
+        }
+        let set = &mut self.set;
+        // The rank of the id 0 comes before those of negative ids, whose chunks come before that of the id 0.
+        let first = set.len + u64::from(self.has_zero);
+        let start = if count <= MAX_ARRAY_LEN {
+            let room = set.lists.capacity();
+            set.lists.extend_from_slice(&self.offsets);
+            if set.lists.capacity() > room {
+                prefer_huge_pages(&mut set.lists);
+            }
+            set.lists.len() - count
+        } else {
+            let map = Chunk::of_ascending(&self.offsets);
+            let (counts, _) = RunCounts::new(&map);
+            set.maps.push((map, counts));
+            set.maps.len() - 1
+        };
+        *set.chunks.chunk_mut(number) = RankedChunk::new(first, start, count);
+        set.len += count as u64;
+        self.offsets.clear();
+    }
+}
+
+impl Extend<i64> for RankSetBuilder {
+    /// Adds ids, as [`push`](Self::push) does.
+    fn extend<T: IntoIterator<Item = i64>>(&mut self, ids: T) {
+        ids.into_iter().for_each(|id| self.push(id));
     }
 }
 
@@ -87,32 +293,25 @@ impl RankSet {
 #[derive(Debug, Clone)]
 pub struct RankCursor<'r> {
     ranks: &'r RankSet,
-    /// The chunk of the last look-up: the chunk's number, its ids and the ranks of these ids.
-    chunk: Option<(u64, &'r Chunk, &'r Ranks)>,
-    /// The list index of the last look-up, for [`RunCounts::rank`].
-    at: usize,
+    /// The number of the chunk of the last look-up, and the chunk.
+    chunk: Option<(u64, RankedChunk)>,
+    last: LastFound,
 }
 
 impl RankCursor<'_> {
     /// Returns the rank of an id, as [`RankSet::rank`] does.
     #[inline]
     pub fn rank(&mut self, id: i64) -> Option<u64> {
-        let (number, offset) = split(id);
-        let (chunk, ranks) = match self.chunk {
-            Some((last, chunk, ranks)) if last == number => (chunk, ranks),
+        let (number, _) = split(id);
+        let chunk = match self.chunk {
+            Some((last, chunk)) if last == number => chunk,
             _ => {
-                let (sets, ranks) = (self.ranks.set.chunks(), &self.ranks.ranks);
-                let (chunk, ranks) = (sets.chunk(number)?, ranks.chunk(number)?);
-                self.chunk = Some((number, chunk, ranks));
-                (chunk, ranks)
+                let chunk = self.ranks.chunk(id);
+                self.chunk = Some((number, chunk));
+                chunk
             }
         };
-        let within = ranks.counts.rank(chunk, offset, &mut self.at)?;
-        Some(match ranks.backwards {
-            _ if id == 0 => 0,
-            None => ranks.first + within,
-            Some(count) => ranks.first + (count - 1 - within),
-        })
+        self.ranks.rank_in(chunk, id, &mut self.last)
     }
 }
 
@@ -143,7 +342,7 @@ mod tests {
         ] {
             let ranks = RankSet::from(ids.iter().copied().collect::<IdSet>());
             let mut count = 0;
-            for (rank, id) in (0..).zip(ranks.set().ids()) {
+            for (rank, id) in (0..).zip(ranks.ids()) {
                 assert_eq!(ranks.rank(id), Some(rank), "{id}");
                 count += 1;
             }

@@ -13,7 +13,6 @@ mod segments;
 mod table;
 pub mod wire;
 
-pub(crate) use block::delta::Delta;
 pub use block::dense::DenseNodes;
 pub use block::dense_iter::DenseNodesIter;
 pub use block::element::{Element, Info, Member, Members, Node, Refs, Relation, Tags, Way};
@@ -57,7 +56,7 @@ pub(crate) use block::salvage::salvage;
 pub use block::salvage::{InvalidUtf8, Salvage};
 pub(crate) use block::string_faults::{ContentFault, check_strings, content_faults};
 pub(crate) use rewrite::{
-    EditOp, EditScript, NewIds, Relocated, SpliceOptions, WayNodes, locate_ways, patch_ids,
+    EditOp, EditScript, NewIds, Relocated, SpliceOptions, WayIds, WayNodes, locate_ways, patch_ids,
     put_kept_block, put_kept_messages, relocate_ways, splice_block,
 };
 pub use rewrite::{InfoFields, clean_block};

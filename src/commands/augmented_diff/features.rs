@@ -91,7 +91,7 @@ fn member_ways(state: &State<'_>, findings: &Findings<'_>) -> WayStore {
     }
     let wanted = Arc::new(RankSet::from(ids));
     let mut batch = WayBatch::new(false);
-    for id in wanted.set().ids() {
+    for id in wanted.ids() {
         let mut nodes = Vec::new();
         let is_there = findings.for_each_node_of(id, state.moment, |node, given| {
             let location = findings

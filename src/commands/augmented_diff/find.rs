@@ -238,8 +238,10 @@ impl Needs<'_, '_> {
     /// Reads the nodes whose state is needed.
     fn needed_nodes(&mut self) -> Result<Nodes> {
         let base = self.base;
-        let mut nodes = Nodes::new(std::mem::take(&mut self.nodes));
-        read_nodes(base, &mut nodes)?;
+        let needed = std::mem::take(&mut self.nodes);
+        let all = needed.all().clone();
+        let mut nodes = Nodes::new(needed);
+        read_nodes(base, &all, &mut nodes)?;
         let has_all_nodes = base.file.header.has(feature::ALL_NODES);
         if base.plan.any(BlobFlags::LOCATIONS) && !has_all_nodes {
             find_in_ways(base, &self.history, &mut nodes)?;
@@ -249,11 +251,11 @@ impl Needs<'_, '_> {
 }
 
 /// Reads the needed nodes of the base.
-fn read_nodes(base: &Base<'_>, nodes: &mut Nodes) -> Result<()> {
-    let (needed, unlocated) = (nodes.needed().clone(), nodes.unlocated().clone());
+fn read_nodes(base: &Base<'_>, needed: &IdSet, nodes: &mut Nodes) -> Result<()> {
+    let unlocated = nodes.unlocated().clone();
     let sorted: SortedIds = needed.ids().collect();
     Scan::bare("nodes", base.file, base.plan, base.ctx).run_versions(
-        |entry| may_have(entry, ObjectKind::Node, &needed),
+        |entry| may_have(entry, ObjectKind::Node, needed),
         |entry| may_have(entry, ObjectKind::Node, &unlocated),
         |nodes| {
             let mut found = Vec::new();

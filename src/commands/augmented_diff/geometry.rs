@@ -30,6 +30,11 @@ pub(super) struct NeededNodes {
 }
 
 impl NeededNodes {
+    /// Returns the ids of all nodes that are needed.
+    pub(super) const fn all(&self) -> &IdSet {
+        &self.all
+    }
+
     /// Adds nodes of a way. `locations` are their locations in the way, or empty.
     pub(super) fn add_of_way(&mut self, refs: &[i64], locations: &[Option<Location>]) {
         self.all.extend(refs.iter().copied());
@@ -58,18 +63,13 @@ impl Nodes {
         let NeededNodes { all, unlocated } = needed;
         let needed = RankSet::from(all);
         Self {
-            states: vec![None; needed.set().len() as usize],
+            states: vec![None; needed.len() as usize],
             needed,
             unlocated,
         }
     }
 
-    /// Returns the ids of the nodes of the base that are needed.
-    pub(super) const fn needed(&self) -> &IdSet {
-        self.needed.set()
-    }
-
-    /// Returns those of them whose location is needed.
+    /// Returns the ids of the nodes whose location is needed.
     pub(super) const fn unlocated(&self) -> &IdSet {
         &self.unlocated
     }

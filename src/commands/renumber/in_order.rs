@@ -2,16 +2,16 @@
 //! the positions of the objects.
 
 use super::new_ids::{CountedObjects, agree};
-use super::numbering::{IdList, NumberWalk, Numbering};
+use super::numbering::{IdList, Numbering};
 use super::{Orphans, Renumbering};
 use crate::engine::rewrite::DecodedBlob;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, WriteOptions};
-use crate::index::IdSet;
+use crate::index::RankSetBuilder;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{
-    BlobEntry, BlobFlags, Block, EncodedFrame, FrameEncoder, NewIds, PART_LEN, patch_ids,
+    BlobEntry, BlobFlags, EncodedFrame, FrameEncoder, NewIds, PART_LEN, WayIds, patch_ids,
     stale_index,
 };
 use crate::runtime::{TicketLock, Turn};
@@ -73,7 +73,7 @@ impl Renumbering<'_> {
             ObjectKind::Node => "renumber nodes",
             ObjectKind::Way | ObjectKind::Relation => "renumber ways",
         };
-        let (mut set, mut ambiguous) = (IdSet::default(), 0);
+        let (mut all, mut ambiguous) = (RankSetBuilder::default(), 0);
         let input = &self.file.input;
         BlobPass::new(name, input, self.ctx).holding(4).run(
             items,
@@ -91,7 +91,7 @@ impl Renumbering<'_> {
                 })
             },
             |(frames, old, more)| {
-                set.extend(old);
+                all.extend(old);
                 ambiguous += more;
                 sink.add(input, BlobOutcome::Frames(frames))
             },
@@ -99,7 +99,7 @@ impl Renumbering<'_> {
         if kind == ObjectKind::Way {
             self.orphans.ids[ObjectKind::Node as usize] = pass.missing.into_inner().ids;
         }
-        self.numberings[kind as usize].add_all(set);
+        self.numberings[kind as usize].begin(all.finish());
         Ok(ambiguous)
     }
 }
@@ -120,7 +120,7 @@ struct OrderedPass<'n> {
 struct Worker {
     encoder: FrameEncoder,
     patched: Vec<u8>,
-    references: References,
+    ways: Ways,
 }
 
 impl Worker {
@@ -128,7 +128,7 @@ impl Worker {
         Self {
             encoder: FrameEncoder::new(write.compression, write.blob_index),
             patched: Vec::new(),
-            references: References::default(),
+            ways: Ways::default(),
         }
     }
 }
@@ -149,31 +149,33 @@ impl OrderedPass<'_> {
         start: u64,
         turn: Option<Turn<'_, MissingNodes>>,
     ) -> Result<(Vec<EncodedFrame>, Vec<i64>, u64), FormatError> {
-        let (entry, payload) = (blob.entry, blob.payload);
-        if self.replaces_nodes && payload.len() > PART_LEN {
+        if !self.replaces_nodes {
+            let mut ids = CountedObjects::new(self.numbering, start, blob.entry);
+            worker.patched.clear();
+            patch_ids(blob.payload, &mut ids, &mut worker.patched)?;
+            return self.encode(worker, blob, start, ids.into_old(), 0);
+        }
+        if blob.payload.len() > PART_LEN {
             return self.renumber_one_by_one(worker, blob, start, turn);
         }
-        let (references, nodes) = (&mut worker.references, self.nodes);
-        if self.replaces_nodes {
-            references.look_up(payload, nodes)?;
-        }
+        let nodes = self.nodes;
+        worker.ways.look_up(blob.payload, nodes)?;
         let ambiguous = match turn {
             Some(turn) => {
                 // `take` returns `None` only after an error in an earlier blob. That error is reported instead of
                 // `failed`.
                 let failed = FormatError::new("a blob before this one is damaged");
-                turn.take(|missing| references.number(missing, nodes))
+                turn.take(|missing| worker.ways.number(missing, nodes))
                     .ok_or(failed)?;
                 0
             }
-            None => references.ambiguous(nodes),
+            None => worker.ways.ambiguous(nodes),
         };
-        let new = self.replaces_nodes.then_some(references.ids.as_slice());
-        let mut ids = CountedObjects::new(self.numbering, start, entry, new);
+        let mut ids = CountedObjects::new(self.numbering, start, blob.entry);
+        ids.objects(ObjectKind::Way, &mut worker.ways.ids.ways);
         worker.patched.clear();
-        patch_ids(payload, &mut ids, &mut worker.patched)?;
-        let old = ids.into_old();
-        self.encode(worker, blob, start, old, ambiguous)
+        worker.ways.ids.patch(blob.payload, &mut worker.patched)?;
+        self.encode(worker, blob, start, ids.into_old(), ambiguous)
     }
 
     /// Does the same as [`renumber`](Self::renumber) for a large blob of ways. To save memory, replaces references way
@@ -188,10 +190,10 @@ impl OrderedPass<'_> {
         worker.patched.clear();
         let mut patch = |missing: Option<&mut MissingNodes>| {
             let mut ids = OneByOne {
-                objects: CountedObjects::new(self.numbering, start, blob.entry, None),
+                objects: CountedObjects::new(self.numbering, start, blob.entry),
                 nodes: self.nodes,
-                walk: self.nodes.walk(),
                 missing,
+                unknown: Vec::new(),
                 ambiguous: 0,
             };
             patch_ids(blob.payload, &mut ids, &mut worker.patched)?;
@@ -237,9 +239,10 @@ impl OrderedPass<'_> {
 struct OneByOne<'n, 'm> {
     objects: CountedObjects<'n>,
     nodes: &'n Numbering,
-    walk: NumberWalk<'n>,
     /// The nodes that are not in the file; `None` if they get no new ids.
     missing: Option<&'m mut MissingNodes>,
+    /// The indices of references to nodes without a new id.
+    unknown: Vec<usize>,
     ambiguous: u64,
 }
 
@@ -249,11 +252,13 @@ impl NewIds for OneByOne<'_, '_> {
     }
 
     fn references(&mut self, _: ObjectKind, ids: &mut [i64]) {
-        for id in ids {
-            match (self.walk.new_id(*id), &mut self.missing) {
-                (Some(new), _) => *id = new,
-                (None, Some(missing)) => *id = self.nodes.counted(missing.number(*id)),
-                (None, None) => self.ambiguous += u64::from(self.nodes.is_new_id(*id)),
+        self.unknown.clear();
+        self.nodes.replace(ids, |index| self.unknown.push(index));
+        for index in &self.unknown {
+            let id = &mut ids[*index];
+            match &mut self.missing {
+                Some(missing) => *id = self.nodes.counted(missing.number(*id)),
+                None => self.ambiguous += u64::from(self.nodes.is_new_id(*id)),
             }
         }
     }
@@ -283,37 +288,28 @@ impl MissingNodes {
     }
 }
 
-/// The references from the ways of a block to nodes.
+/// The ways of a block, and their references to nodes.
 #[derive(Default)]
-struct References {
-    /// The new ids of the referenced nodes, in the order of the ways. A node without a new id has its old id.
-    ids: Vec<i64>,
-    /// The index in `ids` of each reference to a node without a new id.
+struct Ways {
+    /// The old ids of the ways, and the new ids of the nodes. A node without a new id has its old id.
+    ids: WayIds,
+    /// The index in `ids.nodes` of each reference to a node without a new id.
     unknown: Vec<usize>,
-    ways: Vec<(i64, usize)>,
 }
 
-impl References {
-    /// Replaces the contents by the references of a block, with the new ids of the referenced nodes.
+impl Ways {
+    /// Replaces the contents by the ways of a block, with the new ids of their nodes.
     fn look_up(&mut self, payload: &[u8], nodes: &Numbering) -> Result<(), FormatError> {
-        self.ids.clear();
-        self.ways.clear();
+        self.ids.read(payload)?;
         self.unknown.clear();
-        Block::parse_bare(payload)?.collect_refs(&mut self.ids, &mut self.ways)?;
-        let mut walk = nodes.walk();
-        for (index, id) in self.ids.iter_mut().enumerate() {
-            match walk.new_id(*id) {
-                Some(new) => *id = new,
-                None => self.unknown.push(index),
-            }
-        }
+        nodes.replace(&mut self.ids.nodes, |index| self.unknown.push(index));
         Ok(())
     }
 
-    /// Assigns new ids to the referenced nodes that have none, and replaces their old ids in `self.ids`.
+    /// Assigns new ids to the nodes that have none, and replaces their old ids.
     fn number(&mut self, missing: &mut MissingNodes, nodes: &Numbering) {
         for index in &self.unknown {
-            let id = &mut self.ids[*index];
+            let id = &mut self.ids.nodes[*index];
             *id = nodes.counted(missing.number(*id));
         }
     }
@@ -321,7 +317,7 @@ impl References {
     /// Counts the ambiguous references. An ambiguous reference keeps the old id of a node without a new id, although
     /// the same id is now the new id of another node.
     fn ambiguous(&self, nodes: &Numbering) -> u64 {
-        let kept = self.unknown.iter().map(|index| self.ids[*index]);
+        let kept = self.unknown.iter().map(|index| self.ids.nodes[*index]);
         kept.filter(|id| nodes.is_new_id(*id)).count() as u64
     }
 }

@@ -2,10 +2,8 @@
 //! are known to be in order, [`Ids`] for all other blobs.
 
 use super::numbering::{NumberWalk, Numbering};
-use crate::error::FormatError;
 use crate::osm::{KindSet, ObjectKind, id_rank};
-use crate::pbf::wire::Packed;
-use crate::pbf::{BlobEntry, Delta, NewIds};
+use crate::pbf::{BlobEntry, NewIds};
 
 /// Gives consecutive new ids to the objects of a blob in canonical order, and records the old ids.
 pub(super) struct CountedObjects<'n> {
@@ -14,25 +12,16 @@ pub(super) struct CountedObjects<'n> {
     next: u64,
     /// The old ids of the objects.
     old: Vec<i64>,
-    /// The new ids of the references that were not replaced yet, in the order of the objects; `None` if references keep
-    /// their ids.
-    references: Option<&'n [i64]>,
 }
 
 impl<'n> CountedObjects<'n> {
     /// Creates the source for the objects of a blob. `first` is the index of the blob's first object among all objects
     /// of the kind.
-    pub(super) fn new(
-        numbering: &'n Numbering,
-        first: u64,
-        entry: &BlobEntry,
-        references: Option<&'n [i64]>,
-    ) -> Self {
+    pub(super) fn new(numbering: &'n Numbering, first: u64, entry: &BlobEntry) -> Self {
         Self {
             numbering,
             next: first,
             old: Vec::with_capacity(entry.count as usize),
-            references,
         }
     }
 
@@ -60,26 +49,8 @@ impl NewIds for CountedObjects<'_> {
         }
     }
 
-    fn references(&mut self, _: ObjectKind, ids: &mut [i64]) {
-        if let Some(all) = self.references {
-            let (new, rest) = all.split_at(ids.len());
-            ids.copy_from_slice(new);
-            self.references = Some(rest);
-        }
-    }
-
-    /// Does not decode the old ids if the new ids are known.
-    fn nodes_of_way(&mut self, refs: &Packed<'_>, ids: &mut Vec<i64>) -> Result<(), FormatError> {
-        let Some(all) = self.references else {
-            return Delta::new(refs).push_all(ids);
-        };
-        let (new, rest) = all
-            .split_at_checked(refs.count())
-            .ok_or(FormatError::new("a way has more nodes than were looked up"))?;
-        ids.extend_from_slice(new);
-        self.references = Some(rest);
-        Ok(())
-    }
+    /// References keep their ids.
+    fn references(&mut self, _: ObjectKind, _: &mut [i64]) {}
 }
 
 /// Looks up the new ids of the objects of the kinds in `kinds`, and of the references to these objects.
@@ -88,6 +59,8 @@ pub(super) struct Ids<'n> {
     walks: [NumberWalk<'n>; 3],
     /// The kinds of objects that get new ids.
     kinds: KindSet,
+    /// The indices of references without a new id.
+    unknown: Vec<usize>,
     /// The number of references that keep their old id although it is now the new id of another object.
     pub(super) ambiguous: u64,
 }
@@ -98,6 +71,7 @@ impl<'n> Ids<'n> {
             numberings,
             walks: numberings.each_ref().map(Numbering::walk),
             kinds,
+            unknown: Vec::new(),
             ambiguous: 0,
         }
     }
@@ -133,15 +107,10 @@ impl NewIds for Ids<'_> {
         if !self.kinds.contains(kind) {
             return;
         }
-        let (walk, numbering) = (
-            &mut self.walks[kind as usize],
-            &self.numberings[kind as usize],
-        );
-        for id in ids {
-            match walk.new_id(*id) {
-                Some(new) => *id = new,
-                None => self.ambiguous += u64::from(numbering.is_new_id(*id)),
-            }
-        }
+        let numbering = &self.numberings[kind as usize];
+        self.unknown.clear();
+        numbering.replace(ids, |index| self.unknown.push(index));
+        let kept = self.unknown.iter().map(|index| ids[*index]);
+        self.ambiguous += kept.filter(|id| numbering.is_new_id(*id)).count() as u64;
     }
 }

@@ -1,7 +1,7 @@
 //! The map from old to new ids, for one kind of objects.
 
 use crate::error::{Error, Result};
-use crate::index::{IdSet, RankCursor, RankSet};
+use crate::index::{IdSet, RankCursor, RankSet, RankSetBuilder};
 use crate::io::StreamOutput;
 use crate::osm::id_rank;
 use rustc_hash::FxHashMap;
@@ -87,17 +87,40 @@ impl Numbering {
         }
     }
 
+    /// Replaces old ids by their new ids. An id without a new id stays, and `unknown` is called with its index in `ids`,
+    /// in ascending order.
+    pub(super) fn replace(&self, ids: &mut [i64], mut unknown: impl FnMut(usize)) {
+        const AT_A_TIME: usize = 256;
+        let mut old = [0; AT_A_TIME];
+        for (batch, ids) in ids.chunks_mut(AT_A_TIME).enumerate() {
+            let old = &mut old[..ids.len()];
+            old.copy_from_slice(ids);
+            self.first.for_each_rank(old, |index, rank| {
+                match rank.or_else(|| self.later_number(old[index])) {
+                    Some(number) => ids[index] = self.counted(number),
+                    None => unknown(batch * AT_A_TIME + index),
+                }
+            });
+        }
+    }
+
+    /// The index of an old id that was added after the ids in `first`.
+    fn later_number(&self, id: i64) -> Option<u64> {
+        let index = self.later.indices.get(&id)?;
+        Some(self.first.len() + index)
+    }
+
     /// Calls `unknown` with each of `ids` that has no new id, in the order of `ids`.
     pub(super) fn for_each_unknown(&self, ids: &[i64], mut unknown: impl FnMut(i64)) {
-        self.first.set().for_each_absent(ids, |index| {
-            if !self.later.indices.contains_key(&ids[index]) {
+        self.first.for_each_rank(ids, |index, rank| {
+            if rank.is_none() && !self.later.indices.contains_key(&ids[index]) {
                 unknown(ids[index]);
             }
         });
     }
 
     fn contains(&self, id: i64) -> bool {
-        self.first.set().contains(id) || self.later.indices.contains_key(&id)
+        self.first.contains(id) || self.later.indices.contains_key(&id)
     }
 
     /// Whether `id` is the new id of some old id.
@@ -117,7 +140,7 @@ impl Numbering {
 
     /// The number of old ids that have been assigned a new id.
     pub(super) fn len(&self) -> u64 {
-        self.first.set().len() + self.later.len()
+        self.first.len() + self.later.len()
     }
 
     /// Assigns the next new id to an old id, unless the old id already has one.
@@ -135,12 +158,17 @@ impl Numbering {
         }
     }
 
+    /// Assigns the first new ids to the ids of the file's objects. The map must be empty.
+    pub(super) fn begin(&mut self, ids: RankSet) {
+        self.first = ids;
+        self.is_fresh = true;
+    }
+
     /// Assigns the next new ids, in canonical order, to those of `ids` that have none. `ids` are the ids of the file's
     /// objects.
     pub(super) fn add_all(&mut self, ids: IdSet) {
         if self.len() == 0 {
-            self.first = ids.into();
-            self.is_fresh = true;
+            self.begin(ids.into());
         } else {
             ids.ids().for_each(|id| self.add(id));
         }
@@ -165,11 +193,7 @@ impl Numbering {
 
     /// Returns pairs of an old id and its new id, in the order of their indices.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
-        let old = self
-            .first
-            .set()
-            .ids()
-            .chain(self.later.in_order.iter().copied());
+        let old = self.first.ids().chain(self.later.in_order.iter().copied());
         (0..)
             .zip(old)
             .map(|(number, old)| (old, self.counted(number)))
@@ -193,7 +217,7 @@ impl Numbering {
             ));
         }
         let mut reader = BufReader::with_capacity(1 << 16, file);
-        let (mut first, mut last) = (IdSet::default(), None);
+        let (mut first, mut last) = (RankSetBuilder::default(), None);
         let mut numbering = Self::new(start);
         for _ in 0..len / 8 {
             let mut bytes = [0; 8];
@@ -201,11 +225,11 @@ impl Numbering {
             let id = i64::from_le_bytes(bytes);
             if numbering.later.len() == 0 && last < Some(id_rank(id)) {
                 last = Some(id_rank(id));
-                first.insert(id);
+                first.push(id);
                 continue;
             }
             if numbering.later.len() == 0 {
-                numbering.first = std::mem::take(&mut first).into();
+                numbering.first = std::mem::take(&mut first).finish();
             }
             if numbering.contains(id) {
                 return Err(Error::file(
@@ -216,7 +240,7 @@ impl Numbering {
             numbering.add(id);
         }
         if numbering.later.len() == 0 {
-            numbering.first = first.into();
+            numbering.first = first.finish();
         }
         Ok(numbering)
     }
@@ -247,8 +271,8 @@ impl NumberWalk<'_> {
     #[inline]
     pub(super) fn new_id(&mut self, id: i64) -> Option<i64> {
         let numbering = self.numbering;
-        let of_later = || Some(numbering.first.set().len() + numbering.later.indices.get(&id)?);
-        let number = self.ranks.rank(id).or_else(of_later)?;
+        let rank = self.ranks.rank(id);
+        let number = rank.or_else(|| numbering.later_number(id))?;
         Some(numbering.counted(number))
     }
 

@@ -323,7 +323,7 @@ impl<V: Visitor> Visit<'_, V> {
     ) -> Result<(), FormatError> {
         let selected = self.select(is_visited, block)?;
         let needs_all = found.as_ref().is_some_and(|found| found.needs_all());
-        if selected.is_empty() && wanted.set().is_empty() && !needs_all {
+        if selected.is_empty() && wanted.is_empty() && !needs_all {
             return Ok(());
         }
         let to_indexes = |keys| block.strings().indexes_of(keys);
@@ -332,7 +332,7 @@ impl<V: Visitor> Visit<'_, V> {
             keys: keys.as_deref(),
             selected: &selected,
             is_plain: block.single_kind().is_some(),
-            needs_others: needs_all || !wanted.set().is_empty(),
+            needs_others: needs_all || !wanted.is_empty(),
         };
         let located = found.map(|found| BlockLocations::of(found, block, &needs, wanted));
         let mut locator = located.transpose()?;

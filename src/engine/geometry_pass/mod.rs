@@ -224,7 +224,7 @@ impl<'a> GeometryPass<'a> {
             }
             (None, None)
         };
-        let needs_ways = visits.ways || !wanted.set().is_empty();
+        let needs_ways = visits.ways || !wanted.is_empty();
         let ways = if needs_ways { ways } else { Vec::new() };
         let mut way_store =
             WayStore::new(wanted.clone(), visits.member_node_ids).with_nested(nested);

@@ -1,7 +1,7 @@
 //! Delta-coded columns, in which each value is stored as its difference from the previous value.
 
 use crate::error::FormatError;
-use crate::pbf::wire::{Packed, Varints};
+use crate::pbf::wire::{Packed, Varints, count_varints};
 
 /// The error for a delta-coded column with a value that does not fit 64 bits.
 pub(in crate::pbf) const OVERFLOW: FormatError =
@@ -69,10 +69,15 @@ impl<'a> Delta<'a> {
     /// Appends all remaining values to `values`.
     #[inline]
     pub(crate) fn push_all(mut self, values: &mut Vec<i64>) -> Result<(), FormatError> {
-        while !self.is_done() {
-            values.push(self.read()?);
+        let start = values.len();
+        values.resize(start + count_varints(self.deltas.rest()), 0);
+        self.fill(&mut values[start..])?;
+        // A varint that is cut off at the end is not counted.
+        if self.is_done() {
+            Ok(())
+        } else {
+            self.read().map(drop)
         }
-        Ok(())
     }
 
     /// Appends the next values to `values`, at most `most`.

@@ -4,14 +4,17 @@ use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::block::delta::Delta;
 use crate::pbf::block::dense::put_no_tags;
-use crate::pbf::block::messages::{RelationMessage, WayRefs, object_id};
+use crate::pbf::block::limits::check_parts;
+use crate::pbf::block::messages::{OnlyId, RelationMessage, object_id};
 use crate::pbf::block::object::put_deltas;
 use crate::pbf::wire::schema::{
     dense_nodes, object, primitive_block, primitive_group, relation, way,
 };
 use crate::pbf::wire::{
-    Fields, Packed, put_bytes_field, put_sint, put_sint_field, put_varint_field,
+    Field, Fields, MAX_VARINT_LEN, Packed, put_bytes_head, put_sints, put_varint, varint_len,
+    zigzag_encode,
 };
+use std::ops::Range;
 
 /// The maximum number of dense nodes whose ids are held in memory at a time. Blocks in real files have fewer nodes.
 const NODES_AT_ONCE: usize = 1 << 16;
@@ -21,15 +24,8 @@ pub(crate) trait NewIds {
     /// Replaces the ids of consecutive objects of a block. Called in block order.
     fn objects(&mut self, kind: ObjectKind, ids: &mut [i64]);
 
-    /// Replaces the ids in `ids`, which are references of a way or relation to objects of one kind.
+    /// Replaces the ids in `ids`, which are the references of a way or relation to objects of one kind, in their order.
     fn references(&mut self, kind: ObjectKind, ids: &mut [i64]);
-
-    /// Appends the new ids of the nodes of a way to `ids`, which must be empty. `refs` are the old ids.
-    fn nodes_of_way(&mut self, refs: &Packed<'_>, ids: &mut Vec<i64>) -> Result<(), FormatError> {
-        Delta::new(refs).push_all(ids)?;
-        self.references(ObjectKind::Node, ids);
-        Ok(())
-    }
 }
 
 /// Appends the block in `payload` with the ids of objects and references replaced by those of `new`.
@@ -38,76 +34,275 @@ pub(crate) fn patch_ids(
     new: &mut impl NewIds,
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    let (mut group, mut scratch) = (Vec::new(), Scratch::default());
-    let mut fields = Fields::new(payload);
-    while let Some(field) = fields
-        .next()
-        .map_err(|error| error.within("PrimitiveBlock"))?
-    {
-        if field.number == primitive_block::PRIMITIVEGROUP {
-            group.clear();
-            patch_group(field.bytes()?, new, &mut scratch, &mut group)?;
-            put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group);
-        } else {
+    let mut scratch = Scratch::default();
+    patch_messages(payload, out, |field, out| match field.number {
+        primitive_group::NODES => patch_node(field.bytes()?, new, out),
+        primitive_group::DENSE => patch_dense(field.bytes()?, new, &mut scratch, out),
+        primitive_group::WAYS => patch_way(field.bytes()?, new, &mut scratch, out),
+        primitive_group::RELATIONS => patch_relation(field.bytes()?, new, &mut scratch, out),
+        _ => {
             out.extend_from_slice(field.raw);
+            Ok(())
         }
+    })
+}
+
+/// The ids of the ways of a block, and of their nodes. Can be read, changed, and written.
+#[derive(Default)]
+pub(crate) struct WayIds {
+    /// The ids of the ways.
+    pub ways: Vec<i64>,
+    /// The ids of the nodes of all ways.
+    pub nodes: Vec<i64>,
+    /// The ends of the nodes of each way in `nodes` (exclusive), and the places of the ids in its message.
+    places: Vec<(usize, Places)>,
+}
+
+impl WayIds {
+    /// Replaces the ids by those of the block in `payload`.
+    pub(crate) fn read(&mut self, payload: &[u8]) -> Result<(), FormatError> {
+        self.ways.clear();
+        self.nodes.clear();
+        self.places.clear();
+        each_field(payload, "PrimitiveBlock", |field, _| {
+            if field.number != primitive_block::PRIMITIVEGROUP {
+                return Ok(());
+            }
+            each_field(field.bytes()?, "PrimitiveGroup", |field, _| {
+                if field.number != primitive_group::WAYS {
+                    return Ok(());
+                }
+                let way = WayPlaces::read(field.bytes()?)?;
+                Delta::new(&way.nodes).push_all(&mut self.nodes)?;
+                self.ways.push(way.id);
+                self.places.push((self.nodes.len(), way.places));
+                Ok(())
+            })
+        })
+    }
+
+    /// Appends the block in `payload`, which must be the one that was read, with the ids that are now in `ways` and
+    /// `nodes`. Other objects than ways keep their ids.
+    pub(crate) fn patch(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let (mut run, mut start) = (Vec::new(), 0);
+        let mut ways = self.ways.iter().zip(&self.places);
+        patch_messages(payload, out, |field, out| {
+            if field.number != primitive_group::WAYS {
+                out.extend_from_slice(field.raw);
+                return Ok(());
+            }
+            let missing = FormatError::new("a block has more ways than were read");
+            let (id, (end, places)) = ways.next().ok_or(missing)?;
+            let nodes = &self.nodes[start..*end];
+            start = *end;
+            put_way(field.bytes()?, *id, nodes, places, &mut run, out)
+        })
+    }
+}
+
+/// Appends the block in `payload`. `patch` is called with each field of a group, and appends the field that replaces it.
+fn patch_messages(
+    payload: &[u8],
+    out: &mut Vec<u8>,
+    mut patch: impl FnMut(&Field<'_>, &mut Vec<u8>) -> Result<(), FormatError>,
+) -> Result<(), FormatError> {
+    each_field(payload, "PrimitiveBlock", |field, _| {
+        if field.number != primitive_block::PRIMITIVEGROUP {
+            out.extend_from_slice(field.raw);
+            return Ok(());
+        }
+        let group = field.bytes()?;
+        put_bytes_head(out, field.number, group.len());
+        let start = out.len();
+        each_field(group, "PrimitiveGroup", |field, _| patch(field, out))?;
+        // The length is known now. It mostly takes as many bytes as that of the old group, so that nothing moves.
+        let mut len = Vec::with_capacity(MAX_VARINT_LEN);
+        put_varint(&mut len, (out.len() - start) as u64);
+        out.splice(start - varint_len(group.len() as u64)..start, len);
+        Ok(())
+    })
+}
+
+/// Calls `visit` with each field of a message, and with the range of the field in the message. `name` is the type of the
+/// message, for errors.
+#[inline(always)]
+fn each_field<'m>(
+    message: &'m [u8],
+    name: &str,
+    mut visit: impl FnMut(&Field<'m>, Range<usize>) -> Result<(), FormatError>,
+) -> Result<(), FormatError> {
+    let (mut fields, mut end) = (Fields::new(message), 0);
+    while let Some(field) = fields.next().map_err(|error| error.within(name))? {
+        let start = end;
+        end += field.raw.len();
+        visit(&field, start..end)?;
     }
     Ok(())
 }
 
 #[derive(Default)]
 struct Scratch {
-    message: Vec<u8>,
     run: Vec<u8>,
     ids: Vec<i64>,
+    kinds: Vec<u64>,
+    of_kind: Vec<i64>,
 }
 
-fn patch_group(
-    group: &[u8],
-    new: &mut impl NewIds,
-    scratch: &mut Scratch,
-    out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
-    let mut fields = Fields::new(group);
-    while let Some(field) = fields
-        .next()
-        .map_err(|error| error.within("PrimitiveGroup"))?
-    {
-        scratch.message.clear();
-        match field.number {
-            primitive_group::NODES => patch_node(field.bytes()?, new, scratch)?,
-            primitive_group::DENSE => patch_dense(field.bytes()?, new, scratch)?,
-            primitive_group::WAYS => patch_way(field.bytes()?, new, scratch)?,
-            primitive_group::RELATIONS => patch_relation(field.bytes()?, new, scratch)?,
-            _ => {
-                out.extend_from_slice(field.raw);
-                continue;
+/// The places of ids in a message: the field of the object's id, and the field of its references. A field that the
+/// message does not have is an empty range at 0.
+#[derive(Debug, Clone, Default)]
+struct Places {
+    id: Range<u32>,
+    references: Range<u32>,
+    /// Whether one of the fields occurs again.
+    has_repeats: bool,
+}
+
+impl Places {
+    /// Adds the field that is at `range`, if it is one of the fields with the numbers `id` and `references`.
+    #[inline]
+    fn add(&mut self, number: u32, [id, references]: [u32; 2], range: Range<usize>) {
+        let place = match number {
+            _ if number == id => &mut self.id,
+            _ if number == references => &mut self.references,
+            _ => return,
+        };
+        if place.end == 0 {
+            // A blob has at most 32 MiB.
+            *place = range.start as u32..range.end as u32;
+        } else {
+            self.has_repeats = true;
+        }
+    }
+
+    fn find(message: &[u8], numbers: [u32; 2]) -> Result<Self, FormatError> {
+        let mut places = Self::default();
+        each_field(message, "object", |field, range| {
+            places.add(field.number, numbers, range);
+            Ok(())
+        })?;
+        Ok(places)
+    }
+}
+
+/// A field that replaces another one: its tag with a value or a length, and the bytes that follow.
+struct NewField<'r> {
+    head: [u8; 2 * MAX_VARINT_LEN],
+    head_len: usize,
+    body: &'r [u8],
+}
+
+impl<'r> NewField<'r> {
+    /// A field without bytes, which removes the field that it replaces.
+    const NONE: Self = Self {
+        head: [0; 2 * MAX_VARINT_LEN],
+        head_len: 0,
+        body: &[],
+    };
+
+    fn new(tag: u32, value: u64, body: &'r [u8]) -> Self {
+        let mut field = Self { body, ..Self::NONE };
+        for mut value in [u64::from(tag), value] {
+            while value >= 0x80 {
+                field.push(value as u8 | 0x80);
+                value >>= 7;
             }
+            field.push(value as u8);
         }
-        put_bytes_field(out, field.number, &scratch.message);
+        field
     }
-    Ok(())
+
+    fn push(&mut self, byte: u8) {
+        self.head[self.head_len] = byte;
+        self.head_len += 1;
+    }
+
+    /// A field with a number as its value.
+    fn varint(number: u32, value: u64) -> Self {
+        Self::new(number << 3, value, &[])
+    }
+
+    /// A field with bytes as its value.
+    fn bytes(number: u32, body: &'r [u8]) -> Self {
+        Self::new(number << 3 | 2, body.len() as u64, body)
+    }
+
+    const fn len(&self) -> usize {
+        self.head_len + self.body.len()
+    }
+
+    #[inline]
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.head[..self.head_len]);
+        out.extend_from_slice(self.body);
+    }
 }
 
-/// Copies a message to `scratch.message` without the fields with the given `numbers`, which must be below 64. At the
-/// first occurrence of each removed field, calls `put` with the number of the field. `put` can write a replacement.
-fn replace(
-    message: &[u8],
-    numbers: &[u32],
-    scratch: &mut Scratch,
-    mut put: impl FnMut(u32, &mut Scratch),
-) -> Result<(), FormatError> {
-    let mut seen = 0u64;
-    let mut fields = Fields::new(message);
-    while let Some(field) = fields.next()? {
-        if !numbers.contains(&field.number) {
-            scratch.message.extend_from_slice(field.raw);
-        } else if seen >> field.number & 1 == 0 {
-            seen |= 1 << field.number;
-            put(field.number, scratch);
+/// A message with new ids.
+struct Edited<'e> {
+    /// The number of the message's field in its group.
+    number: u32,
+    message: &'e [u8],
+    /// The numbers of the fields with the object's id and with its references; 0 for no field.
+    numbers: [u32; 2],
+    places: &'e Places,
+    /// The new fields at these places.
+    fields: [&'e NewField<'e>; 2],
+    /// Further fields, for the end of the message.
+    behind: &'e [u8],
+}
+
+impl Edited<'_> {
+    /// Appends the message.
+    #[inline]
+    fn put(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        if self.places.has_repeats {
+            return self.put_without_repeats(out);
         }
+        let bytes = |range: &Range<u32>| range.start as usize..range.end as usize;
+        let (id, references) = (bytes(&self.places.id), bytes(&self.places.references));
+        let mut edits = [(id, self.fields[0]), (references, self.fields[1])];
+        if edits[1].0.end < edits[0].0.end {
+            edits.swap(0, 1);
+        }
+        // A message gets no field that it did not have.
+        let edits = edits.map(|(range, field)| match range.len() {
+            0 => (range, &NewField::NONE),
+            _ => (range, field),
+        });
+        let ([(one, first), (two, second)], message) = (edits, self.message);
+        let kept = message.len() - one.len() - two.len();
+        let len = kept + first.len() + second.len() + self.behind.len();
+        put_bytes_head(out, self.number, len);
+        out.extend_from_slice(&message[..one.start]);
+        first.put(out);
+        out.extend_from_slice(&message[one.end..two.start]);
+        second.put(out);
+        out.extend_from_slice(&message[two.end..]);
+        out.extend_from_slice(self.behind);
+        Ok(())
     }
-    Ok(())
+
+    /// Appends the message without the fields that are replaced and that are not the first ones with their numbers.
+    #[cold]
+    fn put_without_repeats(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let (mut message, mut seen) = (Vec::with_capacity(self.message.len()), [false; 2]);
+        each_field(self.message, "object", |field, _| {
+            let replaced = self.numbers.iter().position(|one| *one == field.number);
+            let is_repeat = replaced.is_some_and(|index| std::mem::replace(&mut seen[index], true));
+            if !is_repeat {
+                message.extend_from_slice(field.raw);
+            }
+            Ok(())
+        })?;
+        let places = Places::find(&message, self.numbers)?;
+        Edited {
+            message: &message,
+            places: &places,
+            ..*self
+        }
+        .put(out)
+    }
 }
 
 fn new_id(new: &mut impl NewIds, kind: ObjectKind, id: i64) -> i64 {
@@ -116,109 +311,381 @@ fn new_id(new: &mut impl NewIds, kind: ObjectKind, id: i64) -> i64 {
     ids[0]
 }
 
-fn patch_node(
-    message: &[u8],
-    new: &mut impl NewIds,
-    scratch: &mut Scratch,
-) -> Result<(), FormatError> {
+fn patch_node(message: &[u8], new: &mut impl NewIds, out: &mut Vec<u8>) -> Result<(), FormatError> {
     let id = object_id(message, ObjectKind::Node)?;
     let id = new_id(new, ObjectKind::Node, id);
-    replace(message, &[object::ID], scratch, |number, scratch| {
-        put_sint_field(&mut scratch.message, number, id);
-    })
+    let numbers = [object::ID, 0];
+    Edited {
+        number: primitive_group::NODES,
+        message,
+        numbers,
+        places: &Places::find(message, numbers)?,
+        fields: [
+            &NewField::varint(object::ID, zigzag_encode(id)),
+            &NewField::NONE,
+        ],
+        behind: &[],
+    }
+    .put(out)
 }
 
 fn patch_dense(
     message: &[u8],
     new: &mut impl NewIds,
     scratch: &mut Scratch,
+    out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    let (mut ids, mut has_tags) = (Packed::default(), false);
-    let mut fields = Fields::new(message);
-    while let Some(field) = fields.next().map_err(|error| error.within("DenseNodes"))? {
+    let numbers = [dense_nodes::ID, 0];
+    let (mut ids, mut has_tags, mut places) = (Packed::default(), false, Places::default());
+    each_field(message, "DenseNodes", |field, range| {
+        places.add(field.number, numbers, range);
         match field.number {
-            dense_nodes::ID => ids.add(&field)?,
+            dense_nodes::ID => ids.add(field)?,
             dense_nodes::KEYS_VALS => has_tags = true,
             _ => {}
         }
-    }
+        Ok(())
+    })?;
     let count = ids.count();
     let (mut deltas, mut left, mut last) = (Delta::new(&ids), count, 0);
-    let mut run = std::mem::take(&mut scratch.run);
+    let Scratch { run, ids, .. } = scratch;
     run.clear();
     while left > 0 {
-        scratch.ids.clear();
-        scratch.ids.resize(left.min(NODES_AT_ONCE), 0);
-        left -= scratch.ids.len();
-        deltas.fill(&mut scratch.ids)?;
-        new.objects(ObjectKind::Node, &mut scratch.ids);
-        for id in &scratch.ids {
-            put_sint(&mut run, id.wrapping_sub(last));
-            last = *id;
-        }
+        ids.clear();
+        ids.resize(left.min(NODES_AT_ONCE), 0);
+        left -= ids.len();
+        deltas.fill(ids)?;
+        new.objects(ObjectKind::Node, ids);
+        let delta = |id: &i64| id.wrapping_sub(std::mem::replace(&mut last, *id));
+        put_sints(run, ids.iter().map(delta));
     }
-    scratch.run = run;
-    replace(message, &[dense_nodes::ID], scratch, |number, scratch| {
-        put_bytes_field(&mut scratch.message, number, &scratch.run);
-    })?;
+    let mut no_tags = Vec::new();
     if !has_tags {
-        put_no_tags(count, &mut scratch.message);
+        put_no_tags(count, &mut no_tags);
     }
-    Ok(())
+    Edited {
+        number: primitive_group::DENSE,
+        message,
+        numbers,
+        places: &places,
+        fields: [&NewField::bytes(dense_nodes::ID, run), &NewField::NONE],
+        behind: &no_tags,
+    }
+    .put(out)
 }
 
-/// Copies the message of a way or relation to `scratch.message` with the new `id`, and with `scratch.ids` as the
-/// references in the field with the number `references`.
-fn replace_ids(
+/// A way, and the places of the ids in its message.
+struct WayPlaces<'m> {
+    id: i64,
+    nodes: Packed<'m>,
+    places: Places,
+}
+
+impl<'m> WayPlaces<'m> {
+    const NUMBERS: [u32; 2] = [object::ID, way::REFS];
+
+    #[inline]
+    fn read(message: &'m [u8]) -> Result<Self, FormatError> {
+        let (mut id, mut nodes, mut places) =
+            (OnlyId::default(), Packed::default(), Places::default());
+        each_field(message, "Way", |field, range| {
+            places.add(field.number, Self::NUMBERS, range);
+            match field.number {
+                object::ID => id.set(field.varint()? as i64),
+                way::REFS => nodes.add(field),
+                _ => Ok(()),
+            }
+        })?;
+        let id = id.get()?;
+        check_parts(nodes.as_bytes(), 1, "nodes", ObjectKind::Way, id)?;
+        Ok(Self { id, nodes, places })
+    }
+}
+
+/// Appends the message of a way with a new id and the ids of new nodes, as a field of its group.
+#[inline]
+fn put_way(
     message: &[u8],
     id: i64,
-    references: u32,
-    scratch: &mut Scratch,
+    nodes: &[i64],
+    places: &Places,
+    run: &mut Vec<u8>,
+    out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    scratch.run.clear();
-    put_deltas(&mut scratch.run, scratch.ids.iter().copied());
-    let numbers = [object::ID, references];
-    replace(message, &numbers, scratch, |number, scratch| {
-        if number == object::ID {
-            put_varint_field(&mut scratch.message, number, id as u64);
-        } else {
-            put_bytes_field(&mut scratch.message, number, &scratch.run);
-        }
-    })
+    run.clear();
+    put_deltas(run, nodes.iter().copied());
+    Edited {
+        number: primitive_group::WAYS,
+        message,
+        numbers: WayPlaces::NUMBERS,
+        places,
+        fields: [
+            &NewField::varint(object::ID, id as u64),
+            &NewField::bytes(way::REFS, run),
+        ],
+        behind: &[],
+    }
+    .put(out)
 }
 
 fn patch_way(
     message: &[u8],
     new: &mut impl NewIds,
     scratch: &mut Scratch,
+    out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    let way = WayRefs::parse(message)?;
-    way.check_size()?;
+    let way = WayPlaces::read(message)?;
     scratch.ids.clear();
-    new.nodes_of_way(&way.refs, &mut scratch.ids)?;
+    Delta::new(&way.nodes).push_all(&mut scratch.ids)?;
+    new.references(ObjectKind::Node, &mut scratch.ids);
     let id = new_id(new, ObjectKind::Way, way.id);
-    replace_ids(message, id, way::REFS, scratch)
+    put_way(
+        message,
+        id,
+        &scratch.ids,
+        &way.places,
+        &mut scratch.run,
+        out,
+    )
 }
 
 fn patch_relation(
     message: &[u8],
     new: &mut impl NewIds,
     scratch: &mut Scratch,
+    out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let relation = RelationMessage::parse(message)?;
     relation.check(usize::MAX)?;
     relation.check_size()?;
-    scratch.ids.clear();
-    let mut members = Delta::new(&relation.member_ids);
-    let mut kinds = relation.member_kinds.values();
-    while !members.is_done() {
-        let mut id = [members.read()?];
-        if let Some(kind) = ObjectKind::from_number(kinds.read()?) {
-            new.references(kind, &mut id);
-        }
-        scratch.ids.extend(id);
+    let Scratch {
+        run,
+        ids,
+        kinds,
+        of_kind,
+    } = scratch;
+    ids.clear();
+    Delta::new(&relation.member_ids).push_all(ids)?;
+    kinds.clear();
+    let mut numbers = relation.member_kinds.values();
+    while !numbers.is_done() {
+        kinds.push(numbers.read()?);
     }
-    let id = object_id(message, ObjectKind::Relation)?;
-    let id = new_id(new, ObjectKind::Relation, id);
-    replace_ids(message, id, relation::MEMIDS, scratch)
+    for kind in ObjectKind::ALL {
+        let is_of_kind = |number: &u64| *number == u64::from(kind.number());
+        of_kind.clear();
+        let members = ids.iter_mut().zip(&*kinds);
+        of_kind.extend(
+            members
+                .filter(|(_, number)| is_of_kind(number))
+                .map(|(id, _)| *id),
+        );
+        new.references(kind, of_kind);
+        let members = ids.iter_mut().zip(&*kinds);
+        let members = members.filter(|(_, number)| is_of_kind(number));
+        members.zip(&*of_kind).for_each(|((id, _), new)| *id = *new);
+    }
+    let id = new_id(new, ObjectKind::Relation, relation.id);
+    run.clear();
+    put_deltas(run, ids.iter().copied());
+    let numbers = [object::ID, relation::MEMIDS];
+    Edited {
+        number: primitive_group::RELATIONS,
+        message,
+        numbers,
+        places: &Places::find(message, numbers)?,
+        fields: [
+            &NewField::varint(object::ID, id as u64),
+            &NewField::bytes(relation::MEMIDS, run),
+        ],
+        behind: &[],
+    }
+    .put(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pbf::wire::{put_bytes_field, put_sint, put_varint_field};
+
+    /// New ids that differ from the old ids by 1000 for objects, and by the number of the kind plus one for references.
+    struct Shifted;
+
+    impl NewIds for Shifted {
+        fn objects(&mut self, _: ObjectKind, ids: &mut [i64]) {
+            ids.iter_mut().for_each(|id| *id += 1000);
+        }
+
+        fn references(&mut self, kind: ObjectKind, ids: &mut [i64]) {
+            ids.iter_mut()
+                .for_each(|id| *id += i64::from(kind.number()) + 1);
+        }
+    }
+
+    fn message(fields: &[(u32, &[u8])]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (number, bytes) in fields {
+            put_bytes_field(&mut out, *number, bytes);
+        }
+        out
+    }
+
+    fn deltas(values: &[i64]) -> Vec<u8> {
+        let (mut out, mut last) = (Vec::new(), 0);
+        for value in values {
+            put_sint(&mut out, *value - last);
+            last = *value;
+        }
+        out
+    }
+
+    fn id_field(id: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint_field(&mut out, object::ID, id);
+        out
+    }
+
+    fn refs_field(refs: &[i64]) -> Vec<u8> {
+        message(&[(way::REFS, &deltas(refs))])
+    }
+
+    /// A block with a table of strings, and one group for each of `groups`.
+    fn block(groups: &[&[(u32, &[u8])]]) -> Vec<u8> {
+        let strings = message(&[(1, b""), (1, b"highway")]);
+        let mut block = message(&[(primitive_block::STRINGTABLE, &strings)]);
+        for group in groups {
+            put_bytes_field(&mut block, primitive_block::PRIMITIVEGROUP, &message(group));
+        }
+        put_varint_field(&mut block, 17, 100);
+        block
+    }
+
+    fn patched(block: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        patch_ids(block, &mut Shifted, &mut out).unwrap();
+        out
+    }
+
+    /// Checks the new message of a way, with both ways to replace its ids.
+    #[track_caller]
+    fn check_way(old: &[&[u8]], new: &[&[u8]]) {
+        let other = [id_field(7), refs_field(&[70, 75])].concat();
+        let other_new = [id_field(1007), refs_field(&[71, 76])].concat();
+        let ways = |way: &[&[u8]], other: &[u8]| {
+            let way = way.concat();
+            let ways: [(u32, &[u8]); 2] = [
+                (primitive_group::WAYS, other),
+                (primitive_group::WAYS, &way),
+            ];
+            block(&[&ways[..], &ways[1..]])
+        };
+        let (old, new) = (ways(old, &other), ways(new, &other_new));
+        assert_eq!(patched(&old), new);
+        let (mut ids, mut out) = (WayIds::default(), Vec::new());
+        ids.read(&old).unwrap();
+        Shifted.objects(ObjectKind::Way, &mut ids.ways);
+        Shifted.references(ObjectKind::Node, &mut ids.nodes);
+        ids.patch(&old, &mut out).unwrap();
+        assert_eq!(out, new);
+    }
+
+    #[test]
+    fn ids_of_ways_are_replaced_wherever_their_fields_are() {
+        let keys = message(&[(object::KEYS, &[1])]);
+        let (old, new) = (id_field(5), id_field(1005));
+        let (refs, new_refs) = (
+            refs_field(&[9, 3, 1 << 40]),
+            refs_field(&[10, 4, (1 << 40) + 1]),
+        );
+        check_way(&[&old, &keys, &refs], &[&new, &keys, &new_refs]);
+        check_way(&[&refs, &keys, &old], &[&new_refs, &keys, &new]);
+        check_way(&[&refs, &old], &[&new_refs, &new]);
+        check_way(&[&keys, &old, &keys], &[&keys, &new, &keys]);
+        check_way(&[&old, &refs_field(&[])], &[&new, &refs_field(&[])]);
+        // References in several fields become one field.
+        let pieces = [&refs_field(&[9]), &old, &keys, &refs_field(&[-6]), &keys];
+        let whole = refs_field(&[10, 4]);
+        check_way(&pieces.map(Vec::as_slice), &[&whole, &new, &keys, &keys]);
+        // References that are not packed.
+        let mut single = Vec::new();
+        put_varint_field(&mut single, way::REFS, zigzag_encode(9));
+        check_way(&[&old, &single, &keys], &[&new, &refs_field(&[10]), &keys]);
+        let twice = [single.clone(), single].concat();
+        check_way(&[&old, &twice], &[&new, &refs_field(&[10, 19])]);
+    }
+
+    #[test]
+    fn a_group_whose_length_takes_more_or_fewer_bytes_stays_whole() {
+        for count in [1, 2, 7, 8, 9, 900, 1000, 1100] {
+            let ids: Vec<i64> = (0..count).map(|number| number * 4_000_000).collect();
+            let new: Vec<i64> = ids.iter().map(|id| id + 1).collect();
+            let refs = [id_field(5), refs_field(&ids)].concat();
+            let new_refs = [id_field(1005), refs_field(&new)].concat();
+            check_way(&[&refs], &[&new_refs]);
+        }
+        let near: Vec<i64> = (1..=100).collect();
+        struct Far;
+        impl NewIds for Far {
+            fn objects(&mut self, _: ObjectKind, ids: &mut [i64]) {
+                ids.iter_mut().for_each(|id| *id *= -1 << 50);
+            }
+            fn references(&mut self, _: ObjectKind, _: &mut [i64]) {}
+        }
+        let far: Vec<i64> = near.iter().map(|id| id * (-1 << 50)).collect();
+        let dense = |ids: &[i64]| {
+            let dense = message(&[
+                (dense_nodes::ID, &deltas(ids)),
+                (dense_nodes::KEYS_VALS, &[0]),
+            ]);
+            block(&[&[(primitive_group::DENSE, &dense)]])
+        };
+        let mut out = Vec::new();
+        patch_ids(&dense(&near), &mut Far, &mut out).unwrap();
+        assert_eq!(out, dense(&far));
+    }
+
+    #[test]
+    fn ids_of_nodes_and_members_are_replaced() {
+        let lats = deltas(&[5, 6, 7]);
+        let dense = |ids: &[i64], tags: &[u8]| {
+            let mut dense = message(&[(dense_nodes::LAT, &lats), (dense_nodes::ID, &deltas(ids))]);
+            if !tags.is_empty() {
+                put_bytes_field(&mut dense, dense_nodes::KEYS_VALS, tags);
+            }
+            block(&[&[(primitive_group::DENSE, &dense)]])
+        };
+        let (old, new) = ([-4, 2, 1 << 50], [996, 1002, (1 << 50) + 1000]);
+        // Readers need the column of tags, so it is added.
+        for tags in [&[][..], &[0, 0, 0]] {
+            assert_eq!(patched(&dense(&old, tags)), dense(&new, &[0, 0, 0]));
+        }
+        let node = |id: i64| {
+            let node = [
+                id_field(zigzag_encode(id)),
+                message(&[(object::KEYS, &[1])]),
+            ]
+            .concat();
+            block(&[&[(primitive_group::NODES, &node)]])
+        };
+        assert_eq!(patched(&node(-6)), node(994));
+        let relation = |id: u64, members: &[i64]| {
+            let fields = message(&[
+                (relation::ROLES_SID, &[0, 0, 0, 0]),
+                (relation::MEMIDS, &deltas(members)),
+                (relation::TYPES, &[1, 2, 0, 1]),
+            ]);
+            let relation = [id_field(id), fields].concat();
+            block(&[&[(primitive_group::RELATIONS, &relation)]])
+        };
+        let expected = relation(1003, &[12, 23, 31, 42]);
+        assert_eq!(patched(&relation(3, &[10, 20, 30, 40])), expected);
+    }
+
+    #[test]
+    fn references_that_are_cut_off_are_errors() {
+        let way = [id_field(1), message(&[(way::REFS, &[2, 0x80])])].concat();
+        let block = block(&[&[(primitive_group::WAYS, &way)]]);
+        assert!(patch_ids(&block, &mut Shifted, &mut Vec::new()).is_err());
+        assert!(WayIds::default().read(&block).is_err());
+    }
 }

@@ -11,6 +11,6 @@ mod metadata;
 pub(crate) use edit::{
     EditOp, EditScript, SpliceOptions, put_kept_block, put_kept_messages, splice_block,
 };
-pub(crate) use ids::{NewIds, patch_ids};
+pub(crate) use ids::{NewIds, WayIds, patch_ids};
 pub(crate) use locations::{Relocated, WayNodes, locate_ways, relocate_ways};
 pub use metadata::{InfoFields, clean_block};

@@ -243,6 +243,41 @@ pub fn put_sint(out: &mut Vec<u8>, value: i64) {
     put_varint(out, zigzag_encode(value));
 }
 
+/// Appends zigzag-coded varints. Varints of at most eight bytes are encoded without a branch on their length.
+#[inline]
+pub fn put_sints(out: &mut Vec<u8>, values: impl IntoIterator<Item = i64>) {
+    let (mut buffer, mut len) = ([0; 128], 0);
+    for value in values {
+        let value = zigzag_encode(value);
+        if value >> 56 != 0 {
+            out.extend_from_slice(&buffer[..len]);
+            len = 0;
+            put_varint(out, value);
+            continue;
+        }
+        if let Some(place) = buffer[len..].first_chunk_mut() {
+            let bytes = varint_len(value);
+            let more = CONTINUATION_BITS & ((1 << (8 * (bytes - 1))) - 1);
+            *place = (split_7_bit_groups(value) | more).to_le_bytes();
+            len += bytes;
+        }
+        if len > buffer.len() - 8 {
+            out.extend_from_slice(&buffer[..len]);
+            len = 0;
+        }
+    }
+    out.extend_from_slice(&buffer[..len]);
+}
+
+/// Returns each seven of the low 56 bits of `value` in the low bits of a byte. This is the inverse of
+/// [`join_7_bit_groups`].
+#[inline]
+const fn split_7_bit_groups(value: u64) -> u64 {
+    let quads = (value & 0x0fff_ffff) | ((value << 4) & 0x0fff_ffff_0000_0000);
+    let pairs = (quads & 0x0000_3fff_0000_3fff) | ((quads << 2) & 0x3fff_0000_3fff_0000);
+    (pairs & 0x007f_007f_007f_007f) | ((pairs << 1) & 0x7f00_7f00_7f00_7f00)
+}
+
 /// Appends the length of a string in bytes as a varint, and the string.
 pub fn put_text(out: &mut Vec<u8>, text: &str) {
     put_varint(out, text.len() as u64);
@@ -402,6 +437,27 @@ mod tests {
                     assert_eq!((read, pos), (Err(TRUNCATED_VARINT), 0));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn many_varints_are_written_as_single_ones_are() {
+        let mut random = Random(8);
+        for most_bits in [6, 7, 13, 30, 55, 57, 64] {
+            let values: Vec<i64> = (0..500)
+                .map(|_| zigzag_decode(random.bits(64) >> (64 - 1 - random.below(most_bits))))
+                .chain([0, -1, i64::MIN, i64::MAX])
+                .collect();
+            let (mut one_by_one, mut together) = (vec![7], vec![7]);
+            values
+                .iter()
+                .for_each(|value| put_sint(&mut one_by_one, *value));
+            put_sints(&mut together, values.iter().copied());
+            assert_eq!(together, one_by_one, "{most_bits} bits");
+        }
+        for bits in 0..=56 {
+            let value = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
+            assert_eq!(join_7_bit_groups(split_7_bit_groups(value)), value);
         }
     }
 
