@@ -136,9 +136,9 @@ impl<'a> Editor<'a> {
         step: &ApplyStep,
     ) -> Result<(Applied, Tally)> {
         match step {
-            ApplyStep::Copy(entry) => {
-                let copy = vec![BlobOutcome::Copy(*entry)];
-                Ok((Applied::Blobs(copy), Tally::default()))
+            ApplyStep::Copy(blobs) => {
+                let copies = blobs.iter().map(|entry| BlobOutcome::Copy(*entry));
+                Ok((Applied::Blobs(copies.collect()), Tally::default()))
             }
             ApplyStep::Insert(range) => {
                 let changes = self.slice(range);

@@ -12,8 +12,9 @@ use std::ops::Range;
 /// A step that produces one part of the output from blobs and changes. Steps are in canonical order.
 #[derive(Debug, Clone)]
 pub(super) enum ApplyStep {
-    /// A blob that is copied.
-    Copy(BlobEntry),
+    /// Adjacent blobs of the same kinds that are copied. Most blobs of a large file are, and a step for each of them
+    /// would take longer than all other work.
+    Copy(Vec<BlobEntry>),
     /// A blob that is decoded, with its changes as indices into [`ChangeSet::changes`].
     Edit(BlobEntry, Range<usize>),
     /// Adjacent blobs that are joined, each with the indices of its changes.
@@ -25,7 +26,8 @@ pub(super) enum ApplyStep {
 impl WorkItem for ApplyStep {
     fn input_bytes(&self) -> u64 {
         match self {
-            Self::Copy(entry) | Self::Edit(entry, _) => u64::from(entry.frame_len),
+            Self::Copy(blobs) => blobs.iter().map(|blob| u64::from(blob.frame_len)).sum(),
+            Self::Edit(entry, _) => u64::from(entry.frame_len),
             Self::Join(blobs) => blobs
                 .iter()
                 .map(|(blob, _)| u64::from(blob.frame_len))
@@ -49,7 +51,8 @@ impl ApplyStep {
     /// Whether the step contains only nodes.
     pub(super) fn is_nodes(&self, changes: &ChangeSet) -> bool {
         let kind = match self {
-            Self::Copy(entry) | Self::Edit(entry, _) => entry.kinds.single(),
+            Self::Copy(blobs) => blobs.first().and_then(|entry| entry.kinds.single()),
+            Self::Edit(entry, _) => entry.kinds.single(),
             Self::Join(blobs) => blobs.first().and_then(|(entry, _)| entry.kinds.single()),
             Self::Insert(range) => Some(changes.changes()[range.start].key.0),
         };
@@ -59,11 +62,23 @@ impl ApplyStep {
     /// Returns the size hint for the part of the output that this step produces.
     pub(super) fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Copy(entry) => SizeHint::copy_of(entry.offset, entry.frame_len.into()),
+            Self::Copy(blobs) => {
+                let first = blobs.first().map_or(0, |entry| entry.offset);
+                SizeHint::copy_of(first, self.input_bytes())
+            }
             Self::Edit(..) | Self::Join(_) => SizeHint::new_bytes(self.input_bytes()),
             Self::Insert(_) => SizeHint::default(),
         }
     }
+}
+
+/// A blob of the base, or changes that become new blobs.
+enum Planned {
+    /// A blob, with its changes as indices into [`ChangeSet::changes`]; `None` for a blob that is copied unless it is
+    /// joined.
+    Blob(BlobEntry, Option<Range<usize>>),
+    /// The indices of changes between two blobs.
+    Insert(Range<usize>),
 }
 
 /// A blob of the base, its first and last key, and the range of the changes that have been assigned to it so far.
@@ -97,7 +112,7 @@ pub(super) fn plan_steps(
     is_rewritten: impl Fn(&BlobEntry) -> bool,
 ) -> Vec<ApplyStep> {
     let mut slots: Vec<Slot> = Vec::with_capacity(plan.entries.len());
-    let mut empty: Vec<ApplyStep> = Vec::new();
+    let mut empty: Vec<Planned> = Vec::new();
     for entry in &plan.entries {
         match (entry.first_key(), entry.last_key()) {
             (Some(first), Some(last)) => {
@@ -109,7 +124,7 @@ pub(super) fn plan_steps(
                 });
             }
             // A blob without nodes, ways or relations has no position in the order, so it is copied at the end.
-            _ => empty.push(ApplyStep::Copy(*entry)),
+            _ => empty.push(Planned::Blob(*entry, None)),
         }
     }
     let mut steps = Vec::with_capacity(slots.len() + 8);
@@ -134,15 +149,15 @@ pub(super) fn plan_steps(
     let mut inserts = inserts.into_iter().peekable();
     for (index, slot) in slots.into_iter().enumerate() {
         while let Some((_, part)) = inserts.next_if(|(before, _)| *before == index) {
-            steps.push(ApplyStep::Insert(part));
+            steps.push(Planned::Insert(part));
         }
-        if slot.changes.is_empty() && !is_rewritten(&slot.entry) {
-            steps.push(ApplyStep::Copy(slot.entry));
-        } else {
-            steps.push(ApplyStep::Edit(slot.entry, slot.changes));
-        }
+        let is_copied = slot.changes.is_empty() && !is_rewritten(&slot.entry);
+        steps.push(Planned::Blob(
+            slot.entry,
+            (!is_copied).then_some(slot.changes),
+        ));
     }
-    steps.extend(inserts.map(|(_, part)| ApplyStep::Insert(part)));
+    steps.extend(inserts.map(|(_, part)| Planned::Insert(part)));
     steps.extend(empty);
     join_small(steps, &Fullness::of(plan))
 }
@@ -213,7 +228,7 @@ impl Neighbours {
         let is_single = blobs.len() < 2;
         let blobs = blobs.into_iter();
         if is_single || !any_edited {
-            out.extend(blobs.map(|(entry, changes)| step_of(entry, changes)));
+            blobs.for_each(|(entry, changes)| push_blob(entry, changes, out));
         } else {
             let joined = blobs.map(|(entry, changes)| (entry, changes.unwrap_or(0..0)));
             out.push(ApplyStep::Join(joined.collect()));
@@ -221,32 +236,40 @@ impl Neighbours {
     }
 }
 
-/// Returns the step for a blob that is not joined.
-fn step_of(entry: BlobEntry, changes: Option<Range<usize>>) -> ApplyStep {
-    match changes {
-        None => ApplyStep::Copy(entry),
-        Some(changes) => ApplyStep::Edit(entry, changes),
+/// The maximum number of blobs that one step copies.
+const MAX_COPIES: usize = 4096;
+
+/// Appends the step for a blob that is not joined. Copies adjacent blobs in one step.
+fn push_blob(entry: BlobEntry, changes: Option<Range<usize>>, out: &mut Vec<ApplyStep>) {
+    match (changes, out.last_mut()) {
+        (Some(changes), _) => out.push(ApplyStep::Edit(entry, changes)),
+        (None, Some(ApplyStep::Copy(blobs)))
+            if blobs.len() < MAX_COPIES
+                && blobs.last().is_some_and(|last| last.kinds == entry.kinds) =>
+        {
+            blobs.push(entry);
+        }
+        (None, _) => out.push(ApplyStep::Copy(vec![entry])),
     }
 }
 
 /// Joins small blobs with neighbours that have room, if at least one of them has to be re-encoded anyway. Without this,
 /// each update would leave more small blobs behind.
-fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
-    let mut joined = Vec::with_capacity(steps.len());
+fn join_small(planned: Vec<Planned>, fullness: &Fullness) -> Vec<ApplyStep> {
+    let mut joined = Vec::new();
     let mut run = Neighbours::default();
-    for step in steps {
-        let (entry, changes) = match step {
-            ApplyStep::Copy(entry) => (entry, None),
-            ApplyStep::Edit(entry, changes) => (entry, Some(changes)),
-            ApplyStep::Join(_) | ApplyStep::Insert(_) => {
+    for planned in planned {
+        let (entry, changes) = match planned {
+            Planned::Blob(entry, changes) => (entry, changes),
+            Planned::Insert(changes) => {
                 run.end(&mut joined);
-                joined.push(step);
+                joined.push(ApplyStep::Insert(changes));
                 continue;
             }
         };
         let Some(kind) = entry.kinds.single() else {
             run.end(&mut joined);
-            joined.push(step_of(entry, changes));
+            push_blob(entry, changes, &mut joined);
             continue;
         };
         let is_edited = changes.is_some();
@@ -269,7 +292,7 @@ fn join_small(steps: Vec<ApplyStep>, fullness: &Fullness) -> Vec<ApplyStep> {
             run.any_edited |= is_edited;
             run.blobs.push((entry, changes));
         } else {
-            joined.push(step_of(entry, changes));
+            push_blob(entry, changes, &mut joined);
         }
     }
     run.end(&mut joined);
@@ -347,7 +370,7 @@ mod tests {
     use super::*;
     use crate::osm::KindSet;
 
-    fn edited(number: u64, count: u32, payload_len: u32) -> ApplyStep {
+    fn edited(number: u64, count: u32, payload_len: u32) -> Planned {
         let entry = BlobEntry {
             offset: number * 1000,
             frame_len: 1000,
@@ -356,7 +379,7 @@ mod tests {
             kinds: KindSet::of(ObjectKind::Way),
             ..BlobEntry::default()
         };
-        ApplyStep::Edit(entry, 0..1)
+        Planned::Blob(entry, Some(0..1))
     }
 
     #[test]
@@ -367,5 +390,24 @@ mod tests {
             let joined = join_small(steps.collect(), &fullness);
             assert_eq!(joined.len(), size_hint, "{payload_len}");
         }
+    }
+
+    #[test]
+    fn adjacent_blobs_that_are_copied_are_one_step() {
+        let blobs = (0..10_000).map(|number| {
+            let Planned::Blob(mut entry, _) = edited(number, 8000, 50_000) else {
+                unreachable!();
+            };
+            if number < 3000 {
+                entry.kinds = KindSet::of(ObjectKind::Node);
+            }
+            Planned::Blob(entry, (number == 5000).then_some(0..1))
+        });
+        let steps = join_small(blobs.collect(), &Fullness([8000; 3]));
+        let lens = steps.iter().map(|step| match step {
+            ApplyStep::Copy(blobs) => blobs.len(),
+            _ => 0,
+        });
+        assert_eq!(lens.collect::<Vec<_>>(), [3000, 2000, 0, 4096, 903]);
     }
 }
