@@ -45,15 +45,10 @@ impl Drop for Mount {
 /// The flags that select backends.
 const BACKENDS: [&str; 3] = ["--jobs=2", "--direct-io", "--io-uring"];
 
-#[test]
-fn copies_share_blocks_where_the_file_system_can() {
-    let dir = tempfile::tempdir().unwrap();
-    let input = world(dir.path(), "300000");
-    let elsewhere = dir.path().join("sorted.osm.pbf");
-    run_ok(&[&"sort", &input, &"-o", &elsewhere]);
-    let expected = std::fs::read(elsewhere).unwrap();
+/// Calls `test` with a mounted file system of each kind that can share blocks, and with its name.
+fn on_sharing_systems(dir: &Path, mut test: impl FnMut(&str, &Path)) {
     for kind in ["btrfs", "xfs"] {
-        let image = dir.path().join(kind);
+        let image = dir.join(kind);
         let file = std::fs::File::create(&image).unwrap();
         file.set_len(400 << 20).unwrap();
         let image = image.to_str().unwrap();
@@ -62,34 +57,118 @@ fn copies_share_blocks_where_the_file_system_can() {
         if !available(is_made, &format!("no {mkfs} on the PATH")) {
             continue;
         }
-        let Some(mount) = Mount::new(&["-o", "loop", image]) else {
-            continue;
-        };
-        let (base, output) = (
-            mount.path().join("world.osm.pbf"),
-            mount.path().join("out.osm.pbf"),
-        );
+        if let Some(mount) = Mount::new(&["-o", "loop", image]) {
+            test(kind, mount.path());
+        }
+    }
+}
+
+/// Runs a command, and returns the numbers of bytes that were shared and copied.
+#[track_caller]
+fn shared_and_copied(dir: &Path, args: &[Arg<'_>]) -> [u64; 2] {
+    let stats = dir.join("stats.json");
+    let more: [Arg<'_>; 2] = [&"--stats", &stats];
+    run_ok(&[args, &more].concat());
+    let stats = std::fs::read_to_string(&stats).unwrap();
+    let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+    ["bytes_shared", "bytes_copied"].map(|name| stats[name].as_u64().unwrap())
+}
+
+#[test]
+fn copies_share_blocks_where_the_file_system_can() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "300000");
+    let elsewhere = dir.path().join("sorted.osm.pbf");
+    run_ok(&[&"sort", &input, &"-o", &elsewhere]);
+    let expected = std::fs::read(elsewhere).unwrap();
+    on_sharing_systems(dir.path(), |kind, root| {
+        let (base, output) = (root.join("world.osm.pbf"), root.join("out.osm.pbf"));
         std::fs::copy(&input, &base).unwrap();
         for backend in BACKENDS {
             for command in ["sort", "cat"] {
-                let stats = dir.path().join("stats.json");
-                run_ok(&[
-                    &command, &base, &backend, &"-O", &"-o", &output, &"--stats", &stats,
-                ]);
+                let args: [Arg<'_>; 6] = [&command, &base, &backend, &"-O", &"-o", &output];
+                let [shared, copied] = shared_and_copied(dir.path(), &args);
                 assert!(
                     std::fs::read(&output).unwrap() == expected,
                     "{kind}: {backend}"
                 );
-                let stats: serde_json::Value =
-                    serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
-                let (shared, copied) = (&stats["bytes_shared"], &stats["bytes_copied"]);
                 assert!(
-                    shared.as_u64().unwrap() * 10 > copied.as_u64().unwrap() * 9,
+                    shared * 10 > copied * 9,
                     "{kind}: {backend}: {shared} of {copied}"
                 );
             }
         }
-    }
+    });
+}
+
+/// Three objects of a file with higher versions and one more tag, as an OsmChange file in `dir`.
+fn three_changes(dir: &Path, file: &Path) -> PathBuf {
+    let opl = dir.join("world.opl");
+    run_ok(&[&"cat", &"-q", &"-O", &file, &"-o", &opl]);
+    let opl = std::fs::read_to_string(opl).unwrap();
+    let lines: Vec<&str> = opl.lines().collect();
+    let changed = [0.2, 0.5, 0.8].map(|part| {
+        let line = lines[(lines.len() as f64 * part) as usize];
+        let fields = line.split(' ').map(|field| match field.split_at(1) {
+            ("v", version) => format!("v{}", version.parse::<u32>().unwrap() + 1),
+            ("T", _) => "Tchanged=yes".to_owned(),
+            _ => field.to_owned(),
+        });
+        fields.collect::<Vec<_>>().join(" ") + "\n"
+    });
+    let (opl, changes) = (dir.join("changes.opl"), dir.join("changes.osc"));
+    std::fs::write(&opl, changed.concat()).unwrap();
+    run_ok(&[&"cat", &"-q", &"-O", &opl, &"-o", &changes]);
+    changes
+}
+
+#[test]
+fn an_updated_file_shares_what_did_not_change_with_the_file_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = world(dir.path(), "600000");
+    let elsewhere = dir.path().join("updated.osm.pbf");
+    on_sharing_systems(dir.path(), |kind, root| {
+        let (base, output) = (root.join("world.osm.pbf"), root.join("out.osm.pbf"));
+        std::fs::copy(&input, &base).unwrap();
+        let mut lens = Vec::new();
+        for round in 0..3 {
+            let changes = three_changes(dir.path(), &base);
+            for backend in BACKENDS {
+                let args: [Arg<'_>; 7] = [
+                    &"apply-changes",
+                    &base,
+                    &changes,
+                    &backend,
+                    &"-O",
+                    &"-o",
+                    &output,
+                ];
+                let [shared, copied] = shared_and_copied(dir.path(), &args);
+                assert!(
+                    shared * 10 > copied * 9,
+                    "{kind}, {backend}, round {round}: {shared} of {copied}"
+                );
+                run_ok(&[&"check", &"--index", &"--full", &output]);
+            }
+            run_ok(&[&"apply-changes", &base, &changes, &"-O", &"-o", &elsewhere]);
+            run_ok(&[&"diff", &"-q", &elsewhere, &output]);
+            std::fs::rename(&output, &base).unwrap();
+            lens.push(std::fs::metadata(&base).unwrap().len());
+        }
+        // Padding is made anew, and does not add up.
+        let blobs = 3 * 2 * 4096;
+        assert!(lens[2] < lens[0] + blobs, "{kind}: {lens:?}");
+        // Programs that know nothing of the padding read the same objects.
+        let opl = |program: &str, file: &Path| {
+            let args = ["cat", "-f", "opl", "-o", "-"];
+            let output = Command::new(program).args(args).arg(file).output();
+            output.map(|output| output.stdout)
+        };
+        if available(runs(Command::new("osmium").arg("--version")), "no osmium") {
+            let expected = opl("osmium", &elsewhere).unwrap();
+            assert!(opl("osmium", &base).unwrap() == expected && !expected.is_empty());
+        }
+    });
 }
 
 #[test]

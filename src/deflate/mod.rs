@@ -5,8 +5,10 @@
 //! - `literals` encodes blocks of literals and runs, for columns in which all other matches are rare.
 //! - `huffman` makes the Huffman codes for these blocks.
 //! - `stored` stores data uncompressed, at known offsets.
+//! - `padding` makes a stream longer without changing its content.
 
 pub(crate) mod end;
 pub(crate) mod huffman;
 pub(crate) mod literals;
+pub(crate) mod padding;
 pub(crate) mod stored;

@@ -38,6 +38,14 @@ pub struct Written {
     pub indexed: bool,
 }
 
+/// A frame that is not written yet.
+#[derive(Debug)]
+struct HeldFrame {
+    frame: EncodedFrame,
+    /// The index of its entry.
+    index: usize,
+}
+
 /// A range of an input that is not copied yet, because the next range may adjoin it.
 #[derive(Debug)]
 struct PendingCopy {
@@ -49,6 +57,9 @@ struct PendingCopy {
 /// The size in bytes at which a pending copy is no longer extended, because collecting more would delay writing to the
 /// disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
+/// The minimum size in bytes of a copy for which the frame before it is padded, so that the copy can share file system
+/// blocks with the input. A shorter copy is written.
+const MIN_SHARED_LEN: u64 = 256 << 10;
 /// If the estimated size of an output in bytes is at least this number, the header of the output is padded. The padding
 /// lets copied blobs share file system blocks with the input.
 const MIN_ALIGNED_LEN: u64 = 1 << 20;
@@ -67,6 +78,8 @@ pub struct PbfWriter {
     position: u64,
     written: Written,
     order: OrderSoFar,
+    /// The last frame, if it is not written yet, because it is padded if a long copy follows it. `pending` comes after it.
+    held: Option<HeldFrame>,
     pending: Option<PendingCopy>,
     /// The copied blobs that still have to be verified.
     unverified: Vec<(Input, BlobEntry)>,
@@ -152,6 +165,7 @@ impl PbfWriter {
                 ..Written::default()
             },
             order: OrderSoFar::default(),
+            held: None,
             pending: None,
             unverified: Vec::new(),
             id_parts: None,
@@ -219,7 +233,7 @@ impl PbfWriter {
     /// Appends a blob. Writes the blobs that do not have to be held back.
     fn append(&mut self, blob: OutputBlob) -> Result<()> {
         if !self.options.toc {
-            return self.write(&blob);
+            return self.write(blob);
         }
         if self.options.has_spatial_layout {
             let entry = blob.entry();
@@ -228,7 +242,7 @@ impl PbfWriter {
         }
         self.last.push(blob);
         while let Some(blob) = self.next_to_write() {
-            self.write(&blob)?;
+            self.write(blob)?;
         }
         Ok(())
     }
@@ -260,7 +274,7 @@ impl PbfWriter {
         }
     }
 
-    fn write(&mut self, blob: &OutputBlob) -> Result<()> {
+    fn write(&mut self, blob: OutputBlob) -> Result<()> {
         match blob {
             OutputBlob::Frame(frame) => self.write_frame(frame),
             // The blob also has a part of a table about the input. This table does not apply to the output, so only the
@@ -275,19 +289,20 @@ impl PbfWriter {
                     if frame.entry.kinds != KindSet::of(ObjectKind::Node) {
                         frame.entry.bbox = entry.bbox;
                     }
-                    self.write_frame(&frame)?;
+                    self.write_frame(frame)?;
                 }
                 Ok(())
             }
-            OutputBlob::Copy(input, entry) => self.write_copy(input, entry),
+            OutputBlob::Copy(input, entry) => self.write_copy(&input, &entry),
         }
     }
 
-    fn write_frame(&mut self, frame: &EncodedFrame) -> Result<()> {
-        self.flush_copies()?;
-        self.backend.write(&frame.bytes)?;
+    fn write_frame(&mut self, frame: EncodedFrame) -> Result<()> {
+        self.flush()?;
         self.ctx.stats.blobs_rewritten.add(1);
+        let index = self.entries.len();
         self.take_entry(frame.entry, frame.entry.header_len, frame.entry.frame_len);
+        self.held = Some(HeldFrame { frame, index });
         Ok(())
     }
 
@@ -313,7 +328,7 @@ impl PbfWriter {
         let mut header = Vec::with_capacity(96);
         let index = index.as_ref().map(<[u8; _]>::as_slice);
         encode_blob_header(&mut header, BlobKind::Data, index, blob_len);
-        self.flush_copies()?;
+        self.flush()?;
         self.backend.write(&header)?;
         let body = entry.offset + u64::from(entry.header_len);
         self.copy_range(input, body, u64::from(blob_len))?;
@@ -329,7 +344,9 @@ impl PbfWriter {
                 return Ok(());
             }
         }
-        self.flush_copies()?;
+        if self.pending.is_some() {
+            self.flush()?;
+        }
         self.pending = Some(PendingCopy {
             input: input.clone(),
             offset,
@@ -338,7 +355,22 @@ impl PbfWriter {
         Ok(())
     }
 
-    fn flush_copies(&mut self) -> Result<()> {
+    /// Passes the last frame and the pending copy to the backend.
+    fn flush(&mut self) -> Result<()> {
+        if let Some(held) = self.held.take() {
+            match self.padded(&held) {
+                Some(frame) => {
+                    let (entry, by) = (&mut self.entries[held.index], frame.entry.frame_len);
+                    let by = u64::from(by - std::mem::replace(&mut entry.frame_len, by));
+                    entry.header_len = frame.entry.header_len;
+                    let copied = &mut self.entries[held.index + 1..];
+                    copied.iter_mut().for_each(|entry| entry.offset += by);
+                    self.position += by;
+                    self.backend.write(&frame.bytes)?;
+                }
+                None => self.backend.write(&held.frame.bytes)?,
+            }
+        }
         match self.pending.take() {
             Some(copy) => {
                 copy.input.fetch(copy.offset, copy.len)?;
@@ -346,6 +378,26 @@ impl PbfWriter {
             }
             None => Ok(()),
         }
+    }
+
+    /// Returns a frame with padding, so that the copy that follows it shares blocks with its input. Returns `None` if it
+    /// shares blocks without padding, or is not known to share blocks, or if no long copy follows.
+    fn padded(&self, held: &HeldFrame) -> Option<EncodedFrame> {
+        let copy = self.pending.as_ref()?;
+        if copy.len < MIN_SHARED_LEN {
+            return None;
+        }
+        let block = self.backend.shared_block_len(&copy.input)?;
+        let entry = &self.entries[held.index];
+        let end = entry.offset + u64::from(entry.frame_len);
+        let by = (copy.offset % block + block - end % block) % block;
+        if by == 0 {
+            return None;
+        }
+        // A few bytes alone cannot be padding.
+        let lens = [by, by + block];
+        lens.into_iter()
+            .find_map(|by| held.frame.padded(by as usize))
     }
 
     fn take_entry(&mut self, mut entry: BlobEntry, header_len: u32, frame_len: u32) {
@@ -377,7 +429,6 @@ impl PbfWriter {
     /// the header, flushes everything to disk, and gives the file its name.
     pub fn finish(mut self) -> Result<Written> {
         let hosts = self.write_last_blobs()?;
-        self.flush_copies()?;
         self.verify_copies()?;
         self.declare_features();
         self.written.sorted = self.order.verdict() == Some(true);
@@ -421,8 +472,9 @@ impl PbfWriter {
                 .take_hosts(self.hosts(), &self.options, &self.ctx)?
         };
         while let Some(blob) = self.last.pop_front() {
-            self.write(&blob)?;
+            self.write(blob)?;
         }
+        self.flush()?;
         for host in &hosts {
             self.ctx.stats.blobs_rewritten.add(1);
             self.add_entry(host.entry);

@@ -20,7 +20,8 @@ use portable as platform;
 
 pub(crate) use platform::{
     available_memory, block_len, create_unnamed, free_space, give_name, is_mount_root, memory,
-    open_direct, peak_memory, prefer_huge_pages, punch_hole, release, reopen_direct, shares_blocks,
+    on_same_file_system, open_direct, peak_memory, prefer_huge_pages, punch_hole, release,
+    reopen_direct, shares_blocks,
 };
 
 #[cfg(all(unix, feature = "cli"))]

@@ -135,6 +135,11 @@ pub(crate) const fn block_len(_: &File) -> u64 {
 }
 
 /// Returns `false`, because [`clone_range`] always fails.
+pub(crate) const fn on_same_file_system(_: &File, _: &File) -> bool {
+    false
+}
+
+/// Returns `false`, because ranges are not cloned.
 pub(crate) const fn shares_blocks(_: &File) -> bool {
     false
 }

@@ -73,14 +73,14 @@ impl PbfWriter {
             let frame = host
                 .and_then(|host| encode_id_host(&host, kind, parts, self.options.blob_index).ok());
             let Some(frame) = frame else {
-                self.write(&blob)?;
+                self.write(blob)?;
                 continue;
             };
+            self.flush()?;
             let position = self.position;
             let ranges = frame.parts.iter();
             let ranges = ranges.map(|range| position + range.start..position + range.end);
             let ranges = ranges.collect();
-            self.flush_copies()?;
             self.backend.write(&frame.bytes)?;
             self.ctx.stats.blobs_rewritten.add(1);
             let entry = frame.entry;

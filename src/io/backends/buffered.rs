@@ -87,6 +87,10 @@ impl Backend for Buffered {
         Ok(())
     }
 
+    fn shared_block_len(&self, input: &Input) -> Option<u64> {
+        self.destination.shared_block_len(input)
+    }
+
     fn finish(&mut self, start: &[u8], len: u64) -> Result<()> {
         self.flush()?;
         self.destination.end(start, len)

@@ -207,6 +207,10 @@ impl<E: Executor> Backend for Chunked<E> {
         self.read_into_chunks(input, tail)
     }
 
+    fn shared_block_len(&self, input: &Input) -> Option<u64> {
+        self.destination.shared_block_len(input)
+    }
+
     fn finish(&mut self, start: &[u8], len: u64) -> Result<()> {
         self.end_chunk()?;
         self.executor.wait()?;

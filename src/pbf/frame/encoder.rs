@@ -1,7 +1,8 @@
 //! Encodes objects as compressed frames, for content that cannot be copied.
 
-use super::blob::Blob;
+use super::blob::{Blob, BlobHeader, BlobKind, Encoding, encode_frame};
 use super::codec::{Compression, Compressor, Decompressor};
+use crate::deflate::padding::padding;
 use crate::error::{FormatError, Result};
 use crate::pbf::block::object::Object;
 use crate::pbf::block::outline::BlockUnits;
@@ -16,6 +17,9 @@ use crate::pbf::table::scan::scan_payload;
 use std::ops::Range;
 use twox_hash::XxHash3_64;
 
+/// The length in bytes of the header of zlib data without a dictionary.
+const ZLIB_HEADER_LEN: usize = 2;
+
 /// A compressed frame and its entry for the table of contents.
 #[derive(Debug, Clone)]
 pub struct EncodedFrame {
@@ -26,6 +30,38 @@ pub struct EncodedFrame {
 }
 
 impl EncodedFrame {
+    /// Returns the frame with `by` bytes more and the same payload. Returns `None` if the frame is not zlib, or if no
+    /// padding makes it longer by `by` bytes.
+    pub(crate) fn padded(&self, by: usize) -> Option<Self> {
+        /// The maximum number of bytes by which the lengths in a frame grow with the frame.
+        const MAX_GROWTH: usize = 4;
+        let (header, body) = BlobHeader::split(&self.bytes).ok()?;
+        let (header, blob) = (BlobHeader::parse(header).ok()?, Blob::parse(body).ok()?);
+        let (zlib_header, stream) = blob.data.split_at_checked(ZLIB_HEADER_LEN)?;
+        if blob.encoding != Encoding::Zlib {
+            return None;
+        }
+        (0..=MAX_GROWTH).find_map(|growth| {
+            let padding = padding(by.checked_sub(growth)?)?;
+            let data = [zlib_header, &padding, stream].concat();
+            let blob = Blob {
+                data: &data,
+                ..blob
+            };
+            let mut bytes = Vec::with_capacity(self.bytes.len() + by);
+            encode_frame(&mut bytes, BlobKind::Data, header.indexdata, &blob).ok()?;
+            if bytes.len() != self.bytes.len() + by {
+                return None;
+            }
+            let entry = BlobEntry {
+                frame_len: bytes.len() as u32,
+                header_len: frame_header_len(&bytes),
+                ..self.entry
+            };
+            Some(Self { bytes, entry })
+        })
+    }
+
     /// Returns the uncompressed payload of the frame.
     pub(crate) fn payload<'a>(
         &'a self,

@@ -13,6 +13,7 @@ mod kept;
 #[cfg(test)]
 mod tests;
 
+use crate::deflate::padding::padding_len;
 pub(super) use encoder::SegmentEncoder;
 use memchr::memmem;
 use std::hash::{BuildHasher, RandomState};
@@ -151,9 +152,11 @@ impl SegmentInflater {
         let Some(body) = body.strip_suffix(&END) else {
             return false;
         };
-        let (mut at, mut done) = (HEADER_LEN, 0);
-        for marker in memmem::find_iter(body, &MARKER) {
-            let end = marker + MARKER.len();
+        // Padding belongs to no segment, so that it does not accumulate where segments are copied.
+        let start = HEADER_LEN + padding_len(body.get(HEADER_LEN..).unwrap_or_default());
+        let (mut at, mut done) = (start, 0);
+        for marker in memmem::find_iter(&body[start..], &MARKER) {
+            let end = start + marker + MARKER.len();
             // The range is never empty, because the markers from `find_iter` do not overlap.
             let Some(segment) = body.get(at..end).filter(|segment| !segment.is_empty()) else {
                 continue;

@@ -2,6 +2,7 @@
 
 use rustix::fs::{fstatfs, fstatvfs};
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Returns the size in bytes of the machine's physical memory.
@@ -96,6 +97,12 @@ pub(crate) fn shares_blocks(file: &File) -> bool {
     const BCACHEFS: u64 = 0xca45_1a4e;
     const ZFS: u64 = 0x2fc1_2fc1;
     fstatfs(file).is_ok_and(|system| [BTRFS, XFS, BCACHEFS, ZFS].contains(&(system.f_type as u64)))
+}
+
+/// Whether two files are known to be on the same file system.
+pub(crate) fn on_same_file_system(one: &File, other: &File) -> bool {
+    let device = |file: &File| file.metadata().map(|metadata| metadata.dev()).ok();
+    device(one).is_some_and(|found| device(other) == Some(found))
 }
 
 /// Returns the number of free bytes on the file system of `directory` that this process may use. Returns `None` if the
