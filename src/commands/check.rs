@@ -276,6 +276,10 @@ impl Check<'_> {
                     found.map(|found| BlobFindings { index, ..found })
                 },
                 |mut found| {
+                    // If no id of the blob can have occurred before, the ids need not be looked at one by one.
+                    if !own.add_new(&found.batch) {
+                        found.ids = found.batch.ids().collect();
+                    }
                     for (position, id) in (0..).zip(std::mem::take(&mut found.ids)) {
                         let is_new = own.insert(id);
                         // In a history file, the versions of an object follow each other, so an id may equal the one

@@ -17,7 +17,7 @@ use crate::engine::sink::Sink;
 use crate::engine::{OutputOptions, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, Written};
-use crate::index::IdSet;
+use crate::index::{IdBatch, IdSet};
 use crate::io::SizeHint;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{Block, HeaderBlock, feature, patch_ids};
@@ -235,10 +235,10 @@ impl<'f> Renumbering<'f> {
                     }
                     _ => {}
                 }
-                Ok((ids, unknown, undecided))
+                Ok((IdBatch::from(ids.as_slice()), unknown, undecided))
             },
             |(ids, unknown, undecided)| {
-                fresh.extend(ids);
+                fresh.add(&ids);
                 for (ids, unknown) in orphans.ids.iter_mut().zip(unknown) {
                     ids.extend(unknown);
                 }

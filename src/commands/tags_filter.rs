@@ -16,7 +16,7 @@ use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
-use crate::index::{IdSet, IdSets};
+use crate::index::{IdBatch, IdSet, IdSets};
 use crate::io::OpenOutput;
 use crate::osm::{KindSet, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, StringTable};
@@ -301,11 +301,11 @@ impl Filter {
                     }
                     Ok(())
                 })?;
-                Ok((ids, each_once(refs)))
+                Ok((ids, IdBatch::from(each_once(refs).as_slice())))
             },
             |(ids, refs)| {
                 matched.extend(ids);
-                nodes.extend(refs);
+                nodes.add(&refs);
             },
         )?;
         Ok((plan, matched, nodes))

@@ -4,7 +4,7 @@ use super::id_search::IdSearch;
 use super::scan::Scan;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
-use crate::index::{IdSet, IdSets};
+use crate::index::{IdBatch, IdSet, IdSets};
 use crate::osm::{ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, BlockWalk};
 use crate::runtime::Context;
@@ -46,7 +46,7 @@ pub(crate) fn referenced(
         Scan::bare("find nodes of ways", file, plan, ctx).run(
             |entry| search.may_find_in(entry),
             |_, block| nodes_of_ways(block, is_looked_at),
-            |ids| nodes.extend(ids),
+            |ids| nodes.add(&ids),
         )?;
     }
     if let Some(more) = nodes_of_wanted {
@@ -121,7 +121,7 @@ fn parents(
 fn nodes_of_ways(
     block: &Block<'_>,
     is_wanted: impl Fn(i64) -> bool,
-) -> Result<Vec<i64>, FormatError> {
+) -> Result<IdBatch, FormatError> {
     let (mut refs, mut ways) = (Vec::new(), Vec::new());
     let mut limit = MANY;
     block.in_parts(|part| {
@@ -133,7 +133,7 @@ fn nodes_of_ways(
         }
         Ok(())
     })?;
-    Ok(each_once(refs))
+    Ok(each_once(refs).as_slice().into())
 }
 
 /// The number of ids above which duplicates are removed before all ids are collected.

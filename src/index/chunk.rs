@@ -113,6 +113,47 @@ impl Chunk {
         }
     }
 
+    /// Adds ascending distinct offsets. Returns the number of those that were absent before.
+    pub(super) fn add(&mut self, offsets: &[u16]) -> usize {
+        if let Self::Empty = self {
+            *self = Self::of_ascending(offsets);
+            return offsets.len();
+        }
+        // Few offsets are faster one by one than a merge of both lists.
+        let is_few =
+            |list: &[u16]| offsets.len() * 8 < list.len() && list.last() >= offsets.first();
+        if let Self::Array(list) = self
+            && list.len() + offsets.len() <= MAX_ARRAY_LEN
+            && !is_few(list)
+        {
+            let before = list.len();
+            if list.last() < offsets.first() {
+                if list.capacity() - before < offsets.len() {
+                    // Grows by less than `Vec` does, because a set has many lists.
+                    list.reserve_exact(offsets.len().max(before / 4 + 4));
+                }
+                list.extend_from_slice(offsets);
+            } else {
+                *list = merged(list, offsets);
+            }
+            return list.len() - before;
+        }
+        let added = offsets.iter().filter(|offset| self.insert(**offset));
+        added.count()
+    }
+
+    /// Whether ascending distinct offsets are known to be absent: if all are behind the last offset of a list, or if a
+    /// bitmap does not have them.
+    pub(super) fn is_new(&self, offsets: &[u16]) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::Array(list) => list.last() < offsets.first(),
+            Self::Bitmap(words) => offsets
+                .iter()
+                .all(|offset| words[usize::from(offset >> 6)] >> (offset & 63) & 1 == 0),
+        }
+    }
+
     /// Returns a [`Chunk::Bitmap`] with the same offsets.
     fn mapped(&self) -> Self {
         let mut words = Box::new([0; WORDS]);
@@ -155,6 +196,21 @@ impl Chunk {
             }
         }
     }
+}
+
+/// Returns the offsets of two ascending lists in ascending order, without duplicates.
+fn merged(one: &[u16], other: &[u16]) -> Vec<u16> {
+    let mut all = Vec::with_capacity(one.len() + other.len());
+    let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
+    while let (Some(first), Some(second)) = (one.peek(), other.peek()) {
+        let least = **first.min(second);
+        all.push(least);
+        one.next_if_eq(&&least);
+        other.next_if_eq(&&least);
+    }
+    all.extend(one);
+    all.extend(other);
+    all
 }
 
 /// Returns the part of an ascending list in which `offset` is expected, on the assumption that offsets are evenly

@@ -1,6 +1,7 @@
 //! A set of ids: a sorted list or a bitmap for each 65,536 neighbouring ids.
 
 use super::chunk::{Chunk, Slot};
+use super::id_batch::IdBatch;
 use super::table::{ChunkTable, join, split};
 
 /// A set of the ids of objects of one kind. Ids may be any `i64`, dense or sparse, in any order.
@@ -21,6 +22,30 @@ impl IdSet {
         let is_new = self.chunks.chunk_mut(chunk).insert(offset);
         self.len += u64::from(is_new);
         is_new
+    }
+
+    /// Adds the ids of a batch.
+    pub fn add(&mut self, batch: &IdBatch) {
+        for (number, offsets) in batch.chunks() {
+            let added = self.chunks.chunk_mut(number).add(offsets);
+            self.len += added as u64;
+        }
+    }
+
+    /// Adds the ids of a batch if they are known to be new: if each of them is behind all ids of its chunk, or its chunk
+    /// is a bitmap without it. Otherwise adds nothing and returns `false`, although the ids may be new.
+    pub fn add_new(&mut self, batch: &IdBatch) -> bool {
+        let takes = |(number, offsets): (u64, &[u16])| {
+            let chunk = self.chunks.chunk(number);
+            chunk.is_none_or(|chunk| chunk.is_new(offsets))
+        };
+        let is_repeated = |pair: &[(u64, &[u16])]| pair[0].0 == pair[1].0;
+        let chunks: Vec<_> = batch.chunks().collect();
+        if chunks.windows(2).any(is_repeated) || !chunks.into_iter().all(takes) {
+            return false;
+        }
+        self.add(batch);
+        true
     }
 
     /// Whether the id is in the set.

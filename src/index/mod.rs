@@ -11,6 +11,7 @@
 
 mod chunk;
 mod disk_join;
+mod id_batch;
 mod id_map;
 mod id_set;
 mod id_sets;
@@ -24,6 +25,7 @@ mod table;
 mod values;
 
 pub(crate) use disk_join::{DiskJoin, ListReader};
+pub use id_batch::IdBatch;
 pub use id_map::{IdMap, IdMapCursor};
 pub use id_set::IdSet;
 pub use id_sets::IdSets;

@@ -1,6 +1,7 @@
 //! The ranks of ids in a set.
 
 use super::chunk::{Chunk, LastFound, MAX_ARRAY_LEN, RunCounts, find_near, window};
+use super::id_batch::IdBatch;
 use super::id_set::IdSet;
 use super::table::{ChunkTable, Offsets, join, split};
 use crate::osm::id_rank;
@@ -225,6 +226,30 @@ impl RankSetBuilder {
             self.open_chunk(number);
         }
         self.offsets.push(offset);
+    }
+
+    /// Adds the ids of a batch, as [`push`](Self::push) does for the ids of each of its chunks.
+    pub fn push_batch(&mut self, batch: &IdBatch) {
+        for (number, offsets) in batch.chunks() {
+            let offsets = match offsets {
+                [0, others @ ..] if number == 0 => {
+                    self.has_zero = true;
+                    others
+                }
+                offsets => offsets,
+            };
+            if offsets.is_empty() {
+                continue;
+            }
+            if self.open != Some(number) {
+                self.open_chunk(number);
+            }
+            if join(number, 0) < 0 {
+                self.offsets.extend(offsets.iter().rev());
+            } else {
+                self.offsets.extend_from_slice(offsets);
+            }
+        }
     }
 
     /// Returns the set of all ids.

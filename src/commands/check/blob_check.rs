@@ -3,7 +3,7 @@
 use super::contents::{BlobContents, ContentRules};
 use super::{Dangling, IdViolation, Outside};
 use crate::error::FormatError;
-use crate::index::IdSet;
+use crate::index::{IdBatch, IdSet};
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, Block};
 
@@ -23,8 +23,10 @@ pub(super) struct BlobFindings {
     pub ends: Option<Ends>,
     /// The number of objects of the kind.
     pub count: u64,
-    /// The ids of the kind in block order, if they are collected.
+    /// The ids of the kind in block order, if they are collected and not in `batch`.
     pub ids: Vec<i64>,
+    /// The ids of the kind, if they are collected and strictly ascending.
+    pub batch: IdBatch,
     /// The first violations, at most [`KindCheck::max_listed`].
     pub violations: Vec<(Position, IdViolation)>,
     /// The number of further ids that are out of order, and of further ids that occur again.
@@ -217,6 +219,8 @@ impl KindCheck {
         if !is_ascending {
             return Ok(None);
         }
+        found.batch = found.ids.as_slice().into();
+        found.ids = Vec::new();
         if found.count > 0 {
             let [first, last] = [first, last].map(|id| (self.kind, id_rank(id)));
             found.ends = Some((first, last, 0, 0));

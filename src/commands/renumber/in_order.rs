@@ -8,7 +8,7 @@ use crate::engine::rewrite::DecodedBlob;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, WriteOptions};
-use crate::index::RankSetBuilder;
+use crate::index::{IdBatch, RankSetBuilder};
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{
     BlobEntry, BlobFlags, EncodedFrame, FrameEncoder, NewIds, PART_LEN, WayIds, patch_ids,
@@ -91,7 +91,7 @@ impl Renumbering<'_> {
                 })
             },
             |(frames, old, more)| {
-                all.extend(old);
+                all.push_batch(&old);
                 ambiguous += more;
                 sink.add(input, BlobOutcome::Frames(frames))
             },
@@ -148,7 +148,7 @@ impl OrderedPass<'_> {
         blob: &DecodedBlob<'_>,
         start: u64,
         turn: Option<Turn<'_, MissingNodes>>,
-    ) -> Result<(Vec<EncodedFrame>, Vec<i64>, u64), FormatError> {
+    ) -> Result<(Vec<EncodedFrame>, IdBatch, u64), FormatError> {
         if !self.replaces_nodes {
             let mut ids = CountedObjects::new(self.numbering, start, blob.entry);
             worker.patched.clear();
@@ -186,7 +186,7 @@ impl OrderedPass<'_> {
         blob: &DecodedBlob<'_>,
         start: u64,
         turn: Option<Turn<'_, MissingNodes>>,
-    ) -> Result<(Vec<EncodedFrame>, Vec<i64>, u64), FormatError> {
+    ) -> Result<(Vec<EncodedFrame>, IdBatch, u64), FormatError> {
         worker.patched.clear();
         let mut patch = |missing: Option<&mut MissingNodes>| {
             let mut ids = OneByOne {
@@ -217,7 +217,7 @@ impl OrderedPass<'_> {
         start: u64,
         old: Vec<i64>,
         ambiguous: u64,
-    ) -> Result<(Vec<EncodedFrame>, Vec<i64>, u64), FormatError> {
+    ) -> Result<(Vec<EncodedFrame>, IdBatch, u64), FormatError> {
         let entry = blob.entry;
         if !agree(&old, entry) {
             return Err(stale_index("ids or their order differ"));
@@ -231,7 +231,7 @@ impl OrderedPass<'_> {
         worker
             .encoder
             .add_edited_with_entry(&worker.patched, blob.columns, &entry)?;
-        Ok((worker.encoder.finish()?, old, ambiguous))
+        Ok((worker.encoder.finish()?, old.as_slice().into(), ambiguous))
     }
 }
 
