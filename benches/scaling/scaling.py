@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""How jobs would scale to more cores, from traces of all threads (`perf record`).
+
+    benches/scaling/scaling.py PROGRAM [JOB…]
+
+Runs each job of the table once, and prints the seconds that it took, and those that it would take on more cores. The
+files are those of the other benchmarks (PBFHOGG_BENCH_DATA, by default ~/.cache/pbfhogg-bench).
+
+A run is cut into slices of 5 ms. In a slice in which no worker runs, the calling thread (which plans, and passes on
+results in order) works alone, or all wait for the disk; such time stays as it is on any number of cores. In all other
+slices, the work of n cores takes the longest of: the calling thread's cpu time, half of the cpu time of the two threads
+that write, and the cpu time of all threads divided by n. Caches, the memory's bandwidth and the disk are not modelled.
+"""
+
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+DATA = os.environ.get("PBFHOGG_BENCH_DATA", os.path.expanduser("~/.cache/pbfhogg-bench"))
+SLICE = 0.005
+FREQUENCY = 1000
+CORES = [8, 16, 32]
+# Per job: the arguments, in which {m} is the indexed world, {l} the same with locations in its ways, {c} the changes of
+# a day, {out} a file, and {dir} a directory that does not exist.
+JOBS = {
+    "cat, first index": "cat {raw} -o {out}",
+    "cat --clean version": "cat --clean version {m} -o {out}",
+    "check --full": "check --full {m}",
+    "check --refs": "check --refs {m}",
+    "inspect tags": "inspect tags {m}",
+    "extract, a town": "extract -b 14.35,35.85,14.55,35.95 {m} -o {out}",
+    "tags-filter w/highway": "tags-filter {m} w/highway -o {out}",
+    "tags-filter w/highway=primary": "tags-filter {m} w/highway=primary -o {out}",
+    "time-filter": "time-filter {m} 2019-01-01T00:00:00Z -o {out}",
+    "renumber": "renumber {m} -o {out}",
+    "sort, 38 runs": "sort {u} -o {out}",
+    "apply-changes": "apply-changes {m} {c} -o {out}",
+    "apply-changes --locations-on-ways": "apply-changes --locations-on-ways {l} {c} -o {out}",
+    "augmented-diff": "augmented-diff {l} {c} -o {dir}.adiff",
+    "add-locations-to-ways, sparse": "add-locations-to-ways -n -i sparse {m} -o {out}",
+    "add-locations-to-ways, external": "add-locations-to-ways -n -i external --max-memory 256M {m} -o {out}",
+    "build-geocode-index": "build-geocode-index {m} --output-dir {dir}",
+    "export, GeoJSON": "export {l} -f geojsonseq -o {dir}.geojsonseq",
+    "export, GeoParquet": "export {l} -f geoparquet -o {dir}.parquet",
+    "cat to OPL": "cat {m} -f opl -o /dev/null -O",
+}
+
+
+def trace(program, arguments, directory):
+    """Runs a job. Returns the samples: the time, the thread and its name, and the id of the calling thread."""
+    data = os.path.join(directory, "perf.data")
+    record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(FREQUENCY), "-o", data]
+    ended = subprocess.run(record + [program] + arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    # 1 is an answer of `check` and `diff`.
+    if ended.returncode > 1:
+        sys.exit(f"{' '.join(arguments)}: {ended.stderr}")
+    script = ["perf", "script", "-i", data, "-F", "comm,pid,tid,time"]
+    text = subprocess.run(script, check=True, capture_output=True, text=True).stdout
+    line = re.compile(r"\s*(.*?)\s+(\d+)/(\d+)\s+([\d.]+):")
+    samples = [match.groups() for match in map(line.match, text.splitlines()) if match]
+    return [(float(time), int(tid), name, int(pid)) for name, pid, tid, time in samples]
+
+
+def model(samples):
+    """Returns the seconds of the run, the cpu seconds, the share that is serial, and the seconds on each of CORES."""
+    caller, start = samples[0][3], samples[0][0]
+    end = max(time for time, *_ in samples)
+    slices = collections.defaultdict(collections.Counter)
+    for time, tid, name, _ in samples:
+        role = "caller" if tid == caller else "writer" if name == "write" else "worker"
+        slices[int((time - start) / SLICE)][role] += 1 / FREQUENCY
+    count = int((end - start) / SLICE) + 1
+    alone, shared = 0.0, collections.Counter()
+    for index in range(count):
+        found = slices.get(index, collections.Counter())
+        if found["worker"] > 0:
+            shared.update(found)
+        else:
+            alone += SLICE
+    cpu = len(samples) / FREQUENCY
+
+    def on(cores):
+        return alone + max(shared["caller"], shared["writer"] / 2, sum(shared.values()) / cores)
+
+    return end - start, cpu, (alone + shared["caller"]) / cpu, [on(cores) for cores in CORES]
+
+
+def main():
+    program, wanted = sys.argv[1], sys.argv[2:]
+    heads = ["job", "s", "cpu s", "alone and in order"] + [f"{cores} cores" for cores in CORES]
+    print("| " + " | ".join(heads) + " |")
+    print("|---" * len(heads) + "|")
+    for name, arguments in JOBS.items():
+        if wanted and name not in wanted:
+            continue
+        with tempfile.TemporaryDirectory(dir=DATA) as directory:
+            files = {
+                "raw": f"{DATA}/world-m.osm.pbf",
+                "m": f"{DATA}/indexed-world-m.osm.pbf",
+                "l": f"{DATA}/located-indexed-world-m.osm.pbf",
+                "u": f"{DATA}/world-u.osm.pbf",
+                "c": f"{DATA}/world-m.osc.gz",
+                "out": f"{directory}/out.osm.pbf",
+                "dir": f"{directory}/out",
+            }
+            arguments = [word.format(**files) for word in arguments.split()]
+            missing = [word for word in arguments if word.startswith(DATA) and directory not in word and not os.path.exists(word)]
+            if missing:
+                print(f"| {name} | missing: {', '.join(map(os.path.basename, missing))} |")
+                continue
+            seconds, cpu, serial, more = model(trace(program, arguments, directory))
+            cells = [name, f"{seconds:.2f}", f"{cpu:.2f}", f"{serial:.1%}"] + [f"{value:.2f}" for value in more]
+            print("| " + " | ".join(cells) + " |", flush=True)
+
+
+main()
