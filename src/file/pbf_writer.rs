@@ -366,9 +366,9 @@ impl PbfWriter {
                     let copied = &mut self.entries[held.index + 1..];
                     copied.iter_mut().for_each(|entry| entry.offset += by);
                     self.position += by;
-                    self.backend.write(&frame.bytes)?;
+                    self.backend.write_owned(frame.bytes)?;
                 }
-                None => self.backend.write(&held.frame.bytes)?,
+                None => self.backend.write_owned(held.frame.bytes)?,
             }
         }
         match self.pending.take() {

@@ -28,7 +28,7 @@ pub(crate) use platform::{
 pub(crate) use platform::ignored_signals;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice};
 use std::path::Path;
 #[cfg(unix)]
 use std::time::Duration;
@@ -118,6 +118,29 @@ pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::
 /// Writes all of `bytes` at `offset`.
 pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     write_by(bytes, |rest, done| write_once_at(file, rest, offset + done))
+}
+
+/// Writes the bytes of all slices one after another at `offset`.
+pub(crate) fn write_slices_at(
+    file: &File,
+    mut slices: &mut [IoSlice<'_>],
+    mut offset: u64,
+) -> io::Result<()> {
+    // Skips empty slices at the beginning.
+    IoSlice::advance_slices(&mut slices, 0);
+    while let Some(first) = slices.first() {
+        let all: usize = slices.iter().map(|slice| slice.len()).sum();
+        let count = retry(|| match admit(Call::Write, all)? {
+            admitted if admitted == all => platform::write_slices_once_at(file, slices, offset),
+            admitted => write_once_at(file, &first[..admitted.min(first.len())], offset),
+        })?;
+        if count == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        IoSlice::advance_slices(&mut slices, count);
+        offset += count as u64;
+    }
+    Ok(())
 }
 
 /// Writes all of `bytes` to a stream.

@@ -2,7 +2,7 @@
 
 use super::Transfer;
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice};
 use std::path::Path;
 
 fn unsupported<T>() -> io::Result<T> {
@@ -132,6 +132,15 @@ pub(crate) const fn ignored_signals() -> Option<u64> {
 /// Returns 4096 bytes. The block size matters only on systems where files can share blocks.
 pub(crate) const fn block_len(_: &File) -> u64 {
     4096
+}
+
+/// Writes a part of the first slice, because not every system can write several at an offset.
+pub(crate) fn write_slices_once_at(
+    file: &File,
+    slices: &[IoSlice<'_>],
+    offset: u64,
+) -> io::Result<usize> {
+    super::write_once_at(file, &slices[0], offset)
 }
 
 /// Returns `false`, because [`clone_range`] always fails.

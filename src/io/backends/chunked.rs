@@ -5,6 +5,7 @@ use super::destination::Destination;
 use crate::error::Result;
 use crate::io::input::Input;
 use crate::system::Transfer;
+use std::io::IoSlice;
 use std::sync::Arc;
 
 /// The maximum size of a chunk in bytes. No chunk crosses a multiple of this size in the output, so chunks are aligned
@@ -14,6 +15,9 @@ pub(super) const CHUNK_LEN: usize = 1 << 20;
 const COPY_LEN: u64 = 16 << 20;
 /// The minimum size in bytes of a range that is copied within the kernel. A shorter range is read into a chunk.
 const MIN_KERNEL_COPY: u64 = 256 << 10;
+
+/// The minimum length of bytes that are kept instead of being copied into a chunk.
+const MIN_OWNED_LEN: usize = 16 << 10;
 
 /// A part of a chunk: either bytes in memory, or a range of an input, given by its offset and its length in bytes.
 pub(crate) enum Segment {
@@ -41,6 +45,15 @@ pub(crate) struct Chunk {
 impl Chunk {
     pub(super) fn len(&self) -> usize {
         self.segments.iter().map(Segment::len).sum()
+    }
+
+    /// Returns the bytes of the segments; `None` if a segment is a range of an input.
+    pub(super) fn slices(&self) -> Option<Vec<IoSlice<'_>>> {
+        let slices = self.segments.iter().map(|segment| match segment {
+            Segment::Bytes(bytes) => Some(IoSlice::new(bytes)),
+            Segment::Range(..) => None,
+        });
+        slices.collect()
     }
 
     /// Copies the segments one after another into `buffer`, which must be as long as the chunk. Segments that are
@@ -115,6 +128,13 @@ impl<E: Executor> Chunked<E> {
         Ok(())
     }
 
+    /// Appends bytes that fit into the current chunk.
+    fn push(&mut self, bytes: Vec<u8>) -> Result<()> {
+        let len = bytes.len();
+        self.current.segments.push(Segment::Bytes(bytes));
+        self.advance(len)
+    }
+
     /// Submits the current chunk, unless it is empty.
     fn end_chunk(&mut self) -> Result<()> {
         let mut chunk = std::mem::take(&mut self.current);
@@ -165,13 +185,19 @@ impl<E: Executor> Backend for Chunked<E> {
         while !rest.is_empty() {
             let (part, behind) = rest.split_at(rest.len().min(self.room()));
             match self.current.segments.last_mut() {
-                Some(Segment::Bytes(gathered)) => gathered.extend_from_slice(part),
+                // Bytes that were handed over have no room, and would be copied.
+                Some(Segment::Bytes(gathered))
+                    if gathered.capacity() - gathered.len() >= part.len() =>
+                {
+                    gathered.extend_from_slice(part);
+                }
                 _ => {
-                    // Most chunks have a single segment, so the first buffer gets the size of the whole chunk.
+                    // A chunk of which nothing was handed over has a single segment, so the first buffer gets the size
+                    // of the whole chunk.
                     let len = if self.current.segments.is_empty() {
                         self.room()
                     } else {
-                        part.len()
+                        self.room().min(MIN_OWNED_LEN.max(part.len()))
                     };
                     let mut gathered = Vec::with_capacity(len);
                     gathered.extend_from_slice(part);
@@ -182,6 +208,22 @@ impl<E: Executor> Backend for Chunked<E> {
             rest = behind;
         }
         Ok(())
+    }
+
+    fn write_owned(&mut self, mut bytes: Vec<u8>) -> Result<()> {
+        if bytes.len() < MIN_OWNED_LEN {
+            return self.write(&bytes);
+        }
+        self.destination
+            .stats()
+            .bytes_written
+            .add(bytes.len() as u64);
+        while bytes.len() > self.room() {
+            let behind = bytes.split_off(self.room());
+            self.push(bytes)?;
+            bytes = behind;
+        }
+        self.push(bytes)
     }
 
     fn copy(&mut self, input: &Input, offset: u64, len: u64) -> Result<()> {

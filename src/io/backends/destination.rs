@@ -6,7 +6,7 @@ use crate::runtime::{Context, Observer, Stats};
 use crate::system;
 use crate::system::Transfer;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -105,6 +105,17 @@ impl Destination {
             system::write_at(&self.file, bytes, offset)
         } else {
             system::write(&self.file, bytes)
+        };
+        written.map_err(|error| self.failed(error))
+    }
+
+    /// Writes slices one after another at `offset`, as [`write_at`](Self::write_at) does.
+    pub(super) fn write_slices_at(&self, slices: &mut [IoSlice<'_>], offset: u64) -> Result<()> {
+        let written = if self.is_file {
+            system::write_slices_at(&self.file, slices, offset)
+        } else {
+            let mut slices = slices.iter();
+            slices.try_for_each(|slice| system::write(&self.file, slice))
         };
         written.map_err(|error| self.failed(error))
     }

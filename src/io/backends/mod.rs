@@ -30,6 +30,10 @@ use crate::io::Input;
 pub(crate) trait Backend: Send {
     /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
+    /// Appends bytes, which the backend may keep instead of copying them.
+    fn write_owned(&mut self, bytes: Vec<u8>) -> Result<()> {
+        self.write(&bytes)
+    }
     /// Appends `len` bytes of an input file from `offset` on, if possible without reading them into the process.
     fn copy(&mut self, input: &Input, offset: u64, len: u64) -> Result<()>;
     /// Returns the length in bytes of the blocks that the output shares with `input` if a range is copied whose offsets in

@@ -1,7 +1,7 @@
 //! An executor with a small pool of threads that write chunks, through the page cache or with `O_DIRECT`.
 
 use super::aligned::{ALIGNMENT, AlignedBuffer};
-use super::chunked::{Chunk, Executor, Job, Segment};
+use super::chunked::{Chunk, Executor, Job};
 use super::destination::Destination;
 use crate::error::{Error, Result};
 use crate::runtime::lock;
@@ -175,8 +175,9 @@ impl Shared {
             chunk.fill(bytes)?;
             return self.write_direct(direct, bytes, chunk.offset);
         }
-        if let [Segment::Bytes(bytes)] = chunk.segments.as_slice() {
-            self.destination.write_at(bytes, chunk.offset)?;
+        if let Some(mut slices) = chunk.slices() {
+            self.destination
+                .write_slices_at(&mut slices, chunk.offset)?;
         } else {
             let bytes = buffer.slice(len);
             chunk.fill(bytes)?;

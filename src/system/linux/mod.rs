@@ -12,11 +12,20 @@ use super::Transfer;
 use rustix::fs::{Advice, AtFlags, CWD, FallocateFlags, Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+/// Writes a beginning of the bytes of `slices` at `offset`. Returns the number of bytes written.
+pub(in crate::system) fn write_slices_once_at(
+    file: &File,
+    slices: &[IoSlice<'_>],
+    offset: u64,
+) -> io::Result<usize> {
+    Ok(rustix::io::pwritev(file, slices, offset)?)
+}
 
 /// Copies at most `len` bytes of a transfer within the kernel. Returns the number of copied bytes.
 pub(super) fn copy_range(
