@@ -153,7 +153,10 @@ impl SegmentInflater {
             return false;
         };
         // Padding belongs to no segment, so that it does not accumulate where segments are copied.
-        let start = HEADER_LEN + padding_len(body.get(HEADER_LEN..).unwrap_or_default());
+        let Some(stream) = body.get(HEADER_LEN..) else {
+            return false;
+        };
+        let start = HEADER_LEN + padding_len(stream);
         let (mut at, mut done) = (start, 0);
         for marker in memmem::find_iter(&body[start..], &MARKER) {
             let end = start + marker + MARKER.len();
