@@ -1,11 +1,12 @@
 //! Rewrites encoded blocks. Unchanged parts are copied byte for byte.
 //!
 //! `edit` removes, replaces and inserts objects, `ids` replaces ids, `locations` writes locations into ways, and
-//! `metadata` removes attributes.
+//! `metadata` removes attributes. `message` replaces fields of a message.
 
 mod edit;
 mod ids;
 mod locations;
+mod message;
 mod metadata;
 
 pub(crate) use edit::{

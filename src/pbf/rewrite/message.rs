@@ -1,0 +1,179 @@
+//! Replaces fields of a message. All other fields are copied without decoding.
+
+use crate::error::FormatError;
+use crate::pbf::wire::{Field, Fields, MAX_VARINT_LEN, put_bytes_head};
+use std::ops::Range;
+
+/// Calls `visit` with each field of a message, and with the range of the field in the message. `name` is the type of the
+/// message, for errors.
+#[inline(always)]
+pub(super) fn each_field<'m>(
+    message: &'m [u8],
+    name: &str,
+    mut visit: impl FnMut(&Field<'m>, Range<usize>) -> Result<(), FormatError>,
+) -> Result<(), FormatError> {
+    let (mut fields, mut end) = (Fields::new(message), 0);
+    while let Some(field) = fields.next().map_err(|error| error.within(name))? {
+        let start = end;
+        end += field.raw.len();
+        visit(&field, start..end)?;
+    }
+    Ok(())
+}
+
+/// The places of ids in a message: the field of the object's id, and the field of its references. A field that the
+/// message does not have is an empty range at 0.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Places {
+    id: Range<u32>,
+    references: Range<u32>,
+    /// Whether one of the fields occurs again.
+    has_repeats: bool,
+}
+
+impl Places {
+    /// Adds the field that is at `range`, if it is one of the fields with the numbers `id` and `references`.
+    #[inline]
+    pub(super) fn add(&mut self, number: u32, [id, references]: [u32; 2], range: Range<usize>) {
+        let place = match number {
+            _ if number == id => &mut self.id,
+            _ if number == references => &mut self.references,
+            _ => return,
+        };
+        if place.end == 0 {
+            // A blob has at most 32 MiB.
+            *place = range.start as u32..range.end as u32;
+        } else {
+            self.has_repeats = true;
+        }
+    }
+
+    pub(super) fn find(message: &[u8], numbers: [u32; 2]) -> Result<Self, FormatError> {
+        let mut places = Self::default();
+        each_field(message, "object", |field, range| {
+            places.add(field.number, numbers, range);
+            Ok(())
+        })?;
+        Ok(places)
+    }
+}
+
+/// A field that replaces another one: its tag with a value or a length, and the bytes that follow.
+pub(super) struct NewField<'r> {
+    head: [u8; 2 * MAX_VARINT_LEN],
+    head_len: usize,
+    body: &'r [u8],
+}
+
+impl<'r> NewField<'r> {
+    /// A field without bytes, which removes the field that it replaces.
+    pub(super) const NONE: Self = Self {
+        head: [0; 2 * MAX_VARINT_LEN],
+        head_len: 0,
+        body: &[],
+    };
+
+    fn new(tag: u32, value: u64, body: &'r [u8]) -> Self {
+        let mut field = Self { body, ..Self::NONE };
+        for mut value in [u64::from(tag), value] {
+            while value >= 0x80 {
+                field.push(value as u8 | 0x80);
+                value >>= 7;
+            }
+            field.push(value as u8);
+        }
+        field
+    }
+
+    fn push(&mut self, byte: u8) {
+        self.head[self.head_len] = byte;
+        self.head_len += 1;
+    }
+
+    /// A field with a number as its value.
+    pub(super) fn varint(number: u32, value: u64) -> Self {
+        Self::new(number << 3, value, &[])
+    }
+
+    /// A field with bytes as its value.
+    pub(super) fn bytes(number: u32, body: &'r [u8]) -> Self {
+        Self::new(number << 3 | 2, body.len() as u64, body)
+    }
+
+    const fn len(&self) -> usize {
+        self.head_len + self.body.len()
+    }
+
+    #[inline]
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.head[..self.head_len]);
+        out.extend_from_slice(self.body);
+    }
+}
+
+/// A message with new ids.
+pub(super) struct Edited<'e> {
+    /// The number of the message's field in its group.
+    pub number: u32,
+    pub message: &'e [u8],
+    /// The numbers of the fields with the object's id and with its references; 0 for no field.
+    pub numbers: [u32; 2],
+    pub places: &'e Places,
+    /// The new fields at these places.
+    pub fields: [&'e NewField<'e>; 2],
+    /// Further fields, for the end of the message.
+    pub behind: &'e [u8],
+}
+
+impl Edited<'_> {
+    /// Appends the message.
+    #[inline]
+    pub(super) fn put(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        if self.places.has_repeats {
+            return self.put_without_repeats(out);
+        }
+        let bytes = |range: &Range<u32>| range.start as usize..range.end as usize;
+        let (id, references) = (bytes(&self.places.id), bytes(&self.places.references));
+        let mut edits = [(id, self.fields[0]), (references, self.fields[1])];
+        if edits[1].0.end < edits[0].0.end {
+            edits.swap(0, 1);
+        }
+        // A message gets no field that it did not have.
+        let edits = edits.map(|(range, field)| match range.len() {
+            0 => (range, &NewField::NONE),
+            _ => (range, field),
+        });
+        let ([(one, first), (two, second)], message) = (edits, self.message);
+        let kept = message.len() - one.len() - two.len();
+        let len = kept + first.len() + second.len() + self.behind.len();
+        put_bytes_head(out, self.number, len);
+        out.extend_from_slice(&message[..one.start]);
+        first.put(out);
+        out.extend_from_slice(&message[one.end..two.start]);
+        second.put(out);
+        out.extend_from_slice(&message[two.end..]);
+        out.extend_from_slice(self.behind);
+        Ok(())
+    }
+
+    /// Appends the message without the fields that are replaced and that are not the first ones with their numbers.
+    #[cold]
+    fn put_without_repeats(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let (mut message, mut seen) = (Vec::with_capacity(self.message.len()), [false; 2]);
+        each_field(self.message, "object", |field, _| {
+            let replaced = self.numbers.iter().position(|one| *one == field.number);
+            let is_repeat = replaced.is_some_and(|index| std::mem::replace(&mut seen[index], true));
+            if !is_repeat {
+                message.extend_from_slice(field.raw);
+            }
+            Ok(())
+        })?;
+        let places = Places::find(&message, self.numbers)?;
+        Edited {
+            message: &message,
+            places: &places,
+            ..*self
+        }
+        .put(out)
+    }
+}
