@@ -14,11 +14,6 @@ pub struct IdBatch {
 }
 
 impl IdBatch {
-    /// Whether there are no ids.
-    pub const fn is_empty(&self) -> bool {
-        self.offsets.is_empty()
-    }
-
     /// Returns the number of each chunk and its offsets, which are ascending and distinct. A chunk may occur several
     /// times.
     pub(super) fn chunks(&self) -> impl Iterator<Item = (u64, &[u16])> {
@@ -112,6 +107,10 @@ mod tests {
             assert!(set.add_new(&ids.as_slice().into()), "{start}");
             assert!(!set.add_new(&[start + 99].as_slice().into()));
         }
+        assert_eq!(set.len(), 500);
+        // An id that a batch has again behind those of another chunk is not taken for a new one.
+        let far = 1 << 50;
+        assert!(!set.add_new(&[far, 2 * far, far].as_slice().into()));
         assert_eq!(set.len(), 500);
     }
 

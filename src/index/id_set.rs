@@ -33,15 +33,16 @@ impl IdSet {
     }
 
     /// Adds the ids of a batch if they are known to be new: if each of them is behind all ids of its chunk, or its chunk
-    /// is a bitmap without it. Otherwise adds nothing and returns `false`, although the ids may be new.
+    /// is a bitmap without it. Otherwise adds nothing and returns `false`, although the ids may be new. Always returns
+    /// `false` if the batch does not have its chunks in ascending order. An id that was added to the batch twice in a
+    /// row of ids of its chunk counts once.
     pub fn add_new(&mut self, batch: &IdBatch) -> bool {
         let takes = |(number, offsets): (u64, &[u16])| {
             let chunk = self.chunks.chunk(number);
             chunk.is_none_or(|chunk| chunk.is_new(offsets))
         };
-        let is_repeated = |pair: &[(u64, &[u16])]| pair[0].0 == pair[1].0;
-        let chunks: Vec<_> = batch.chunks().collect();
-        if chunks.windows(2).any(is_repeated) || !chunks.into_iter().all(takes) {
+        let is_ascending = batch.chunks().is_sorted_by(|one, next| one.0 < next.0);
+        if !is_ascending || !batch.chunks().all(takes) {
             return false;
         }
         self.add(batch);
