@@ -360,12 +360,7 @@ impl PbfWriter {
         if let Some(held) = self.held.take() {
             match self.padded(&held) {
                 Some(frame) => {
-                    let (entry, by) = (&mut self.entries[held.index], frame.entry.frame_len);
-                    let by = u64::from(by - std::mem::replace(&mut entry.frame_len, by));
-                    entry.header_len = frame.entry.header_len;
-                    let copied = &mut self.entries[held.index + 1..];
-                    copied.iter_mut().for_each(|entry| entry.offset += by);
-                    self.position += by;
+                    self.move_copies_behind(held.index, &frame.entry);
                     self.backend.write_owned(frame.bytes)?;
                 }
                 None => self.backend.write_owned(held.frame.bytes)?,
@@ -378,6 +373,19 @@ impl PbfWriter {
             }
             None => Ok(()),
         }
+    }
+
+    /// Moves the entries of the pending copy behind the frame with the entry at `index`, which has become longer. `padded`
+    /// has the new lengths.
+    fn move_copies_behind(&mut self, index: usize, padded: &BlobEntry) {
+        let frame = &mut self.entries[index];
+        let by = u64::from(padded.frame_len - frame.frame_len);
+        frame.frame_len = padded.frame_len;
+        frame.header_len = padded.header_len;
+        for copy in &mut self.entries[index + 1..] {
+            copy.offset += by;
+        }
+        self.position += by;
     }
 
     /// Returns a frame with padding, so that the copy that follows it shares blocks with its input. Returns `None` if it
