@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How jobs would scale to more cores, from traces of all threads (`perf record`).
+"""How jobs would scale to more cores, and how far they are from their floors, from traces of all threads.
 
     benches/scaling/scaling.py PROGRAM [JOB…]
 
@@ -10,9 +10,14 @@ A run is cut into slices of 5 ms. In a slice in which no worker runs, the callin
 results in order) works alone, or all wait for the disk; such time stays as it is on any number of cores. In all other
 slices, the work of n cores takes the longest of: the calling thread's cpu time, half of the cpu time of the two threads
 that write, and the cpu time of all threads divided by n. Caches, the memory's bandwidth and the disk are not modelled.
+
+The second table has the floor of a job: what inflating, deflating and the kernel (which copies from and to files) take
+of its cpu time, divided by the two cores. The symbols of PROGRAM are needed for that: build it with
+`cargo build --profile profiling`. The bytes are those of `--stats`.
 """
 
 import collections
+import json
 import os
 import re
 import subprocess
@@ -30,8 +35,12 @@ JOBS = {
     "cat --clean version": "cat --clean version {m} -o {out}",
     "check --full": "check --full {m}",
     "check --refs": "check --refs {m}",
+    "check --ids": "check --ids {m}",
+    "getparents": "getparents {m} n1 n600003193 w1 r1 -o {out}",
+    "diff": "diff -c {m} {d}",
     "inspect tags": "inspect tags {m}",
     "extract, a town": "extract -b 14.35,35.85,14.55,35.95 {m} -o {out}",
+    "tags-filter -R w/highway=primary": "tags-filter -R {m} w/highway=primary -o {out}",
     "tags-filter w/highway": "tags-filter {m} w/highway -o {out}",
     "tags-filter w/highway=primary": "tags-filter {m} w/highway=primary -o {out}",
     "time-filter": "time-filter {m} 2019-01-01T00:00:00Z -o {out}",
@@ -49,19 +58,53 @@ JOBS = {
 }
 
 
+# The parts of the floor.
+FLOOR = ["inflating", "deflating", "kernel"]
+# The number of other parts that are named.
+LARGEST = 4
+# The names of functions that inflate and deflate.
+INFLATING = re.compile(r"deflate_decompress|build_decode_table|zlib_rs|SegmentInflater|ZSTD_decompress|HUF_decompress|lz4_flex.*decompress")
+DEFLATING = re.compile(
+    r"deflate_compress|deflate_flush|deflate_make|build_tree|deflate::|LiteralEncoder|ZSTD_|HUF_|FSE_|HIST_|lz4_flex"
+)
+
+
+def part_of(symbol, file):
+    """The part of a job that a sample belongs to: one of FLOOR, or a module or another crate."""
+    if "kernel" in file:
+        return "kernel"
+    if INFLATING.search(symbol):
+        return "inflating"
+    if DEFLATING.search(symbol):
+        return "deflating"
+    # A method of a generic type has the type before its path: <T as path>::method.
+    path = re.sub(r"^<+(?:.* as )?", "", symbol).split("::")
+    if path[0] == "pbfhogg":
+        return "::".join(path[1:3])
+    return "memory" if "mem" in path[0] or "malloc" in path[0] or path[0] in ("cfree", "realloc") else path[0]
+
+
 def trace(program, arguments, directory):
-    """Runs a job. Returns the samples: the time, the thread and its name, and the id of the calling thread."""
-    data = os.path.join(directory, "perf.data")
+    """Runs a job. Returns its statistics, and the samples: the time, the thread and its name, the id of the calling
+    thread, and the part of the job."""
+    data, stats = os.path.join(directory, "perf.data"), os.path.join(directory, "stats.json")
     record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(FREQUENCY), "-o", data]
-    ended = subprocess.run(record + [program] + arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    command = [program] + arguments + ["--stats", stats]
+    os.sync()
+    ended = subprocess.run(record + command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     # 1 is an answer of `check` and `diff`.
     if ended.returncode > 1:
         sys.exit(f"{' '.join(arguments)}: {ended.stderr}")
-    script = ["perf", "script", "-i", data, "-F", "comm,pid,tid,time"]
+    script = ["perf", "script", "-i", data, "-F", "comm,pid,tid,time,ip,sym,dso"]
     text = subprocess.run(script, check=True, capture_output=True, text=True).stdout
-    line = re.compile(r"\s*(.*?)\s+(\d+)/(\d+)\s+([\d.]+):")
+    line = re.compile(r"\s*(.*?)\s+(\d+)/(\d+)\s+([\d.]+):\s+[0-9a-f]+\s+(.*)\s\((.*)\)$")
     samples = [match.groups() for match in map(line.match, text.splitlines()) if match]
-    return [(float(time), int(tid), name, int(pid)) for name, pid, tid, time in samples]
+    with open(stats) as file:
+        found = json.load(file)
+    return found, [
+        (float(time), int(tid), name, int(pid), part_of(symbol, file))
+        for name, pid, tid, time, symbol, file in samples
+    ]
 
 
 def model(samples):
@@ -69,7 +112,7 @@ def model(samples):
     caller, start = samples[0][3], samples[0][0]
     end = max(time for time, *_ in samples)
     slices = collections.defaultdict(collections.Counter)
-    for time, tid, name, _ in samples:
+    for time, tid, name, *_ in samples:
         role = "caller" if tid == caller else "writer" if name == "write" else "worker"
         slices[int((time - start) / SLICE)][role] += 1 / FREQUENCY
     count = int((end - start) / SLICE) + 1
@@ -88,11 +131,27 @@ def model(samples):
     return end - start, cpu, (alone + shared["caller"]) / cpu, [on(cores) for cores in CORES]
 
 
+def floor(stats, samples, seconds):
+    """Returns the cells of the table of floors."""
+    parts = collections.Counter(part for *_, part in samples)
+    cpu = {part: parts.pop(part, 0) / FREQUENCY for part in FLOOR}
+    least = sum(cpu.values()) / 2
+    cpu["rest"] = sum(parts.values()) / FREQUENCY
+    largest = ", ".join(f"{part} {count / len(samples):.0%}" for part, count in parts.most_common(LARGEST))
+    megabytes = [stats[f"bytes_{what}"] / 1e6 for what in ("decoded", "written", "copied")]
+    return (
+        [f"{value:,.0f}" for value in megabytes]
+        + [f"{value:.2f}" for value in cpu.values()]
+        + [f"{least:.2f}", f"{seconds / least:.2f}" if least else "", largest]
+    )
+
+
 def main():
     program, wanted = sys.argv[1], sys.argv[2:]
     heads = ["job", "s", "cpu s", "alone and in order"] + [f"{cores} cores" for cores in CORES]
     print("| " + " | ".join(heads) + " |")
     print("|---" * len(heads) + "|")
+    floors = []
     for name, arguments in JOBS.items():
         if wanted and name not in wanted:
             continue
@@ -103,6 +162,7 @@ def main():
                 "l": f"{DATA}/located-indexed-world-m.osm.pbf",
                 "u": f"{DATA}/world-u.osm.pbf",
                 "c": f"{DATA}/world-m.osc.gz",
+                "d": f"{DATA}/applied-indexed-world-m.osm.pbf",
                 "out": f"{directory}/out.osm.pbf",
                 "dir": f"{directory}/out",
             }
@@ -111,9 +171,16 @@ def main():
             if missing:
                 print(f"| {name} | missing: {', '.join(map(os.path.basename, missing))} |")
                 continue
-            seconds, cpu, serial, more = model(trace(program, arguments, directory))
+            stats, samples = trace(program, arguments, directory)
+            seconds, cpu, serial, more = model(samples)
+            floors.append([name, f"{seconds:.2f}"] + floor(stats, samples, seconds))
             cells = [name, f"{seconds:.2f}", f"{cpu:.2f}", f"{serial:.1%}"] + [f"{value:.2f}" for value in more]
             print("| " + " | ".join(cells) + " |", flush=True)
+    heads = ["job", "s", "MB inflated", "written", "copied", "inflating", "deflating", "kernel", "rest", "floor", "ratio", "largest of the rest"]
+    print("\n| " + " | ".join(heads) + " |")
+    print("|---" * len(heads) + "|")
+    for cells in floors:
+        print("| " + " | ".join(cells) + " |")
 
 
 main()
