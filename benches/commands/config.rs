@@ -273,6 +273,7 @@ impl Inputs {
             "{applied}" => self.applied()?,
             "{located}" => self.located()?,
             "{out}" => self.output(who),
+            "{out}.adiff" => self.second_output(who),
             other => return Ok(other.to_owned()),
         };
         Ok(path.to_string_lossy().into_owned())
@@ -280,6 +281,11 @@ impl Inputs {
 
     fn output(&self, who: &str) -> PathBuf {
         self.directory.join(format!("out-{who}.osm.pbf"))
+    }
+
+    /// The augmented diff of a command that writes one beside its output.
+    fn second_output(&self, who: &str) -> PathBuf {
+        self.directory.join(format!("out-{who}.adiff"))
     }
 
     /// The data set with a table of contents. It is made once.
@@ -319,6 +325,7 @@ impl Inputs {
     /// Removes the outputs of both programs.
     pub fn clean(&self) {
         for who in ["ours", "theirs"] {
+            let _ = std::fs::remove_file(self.second_output(who));
             let output = self.output(who);
             if std::fs::remove_file(&output).is_err() {
                 let _ = std::fs::remove_dir_all(output);
