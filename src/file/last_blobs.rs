@@ -204,9 +204,9 @@ impl LastBlobs {
         Ok(hosts.into())
     }
 
-    /// Encodes the first `count` objects of the block in `payload`, which is the payload of the last blob. If these
-    /// objects are few, joins them with those of the blob before, so that an output that is changed daily does not
-    /// collect small blobs. Returns `None` if an object is damaged.
+    /// Encodes the first `count` objects of the block in `payload`, which is the payload of the last blob. May join them
+    /// with those of the blob before, so that an output that is changed daily does not collect small blobs. Returns
+    /// `None` if an object is damaged.
     fn encode_rest(
         &self,
         payload: &[u8],
@@ -237,9 +237,11 @@ impl LastBlobs {
     }
 
     /// Whether the first `count` objects of the block in `payload` are few, and fit into `blob`, which is the blob
-    /// before this block.
+    /// before this block. A blob with far more objects takes none, since all its objects would be encoded again for a
+    /// few new ones. The new objects of later updates are joined with these few, until they are enough.
     fn takes_objects(&self, blob: &OutputBlob, payload: &[u8], count: usize) -> bool {
         const FEW: usize = 1000;
+        const FAR_MORE: usize = 8;
         let entry = blob.entry();
         let kind = || {
             let block = Block::parse(payload).ok()?;
@@ -247,7 +249,8 @@ impl LastBlobs {
             first.map(|object| object.key.0)
         };
         let is_of_kind = kind().is_some_and(|kind| entry.kinds.single() == Some(kind));
-        let fits = entry.count as usize + count <= self.most as usize;
+        let before = entry.count as usize;
+        let fits = before + count <= self.most as usize && before <= count * FAR_MORE;
         is_of_kind && fits && count <= FEW && entry.flags.has(BlobFlags::SORTED)
     }
 }

@@ -3,7 +3,7 @@
 use crate::file::BlobPlan;
 use crate::formats::ChangeSet;
 use crate::osm::{ObjectKind, TypeThenId};
-use crate::pbf::{BlobEntry, TARGET_ELEMENTS, TARGET_PAYLOAD};
+use crate::pbf::{BlobEntry, BlobFlags, TARGET_ELEMENTS, TARGET_PAYLOAD};
 
 use crate::io::SizeHint;
 use crate::runtime::WorkItem;
@@ -278,7 +278,13 @@ fn join_small(planned: Vec<Planned>, fullness: &Fullness) -> Vec<ApplyStep> {
         let all = run.count.saturating_add(count);
         let bytes = content_bytes(&entry);
         let is_small = fullness.is_small(kind, entry.count, bytes);
-        let any_small = is_small || fullness.is_small(kind, run.count, run.bytes);
+        let run_is_small = fullness.is_small(kind, run.count, run.bytes);
+        // A part of the table of contents is beside the last objects of a file. The writer would divide the blob again.
+        let any_small = if entry.flags.has(BlobFlags::HAS_TABLE) {
+            is_small && run_is_small
+        } else {
+            is_small || run_is_small
+        };
         let has_room =
             all <= fullness.full(kind) && run.bytes + bytes <= TARGET_PAYLOAD as u64 * 3 / 4;
         let fits = run.kind == Some(kind) && any_small && has_room;
