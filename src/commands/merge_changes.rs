@@ -168,7 +168,7 @@ impl MergedOutput {
 
     fn add(&mut self, (chunk, counts): (EncodedText, Summary)) -> Result<()> {
         self.summary.add(&counts);
-        self.output.chunk(&chunk)
+        self.output.chunk(chunk)
     }
 
     fn finish(mut self, ctx: &Context) -> Result<Summary> {

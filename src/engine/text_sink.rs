@@ -274,17 +274,17 @@ impl TextEncoders {
                 )?)
             }
         };
-        queue.push(Job { part, form, index }, |chunk| self.write(&chunk))
+        queue.push(Job { part, form, index }, |chunk| self.write(chunk))
     }
 
-    fn write(&self, chunk: &Chunk) -> Result<()> {
+    fn write(&self, chunk: Chunk) -> Result<()> {
         let mut documents = self.documents.borrow_mut();
         let document = documents[chunk.index].as_mut().ok_or_else(finished)?;
         document.objects += chunk.text.objects;
         document.order.append(&chunk.order);
         document.inexact += chunk.inexact;
         document.inexpressible += chunk.text.inexpressible;
-        document.file.add(&chunk.text)
+        document.file.add(chunk.text)
     }
 
     /// Writes all parts that were added to any output so far, and then writes `text` to the output with the given
@@ -298,7 +298,7 @@ impl TextEncoders {
 
     fn write_all(&self) -> Result<()> {
         match &mut *self.queue.borrow_mut() {
-            Some(queue) => queue.drain(|chunk| self.write(&chunk)),
+            Some(queue) => queue.drain(|chunk| self.write(chunk)),
             None => Ok(()),
         }
     }

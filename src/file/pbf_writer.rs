@@ -142,6 +142,7 @@ impl PbfWriter {
             output,
             file,
             is_stream,
+            ..
         } = output;
         if is_stream && options.box_of_data {
             let cause = "the box of the data is known when all data is written, which is too late for a stream";

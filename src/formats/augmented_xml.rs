@@ -61,10 +61,8 @@ impl AugmentedXml {
     }
 
     /// Removes and returns the text, and the number of characters that XML 1.0 cannot express and that were replaced.
-    /// The next text uses the memory of `spare`.
-    pub(crate) fn take(&mut self, spare: Vec<u8>) -> (String, u64) {
-        let text = std::mem::replace(&mut self.text, TextBuffer::in_memory_of(spare)).take();
-        (text, std::mem::take(&mut self.inexpressible))
+    pub(crate) fn take(&mut self) -> (String, u64) {
+        (self.text.take(), std::mem::take(&mut self.inexpressible))
     }
 
     /// Appends an action. A creation has no old object.

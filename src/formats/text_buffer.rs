@@ -28,15 +28,6 @@ impl TextBuffer {
         }
     }
 
-    /// Creates an empty buffer that uses the memory of `spare`.
-    pub(super) fn in_memory_of(mut spare: Vec<u8>) -> Self {
-        spare.clear();
-        Self {
-            bytes: spare,
-            ..Self::new()
-        }
-    }
-
     /// The text.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes

@@ -59,12 +59,12 @@ impl TextDocument {
     }
 
     /// Appends a chunk of objects.
-    pub(crate) fn add(&mut self, chunk: &ObjectChunk) -> Result<()> {
+    pub(crate) fn add(&mut self, chunk: ObjectChunk) -> Result<()> {
         if let Some(Sections { first, last }) = chunk.sections {
             self.go_to_section(Some(first))?;
             self.section = Some(last);
         }
-        self.output.chunk(&chunk.text)
+        self.output.chunk(chunk.text)
     }
 
     /// Appends text in the format of the document.

@@ -18,11 +18,6 @@ pub struct EncodedText {
 }
 
 impl EncodedText {
-    /// Returns the bytes of the chunk.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
-    }
-
     /// Returns the chunk in pieces of at most `most` bytes. Returns `None` if the chunk has at most `most` bytes, or if
     /// it has a checksum.
     pub(super) fn pieces(&self, most: usize) -> Option<impl Iterator<Item = Self> + '_> {

@@ -78,19 +78,19 @@ impl TextOutput {
     }
 
     /// Appends a chunk that a worker encoded, after the text that was written before.
-    pub fn chunk(&mut self, chunk: &EncodedText) -> Result<()> {
+    pub fn chunk(&mut self, chunk: EncodedText) -> Result<()> {
         self.end_chunk()?;
         self.put(chunk)
     }
 
     /// Appends a chunk to the buffer, and writes the buffer to the file when it is long enough.
-    fn put(&mut self, chunk: &EncodedText) -> Result<()> {
-        self.tally.add(chunk);
+    fn put(&mut self, chunk: EncodedText) -> Result<()> {
+        self.tally.add(&chunk);
         match &mut self.bzip2 {
             // Writes a long chunk directly, without a copy into the buffer.
             None if chunk.bytes.len() >= WRITE_LEN => {
                 self.flush()?;
-                return self.output.write(&chunk.bytes);
+                return self.output.write_owned(chunk.bytes);
             }
             None => self.bytes.extend_from_slice(&chunk.bytes),
             Some(bzip2) => {
@@ -112,7 +112,7 @@ impl TextOutput {
         let text = std::mem::take(&mut self.text);
         let chunk = self.encoder.encode(text);
         let chunk = chunk.map_err(|error| failed(self.output.path(), error))?;
-        self.put(&chunk)
+        self.put(chunk)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -145,7 +145,7 @@ impl TextOutput {
         {
             // A zstd file without frames is not valid, so an empty file gets an empty frame.
             let chunk = self.encoder.encode(String::new());
-            self.put(&chunk.map_err(|error| failed(self.output.path(), error))?)?;
+            self.put(chunk.map_err(|error| failed(self.output.path(), error))?)?;
         }
         if let Some(bzip2) = self.bzip2.take() {
             let rest = bzip2.finish();

@@ -6,7 +6,7 @@ use super::temporary::{self, directory_of};
 use super::writer_target::WriterPipe;
 use super::{access, unfinished};
 use crate::error::{Error, Result};
-use crate::runtime::{Cancellation, Context, lock};
+use crate::runtime::{Cancellation, Context, IoMode, lock};
 use crate::system::{self, Call};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -22,6 +22,8 @@ pub struct OpenOutput {
     pub(crate) output: Output,
     pub(crate) file: File,
     pub(crate) is_stream: bool,
+    /// How the file is written.
+    pub(super) io: IoMode,
 }
 
 impl OpenOutput {
@@ -38,6 +40,7 @@ impl OpenOutput {
             output,
             file,
             is_stream,
+            io: ctx.io,
         })
     }
 
@@ -61,6 +64,7 @@ impl OpenOutput {
             output,
             file,
             is_stream: false,
+            io: IoMode::Auto,
         })
     }
 }

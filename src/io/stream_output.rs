@@ -1,13 +1,18 @@
 //! Outputs that are written from their start to their end.
 
+use super::backends::FilePool;
 use super::{OpenOutput, Output, temporary, unfinished};
 use crate::error::{Error, Result};
+use crate::runtime::IoMode;
 use crate::system;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The number of written bytes after which the system is told to start writing them to disk.
 const WRITEBACK_LEN: u64 = 8 << 20;
+/// The number of bytes after which the rest of a file is written by threads of its own. Copying large texts to the page
+/// cache takes longer than everything else that is done in their order.
+const MIN_PARALLEL_LEN: u64 = 64 << 20;
 
 /// An output that is written from its start to its end, in large portions.
 #[derive(Debug)]
@@ -15,7 +20,11 @@ pub(crate) struct StreamOutput {
     output: Output,
     file: File,
     is_stream: bool,
-    /// The number of bytes written.
+    /// Whether a long file is written by threads of its own.
+    may_use_threads: bool,
+    /// The threads that write the rest of a long file.
+    pool: Option<FilePool>,
+    /// The number of bytes written, or handed to the threads that write.
     len: u64,
     /// The number of bytes whose writeback to disk was started.
     written_back: u64,
@@ -28,11 +37,14 @@ impl StreamOutput {
             output,
             file,
             is_stream,
+            io,
         } = output;
         Self {
             output,
             file,
             is_stream,
+            may_use_threads: !is_stream && io != IoMode::Buffered,
+            pool: None,
             len: 0,
             written_back: 0,
         }
@@ -56,16 +68,46 @@ impl StreamOutput {
 
     /// Appends bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.pool.is_some() {
+            return self.write_owned(bytes.to_vec());
+        }
         let written = system::write(&self.file, bytes);
         written.map_err(|error| Error::io(self.output.path(), "cannot write", error))?;
         self.len += bytes.len() as u64;
+        self.start_writeback();
+        if self.may_use_threads && self.len >= MIN_PARALLEL_LEN {
+            self.pool = Some(FilePool::start(self.output.path(), &self.file)?);
+        }
+        Ok(())
+    }
+
+    /// Appends bytes, which are kept until they are written.
+    pub(crate) fn write_owned(&mut self, bytes: Vec<u8>) -> Result<()> {
+        let Some(pool) = &mut self.pool else {
+            return self.write(&bytes);
+        };
+        let len = bytes.len() as u64;
+        pool.write(bytes, self.len)?;
+        self.len += len;
+        Ok(())
+    }
+
+    /// Makes the system start writing to disk, so that the flush at the end has little left to do. Threads of the output
+    /// do this themselves.
+    fn start_writeback(&mut self) {
         let ready = self.len - self.len % WRITEBACK_LEN;
         if !self.is_stream && ready > self.written_back {
-            // Makes the system start writing to disk, so that the flush at the end has little left to do.
             system::release(&self.file, self.written_back, ready - self.written_back);
             self.written_back = ready;
         }
-        Ok(())
+    }
+
+    /// Waits until all bytes are written.
+    fn end(&mut self) -> Result<()> {
+        match self.pool.take() {
+            Some(pool) => pool.finish(),
+            None => Ok(()),
+        }
     }
 
     /// Flushes the file to disk and gives it its name. Returns its size in bytes.
@@ -75,7 +117,8 @@ impl StreamOutput {
 
     /// Gives the file its name without waiting until the file is on disk. The caller flushes the file later. Returns
     /// its size in bytes.
-    pub(crate) fn commit_unflushed(self) -> Result<u64> {
+    pub(crate) fn commit_unflushed(mut self) -> Result<u64> {
+        self.end()?;
         // Makes the system start writing to disk, so that the later flush has little left to do.
         let rest = self.len - self.written_back;
         system::release(&self.file, self.written_back, rest);
@@ -84,7 +127,8 @@ impl StreamOutput {
     }
 
     /// Flushes the file to disk.
-    fn flush(&self) -> Result<()> {
+    fn flush(&mut self) -> Result<()> {
+        self.end()?;
         let flushed = if self.is_stream {
             Ok(())
         } else {
@@ -95,7 +139,8 @@ impl StreamOutput {
 
     /// Commits as [`commit`](Self::commit) does, and at the same time marks the unfinished files `completed` as
     /// complete.
-    pub(super) fn commit_with(self, completed: &[PathBuf]) -> Result<u64> {
+    pub(super) fn commit_with(mut self, completed: &[PathBuf]) -> Result<u64> {
+        self.end()?;
         self.output.commit_with(completed)?;
         Ok(self.len)
     }
@@ -104,11 +149,50 @@ impl StreamOutput {
 /// Flushes files to disk, and then gives all of them their names. A signal that the program handles ends the process
 /// before the first name is given or after the last one. If the process is killed in between, some files may have their
 /// names and others may not.
-pub(crate) fn commit_together(files: Vec<StreamOutput>) -> Result<()> {
-    files.iter().try_for_each(StreamOutput::flush)?;
+pub(crate) fn commit_together(mut files: Vec<StreamOutput>) -> Result<()> {
+    files.iter_mut().try_for_each(StreamOutput::flush)?;
     unfinished::together(|| {
         files
             .into_iter()
             .try_for_each(|file| file.commit().map(drop))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::OutputTarget;
+    use crate::runtime::Context;
+
+    #[test]
+    fn a_long_file_is_what_was_written_with_and_without_threads() {
+        let directory = tempfile::tempdir().unwrap();
+        let portion = |number: usize| vec![number as u8; 700_000 + 1000 * (number % 7)];
+        let mut expected = Vec::new();
+        for io in [IoMode::Buffered, IoMode::Auto] {
+            let path = directory.path().join(format!("{io:?}"));
+            let target = OutputTarget::file(&path);
+            let ctx = Context {
+                io,
+                ..Context::default()
+            };
+            let mut output = StreamOutput::new(OpenOutput::open(target, &ctx).unwrap());
+            for number in 0..100 {
+                match number % 3 {
+                    0 => output.write(&portion(number)).unwrap(),
+                    _ => output.write_owned(portion(number)).unwrap(),
+                }
+            }
+            assert_eq!(output.pool.is_some(), io == IoMode::Auto);
+            let len = output.commit().unwrap();
+            let found = std::fs::read(&path).unwrap();
+            assert_eq!(len, found.len() as u64);
+            match io {
+                IoMode::Buffered => expected = found,
+                _ => assert!(found == expected),
+            }
+        }
+        let portions: Vec<u8> = (0..100).flat_map(portion).collect();
+        assert!(portions == expected);
+    }
 }

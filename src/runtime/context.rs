@@ -13,7 +13,8 @@ use std::thread::available_parallelism;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum IoMode {
-    /// [`IoMode::Parallel`] for a single large output file, otherwise [`IoMode::Buffered`].
+    /// [`IoMode::Parallel`] for a single large output file and for the rest of a long text or table, otherwise
+    /// [`IoMode::Buffered`].
     #[default]
     Auto,
     /// Writes through the page cache, in the thread that produces the bytes.

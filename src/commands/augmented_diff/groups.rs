@@ -49,7 +49,7 @@ impl Encoder for GroupRows<'_> {
             return;
         };
         put_action(&mut self.xml, action, findings);
-        let (text, replaced) = self.xml.take(Vec::new());
+        let (text, replaced) = self.xml.take();
         self.replaced += replaced;
         self.push(group, action.key(), &text);
     }

@@ -9,9 +9,7 @@ use crate::engine::text_sink::warn_replaced;
 use crate::error::{Error, Result};
 use crate::formats::{AugmentedXml, EncodedText, TextCompression, TextEncoder, TextOutput};
 use crate::io::OutputTarget;
-use crate::runtime::lock;
 use std::path::Path;
-use std::sync::Mutex;
 
 /// The text before the actions.
 pub(super) const PROLOGUE: &str = "<?xml version='1.0' encoding='UTF-8'?>\n<osm version=\"0.6\" \
@@ -25,8 +23,6 @@ struct XmlEncoder<'s> {
     xml: AugmentedXml,
     compressor: TextEncoder,
     path: &'s Path,
-    /// The memory of chunks that were written. New chunks use it, so that the kernel need not clear pages for them.
-    spare: &'s Mutex<Vec<Vec<u8>>>,
 }
 
 impl Encoder for XmlEncoder<'_> {
@@ -38,8 +34,7 @@ impl Encoder for XmlEncoder<'_> {
     }
 
     fn take(&mut self) -> Result<Self::Part> {
-        let spare = lock(self.spare).pop().unwrap_or_default();
-        let (text, replaced) = self.xml.take(spare);
+        let (text, replaced) = self.xml.take();
         let encoded = (!text.is_empty()).then(|| self.compressor.encode(text));
         let failed = |error| Error::io(self.path, "cannot compress", error);
         Ok((encoded.transpose().map_err(failed)?, replaced))
@@ -63,19 +58,17 @@ pub(super) fn write(
 ) -> Result<Summary> {
     let mut output = TextOutput::create(target.clone(), base.ctx)?;
     output.write(PROLOGUE)?;
-    let (mut replaced, spare) = (0, Mutex::default());
+    let mut replaced = 0;
     let (filter, path) = (Filter::new(selection), target.path());
     let encoder = || XmlEncoder {
         xml: AugmentedXml::new(),
         compressor: TextEncoder::new(TextCompression::of_name(path)),
         path,
-        spare: &spare,
     };
     let summary = for_each(base, findings, &filter, encoder, |(chunk, unknown)| {
         replaced += unknown;
         if let Some(chunk) = chunk {
-            output.chunk(&chunk)?;
-            lock(&spare).push(chunk.into_bytes());
+            output.chunk(chunk)?;
         }
         Ok(())
     })?;

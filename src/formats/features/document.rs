@@ -33,7 +33,7 @@ impl FeatureDocument {
             self.output.write(SEPARATOR)?;
         }
         match chunk.text {
-            ChunkText::Encoded(text) => self.output.chunk(&text)?,
+            ChunkText::Encoded(text) => self.output.chunk(text)?,
             ChunkText::Numbered(text, positions) => {
                 let mut start = 0;
                 for (number, position) in (self.features + 1..).zip(positions) {

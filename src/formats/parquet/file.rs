@@ -29,7 +29,7 @@ const WRITE_LEN: usize = 1 << 20;
 impl Sink {
     fn flush_buffer(&mut self) -> io::Result<()> {
         let written = match &mut self.output {
-            Some(output) => output.write(&self.buffer),
+            Some(output) => output.write_owned(std::mem::take(&mut self.buffer)),
             None => Ok(()),
         };
         self.buffer.clear();

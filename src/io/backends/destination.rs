@@ -143,13 +143,14 @@ impl Destination {
         self.file.set_len(len).map_err(|error| self.failed(error))
     }
 
-    /// Starts writeback after a chunk was written, for backends that write chunks in any order. Only a chunk that ends
-    /// at a multiple of [`WRITEBACK_LEN`] starts writeback, for the [`WRITEBACK_LEN`] bytes before its end. Chunks in
-    /// this range that are not written yet are left to the final `fsync`.
+    /// Starts writeback after a chunk was written, for backends that write chunks in any order. Only a chunk that
+    /// reaches a multiple of [`WRITEBACK_LEN`] starts writeback, for the [`WRITEBACK_LEN`] bytes before this multiple.
+    /// Chunks in this range that are not written yet are left to the final `fsync`.
     pub(super) fn start_writeback_of_chunk(&self, from: u64, len: u64) {
         let end = from + len;
-        if end.is_multiple_of(WRITEBACK_LEN) {
-            self.start_writeback(end - WRITEBACK_LEN, WRITEBACK_LEN);
+        let reached = end - end % WRITEBACK_LEN;
+        if reached > from {
+            self.start_writeback(reached - WRITEBACK_LEN, WRITEBACK_LEN);
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) use buffered::Buffered;
 pub(super) use chunked::Chunked;
 pub(super) use destination::Destination;
 pub(crate) use open::{check_space, open_backend};
-pub(super) use pool::Pool;
+pub(super) use pool::{FilePool, Pool};
 #[cfg(target_os = "linux")]
 pub(super) use ring::Ring;
 

@@ -1,14 +1,15 @@
 //! An executor with a small pool of threads that write chunks, through the page cache or with `O_DIRECT`.
 
 use super::aligned::{ALIGNMENT, AlignedBuffer};
-use super::chunked::{Chunk, Executor, Job};
+use super::chunked::{Chunk, Executor, Job, Segment};
 use super::destination::Destination;
 use crate::error::{Error, Result};
-use crate::runtime::lock;
+use crate::runtime::{Context, lock};
 use crate::system;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::fs::File;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -18,6 +19,36 @@ use std::thread::JoinHandle;
 const THREADS: usize = 2;
 /// Maximum number of jobs that wait for a thread.
 const QUEUE_LEN: usize = 8;
+
+/// Threads that write the portions of a file, each of them at its offset.
+pub(crate) struct FilePool(Pool);
+
+impl std::fmt::Debug for FilePool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FilePool").finish_non_exhaustive()
+    }
+}
+
+impl FilePool {
+    /// Starts threads that write to `file`. `path` is for messages.
+    pub(crate) fn start(path: &Path, file: &File) -> Result<Self> {
+        let failed = |error| Error::io(path, "cannot write", error);
+        let file = file.try_clone().map_err(failed)?;
+        let destination = Destination::new(path.to_owned(), file, true, 0, &Context::default());
+        Pool::start(Arc::new(destination), None).map(Self)
+    }
+
+    /// Queues a portion. Fails if an earlier portion could not be written.
+    pub(crate) fn write(&mut self, bytes: Vec<u8>, offset: u64) -> Result<()> {
+        let segments = vec![Segment::Bytes(bytes)];
+        self.0.submit(Job::Write(Chunk { offset, segments }))
+    }
+
+    /// Waits until all portions are written.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.0.wait()
+    }
+}
 
 /// Runs jobs in its own threads.
 pub(crate) struct Pool {
