@@ -16,7 +16,7 @@ use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
-use crate::index::{IdBatch, IdSet, IdSets};
+use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
 use crate::io::OpenOutput;
 use crate::osm::{KindSet, ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, StringTable};
@@ -273,7 +273,7 @@ impl Filter {
     /// Collects the ids of the matching objects, and the ids of the nodes of the matching ways. Also returns the plan of
     /// the file.
     fn matching(&self, file: &PbfFile, ctx: &Context) -> Result<(BlobPlan, IdSets, IdSet)> {
-        let (mut matched, mut nodes) = (IdSets::default(), IdSet::default());
+        let (mut matched, nodes) = (IdSets::default(), SharedIdSet::default());
         let prefilter = |strings: &StringTable<'_>| match self.decide_by_strings(strings) {
             BlobDecision::Drop => BlobDecision::Drop,
             BlobDecision::Copy | BlobDecision::Visit => BlobDecision::Visit,
@@ -287,11 +287,11 @@ impl Filter {
         let plan = scan.run(
             |entry| self.decide_by_kinds(entry.kinds) != BlobDecision::Drop,
             |_, block| {
-                let (mut ids, mut refs) = (Vec::new(), Vec::new());
+                let (mut ids, mut refs) = ([const { Vec::new() }; 3], Vec::new());
                 self.for_each(block, |kept, object| {
                     if kept {
                         let (kind, id) = (object.kind(), object.id()?);
-                        ids.push(ObjectId { kind, id });
+                        ids[kind as usize].push(id);
                         if kind == ObjectKind::Way {
                             object.any_ref(|id| {
                                 refs.push(id);
@@ -301,14 +301,16 @@ impl Filter {
                     }
                     Ok(())
                 })?;
-                Ok((ids, IdBatch::from(each_once(refs).as_slice())))
+                nodes.add(&IdBatch::from(each_once(refs).as_slice()));
+                Ok(ids.map(|ids| IdBatch::from(ids.as_slice())))
             },
-            |(ids, refs)| {
-                matched.extend(ids);
-                nodes.add(&refs);
+            |ids| {
+                for (kind, ids) in ObjectKind::ALL.into_iter().zip(ids) {
+                    matched.of_mut(kind).add(&ids);
+                }
             },
         )?;
-        Ok((plan, matched, nodes))
+        Ok((plan, matched, nodes.into_set()))
     }
 }
 

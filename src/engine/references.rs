@@ -4,7 +4,7 @@ use super::id_search::IdSearch;
 use super::scan::Scan;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
-use crate::index::{IdBatch, IdSet, IdSets};
+use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
 use crate::osm::{ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block, BlockWalk};
 use crate::runtime::Context;
@@ -28,7 +28,8 @@ pub(crate) fn referenced(
         relations(file, plan, wanted, &mut found, ctx)?;
     }
     let have_nodes = nodes_of_wanted.is_some();
-    let mut nodes = std::mem::take(found.of_mut(ObjectKind::Node));
+    let members = std::mem::take(found.of_mut(ObjectKind::Node));
+    let of_ways = SharedIdSet::default();
     let (wanted_ways, more_ways) = (wanted.of(ObjectKind::Way), found.of(ObjectKind::Way));
     let is_looked_at = |way: i64| {
         if wanted_ways.contains(way) {
@@ -45,10 +46,12 @@ pub(crate) fn referenced(
         let search = IdSearch::new(file, is_met, ctx)?;
         Scan::bare("find nodes of ways", file, plan, ctx).run(
             |entry| search.may_find_in(entry),
-            |_, block| nodes_of_ways(block, is_looked_at),
-            |ids| nodes.add(&ids),
+            |_, block| nodes_of_ways(block, is_looked_at).map(|ids| of_ways.add(&ids)),
+            |()| {},
         )?;
     }
+    let mut nodes = of_ways.into_set();
+    nodes.extend(members.ids());
     if let Some(more) = nodes_of_wanted {
         nodes.extend(more.ids());
     }

@@ -27,9 +27,21 @@ impl IdSet {
     /// Adds the ids of a batch.
     pub fn add(&mut self, batch: &IdBatch) {
         for (number, offsets) in batch.chunks() {
-            let added = self.chunks.chunk_mut(number).add(offsets);
-            self.len += added as u64;
+            self.add_chunk(number, offsets);
         }
+    }
+
+    /// Adds the ids of a chunk. Their offsets must be ascending and distinct.
+    pub(super) fn add_chunk(&mut self, number: u64, offsets: &[u16]) {
+        let added = self.chunks.chunk_mut(number).add(offsets);
+        self.len += added as u64;
+    }
+
+    /// Returns the ids of both sets. No page of chunks may have ids of both.
+    pub(super) fn joined(mut self, other: Self) -> Self {
+        self.chunks.join(other.chunks);
+        self.len += other.len;
+        self
     }
 
     /// Adds the ids of a batch if they are known to be new: if each of them is behind all ids of its chunk, or its chunk

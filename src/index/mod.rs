@@ -3,6 +3,7 @@
 //! - [`IdSet`], [`IdMap`], [`RankSet`] and [`LocationStore`] divide ids into chunks of 65,536 neighbours, and keep the
 //!   chunks in a table (`table`). A chunk is a sorted list or a bitmap (`chunk`), or has a palette of numbers
 //!   (`values`).
+//! - [`SharedIdSet`] is a set that several threads fill.
 //! - `SortedIds` and `SparseIds` look for a few ids among the ids of many objects. `Remainders` is a small set that may
 //!   have ids that were not added.
 //! - [`SetTable`] numbers sets of small numbers, such as the regions that keep an object.
@@ -19,6 +20,7 @@ mod location_store;
 mod rank_set;
 mod row_sorter;
 mod set_table;
+mod shared_ids;
 mod sorted_ids;
 mod sparse_ids;
 mod table;
@@ -35,5 +37,6 @@ pub use rank_set::{RankCursor, RankSet, RankSetBuilder};
 pub(crate) use row_sorter::KeyRange;
 pub(crate) use row_sorter::{KeyBits, RowBatch, RowLimits, RowSorter, SharedRows, SortedRows};
 pub use set_table::{EMPTY_SET, SetAlgebra, SetNumber, SetTable};
+pub use shared_ids::SharedIdSet;
 pub(crate) use sorted_ids::SortedIds;
 pub(crate) use sparse_ids::{Remainders, SparseIds};

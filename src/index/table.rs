@@ -50,6 +50,11 @@ pub(super) const fn join(number: u64, offset: u16) -> i64 {
     (number << CHUNK_BITS | offset as u64) as i64
 }
 
+/// Returns which one of `shards` parts of a set has the chunk with this number. All chunks of a page are in one part.
+pub(super) const fn shard_of(number: u64, shards: usize) -> usize {
+    number as usize / PAGE % shards
+}
+
 /// Whether the chunk with this number is for negative ids.
 const fn is_negative(number: u64) -> bool {
     join(number, 0) < 0
@@ -91,6 +96,17 @@ impl<C: Default + Offsets> ChunkTable<C> {
             .filter_map(|(page, chunks)| Some((page, chunks.as_ref()?)))
             .flat_map(|(page, chunks)| ((page * PAGE) as u64..).zip(chunks.iter()))
             .filter(move |(number, _)| *number >= first)
+    }
+
+    /// Adds the pages and the far chunks of another table, which must be others than those of this table.
+    pub(super) fn join(&mut self, other: Self) {
+        if self.near.len() < other.near.len() {
+            self.near.resize_with(other.near.len(), || None);
+        }
+        for (own, added) in self.near.iter_mut().zip(other.near) {
+            *own = own.take().or(added);
+        }
+        self.far.extend(other.far);
     }
 
     /// Calls `change` with every chunk, in no particular order.
