@@ -3,8 +3,9 @@
 
     benches/scaling/scaling.py PROGRAM [JOB…]
 
-Runs each job of the table once, and prints the seconds that it took, and those that it would take on more cores. The
-files are those of the other benchmarks (PBFHOGG_BENCH_DATA, by default ~/.cache/pbfhogg-bench).
+Runs each job of the table on one core, and then on two with a trace. Prints the seconds that both took, and those that
+the job would take on more cores. The files are those of the other benchmarks (PBFHOGG_BENCH_DATA, by default
+~/.cache/pbfhogg-bench).
 
 A run is cut into slices of 5 ms. In a slice in which no worker runs, the calling thread (which plans, and passes on
 results in order) works alone, or all wait for the disk; such time stays as it is on any number of cores. In all other
@@ -23,6 +24,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 DATA = os.environ.get("PBFHOGG_BENCH_DATA", os.path.expanduser("~/.cache/pbfhogg-bench"))
 SLICE = 0.005
@@ -63,7 +65,9 @@ FLOOR = ["inflating", "deflating", "kernel"]
 # The number of other parts that are named.
 LARGEST = 4
 # The names of functions that inflate and deflate.
-INFLATING = re.compile(r"deflate_decompress|build_decode_table|zlib_rs|SegmentInflater|ZSTD_decompress|HUF_decompress|lz4_flex.*decompress")
+INFLATING = re.compile(
+    r"deflate_decompress|build_decode_table|zlib_rs|SegmentInflater|ZSTD_decompress|HUF_decompress|lz4_flex.*decompress"
+)
 DEFLATING = re.compile(
     r"deflate_compress|deflate_flush|deflate_make|build_tree|deflate::|LiteralEncoder|ZSTD_|HUF_|FSE_|HIST_|lz4_flex"
 )
@@ -146,41 +150,63 @@ def floor(stats, samples, seconds):
     )
 
 
+def arguments_of(job, directory):
+    """Returns the arguments of a job whose outputs are in `directory`."""
+    files = {
+        "raw": f"{DATA}/world-m.osm.pbf",
+        "m": f"{DATA}/indexed-world-m.osm.pbf",
+        "l": f"{DATA}/located-indexed-world-m.osm.pbf",
+        "u": f"{DATA}/world-u.osm.pbf",
+        "c": f"{DATA}/world-m.osc.gz",
+        "d": f"{DATA}/applied-indexed-world-m.osm.pbf",
+        "out": f"{directory}/out.osm.pbf",
+        "dir": f"{directory}/out",
+    }
+    return [word.format(**files) for word in JOBS[job].split()]
+
+
+def on_one_core(program, job):
+    """Returns the seconds that a job takes on one core."""
+    with tempfile.TemporaryDirectory(dir=DATA) as directory:
+        command = ["taskset", "-c", "0", program] + arguments_of(job, directory)
+        os.sync()
+        start = time.monotonic()
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return time.monotonic() - start
+
+
+def print_row(cells):
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def print_head(cells):
+    print_row(cells)
+    print("|---" * len(cells) + "|")
+
+
 def main():
     program, wanted = sys.argv[1], sys.argv[2:]
-    heads = ["job", "s", "cpu s", "alone and in order"] + [f"{cores} cores" for cores in CORES]
-    print("| " + " | ".join(heads) + " |")
-    print("|---" * len(heads) + "|")
+    print_head(["job", "1 core: s", "2 cores: s", "cpu s", "alone and in order"] + [f"{cores} cores" for cores in CORES])
     floors = []
-    for name, arguments in JOBS.items():
-        if wanted and name not in wanted:
-            continue
+    for job in wanted or JOBS:
         with tempfile.TemporaryDirectory(dir=DATA) as directory:
-            files = {
-                "raw": f"{DATA}/world-m.osm.pbf",
-                "m": f"{DATA}/indexed-world-m.osm.pbf",
-                "l": f"{DATA}/located-indexed-world-m.osm.pbf",
-                "u": f"{DATA}/world-u.osm.pbf",
-                "c": f"{DATA}/world-m.osc.gz",
-                "d": f"{DATA}/applied-indexed-world-m.osm.pbf",
-                "out": f"{directory}/out.osm.pbf",
-                "dir": f"{directory}/out",
-            }
-            arguments = [word.format(**files) for word in arguments.split()]
-            missing = [word for word in arguments if word.startswith(DATA) and directory not in word and not os.path.exists(word)]
+            arguments = arguments_of(job, directory)
+            inputs = [word for word in arguments if word.startswith(DATA) and directory not in word]
+            missing = [os.path.basename(word) for word in inputs if not os.path.exists(word)]
             if missing:
-                print(f"| {name} | missing: {', '.join(map(os.path.basename, missing))} |")
+                print(f"| {job} | missing: {', '.join(missing)} |")
                 continue
+            one = on_one_core(program, job)
             stats, samples = trace(program, arguments, directory)
-            seconds, cpu, serial, more = model(samples)
-            floors.append([name, f"{seconds:.2f}"] + floor(stats, samples, seconds))
-            cells = [name, f"{seconds:.2f}", f"{cpu:.2f}", f"{serial:.1%}"] + [f"{value:.2f}" for value in more]
-            print("| " + " | ".join(cells) + " |", flush=True)
-    heads = ["job", "s", "MB inflated", "written", "copied", "inflating", "deflating", "kernel", "rest", "floor", "ratio", "largest of the rest"]
-    print("\n| " + " | ".join(heads) + " |")
-    print("|---" * len(heads) + "|")
+        seconds, cpu, serial, more = model(samples)
+        floors.append([job, f"{seconds:.2f}"] + floor(stats, samples, seconds))
+        measured = [f"{value:.2f}" for value in (one, seconds, cpu)]
+        print_row([job] + measured + [f"{serial:.1%}"] + [f"{value:.2f}" for value in more])
+    print()
+    parts = ["inflating", "deflating", "kernel", "rest", "floor", "ratio", "largest of the rest"]
+    print_head(["job", "s", "MB inflated", "written", "copied"] + parts)
     for cells in floors:
-        print("| " + " | ".join(cells) + " |")
+        print_row(cells)
 
 
 main()
