@@ -1,5 +1,6 @@
 //! The table of contents is in the blobs of the last objects, so that every blob has an object.
 
+use crate::apply_changes::change_file;
 use crate::common::answers::{ask, file_of, history_of, in_order};
 use crate::common::decode::{self, Frame};
 use crate::common::{Arg, Kind, Object, is_long, node, relation, run_ok, small_world, way};
@@ -444,4 +445,47 @@ fn a_table_of_version_2_is_read_and_rewritten() {
     std::fs::write(&stream, run_ok(&[&"cat", &old, &"-o", &"-"]).stdout).unwrap();
     sound_frames(&stream);
     assert!(decode::objects(&stream) == decode::objects(&old));
+}
+
+#[test]
+fn days_of_new_objects_leave_a_large_blob_alone_and_fill_a_small_one() {
+    let dir = tempfile::tempdir().unwrap();
+    // From 100 blobs on, two objects have the table beside them.
+    let mut blobs: Vec<Vec<Object>> = (1..=110).map(|id| vec![node(id, id, id, &[])]).collect();
+    blobs.push(
+        (1..=1500)
+            .map(|id| relation(id, &[(Kind::Node, 1, "")], &[]))
+            .collect(),
+    );
+    let blobs: Vec<&[Object]> = blobs.iter().map(Vec::as_slice).collect();
+    let plain = file_of(dir.path(), "plain.osm.pbf", &blobs);
+    let mut base = dir.path().join("base.osm.pbf");
+    run_ok(&[&"cat", &plain, &"-o", &base]);
+    let mut most = 0;
+    for day in 0..60 {
+        // Each day changes a relation of the large blob, too.
+        let mut body = format!(
+            "<modify><relation id='{}' version='2'/></modify><create>",
+            1 + day
+        );
+        for new in 0..9 {
+            body += &format!("<relation id='{}' version='1'/>", 2000 + day * 9 + new);
+        }
+        let changes = change_file(dir.path(), "day.osc", &(body + "</create>"));
+        let next = dir.path().join(format!("{day}.osm.pbf"));
+        run_ok(&[&"apply-changes", &base, &changes, &"-o", &next]);
+        base = next;
+        let blocks = sound_frames(&base).into_iter();
+        let mut counts: Vec<usize> = blocks
+            .map(|frame| decode::block(&frame.payload).len())
+            .collect();
+        let counts = counts.split_off(110);
+        let total = counts.iter().sum::<usize>() as i32;
+        assert_eq!(total, 1500 + (day + 1) * 9);
+        if day == 0 {
+            assert_eq!(counts, [1498, 9, 1, 1]);
+        }
+        most = most.max(counts.len());
+    }
+    assert_eq!(most, 4);
 }
