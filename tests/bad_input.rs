@@ -70,8 +70,9 @@ impl Bench {
     }
 }
 
-/// Maximum time that a command may take to detect bad input.
-const MOST_TIME: Duration = Duration::from_secs(1);
+/// Maximum time that a command may take to detect bad input. The slowest one takes 0.9 s (15 million ways without ids),
+/// and 1.4 s on a machine whose processor is shared with others.
+const MOST_TIME: Duration = Duration::from_secs(2);
 
 /// Whether a command reads only strings, ids or objects of some kinds, and does not copy the rest: it may accept a file
 /// with errors elsewhere.
