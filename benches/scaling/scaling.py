@@ -88,6 +88,14 @@ def part_of(symbol, file):
     return "memory" if "mem" in path[0] or "malloc" in path[0] or path[0] in ("cfree", "realloc") else path[0]
 
 
+def run_job(command):
+    """Runs a command, and ends the program if it fails."""
+    ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    # 1 is an answer of `check` and `diff`.
+    if ended.returncode not in (0, 1):
+        sys.exit(f"{' '.join(command)}: {ended.stderr}")
+
+
 def trace(program, arguments, directory):
     """Runs a job. Returns its statistics, and the samples: the time, the thread and its name, the id of the calling
     thread, and the part of the job."""
@@ -95,10 +103,7 @@ def trace(program, arguments, directory):
     record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(FREQUENCY), "-o", data]
     command = [program] + arguments + ["--stats", stats]
     os.sync()
-    ended = subprocess.run(record + command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    # 1 is an answer of `check` and `diff`.
-    if ended.returncode > 1:
-        sys.exit(f"{' '.join(arguments)}: {ended.stderr}")
+    run_job(record + command)
     script = ["perf", "script", "-i", data, "-F", "comm,pid,tid,time,ip,sym,dso"]
     text = subprocess.run(script, check=True, capture_output=True, text=True).stdout
     line = re.compile(r"\s*(.*?)\s+(\d+)/(\d+)\s+([\d.]+):\s+[0-9a-f]+\s+(.*)\s\((.*)\)$")
@@ -171,7 +176,7 @@ def on_one_core(program, job):
         command = ["taskset", "-c", "0", program] + arguments_of(job, directory)
         os.sync()
         start = time.monotonic()
-        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        run_job(command)
         return time.monotonic() - start
 
 
@@ -186,7 +191,8 @@ def print_head(cells):
 
 def main():
     program, wanted = sys.argv[1], sys.argv[2:]
-    print_head(["job", "1 core: s", "2 cores: s", "cpu s", "alone and in order"] + [f"{cores} cores" for cores in CORES])
+    modelled = [f"{cores} cores" for cores in CORES]
+    print_head(["job", "1 core: s", "2 cores: s", "cpu s", "alone and in order"] + modelled)
     floors = []
     for job in wanted or JOBS:
         with tempfile.TemporaryDirectory(dir=DATA) as directory:

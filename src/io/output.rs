@@ -22,7 +22,7 @@ pub struct OpenOutput {
     pub(crate) output: Output,
     pub(crate) file: File,
     pub(crate) is_stream: bool,
-    /// How the file is written.
+    /// The method of writing from the context of the command.
     pub(super) io: IoMode,
 }
 
