@@ -116,7 +116,7 @@ pub struct FormatArgs {
     /// GeoParquet: leave out version, timestamp, changeset, uid and user
     #[arg(long, help_heading = "GeoParquet")]
     no_metadata: bool,
-    /// GeoParquet: compression of pages: none or zstd[:1-22] [default: zstd:3]
+    /// GeoParquet: compression of pages: none or zstd[:1-22] [default: zstd:2]
     #[arg(long, value_name = "KIND[:LEVEL]", help_heading = "GeoParquet")]
     compression: Option<PageCompression>,
     /// GeoParquet: version 1.1, which all programs read, or 2.0, with Parquet's geometry type [default: 1.1]
