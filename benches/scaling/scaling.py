@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """How jobs would scale to more cores, and how far they are from their floors, from traces of all threads.
 
-    benches/scaling/scaling.py PROGRAM [JOB…]
+    benches/scaling/scaling.py [--traces-only] PROGRAM [JOB…]
 
-Runs each job of the table on one core, and then on two with a trace. Prints the seconds that both took, and those that
-the job would take on more cores. The files are those of the other benchmarks (PBFHOGG_BENCH_DATA, by default
-~/.cache/pbfhogg-bench).
+Runs each job of the table on one core, unless --traces-only is given, and then on two with a trace. Prints the seconds
+that both took, and those that the job would take on more cores. The files are those of the other benchmarks
+(PBFHOGG_BENCH_DATA, by default ~/.cache/pbfhogg-bench).
 
 A run is cut into slices of 5 ms. In a slice in which no worker runs, the calling thread (which plans, and passes on
 results in order) works alone, or all wait for the disk; such time stays as it is on any number of cores. In all other
@@ -17,6 +17,7 @@ of its cpu time, divided by the two cores. The symbols of PROGRAM are needed for
 `cargo build --profile profiling`. The bytes are those of `--stats`.
 """
 
+import argparse
 import collections
 import json
 import os
@@ -30,8 +31,9 @@ DATA = os.environ.get("PBFHOGG_BENCH_DATA", os.path.expanduser("~/.cache/pbfhogg
 SLICE = 0.005
 FREQUENCY = 1000
 CORES = [8, 16, 32]
-# Per job: the arguments, in which {m} is the indexed world, {l} the same with locations in its ways, {c} the changes of
-# a day, {out} a file, and {dir} a directory that does not exist.
+# Per job: the arguments, in which {m} is the indexed world, {l} the same with locations in its ways, {u} the same data
+# as 38 interleaved runs without an index, {c} the changes of a day, {out} a file, and {dir} a directory that does not
+# exist.
 JOBS = {
     "cat, first index": "cat {raw} -o {out}",
     "cat --clean version": "cat --clean version {m} -o {out}",
@@ -57,6 +59,15 @@ JOBS = {
     "export, GeoJSON": "export {l} -f geojsonseq -o {dir}.geojsonseq",
     "export, GeoParquet": "export {l} -f geoparquet -o {dir}.parquet",
     "cat to OPL": "cat {m} -f opl -o /dev/null -O",
+    "cat, 38 runs": "cat {u} -o {out}",
+    "renumber, 38 runs": "renumber {u} -o {out}",
+    "build-geocode-index, 38 runs": "build-geocode-index {u} --output-dir {dir}",
+    "apply-changes, 38 runs": "apply-changes {u} {c} -o {out}",
+    "add-locations-to-ways, external, 38 runs": (
+        "add-locations-to-ways -n -i external --max-memory 256M {u} -o {out}"
+    ),
+    "tags-filter w/highway=primary, 38 runs": "tags-filter {u} w/highway=primary -o {out}",
+    "export, GeoParquet, 38 runs": "export {u} -f geoparquet -o {dir}.parquet",
 }
 
 
@@ -190,11 +201,16 @@ def print_head(cells):
 
 
 def main():
-    program, wanted = sys.argv[1], sys.argv[2:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--traces-only", action="store_true")
+    parser.add_argument("program")
+    parser.add_argument("jobs", nargs="*", metavar="JOB")
+    given = parser.parse_args()
+    program = given.program
     modelled = [f"{cores} cores" for cores in CORES]
     print_head(["job", "1 core: s", "2 cores: s", "cpu s", "alone and in order"] + modelled)
     floors = []
-    for job in wanted or JOBS:
+    for job in given.jobs or JOBS:
         with tempfile.TemporaryDirectory(dir=DATA) as directory:
             arguments = arguments_of(job, directory)
             inputs = [word for word in arguments if word.startswith(DATA) and directory not in word]
@@ -202,11 +218,11 @@ def main():
             if missing:
                 print(f"| {job} | missing: {', '.join(missing)} |")
                 continue
-            one = on_one_core(program, job)
+            one = "" if given.traces_only else f"{on_one_core(program, job):.2f}"
             stats, samples = trace(program, arguments, directory)
         seconds, cpu, serial, more = model(samples)
         floors.append([job, f"{seconds:.2f}"] + floor(stats, samples, seconds))
-        measured = [f"{value:.2f}" for value in (one, seconds, cpu)]
+        measured = [one, f"{seconds:.2f}", f"{cpu:.2f}"]
         print_row([job] + measured + [f"{serial:.1%}"] + [f"{value:.2f}" for value in more])
     print()
     parts = ["inflating", "deflating", "kernel", "rest", "floor", "ratio", "largest of the rest"]
