@@ -4,7 +4,7 @@ use super::chunk::{Chunk, LastFound, RunCounts};
 use super::id_set::IdSet;
 use super::table::{CHUNK_BITS, ChunkTable, Offsets, join, split};
 use crate::osm::{Location, id_rank};
-use crate::system::prefer_huge_pages;
+use crate::system::{map_reserved, prefer_huge_pages};
 
 /// The number of ids per chunk.
 const CHUNK: usize = 1 << CHUNK_BITS;
@@ -314,12 +314,23 @@ impl LocationStore {
         }
     }
 
+    /// Creates an empty store for exactly `nodes` nodes, as [`new`](Self::new) does. Maps their memory on `threads`
+    /// threads.
+    pub(crate) fn of_count(form: StoreForm, nodes: u64, threads: usize) -> Self {
+        let mut store = Self::new(form, nodes);
+        map_reserved(&mut store.locations, threads);
+        store
+    }
+
     /// Creates a sparse store for nodes with the given ids, which may be added in any order. Nodes with other ids are
     /// ignored when they are added, and a node has no location before it is added. Nodes can be looked up without
-    /// calling [`close`](Self::close).
-    pub fn of_ids(ids: IdSet) -> Self {
-        let mut locations = vec![None; ids.len() as usize];
+    /// calling [`close`](Self::close). Maps the memory on `threads` threads.
+    pub fn of_ids(ids: IdSet, threads: usize) -> Self {
+        let count = ids.len() as usize;
+        let mut locations = Vec::with_capacity(count);
         prefer_huge_pages(&mut locations);
+        map_reserved(&mut locations, threads);
+        locations.resize(count, None);
         let mut start = 0;
         let chunks = ids.into_chunks().map(|ids| {
             let (counts, count) = RunCounts::new(&ids);
@@ -503,7 +514,7 @@ mod tests {
             for form in [StoreForm::Dense, StoreForm::Sparse] {
                 let (mut store, mut plain) =
                     (LocationStore::new(form, ids.len() as u64), BTreeMap::new());
-                let mut filled = LocationStore::of_ids(ids.iter().copied().collect());
+                let mut filled = LocationStore::of_ids(ids.iter().copied().collect(), 2);
                 for ids in ids.chunks(700) {
                     let (mut nodes, mut again) = (NodeBatch::default(), NodeBatch::default());
                     let mut locations = Vec::new();

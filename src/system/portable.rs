@@ -30,6 +30,9 @@ pub(crate) const fn punch_hole(_: &File, _: u64, _: u64) {}
 /// Does nothing, because the system chooses the size of pages.
 pub(crate) const fn prefer_huge_pages<T>(_: &mut Vec<T>) {}
 
+/// Does nothing. The memory is mapped as the list is filled.
+pub(crate) const fn map_reserved<T>(_: &mut Vec<T>, _: usize) {}
+
 /// Does nothing, because the system decides what stays in its cache.
 pub(crate) const fn release(_: &File, _: u64, _: u64) {}
 

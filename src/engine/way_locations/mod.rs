@@ -193,9 +193,9 @@ impl<'f> WayLocator<'f> {
         let every_rank = 0..=u64::MAX;
         let (file, plan, ctx) = (self.file, self.plan, self.ctx);
         let mut store = if form == StoreForm::Dense || self.parts.is_in_order() {
-            LocationStore::new(form, count(self.parts.with_nodes()))
+            self.empty_store(form, self.parts.with_nodes())
         } else {
-            LocationStore::of_ids(node_ids(file, plan, &every_rank, ctx)?)
+            LocationStore::of_ids(node_ids(file, plan, &every_rank, ctx)?, ctx.jobs)
         };
         if self.parts.is_mixed {
             read_locations(file, plan, &every_rank, &mut store, ctx)?
@@ -204,6 +204,22 @@ impl<'f> WayLocator<'f> {
         }
         store.close();
         Ok(WayLocations::InMemory(store))
+    }
+
+    /// Creates an empty store for the nodes in `blobs`.
+    fn empty_store<'e>(
+        &self,
+        form: StoreForm,
+        blobs: impl IntoIterator<Item = &'e BlobEntry>,
+    ) -> LocationStore {
+        let counts = blobs.into_iter().map(|entry| u64::from(entry.count));
+        let nodes = counts.sum();
+        if self.parts.is_mixed {
+            // The counts include objects other than nodes.
+            LocationStore::new(form, nodes)
+        } else {
+            LocationStore::of_count(form, nodes, self.ctx.jobs)
+        }
     }
 
     /// Joins references with locations, one range of ids at a time.
@@ -218,14 +234,15 @@ impl<'f> WayLocator<'f> {
             let store = match partitions.blobs(number) {
                 Some(blobs) => {
                     let nodes = &self.parts.nodes[blobs];
-                    let mut store = LocationStore::new(StoreForm::Sparse, count(nodes));
+                    let mut store = self.empty_store(StoreForm::Sparse, nodes);
                     read(nodes, &mut store)?;
                     store.close();
                     store
                 }
                 None => {
                     let ranks = partitions.ranks(number);
-                    let mut store = LocationStore::of_ids(node_ids(file, plan, &ranks, ctx)?);
+                    let mut store =
+                        LocationStore::of_ids(node_ids(file, plan, &ranks, ctx)?, ctx.jobs);
                     read_locations(file, plan, &ranks, &mut store, ctx)?;
                     store
                 }
@@ -306,10 +323,4 @@ impl BlobLocations<'_> {
             Self::OnDisk(list) => list.end(),
         }
     }
-}
-
-/// Returns the total number of objects in the blobs of `entries`.
-fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
-    let counts = entries.into_iter().map(|entry| u64::from(entry.count));
-    counts.sum()
 }

@@ -5,7 +5,7 @@ mod huge_pages;
 mod machine;
 
 pub(in crate::system) use clone_range::clone_range;
-pub(crate) use huge_pages::prefer_huge_pages;
+pub(crate) use huge_pages::{map_reserved, prefer_huge_pages};
 pub(crate) use machine::*;
 
 use super::Transfer;
