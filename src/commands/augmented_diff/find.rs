@@ -2,7 +2,7 @@
 
 use super::Base;
 use super::blobs::{ids_of, may_have};
-use super::geometry::{MemberWays, NeededNodes, NodeState, Nodes, StoredWays};
+use super::geometry::{MemberWays, NeededNodes, NodeState, Nodes, SelectedWays, StoredWays};
 use super::history::History;
 use super::kept::KeptObjects;
 use super::nodes::ChangedNodes;
@@ -17,7 +17,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::index::{IdSet, SortedIds};
 use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, BlobFlags, Block, Object, ObjectBody, WayNodes, feature};
-use crate::runtime::{lock, unlocked};
+use crate::runtime::{Pass, lock, unlocked};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -224,14 +224,17 @@ impl Needs<'_, '_> {
     fn member_ways(&mut self, kept: Option<Vec<StoredWays>>) -> Result<MemberWays> {
         let (base, wanted) = (self.base, &self.ways);
         let mut ways = MemberWays::new(base.max_memory, self.scratch);
-        let mut add = |more| ways.add(&base.file.input, more, wanted);
+        let add = |selected: SelectedWays| {
+            self.nodes.add_all_unlocated(&selected.unlocated);
+            ways.add(selected)
+        };
         match kept {
-            Some(kept) => kept.into_iter().try_for_each(add)?,
-            None => read_member_ways(base, wanted, &mut add)?,
+            Some(kept) => {
+                let select = |(): &mut (), kept: StoredWays| kept.select(&base.file.input, wanted);
+                Pass::new("member ways", base.ctx).run(kept, || (), select, add)?;
+            }
+            None => read_member_ways(base, wanted, add)?,
         }
-        ways.for_each_unlocated(|node| {
-            self.nodes.add_unlocated(std::iter::once(node));
-        })?;
         Ok(ways)
     }
 

@@ -4,10 +4,11 @@ use super::history::History;
 use super::spool::Spool;
 use crate::error::{Error, FormatError, Result};
 use crate::formats::{ChangeSet, PlacedNode};
-use crate::index::{IdSet, RankSet};
+use crate::index::{IdBatch, IdSet, RankSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, BlockUnits, KeptWay, StoredWay};
+use crate::runtime::WorkItem;
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
@@ -47,6 +48,12 @@ impl NeededNodes {
     pub(super) fn add_unlocated(&mut self, ids: impl Iterator<Item = i64> + Clone) {
         self.all.extend(ids.clone());
         self.unlocated.extend(ids);
+    }
+
+    /// Adds nodes whose location is needed.
+    pub(super) fn add_all_unlocated(&mut self, ids: &IdBatch) {
+        self.all.add(ids);
+        self.unlocated.add(ids);
     }
 }
 
@@ -175,6 +182,58 @@ impl StoredWays {
         self.ways.shrink_to_fit();
         self.bytes.shrink_to_fit();
     }
+
+    /// Selects the ways of `base` whose ids are in `wanted`. Fails if their nodes or locations are malformed.
+    pub(super) fn select(self, base: &Input, wanted: &IdSet) -> Result<SelectedWays> {
+        let (number, offset) = self.blob;
+        let selected = self.select_in_blob(wanted);
+        selected.map_err(|error| base.blob_error(number, offset, error))
+    }
+
+    /// Selects ways, as [`select`](Self::select) does. The error does not name the blob.
+    pub(super) fn select_in_blob(
+        self,
+        wanted: &IdSet,
+    ) -> std::result::Result<SelectedWays, FormatError> {
+        let (mut places, mut unlocated) = (Vec::new(), Vec::new());
+        let ends = self.ways.iter().skip(1).map(|(_, start)| *start);
+        let ends = ends.chain([self.bytes.len() as u32]);
+        for ((id, start), end) in self.ways.iter().zip(ends) {
+            if !wanted.contains(*id) {
+                continue;
+            }
+            let way = KeptWay(&self.bytes[*start as usize..end as usize]);
+            way.check(*id)?;
+            way.for_each_node(&self.units, |node, location| {
+                if location.is_none() {
+                    unlocated.push(node);
+                }
+            })?;
+            places.push((*id, *start, end - start));
+        }
+        Ok(SelectedWays {
+            units: self.units,
+            places,
+            bytes: self.bytes,
+            unlocated: IdBatch::from(unlocated.as_slice()),
+        })
+    }
+}
+
+impl WorkItem for StoredWays {
+    fn input_bytes(&self) -> u64 {
+        self.memory() as u64
+    }
+}
+
+/// Ways of one blob that are members of written relations.
+pub(super) struct SelectedWays {
+    units: BlockUnits,
+    /// For each way, its id, its start in `bytes`, and its length.
+    places: Vec<(i64, u32, u32)>,
+    bytes: Vec<u8>,
+    /// The nodes for which the ways have no location.
+    pub unlocated: IdBatch,
 }
 
 /// The ways of the base that are members of written relations.
@@ -198,38 +257,16 @@ impl MemberWays {
         }
     }
 
-    /// Adds those of the ways of `base` whose ids are in `wanted`. Fails if their nodes or locations are malformed.
-    pub(super) fn add(&mut self, base: &Input, ways: StoredWays, wanted: &IdSet) -> Result<()> {
-        let ends = ways.ways.iter().skip(1).map(|(_, start)| *start);
-        let ends = ends.chain([ways.bytes.len() as u32]);
-        let placed = ways.ways.iter().zip(ends);
-        let placed: Vec<_> = placed.filter(|((id, _), _)| wanted.contains(*id)).collect();
-        if placed.is_empty() {
+    /// Adds ways.
+    pub(super) fn add(&mut self, ways: SelectedWays) -> Result<()> {
+        if ways.places.is_empty() {
             return Ok(());
-        }
-        for ((id, start), end) in &placed {
-            let way = KeptWay(&ways.bytes[*start as usize..*end as usize]);
-            let (number, offset) = ways.blob;
-            way.check(*id)
-                .map_err(|error| base.blob_error(number, offset, error))?;
         }
         let piece = self.spool.add(ways.bytes)? as u32;
         self.units.push(ways.units);
-        let placed = placed.into_iter();
+        let places = ways.places.into_iter();
         self.places
-            .extend(placed.map(|((id, start), end)| (*id, (piece, *start, end - start))));
-        Ok(())
-    }
-
-    /// Calls `take` with each node of a way for which the way has no location.
-    pub(super) fn for_each_unlocated(&self, mut take: impl FnMut(i64)) -> Result<()> {
-        for way in self.places.keys() {
-            self.for_each_node(*way, |node, location| {
-                if location.is_none() {
-                    take(node);
-                }
-            })?;
-        }
+            .extend(places.map(|(id, start, len)| (id, (piece, start, len))));
         Ok(())
     }
 

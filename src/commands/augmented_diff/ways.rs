@@ -2,7 +2,7 @@
 
 use super::Base;
 use super::blobs::may_have;
-use super::geometry::{NeededNodes, NodeState, StoredWays};
+use super::geometry::{NeededNodes, NodeState, SelectedWays, StoredWays};
 use super::history::{History, Status};
 use super::kept::{KeptObjects, KeptRows};
 use crate::engine::payload_cache::PayloadCache;
@@ -383,7 +383,7 @@ impl KeptMembers {
 pub(super) fn read_member_ways(
     base: &Base<'_>,
     wanted: &IdSet,
-    take: impl FnMut(StoredWays) -> Result<()>,
+    take: impl FnMut(SelectedWays) -> Result<()>,
 ) -> Result<()> {
     Scan::bare("member ways", base.file, base.plan, base.ctx).try_run(
         |entry| may_have(entry, ObjectKind::Way, wanted),
@@ -396,8 +396,7 @@ pub(super) fn read_member_ways(
                 }
                 Ok(())
             })?;
-            ways.shrink();
-            Ok(ways)
+            ways.select_in_blob(wanted)
         },
         take,
     )
