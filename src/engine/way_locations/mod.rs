@@ -193,7 +193,13 @@ impl<'f> WayLocator<'f> {
         let every_rank = 0..=u64::MAX;
         let (file, plan, ctx) = (self.file, self.plan, self.ctx);
         let mut store = if form == StoreForm::Dense || self.parts.is_in_order() {
-            self.empty_store(form, self.parts.with_nodes())
+            let nodes = count(self.parts.with_nodes());
+            if self.parts.is_mixed {
+                // The number of objects in the blobs is larger than that of the nodes.
+                LocationStore::new(form, nodes)
+            } else {
+                LocationStore::of_count(form, nodes, ctx.jobs)
+            }
         } else {
             LocationStore::of_ids(node_ids(file, plan, &every_rank, ctx)?, ctx.jobs)
         };
@@ -204,22 +210,6 @@ impl<'f> WayLocator<'f> {
         }
         store.close();
         Ok(WayLocations::InMemory(store))
-    }
-
-    /// Creates an empty store for the nodes in `blobs`.
-    fn empty_store<'e>(
-        &self,
-        form: StoreForm,
-        blobs: impl IntoIterator<Item = &'e BlobEntry>,
-    ) -> LocationStore {
-        let counts = blobs.into_iter().map(|entry| u64::from(entry.count));
-        let nodes = counts.sum();
-        if self.parts.is_mixed {
-            // The counts include objects other than nodes.
-            LocationStore::new(form, nodes)
-        } else {
-            LocationStore::of_count(form, nodes, self.ctx.jobs)
-        }
     }
 
     /// Joins references with locations, one range of ids at a time.
@@ -234,7 +224,7 @@ impl<'f> WayLocator<'f> {
             let store = match partitions.blobs(number) {
                 Some(blobs) => {
                     let nodes = &self.parts.nodes[blobs];
-                    let mut store = self.empty_store(StoreForm::Sparse, nodes);
+                    let mut store = LocationStore::new(StoreForm::Sparse, count(nodes));
                     read(nodes, &mut store)?;
                     store.close();
                     store
@@ -323,4 +313,10 @@ impl BlobLocations<'_> {
             Self::OnDisk(list) => list.end(),
         }
     }
+}
+
+/// Returns the total number of objects in the blobs of `entries`.
+fn count<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>) -> u64 {
+    let counts = entries.into_iter().map(|entry| u64::from(entry.count));
+    counts.sum()
 }
