@@ -31,9 +31,9 @@ DATA = os.environ.get("PBFHOGG_BENCH_DATA", os.path.expanduser("~/.cache/pbfhogg
 SLICE = 0.005
 FREQUENCY = 1000
 CORES = [8, 16, 32]
-# Per job: the arguments, in which {m} is the indexed world, {l} the same with locations in its ways, {u} the same data
-# as 38 interleaved runs without an index, {c} the changes of a day, {out} a file, and {dir} a directory that does not
-# exist.
+# Per job: the arguments, in which {raw} is the world without an index, {m} the indexed world, {l} the same with
+# locations in its ways, {u} the same data as 38 interleaved runs without an index, {c} the changes of a day, {d} the
+# world after that day, {out} a file, and {dir} a directory that does not exist.
 JOBS = {
     "cat, first index": "cat {raw} -o {out}",
     "cat --clean version": "cat --clean version {m} -o {out}",
@@ -201,10 +201,11 @@ def print_head(cells):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--traces-only", action="store_true")
-    parser.add_argument("program")
-    parser.add_argument("jobs", nargs="*", metavar="JOB")
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("--traces-only", action="store_true", help="leave out the runs on one core")
+    parser.add_argument("program", metavar="PROGRAM", help="a build with symbols")
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help="names of jobs; all if none is given")
     given = parser.parse_args()
     program = given.program
     modelled = [f"{cores} cores" for cores in CORES]

@@ -314,8 +314,8 @@ impl LocationStore {
         }
     }
 
-    /// Creates an empty store for exactly `nodes` nodes, as [`new`](Self::new) does. Maps their memory on `threads`
-    /// threads.
+    /// Creates an empty store for exactly `nodes` nodes, as [`new`](Self::new) does. Maps the memory of their locations
+    /// beforehand, on `threads` threads.
     pub(crate) fn of_count(form: StoreForm, nodes: u64, threads: usize) -> Self {
         let mut store = Self::new(form, nodes);
         map_reserved(&mut store.locations, threads);
@@ -324,7 +324,7 @@ impl LocationStore {
 
     /// Creates a sparse store for nodes with the given ids, which may be added in any order. Nodes with other ids are
     /// ignored when they are added, and a node has no location before it is added. Nodes can be looked up without
-    /// calling [`close`](Self::close). Maps the memory on `threads` threads.
+    /// calling [`close`](Self::close). Maps the memory of the locations beforehand, on `threads` threads.
     pub fn of_ids(ids: IdSet, threads: usize) -> Self {
         let count = ids.len() as usize;
         let mut locations = Vec::with_capacity(count);

@@ -225,7 +225,7 @@ impl Needs<'_, '_> {
         let (base, wanted) = (self.base, &self.ways);
         let mut ways = MemberWays::new(base.max_memory, self.scratch);
         let add = |selected: SelectedWays| {
-            self.nodes.add_all_unlocated(&selected.unlocated);
+            self.nodes.add_unlocated_batch(&selected.unlocated);
             ways.add(selected)
         };
         match kept {

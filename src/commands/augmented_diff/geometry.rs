@@ -51,7 +51,7 @@ impl NeededNodes {
     }
 
     /// Adds nodes whose location is needed.
-    pub(super) fn add_all_unlocated(&mut self, ids: &IdBatch) {
+    pub(super) fn add_unlocated_batch(&mut self, ids: &IdBatch) {
         self.all.add(ids);
         self.unlocated.add(ids);
     }
@@ -257,7 +257,7 @@ impl MemberWays {
         }
     }
 
-    /// Adds ways.
+    /// Adds the ways of a blob.
     pub(super) fn add(&mut self, ways: SelectedWays) -> Result<()> {
         if ways.places.is_empty() {
             return Ok(());

@@ -195,7 +195,7 @@ impl<'f> WayLocator<'f> {
         let mut store = if form == StoreForm::Dense || self.parts.is_in_order() {
             let nodes = count(self.parts.with_nodes());
             if self.parts.is_mixed {
-                // The number of objects in the blobs is larger than that of the nodes.
+                // The blobs also contain other objects, so `nodes` is too large.
                 LocationStore::new(form, nodes)
             } else {
                 LocationStore::of_count(form, nodes, ctx.jobs)

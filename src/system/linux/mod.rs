@@ -1,12 +1,12 @@
 //! System calls that only Linux has.
 
 mod clone_range;
-mod huge_pages;
 mod machine;
+mod memory_advice;
 
 pub(in crate::system) use clone_range::clone_range;
-pub(crate) use huge_pages::{map_reserved, prefer_huge_pages};
 pub(crate) use machine::*;
+pub(crate) use memory_advice::{map_reserved, prefer_huge_pages};
 
 use super::Transfer;
 use rustix::fs::{Advice, AtFlags, CWD, FallocateFlags, Mode, OFlags, StatxAttributes, StatxFlags};

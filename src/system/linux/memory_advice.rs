@@ -1,4 +1,4 @@
-//! Advice about memory (`madvise`): huge pages for memory that is read at random, and pages that several threads map.
+//! Advice to the kernel about memory (`madvise`): to use huge pages, and to map pages before they are written.
 #![allow(unsafe_code)]
 
 use rustix::mm::{Advice, madvise};
@@ -30,16 +30,14 @@ pub(crate) fn map_reserved<T: Send>(list: &mut Vec<T>, threads: usize) {
         .max(LEAST / size_of::<T>().max(1));
     std::thread::scope(|scope| {
         for part in room.chunks_mut(part) {
-            let map = || map(part);
-            // Where no thread can be started, the list is filled as it was before.
-            let _ = std::thread::Builder::new()
-                .name("map".into())
-                .spawn_scoped(scope, map);
+            let thread = std::thread::Builder::new().name("map".into());
+            // If the thread cannot be started, these pages are mapped as the list is filled.
+            let _ = thread.spawn_scoped(scope, move || map_part(part));
         }
     });
 }
 
-fn map<T>(room: &mut [MaybeUninit<T>]) {
+fn map_part<T>(room: &mut [MaybeUninit<T>]) {
     let len = size_of_val(room);
     // SAFETY: this is the memory of the slice.
     unsafe { advise(room.as_mut_ptr().cast(), len, Advice::LinuxPopulateWrite) };
@@ -50,7 +48,7 @@ fn map<T>(room: &mut [MaybeUninit<T>]) {
 ///
 /// # Safety
 ///
-/// The memory must be borrowed exclusively, and the advice must leave what it contains.
+/// The memory must be borrowed exclusively, and the advice must not change what it contains.
 unsafe fn advise(start: *mut u8, len: usize, advice: Advice) {
     if len < LEAST {
         return;
