@@ -17,7 +17,7 @@ use crate::engine::sink::Sink;
 use crate::engine::{OutputOptions, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, Written};
-use crate::index::{IdBatch, IdSet};
+use crate::index::SharedIdSet;
 use crate::io::SizeHint;
 use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{Block, HeaderBlock, feature, patch_ids};
@@ -198,7 +198,7 @@ impl<'f> Renumbering<'f> {
     /// Must be called for nodes before ways, and for ways before relations, so that references can be looked up.
     fn number(&mut self, kind: ObjectKind) -> Result<()> {
         use ObjectKind::{Node, Relation, Way};
-        let (mut fresh, kinds) = (IdSet::default(), self.options.kinds);
+        let (fresh, kinds) = (SharedIdSet::default(), self.options.kinds);
         let is_renumbered = kinds.contains(kind);
         let refers = self.options.orphans == Orphans::Assign && kind != Node;
         let (known, orphans) = (&self.numberings, &mut self.orphans);
@@ -235,17 +235,17 @@ impl<'f> Renumbering<'f> {
                     }
                     _ => {}
                 }
-                Ok((IdBatch::from(ids.as_slice()), unknown, undecided))
+                fresh.add(&ids.as_slice().into());
+                Ok((unknown, undecided))
             },
-            |(ids, unknown, undecided)| {
-                fresh.add(&ids);
+            |(unknown, undecided)| {
                 for (ids, unknown) in orphans.ids.iter_mut().zip(unknown) {
                     ids.extend(unknown);
                 }
                 orphans.undecided.extend(undecided);
             },
         )?;
-        self.numberings[kind as usize].add_all(fresh);
+        self.numberings[kind as usize].add_all(fresh.into_set(self.ctx.jobs));
         Ok(())
     }
 

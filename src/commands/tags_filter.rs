@@ -310,7 +310,7 @@ impl Filter {
                 }
             },
         )?;
-        Ok((plan, matched, nodes.into_set()))
+        Ok((plan, matched, nodes.into_set(ctx.jobs)))
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn referenced(
             |()| {},
         )?;
     }
-    let mut nodes = of_ways.into_set();
+    let mut nodes = of_ways.into_set(ctx.jobs);
     nodes.extend(members.ids());
     if let Some(more) = nodes_of_wanted {
         nodes.extend(more.ids());

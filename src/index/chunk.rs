@@ -156,11 +156,29 @@ impl Chunk {
 
     /// Returns a [`Chunk::Bitmap`] with the same offsets.
     fn mapped(&self) -> Self {
-        let mut words = Box::new([0; WORDS]);
-        for offset in self.offsets() {
-            set(&mut words, offset);
+        Self::bitmap(self.offsets())
+    }
+
+    /// Returns the number of offsets.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Empty => 0,
+            Self::Array(list) => list.len() as u64,
+            Self::Bitmap(words) => count_ones(words.as_slice()),
         }
-        Self::Bitmap(words)
+    }
+
+    /// Returns the offsets in ascending order. `listed` is overwritten if they are in a bitmap.
+    pub(super) fn list<'o>(&'o self, listed: &'o mut Vec<u16>) -> &'o [u16] {
+        match self {
+            Self::Empty => &[],
+            Self::Array(list) => list,
+            Self::Bitmap(_) => {
+                listed.clear();
+                listed.extend(self.offsets());
+                listed
+            }
+        }
     }
 
     /// Returns the offsets in ascending order.
@@ -187,14 +205,26 @@ impl Chunk {
         match offsets.len() {
             0 => Self::Empty,
             1..=MAX_ARRAY_LEN => Self::Array(offsets.to_vec()),
-            _ => {
-                let mut words = Box::new([0; WORDS]);
-                for offset in offsets {
-                    set(&mut words, *offset);
-                }
-                Self::Bitmap(words)
-            }
+            _ => Self::bitmap(offsets.iter().copied()),
         }
+    }
+
+    /// Creates a chunk with a list of at most [`MAX_ARRAY_LEN`] offsets, which must be strictly ascending.
+    pub(super) fn of_list(mut offsets: Vec<u16>) -> Self {
+        if offsets.is_empty() {
+            return Self::Empty;
+        }
+        offsets.shrink_to_fit();
+        Self::Array(offsets)
+    }
+
+    /// Creates a [`Chunk::Bitmap`].
+    pub(super) fn bitmap(offsets: impl IntoIterator<Item = u16>) -> Self {
+        let mut words = Box::new([0; WORDS]);
+        for offset in offsets {
+            set(&mut words, offset);
+        }
+        Self::Bitmap(words)
     }
 }
 
@@ -298,10 +328,7 @@ impl RunCounts {
             Chunk::Bitmap(words) => {
                 for words in words.chunks(Self::STRIDE) {
                     before.push(count as u16);
-                    count += words
-                        .iter()
-                        .map(|word| u64::from(word.count_ones()))
-                        .sum::<u64>();
+                    count += count_ones(words);
                 }
             }
         }
@@ -340,6 +367,12 @@ impl RunCounts {
             }
         }
     }
+}
+
+/// Returns the number of bits that are set.
+fn count_ones(words: &[u64]) -> u64 {
+    let ones = words.iter().map(|word| u64::from(word.count_ones()));
+    ones.sum()
 }
 
 /// Sets a bit. Returns whether the bit was clear before.

@@ -27,14 +27,19 @@ impl IdSet {
     /// Adds the ids of a batch.
     pub fn add(&mut self, batch: &IdBatch) {
         for (number, offsets) in batch.chunks() {
-            self.add_chunk(number, offsets);
+            let added = self.chunks.chunk_mut(number).add(offsets);
+            self.len += added as u64;
         }
     }
 
-    /// Adds the ids of a chunk. Their offsets must be ascending and distinct.
-    pub(super) fn add_chunk(&mut self, number: u64, offsets: &[u16]) {
-        let added = self.chunks.chunk_mut(number).add(offsets);
-        self.len += added as u64;
+    /// Creates a set from its chunks.
+    pub(super) fn of_chunks(chunks: ChunkTable<Chunk>) -> Self {
+        let (below, above) = chunks.chunks();
+        let len = below.iter().chain(&above).map(|(_, chunk)| chunk.len());
+        Self {
+            len: len.sum(),
+            chunks,
+        }
     }
 
     /// Returns the ids of both sets. No page of chunks may have ids of both.
@@ -107,6 +112,11 @@ impl IdSet {
         let (number, offset) = split(id);
         let chunk = self.chunks.chunk(number);
         chunk.map_or(Slot::Nowhere, |chunk| chunk.slot(offset))
+    }
+
+    /// The chunks of the set.
+    pub(super) const fn chunks(&self) -> &ChunkTable<Chunk> {
+        &self.chunks
     }
 
     /// Converts the set into its chunks.

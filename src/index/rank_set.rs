@@ -66,8 +66,15 @@ impl Offsets for RankedChunk {
 
 impl From<IdSet> for RankSet {
     fn from(set: IdSet) -> Self {
-        let mut ranks = RankSetBuilder::default();
-        ranks.extend(set.ids());
+        let mut ranks = RankSetBuilder {
+            has_zero: set.contains(0),
+            ..RankSetBuilder::default()
+        };
+        let (below, above) = set.chunks().chunks();
+        let mut listed = Vec::new();
+        for (number, chunk) in below.into_iter().chain(above) {
+            ranks.push_chunk(number, chunk.list(&mut listed));
+        }
         ranks.finish()
     }
 }
@@ -231,24 +238,29 @@ impl RankSetBuilder {
     /// Adds the ids of a batch, as [`push`](Self::push) does for the ids of each of its chunks.
     pub fn push_batch(&mut self, batch: &IdBatch) {
         for (number, offsets) in batch.chunks() {
-            let offsets = match offsets {
-                [0, others @ ..] if number == 0 => {
-                    self.has_zero = true;
-                    others
-                }
-                offsets => offsets,
-            };
-            if offsets.is_empty() {
-                continue;
+            self.push_chunk(number, offsets);
+        }
+    }
+
+    /// Adds ids of a chunk, as [`push`](Self::push) does. `offsets` are in ascending order.
+    fn push_chunk(&mut self, number: u64, offsets: &[u16]) {
+        let offsets = match offsets {
+            [0, others @ ..] if number == 0 => {
+                self.has_zero = true;
+                others
             }
-            if self.open != Some(number) {
-                self.open_chunk(number);
-            }
-            if join(number, 0) < 0 {
-                self.offsets.extend(offsets.iter().rev());
-            } else {
-                self.offsets.extend_from_slice(offsets);
-            }
+            offsets => offsets,
+        };
+        if offsets.is_empty() {
+            return;
+        }
+        if self.open != Some(number) {
+            self.open_chunk(number);
+        }
+        if join(number, 0) < 0 {
+            self.offsets.extend(offsets.iter().rev());
+        } else {
+            self.offsets.extend_from_slice(offsets);
         }
     }
 

@@ -1,8 +1,9 @@
 //! A set of ids that several threads fill.
 
+use super::chunk::{Chunk, MAX_ARRAY_LEN};
 use super::id_batch::IdBatch;
 use super::id_set::IdSet;
-use super::table::shard_of;
+use super::table::{ChunkTable, Offsets, shard_of};
 use crate::runtime::{lock, unlocked};
 use std::sync::Mutex;
 
@@ -10,9 +11,12 @@ use std::sync::Mutex;
 const SHARDS: usize = 64;
 
 /// A set of ids that several threads fill. The result does not depend on the order in which ids are added. Uses the
-/// memory of an [`IdSet`].
+/// memory of an [`IdSet`], but may use twice as much while ids are added.
+///
+/// A batch is appended to the lists of its chunks, which are sorted at the end. So ids that come in any order take about
+/// as long as ids in ascending order.
 #[derive(Debug)]
-pub struct SharedIdSet([Mutex<IdSet>; SHARDS]);
+pub struct SharedIdSet([Mutex<ChunkTable<Collected>>; SHARDS]);
 
 impl Default for SharedIdSet {
     fn default() -> Self {
@@ -26,21 +30,132 @@ impl SharedIdSet {
         let mut chunks = batch.chunks().peekable();
         while let Some((number, offsets)) = chunks.next() {
             let shard = shard_of(number, SHARDS);
-            let mut set = lock(&self.0[shard]);
-            set.add_chunk(number, offsets);
+            let mut part = lock(&self.0[shard]);
+            part.chunk_mut(number).add(offsets);
             // Neighbouring chunks are mostly in one part.
             while let Some((number, offsets)) =
                 chunks.next_if(|(number, _)| shard_of(*number, SHARDS) == shard)
             {
-                set.add_chunk(number, offsets);
+                part.chunk_mut(number).add(offsets);
             }
         }
     }
 
-    /// Returns the set of all ids that were added.
-    pub fn into_set(self) -> IdSet {
-        let sets = self.0.into_iter().map(unlocked);
-        sets.reduce(IdSet::joined).unwrap_or_default()
+    /// Returns the set of all ids that were added. Sorts them on `threads` threads.
+    pub fn into_set(self, threads: usize) -> IdSet {
+        let parts = Mutex::new(self.0.into_iter());
+        let all = Mutex::new(IdSet::default());
+        let join_parts = || {
+            loop {
+                let Some(part) = lock(&parts).next() else {
+                    return;
+                };
+                let set = IdSet::of_chunks(unlocked(part).map(Collected::into_chunk));
+                let mut all = lock(&all);
+                *all = std::mem::take(&mut *all).joined(set);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                let thread = std::thread::Builder::new().name("sort ids".into());
+                // If the thread cannot be started, the others do its work.
+                let _ = thread.spawn_scoped(scope, join_parts);
+            }
+            join_parts();
+        });
+        unlocked(all)
+    }
+}
+
+/// The offsets of the ids of a chunk, while a set is filled.
+#[derive(Debug)]
+enum Collected {
+    Listed {
+        /// At most [`MAX_ARRAY_LEN`] offsets, in the order in which they were added.
+        offsets: Vec<u16>,
+        /// Whether the offsets are in ascending order, without duplicates.
+        is_ascending: bool,
+    },
+    /// A bitmap.
+    Mapped(Chunk),
+}
+
+impl Default for Collected {
+    fn default() -> Self {
+        Self::Listed {
+            offsets: Vec::new(),
+            is_ascending: true,
+        }
+    }
+}
+
+impl Offsets for Collected {
+    fn meets(&self, _: u16, _: u16) -> bool {
+        true
+    }
+}
+
+impl Collected {
+    /// Adds ascending distinct offsets.
+    fn add(&mut self, added: &[u16]) {
+        match self {
+            Self::Mapped(map) => {
+                map.add(added);
+            }
+            Self::Listed {
+                offsets,
+                is_ascending,
+            } if offsets.len() + added.len() <= MAX_ARRAY_LEN => {
+                *is_ascending &= offsets.last() < added.first() || added.is_empty();
+                if offsets.capacity() - offsets.len() < added.len() {
+                    // Grows by less than `Vec` does, because a set has many lists.
+                    offsets.reserve_exact(added.len().max(offsets.len() / 4 + 4));
+                }
+                offsets.extend_from_slice(added);
+            }
+            Self::Listed { .. } => {
+                self.make_room(added.len());
+                self.add(added);
+            }
+        }
+    }
+
+    /// Removes duplicates from a list that has no room for `more` offsets. The list becomes a bitmap if it has few
+    /// duplicates, so that it is not sorted again and again.
+    fn make_room(&mut self, more: usize) {
+        let offsets = std::mem::take(self).into_list();
+        let len = offsets.len();
+        *self = if len > MAX_ARRAY_LEN / 2 || len + more > MAX_ARRAY_LEN {
+            Self::Mapped(Chunk::bitmap(offsets))
+        } else {
+            Self::Listed {
+                offsets,
+                is_ascending: true,
+            }
+        };
+    }
+
+    /// Returns the offsets in ascending order, without duplicates.
+    fn into_list(self) -> Vec<u16> {
+        match self {
+            Self::Listed {
+                offsets,
+                is_ascending: true,
+            } => offsets,
+            Self::Listed { mut offsets, .. } => {
+                offsets.sort_unstable();
+                offsets.dedup();
+                offsets
+            }
+            Self::Mapped(map) => map.offsets().collect(),
+        }
+    }
+
+    fn into_chunk(self) -> Chunk {
+        match self {
+            Self::Mapped(map) if map.len() > MAX_ARRAY_LEN as u64 => map,
+            listed => Chunk::of_list(listed.into_list()),
+        }
     }
 }
 
@@ -48,34 +163,57 @@ impl SharedIdSet {
 mod tests {
     use super::*;
     use crate::for_tests::random::Random;
+    use crate::index::RankSet;
 
     #[test]
     fn threads_add_what_one_adds() {
         let mut random = Random(7);
-        let batches: Vec<Vec<i64>> = (0..40)
-            .map(|_| {
-                let place = random.below(6) * (1 << 22) - (1 << 22);
-                let mut ids: Vec<i64> = (0..2000)
-                    .map(|_| place + random.below(1 << 20))
-                    .chain([0, i64::MIN, i64::MAX])
-                    .collect();
-                ids.sort_unstable();
-                ids
-            })
-            .collect();
-        let one: IdSet = batches.iter().flatten().copied().collect();
+        // Lists; bitmaps; many duplicates, so that lists have to be sorted before their chunk is full; and bitmaps that
+        // become lists again.
+        for spread in [1 << 20, 1 << 14, 1500, 3000] {
+            let batches: Vec<Vec<i64>> = (0..40)
+                .map(|_| {
+                    let place = random.below(6) * (1 << 22) - (1 << 22);
+                    let mut ids: Vec<i64> = (0..2000)
+                        .map(|_| place + random.below(spread))
+                        .chain([0, i64::MIN, i64::MAX])
+                        .collect();
+                    if random.below(2) == 0 {
+                        ids.sort_unstable();
+                    }
+                    ids
+                })
+                .collect();
+            let one: IdSet = batches.iter().flatten().copied().collect();
+            let shared = SharedIdSet::default();
+            std::thread::scope(|scope| {
+                for part in batches.chunks(10) {
+                    let shared = &shared;
+                    scope.spawn(move || {
+                        part.iter()
+                            .for_each(|ids| shared.add(&ids.as_slice().into()))
+                    });
+                }
+            });
+            let all = shared.into_set(3);
+            assert_eq!(all.len(), one.len());
+            assert!(all.ids().eq(one.ids()));
+            let ranks = RankSet::from(all);
+            assert!(ranks.ids().eq(one.ids()));
+            assert!(
+                (0..)
+                    .zip(one.ids())
+                    .all(|(rank, id)| ranks.rank(id) == Some(rank))
+            );
+        }
+    }
+
+    #[test]
+    fn a_batch_may_be_larger_than_a_list() {
         let shared = SharedIdSet::default();
-        std::thread::scope(|scope| {
-            for part in batches.chunks(10) {
-                let shared = &shared;
-                scope.spawn(move || {
-                    part.iter()
-                        .for_each(|ids| shared.add(&ids.as_slice().into()))
-                });
-            }
-        });
-        let all = shared.into_set();
-        assert_eq!(all.len(), one.len());
-        assert!(all.ids().eq(one.ids()));
+        let ids: Vec<i64> = (0..70_000).collect();
+        shared.add(&ids[..10].into());
+        shared.add(&ids.as_slice().into());
+        assert!(shared.into_set(1).ids().eq(ids));
     }
 }

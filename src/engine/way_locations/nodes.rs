@@ -3,7 +3,7 @@
 use crate::engine::scan::Scan;
 use crate::error::Result;
 use crate::file::{BlobPlan, PbfFile};
-use crate::index::{IdSet, LocationStore, NodeBatch};
+use crate::index::{IdSet, LocationStore, NodeBatch, SharedIdSet};
 use crate::osm::{ObjectKind, id_rank};
 use crate::pbf::BlobEntry;
 use crate::runtime::Context;
@@ -16,7 +16,7 @@ pub(super) fn node_ids(
     ranks: &RangeInclusive<u64>,
     ctx: &Context,
 ) -> Result<IdSet> {
-    let mut ids = IdSet::default();
+    let ids = SharedIdSet::default();
     Scan::bare("ids of nodes", file, plan, ctx).run(
         |entry| may_meet(entry, ranks),
         |_, block| {
@@ -26,11 +26,12 @@ pub(super) fn node_ids(
                     found.push(id);
                 }
             })?;
-            Ok(found)
+            ids.add(&found.as_slice().into());
+            Ok(())
         },
-        |found| ids.extend(found),
+        |()| {},
     )?;
-    Ok(ids)
+    Ok(ids.into_set(ctx.jobs))
 }
 
 /// Whether a blob may, according to its entry, contain nodes whose ranks lie in `ranks`.
