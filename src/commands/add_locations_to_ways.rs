@@ -305,12 +305,13 @@ impl<'f> Job<'f> {
         let items = nodes
             .iter()
             .map(|entry| FilterItem::new(*entry, BlobDecision::Visit));
+        let preparation = store.preparation();
         let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
             let mut nodes = NodeBatch::default();
             select_nodes(block, self.members, selection, |id, location| {
                 nodes.push(id, location)
             })?;
-            nodes.sort();
+            preparation.prepare(&mut nodes);
             Ok(nodes)
         };
         let note = |nodes| store.add(&nodes);

@@ -1,6 +1,7 @@
 //! Tests of joins on disk.
 
-use super::super::location_store::{NodeBatch, StoreForm};
+use super::super::location_store::StoreForm;
+use super::super::node_batch::NodeBatch;
 use super::*;
 use crate::for_tests::rounds::rounds;
 

@@ -5,7 +5,7 @@ use crate::area::{WayBatch, WayStore};
 use crate::engine::way_locations::BlobLocations;
 use crate::error::{FormatError, Result};
 use crate::file::BlobDecoder;
-use crate::index::{NodeBatch, RankSet};
+use crate::index::{NodeBatch, Preparation, RankSet};
 use crate::io::Input;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, NodeVisit, Way, WayRefs, scan_order, scan_places};
@@ -46,6 +46,7 @@ impl<V: Visitor> BlobVisit<V> {
             visits: self.visits,
             visitor: &mut self.visitor,
             chunks,
+            locations: task.locations(),
         };
         let mut completed = *entry;
         self.reader.decode(entry, |payload| {
@@ -53,7 +54,7 @@ impl<V: Visitor> BlobVisit<V> {
                 Task::Nodes {
                     is_scanned: true,
                     is_visited: false,
-                    is_located: true,
+                    locations: Some(_),
                 } if visit.places(payload, &mut completed)? => return Ok(()),
                 Task::Nodes {
                     is_scanned: true, ..
@@ -62,11 +63,7 @@ impl<V: Visitor> BlobVisit<V> {
             }
             let block = Block::parse(payload)?;
             match task {
-                Task::Nodes {
-                    is_visited,
-                    is_located,
-                    is_scanned: _,
-                } => visit.nodes(*is_visited, *is_located, &block)?,
+                Task::Nodes { is_visited, .. } => visit.nodes(*is_visited, &block)?,
                 Task::Ways {
                     is_visited,
                     wanted,
@@ -94,6 +91,8 @@ struct Visit<'v, V: Visitor> {
     visits: Visits,
     visitor: &'v mut V,
     chunks: &'v ChunkSender<Found<V::Found>>,
+    /// How the locations of nodes are prepared for their store; `None` if they are not needed.
+    locations: Option<&'v Preparation>,
 }
 
 /// The objects of a block that are visited.
@@ -210,13 +209,8 @@ impl<V: Visitor> Visit<'_, V> {
         Ok(())
     }
 
-    fn nodes(
-        &mut self,
-        is_visited: bool,
-        is_located: bool,
-        block: &Block<'_>,
-    ) -> Result<(), FormatError> {
-        let mut batch = NodeBatch::default();
+    fn nodes(&mut self, is_visited: bool, block: &Block<'_>) -> Result<(), FormatError> {
+        let (mut batch, is_located) = (NodeBatch::default(), self.locations.is_some());
         let selected = self.select(is_visited, block)?;
         let is_plain = block
             .single_kind()
@@ -300,7 +294,9 @@ impl<V: Visitor> Visit<'_, V> {
 
     fn send_nodes(&self, batch: &mut NodeBatch) -> Result<(), FormatError> {
         let mut nodes = std::mem::take(batch);
-        nodes.sort();
+        if let Some(preparation) = self.locations {
+            preparation.prepare(&mut nodes);
+        }
         self.send(Found::Nodes(nodes))
     }
 

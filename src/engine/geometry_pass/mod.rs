@@ -16,7 +16,7 @@ use crate::area::{NestedRelations, WayBatch, WayStore};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::geometry::Point;
-use crate::index::{IdSet, LocationStore, NodeBatch, RankSet};
+use crate::index::{IdSet, LocationStore, NodeBatch, Preparation, RankSet};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Info, Relation, Way, feature};
 use crate::runtime::{ChunkQueue, Context};
@@ -116,8 +116,8 @@ enum Found<T> {
 enum Task {
     Nodes {
         is_visited: bool,
-        /// Whether the locations of all nodes are collected, because ways need them.
-        is_located: bool,
+        /// How the locations of all nodes are prepared for their store; `None` if ways do not need them.
+        locations: Option<Preparation>,
         /// Whether the entry of a blob is completed, because the id range of the blob is not known.
         is_scanned: bool,
     },
@@ -129,6 +129,15 @@ enum Task {
         locations: Option<Arc<WayLocations>>,
     },
     Relations(Arc<WayStore>),
+}
+
+impl Task {
+    const fn locations(&self) -> Option<&Preparation> {
+        match self {
+            Self::Nodes { locations, .. } => locations.as_ref(),
+            Self::Ways { .. } | Self::Relations(_) => None,
+        }
+    }
 }
 
 /// A pass over the objects of a file.
@@ -317,7 +326,7 @@ impl<'a> GeometryPass<'a> {
         };
         let task = Task::Nodes {
             is_visited: self.visits.nodes,
-            is_located: true,
+            locations: Some(read.preparation()),
             is_scanned: true,
         };
         let blobs = self.of_kind(ObjectKind::Node);
@@ -364,7 +373,7 @@ impl<'a> GeometryPass<'a> {
     ) -> Result<()> {
         let task = Task::Nodes {
             is_visited,
-            is_located: store.is_some(),
+            locations: store.as_ref().map(|store| store.preparation()),
             is_scanned: false,
         };
         self.part("nodes", blobs, task, init, take, |found| {

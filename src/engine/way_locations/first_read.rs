@@ -3,7 +3,7 @@
 use super::choice::GrowingMemory;
 use super::{IndexType, LocateOptions, NodeParts, WayLocations};
 use crate::file::BlobPlan;
-use crate::index::{LocationStore, NodeBatch, StoreForm};
+use crate::index::{LocationStore, NodeBatch, Preparation, StoreForm};
 use crate::osm::TypeThenId;
 use crate::pbf::BlobEntry;
 use crate::runtime::Context;
@@ -38,6 +38,12 @@ impl FirstRead {
             last: None,
             ctx: ctx.clone(),
         })
+    }
+
+    /// Returns what the threads that make batches need to prepare them.
+    pub(crate) fn preparation(&self) -> Preparation {
+        let store = self.store.as_ref();
+        store.map_or_else(Preparation::default, LocationStore::preparation)
     }
 
     /// Adds nodes of the blob that is being read.

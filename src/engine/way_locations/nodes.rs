@@ -52,6 +52,7 @@ pub(super) fn read_locations(
     store: &mut LocationStore,
     ctx: &Context,
 ) -> Result<()> {
+    let preparation = store.preparation();
     Scan::bare("nodes", file, plan, ctx).run(
         |entry| may_meet(entry, ranks),
         |_, block| {
@@ -62,6 +63,7 @@ pub(super) fn read_locations(
                     nodes.push(id, location.filter(|location| location.is_on_earth()));
                 }
             })?;
+            preparation.prepare(&mut nodes);
             Ok(nodes)
         },
         |nodes| store.add(&nodes),
