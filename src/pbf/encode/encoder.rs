@@ -1,5 +1,6 @@
 //! Encodes objects of one kind as a PrimitiveBlock with one group and a string table that is ordered by use.
 
+use super::dense_columns::{DenseColumns, InfoColumn};
 use super::intern::{Interner, SourceStrings};
 use crate::error::FormatError;
 use crate::osm::{Location, ObjectKind};
@@ -12,9 +13,8 @@ use crate::pbf::block::messages::{
 use crate::pbf::block::object::{Object, ObjectBody, put_deltas, raw_location};
 use crate::pbf::block::outline::BlockUnits;
 use crate::pbf::block::raw_element::{RawElement, RawForm};
-use crate::pbf::wire::schema::{dense_nodes, info, primitive_block, primitive_group};
-use crate::pbf::wire::{Packed, Varints};
-use crate::pbf::wire::{put_bytes_field, put_packed_field, put_varint, put_varint_field};
+use crate::pbf::wire::schema::{primitive_block, primitive_group};
+use crate::pbf::wire::{Packed, Varints, put_bytes_field, put_varint, put_varint_field};
 use std::ops::Range;
 
 /// The number of objects in a full block. Nearly all programs write blocks of this size.
@@ -366,15 +366,18 @@ impl BlockEncoder {
         infos
             .filter_map(|info| info.user_sid.as_mut())
             .for_each(to_final);
-        let mut group = Vec::with_capacity(self.runs.len() + self.objects.len() * 24);
-        match self.kind {
-            Some(ObjectKind::Node) if self.plain_nodes => self.encode_nodes(&mut group),
-            Some(ObjectKind::Node) => self.encode_dense(&mut group),
-            Some(kind) => self.encode_messages(kind, &mut group),
-            None => {}
-        }
         put_bytes_field(out, primitive_block::STRINGTABLE, &table);
-        put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group);
+        if self.kind == Some(ObjectKind::Node) && !self.plain_nodes {
+            self.dense_columns().put_group(out);
+        } else {
+            let mut group = Vec::with_capacity(self.runs.len() + self.objects.len() * 24);
+            match self.kind {
+                Some(ObjectKind::Node) => self.encode_nodes(&mut group),
+                Some(kind) => self.encode_messages(kind, &mut group),
+                None => {}
+            }
+            put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group);
+        }
         put_units(out, &self.units);
         self.clear();
     }
@@ -425,7 +428,7 @@ impl BlockEncoder {
         }
     }
 
-    fn encode_dense(&self, group: &mut Vec<u8>) {
+    fn dense_columns(&self) -> DenseColumns {
         let mut columns = DenseColumns::default();
         put_deltas(
             &mut columns.ids,
@@ -447,9 +450,7 @@ impl BlockEncoder {
         for column in InfoColumn::written(&needed) {
             column.encode(infos().map(|info| column.value(info)), columns.info(column));
         }
-        let mut message = Vec::new();
-        columns.encode(&mut message);
-        put_bytes_field(group, primitive_group::DENSE, &message);
+        columns
     }
 }
 
@@ -482,105 +483,6 @@ fn put_units(out: &mut Vec<u8>, units: &BlockUnits) {
         if value != default {
             put_varint_field(out, number, value as u64);
         }
-    }
-}
-
-/// A column of DenseInfo.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InfoColumn {
-    Version,
-    Timestamp,
-    Changeset,
-    Uid,
-    User,
-    Visible,
-}
-
-impl InfoColumn {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Version,
-        Self::Timestamp,
-        Self::Changeset,
-        Self::Uid,
-        Self::User,
-        Self::Visible,
-    ];
-
-    /// The columns to write if the columns `needed` have values. Some readers expect all columns besides `visible`, or
-    /// none. So if any column is needed, all columns besides `visible` are written. `visible` is written only if it is
-    /// in `needed`.
-    pub(crate) fn written(needed: &[Self]) -> impl Iterator<Item = Self> + '_ {
-        let wanted = |column: &Self| match column {
-            Self::Visible => needed.contains(column),
-            _ => !needed.is_empty(),
-        };
-        Self::ALL.into_iter().filter(wanted)
-    }
-
-    /// Whether the values are zigzag-coded deltas, rather than plain varints.
-    pub(crate) const fn is_delta(self) -> bool {
-        !matches!(self, Self::Version | Self::Visible)
-    }
-
-    /// The value that each node has if the column is missing.
-    pub(crate) const fn absent(self) -> i64 {
-        matches!(self, Self::Visible) as i64
-    }
-
-    /// The value of the attribute in `info`, as this column stores it.
-    pub(crate) fn value(self, info: &RawInfo) -> i64 {
-        match self {
-            Self::Version => info.version,
-            Self::Timestamp => info.timestamp,
-            Self::Changeset => info.changeset,
-            Self::Uid => info.uid,
-            Self::User => i64::from(info.user_sid.unwrap_or(0)),
-            Self::Visible => i64::from(info.visible != Some(false)),
-        }
-    }
-
-    /// Appends values in the coding of this column.
-    pub(crate) fn encode(self, values: impl Iterator<Item = i64>, out: &mut Vec<u8>) {
-        if self.is_delta() {
-            put_deltas(out, values);
-        } else {
-            values.for_each(|value| put_varint(out, value as u64));
-        }
-    }
-}
-
-/// The encoded columns of a DenseNodes message.
-#[derive(Debug, Default)]
-pub(crate) struct DenseColumns {
-    pub ids: Vec<u8>,
-    pub lats: Vec<u8>,
-    pub lons: Vec<u8>,
-    pub keys_vals: Vec<u8>,
-    info: [Vec<u8>; 6],
-}
-
-impl DenseColumns {
-    pub(crate) fn info(&mut self, column: InfoColumn) -> &mut Vec<u8> {
-        &mut self.info[column as usize]
-    }
-
-    /// The total length of all columns in bytes.
-    pub(crate) fn len(&self) -> usize {
-        let plain = [&self.ids, &self.lats, &self.lons, &self.keys_vals];
-        plain.into_iter().chain(&self.info).map(Vec::len).sum()
-    }
-
-    /// Appends the DenseNodes message. Empty columns are omitted.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        put_packed_field(out, dense_nodes::ID, &self.ids);
-        let mut info = Vec::new();
-        for (column, number) in self.info.iter().zip(info::VERSION..) {
-            put_packed_field(&mut info, number, column);
-        }
-        put_packed_field(out, dense_nodes::DENSEINFO, &info);
-        put_packed_field(out, dense_nodes::LAT, &self.lats);
-        put_packed_field(out, dense_nodes::LON, &self.lons);
-        put_packed_field(out, dense_nodes::KEYS_VALS, &self.keys_vals);
     }
 }
 

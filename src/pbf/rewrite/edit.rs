@@ -5,107 +5,21 @@
 //! re-encoded.
 
 use super::locations::put_way;
+use super::script::{EditOp, EditScript};
 use crate::error::FormatError;
 use crate::osm::Location;
 use crate::pbf::block::dense::{DenseNodes, next_tag_run};
 use crate::pbf::block::messages::{Head, RawInfo, encode_relation, encode_way};
 use crate::pbf::block::object::{Object, ObjectBody, put_deltas, raw_location};
 use crate::pbf::block::outline::{BlockOutline, BlockUnits, Group, Message, StringTable};
-use crate::pbf::encode::encoder::{DenseColumns, InfoColumn};
+use crate::pbf::encode::dense_columns::{DenseColumns, InfoColumn};
 use crate::pbf::frame::blob::MAX_PAYLOAD_LEN;
 use crate::pbf::wire::schema::{primitive_block, primitive_group, string_table};
 use crate::pbf::wire::{Fields, Varints, put_bytes_field, put_sint, put_varint};
 use rustc_hash::FxHashMap;
 
-/// One step of an edit script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EditOp {
-    /// Keeps the given number of objects.
-    Keep(usize),
-    /// Drops the given number of objects.
-    Drop(usize),
-    /// Inserts the new object with the given index.
-    Insert(usize),
-}
-
-/// The steps that edit a block, from its first object to its last.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EditScript(Vec<EditOp>);
-
-impl EditScript {
-    /// Returns the script that keeps each object for which `objects` yields `true`, and drops the others. `objects`
-    /// yields one value per object, in block order.
-    pub(crate) fn keeping(objects: impl IntoIterator<Item = bool>) -> Self {
-        let mut script = Self::default();
-        for stays in objects {
-            if stays {
-                script.keep()
-            } else {
-                script.remove()
-            }
-        }
-        script
-    }
-
-    /// Keeps the next object.
-    pub fn keep(&mut self) {
-        self.keep_many(1);
-    }
-
-    /// Keeps the given number of objects.
-    pub(crate) fn keep_many(&mut self, more: usize) {
-        match self.0.last_mut() {
-            Some(EditOp::Keep(count)) => *count += more,
-            _ => self.0.push(EditOp::Keep(more)),
-        }
-    }
-
-    /// Drops the next object.
-    pub fn remove(&mut self) {
-        match self.0.last_mut() {
-            Some(EditOp::Drop(count)) => *count += 1,
-            _ => self.0.push(EditOp::Drop(1)),
-        }
-    }
-
-    /// Inserts the new object with the given index before the next object of the block.
-    pub fn insert(&mut self, index: usize) {
-        self.0.push(EditOp::Insert(index));
-    }
-
-    /// Returns the steps in order.
-    pub fn steps(&self) -> &[EditOp] {
-        &self.0
-    }
-
-    /// Whether the script keeps all objects and inserts none.
-    pub fn is_unchanged(&self) -> bool {
-        self.0.iter().all(|edit| matches!(edit, EditOp::Keep(_)))
-    }
-
-    /// Returns the number of objects in the edited block.
-    pub fn count_after(&self) -> usize {
-        let count = |edit: &EditOp| match edit {
-            EditOp::Keep(count) => *count,
-            EditOp::Drop(_) => 0,
-            EditOp::Insert(_) => 1,
-        };
-        self.0.iter().map(count).sum()
-    }
-
-    /// Returns the steps without a final drop, because objects after the last kept or inserted one need not be read.
-    fn steps_without_final_drop(&self) -> &[EditOp] {
-        match self.steps() {
-            [steps @ .., EditOp::Drop(_)] => steps,
-            steps => steps,
-        }
-    }
-
-    /// Whether step `index` is the last.
-    fn is_last(&self, index: usize) -> bool {
-        index + 1 == self.0.len()
-    }
-}
+/// The room in bytes that is reserved for what an edit adds to a list of unchanged bytes.
+const GROWTH: usize = 4096;
 
 /// Options of [`splice_block`] for the locations of ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -133,10 +47,7 @@ pub fn splice_block(
     out: &mut Vec<u8>,
 ) -> Result<bool, FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let [group] = block.groups.as_slice() else {
-        return Ok(false);
-    };
-    let Some(form) = group_form(group)? else {
+    let Some((group, form)) = only_group(&block)? else {
         return Ok(false);
     };
     let Some(mut strings) = GrowingTable::new(block.string_table)? else {
@@ -145,15 +56,9 @@ pub fn splice_block(
     let Some(new) = NewObjects::prepare(new, &block.units, options, &mut strings) else {
         return Ok(false);
     };
-    let mut spliced = Vec::with_capacity(group.0.len() + 4096);
-    splice_group(group, form, script, &new, options, &mut spliced)?;
     let start = out.len();
-    put_bytes_field(out, primitive_block::STRINGTABLE, &strings.encoded);
-    put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &spliced);
-    block
-        .other_fields
-        .iter()
-        .for_each(|field| out.extend_from_slice(field));
+    let spliced = splice_group(group, form, script, &new, options)?;
+    put_block(&block, &strings.encoded, &spliced, out);
     let fits = out.len() - start <= MAX_PAYLOAD_LEN as usize;
     if !fits {
         out.truncate(start);
@@ -172,20 +77,14 @@ pub(crate) fn put_kept_messages(
     out: &mut Vec<u8>,
 ) -> Result<bool, FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let [group] = block.groups.as_slice() else {
+    let Some((group, form)) = only_group(&block)? else {
         return Ok(false);
     };
-    let Some(form) = group_form(group)? else {
-        return Ok(false);
-    };
-    splice_group(
-        group,
-        form,
-        script,
-        &NewObjects::NONE,
-        SpliceOptions::default(),
-        out,
-    )?;
+    let (new, options) = (&NewObjects::NONE, SpliceOptions::default());
+    match form {
+        GroupForm::Dense(message) => splice_dense(message, script, new)?.put_message(out),
+        GroupForm::Messages => splice_messages(group, script, new, options, out)?,
+    }
     Ok(true)
 }
 
@@ -196,18 +95,42 @@ pub(crate) fn put_kept_block(
     script: &EditScript,
     out: &mut Vec<u8>,
 ) -> Result<bool, FormatError> {
-    let mut group = Vec::new();
-    if !put_kept_messages(payload, script, &mut group)? {
-        return Ok(false);
-    }
     let block = BlockOutline::parse(payload)?;
-    out.reserve(block.string_table.len() + group.len() + 64);
-    put_bytes_field(out, primitive_block::STRINGTABLE, block.string_table);
-    put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group);
-    for field in block.other_fields {
+    let Some((group, form)) = only_group(&block)? else {
+        return Ok(false);
+    };
+    let (new, options) = (&NewObjects::NONE, SpliceOptions::default());
+    let spliced = splice_group(group, form, script, new, options)?;
+    put_block(&block, block.string_table, &spliced, out);
+    Ok(true)
+}
+
+/// Appends a block with the units and other fields of `block`.
+fn put_block(block: &BlockOutline<'_>, strings: &[u8], group: &Spliced, out: &mut Vec<u8>) {
+    put_bytes_field(out, primitive_block::STRINGTABLE, strings);
+    group.put_group(out);
+    for field in &block.other_fields {
         out.extend_from_slice(field);
     }
-    Ok(true)
+}
+
+/// A group after an edit.
+enum Spliced {
+    Dense(Box<DenseColumns>),
+    /// The fields of a group of ways or relations.
+    Messages(Vec<u8>),
+}
+
+impl Spliced {
+    /// Appends the group as a field of a block.
+    fn put_group(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Dense(columns) => columns.put_group(out),
+            Self::Messages(messages) => {
+                put_bytes_field(out, primitive_block::PRIMITIVEGROUP, messages)
+            }
+        }
+    }
 }
 
 fn splice_group(
@@ -216,20 +139,28 @@ fn splice_group(
     script: &EditScript,
     new: &NewObjects<'_>,
     options: SpliceOptions,
-    out: &mut Vec<u8>,
-) -> Result<(), FormatError> {
+) -> Result<Spliced, FormatError> {
     match form {
         GroupForm::Dense(message) => {
-            let dense = DenseNodes::parse(message)?;
-            let mut columns = DenseColumns::default();
-            splice_dense(&dense, script, new, &mut columns)?;
-            let mut message = Vec::with_capacity(columns.len() + 64);
-            columns.encode(&mut message);
-            put_bytes_field(out, primitive_group::DENSE, &message);
-            Ok(())
+            splice_dense(message, script, new).map(|columns| Spliced::Dense(Box::new(columns)))
         }
-        GroupForm::Messages => splice_messages(group, script, new, options, out),
+        GroupForm::Messages => {
+            let mut messages = Vec::with_capacity(group.0.len() + GROWTH);
+            splice_messages(group, script, new, options, &mut messages)?;
+            Ok(Spliced::Messages(messages))
+        }
     }
+}
+
+/// Returns the group of a block, and its form. Returns `None` if the block does not have exactly one group, or if
+/// [`group_form`] does.
+fn only_group<'b, 'a>(
+    block: &'b BlockOutline<'a>,
+) -> Result<Option<(&'b Group<'a>, GroupForm<'a>)>, FormatError> {
+    let [group] = block.groups.as_slice() else {
+        return Ok(None);
+    };
+    Ok(group_form(group)?.map(|form| (group, form)))
 }
 
 enum GroupForm<'a> {
@@ -273,7 +204,7 @@ impl<'a> GrowingTable<'a> {
         if strings.get(0).is_ok_and(|delimiter| !delimiter.is_empty()) {
             return Ok(None);
         }
-        let mut encoded = Vec::with_capacity(message.len() + 4096);
+        let mut encoded = Vec::with_capacity(message.len() + GROWTH);
         encoded.extend_from_slice(message);
         if strings.is_empty() {
             put_bytes_field(&mut encoded, string_table::S, b"");
@@ -452,13 +383,13 @@ fn splice_messages(
 const TOO_FEW_OBJECTS: FormatError =
     FormatError::new("the block has fewer objects than its edit script");
 
-/// Applies the script to each column of dense nodes.
+/// Applies the script to each column of a DenseNodes message.
 fn splice_dense(
-    dense: &DenseNodes<'_>,
+    message: &[u8],
     script: &EditScript,
     new: &NewObjects<'_>,
-    columns: &mut DenseColumns,
-) -> Result<(), FormatError> {
+) -> Result<DenseColumns, FormatError> {
+    let (dense, mut columns) = (DenseNodes::parse(message)?, DenseColumns::default());
     let id = |index: usize| new.objects[index].id;
     let lat = |index: usize| new.locations[index].0;
     let lon = |index: usize| new.locations[index].1;
@@ -498,7 +429,8 @@ fn splice_dense(
         }
     }
     let tags = dense.keys_vals.as_bytes();
-    splice_tags(tags, script, new, &mut columns.keys_vals)
+    splice_tags(tags, script, new, &mut columns.keys_vals)?;
+    Ok(columns)
 }
 
 /// Applies the script to a column of plain varints.
@@ -509,6 +441,7 @@ fn splice_plain(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let mut values = Varints::new(column);
+    out.reserve(column.len() + GROWTH);
     for edit in script.steps_without_final_drop() {
         match *edit {
             EditOp::Keep(count) => {
@@ -534,6 +467,7 @@ fn splice_deltas(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let (mut deltas, mut last_in, mut last_out) = (Varints::new(column), 0i64, 0i64);
+    out.reserve(column.len() + GROWTH);
     for (step, edit) in script.steps_without_final_drop().iter().enumerate() {
         match *edit {
             EditOp::Keep(count) => {
@@ -567,13 +501,20 @@ fn splice_tags(
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
     let mut runs = Varints::new(column);
+    out.reserve(column.len() + GROWTH);
     for edit in script.steps_without_final_drop() {
         match *edit {
-            EditOp::Keep(count) => {
-                for _ in 0..count {
-                    out.extend_from_slice(next_tag_run(&mut runs)?);
-                    out.push(0);
+            EditOp::Keep(mut count) => {
+                let (start, mut is_ended) = (runs.position(), true);
+                while count > 0 && !runs.is_done() {
+                    let run_start = runs.position();
+                    let run = next_tag_run(&mut runs)?;
+                    is_ended = runs.position() > run_start + run.len();
+                    count -= 1;
                 }
+                out.extend_from_slice(&column[start..runs.position()]);
+                // The column may be absent, or lack its last 0.
+                out.resize(out.len() + count + usize::from(!is_ended), 0);
             }
             EditOp::Drop(count) => {
                 for _ in 0..count {

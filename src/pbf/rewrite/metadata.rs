@@ -3,7 +3,7 @@
 use crate::error::FormatError;
 use crate::pbf::block::dense::{DenseNodes, put_no_tags};
 use crate::pbf::block::outline::{Group, Message, StringTable};
-use crate::pbf::encode::encoder::InfoColumn;
+use crate::pbf::encode::dense_columns::InfoColumn;
 use crate::pbf::wire::schema::{
     dense_nodes, info, object, primitive_block, primitive_group, relation, string_table,
 };

@@ -1,17 +1,17 @@
 //! Rewrites encoded blocks. Unchanged parts are copied byte for byte.
 //!
-//! `edit` removes, replaces and inserts objects, `ids` replaces ids, `locations` writes locations into ways, and
-//! `metadata` removes attributes. `message` replaces fields of a message.
+//! `edit` removes, replaces and inserts objects as a `script` says, `ids` replaces ids, `locations` writes locations into
+//! ways, and `metadata` removes attributes. `message` replaces fields of a message.
 
 mod edit;
 mod ids;
 mod locations;
 mod message;
 mod metadata;
+mod script;
 
-pub(crate) use edit::{
-    EditOp, EditScript, SpliceOptions, put_kept_block, put_kept_messages, splice_block,
-};
+pub(crate) use edit::{SpliceOptions, put_kept_block, put_kept_messages, splice_block};
 pub(crate) use ids::{NewIds, WayIds, patch_ids};
 pub(crate) use locations::{Relocated, WayNodes, locate_ways, relocate_ways};
 pub use metadata::{InfoFields, clean_block};
+pub(crate) use script::{EditOp, EditScript};

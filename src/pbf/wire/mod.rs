@@ -317,6 +317,11 @@ pub fn put_bytes_head(out: &mut Vec<u8>, number: u32, len: usize) {
     put_varint(out, len as u64);
 }
 
+/// Returns the length in bytes of a length-delimited field with `len` bytes of content.
+pub const fn bytes_field_len(number: u32, len: usize) -> usize {
+    varint_len((number as u64) << 3) + varint_len(len as u64) + len
+}
+
 /// Appends a length-delimited field, unless `run` is empty.
 pub fn put_packed_field(out: &mut Vec<u8>, number: u32, run: &[u8]) {
     if !run.is_empty() {
