@@ -14,7 +14,7 @@ pub use summary::{Dangling, IdViolation, Missing, Summary};
 use crate::engine::input;
 use crate::error::Result;
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
-use crate::index::IdSet;
+use crate::index::{IdSet, SharedIdSet};
 use crate::osm::{KindSet, ObjectKind, id_from_rank};
 use crate::pbf::feature;
 use crate::runtime::Context;
@@ -263,8 +263,8 @@ impl Check<'_> {
         if blobs.is_empty() {
             return Ok(());
         }
-        let mut own = std::mem::take(&mut self.sets[kind as usize]);
         let others = std::mem::take(&mut self.sets);
+        let (mut own, collected) = (IdSet::default(), SharedIdSet::default());
         let mut last_id: Option<i64> = None;
         BlobPass::new(check.name(), &file.input, ctx)
             .holding(2)
@@ -273,7 +273,7 @@ impl Check<'_> {
                 || (),
                 |reader, (), (entry, index)| {
                     let found = reader.decode(entry, |payload| check.blob(entry, payload, &others));
-                    found.map(|found| BlobFindings { index, ..found })
+                    found.map(|found| check.collect(BlobFindings { index, ..found }, &collected))
                 },
                 |mut found| {
                     // If no id of the blob can have occurred before, the ids need not be looked at one by one.
@@ -285,7 +285,7 @@ impl Check<'_> {
                         // In a history file, the versions of an object follow each other, so an id may equal the one
                         // before it.
                         let is_version = check.order.history && last_id.replace(id) == Some(id);
-                        if !is_new && !is_version && check.full && check.checks_ids {
+                        if !is_new && !is_version && check.finds_any_duplicate() {
                             let violation = IdViolation {
                                 kind,
                                 id,
@@ -300,6 +300,9 @@ impl Check<'_> {
                 },
             )?;
         self.sets = others;
+        if !check.finds_any_duplicate() {
+            own = collected.into_set(ctx.jobs);
+        }
         self.sets[kind as usize] = own;
         self.nested_refs(check, ctx)
     }

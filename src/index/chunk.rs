@@ -128,11 +128,7 @@ impl Chunk {
         {
             let before = list.len();
             if list.last() < offsets.first() {
-                if list.capacity() - before < offsets.len() {
-                    // Grows by less than `Vec` does, because a set has many lists.
-                    list.reserve_exact(offsets.len().max(before / 4 + 4));
-                }
-                list.extend_from_slice(offsets);
+                extend(list, offsets);
             } else {
                 *list = merged(list, offsets);
             }
@@ -140,6 +136,39 @@ impl Chunk {
         }
         let added = offsets.iter().filter(|offset| self.insert(**offset));
         added.count()
+    }
+
+    /// Adds ascending distinct offsets to a chunk whose list may be in any order, with duplicates. Such a chunk can only
+    /// be used again after [`settle`](Self::settle).
+    pub(super) fn append(&mut self, offsets: &[u16]) {
+        match self {
+            Self::Empty => *self = Self::of_ascending(offsets),
+            Self::Bitmap(words) => offsets.iter().for_each(|offset| {
+                set(words, *offset);
+            }),
+            Self::Array(list) if list.len() + offsets.len() <= MAX_ARRAY_LEN => {
+                extend(list, offsets);
+            }
+            Self::Array(list) => {
+                make_ascending(list);
+                // A list with few duplicates becomes a bitmap, so that it is not sorted again and again.
+                if list.len() > MAX_ARRAY_LEN / 2 || list.len() + offsets.len() > MAX_ARRAY_LEN {
+                    *self = self.mapped();
+                }
+                self.append(offsets);
+            }
+        }
+    }
+
+    /// Sorts a list that [`append`](Self::append) has made, and makes a list of a bitmap with few offsets.
+    pub(super) fn settle(&mut self) {
+        match self {
+            Self::Array(list) => make_ascending(list),
+            Self::Bitmap(_) if self.len() <= MAX_ARRAY_LEN as u64 => {
+                *self = Self::Array(self.offsets().collect());
+            }
+            Self::Empty | Self::Bitmap(_) => {}
+        }
     }
 
     /// Whether ascending distinct offsets are known to be absent: if all are behind the last offset of a list, or if a
@@ -209,15 +238,6 @@ impl Chunk {
         }
     }
 
-    /// Creates a chunk with a list of at most [`MAX_ARRAY_LEN`] offsets, which must be strictly ascending.
-    pub(super) fn of_list(mut offsets: Vec<u16>) -> Self {
-        if offsets.is_empty() {
-            return Self::Empty;
-        }
-        offsets.shrink_to_fit();
-        Self::Array(offsets)
-    }
-
     /// Creates a [`Chunk::Bitmap`].
     pub(super) fn bitmap(offsets: impl IntoIterator<Item = u16>) -> Self {
         let mut words = Box::new([0; WORDS]);
@@ -225,6 +245,22 @@ impl Chunk {
             set(&mut words, offset);
         }
         Self::Bitmap(words)
+    }
+}
+
+/// Appends offsets to a list. The list grows by less than a `Vec` does, because a set has many lists.
+fn extend(list: &mut Vec<u16>, offsets: &[u16]) {
+    if list.capacity() - list.len() < offsets.len() {
+        list.reserve_exact(offsets.len().max(list.len() / 4 + 4));
+    }
+    list.extend_from_slice(offsets);
+}
+
+/// Sorts a list, and removes duplicates.
+fn make_ascending(list: &mut Vec<u16>) {
+    if !list.is_sorted_by(|one, next| one < next) {
+        list.sort_unstable();
+        list.dedup();
     }
 }
 

@@ -1,9 +1,9 @@
 //! A set of ids that several threads fill.
 
-use super::chunk::{Chunk, MAX_ARRAY_LEN};
+use super::chunk::Chunk;
 use super::id_batch::IdBatch;
 use super::id_set::IdSet;
-use super::table::{ChunkTable, Offsets, shard_of};
+use super::table::{ChunkTable, shard_of};
 use crate::runtime::{lock, unlocked};
 use std::sync::Mutex;
 
@@ -16,7 +16,10 @@ const SHARDS: usize = 64;
 /// A batch is appended to the lists of its chunks, which are sorted at the end. So ids that come in any order take about
 /// as long as ids in ascending order.
 #[derive(Debug)]
-pub struct SharedIdSet([Mutex<ChunkTable<Collected>>; SHARDS]);
+pub struct SharedIdSet(
+    /// The parts. Their lists may be in any order, with duplicates.
+    [Mutex<ChunkTable<Chunk>>; SHARDS],
+);
 
 impl Default for SharedIdSet {
     fn default() -> Self {
@@ -31,12 +34,12 @@ impl SharedIdSet {
         while let Some((number, offsets)) = chunks.next() {
             let shard = shard_of(number, SHARDS);
             let mut part = lock(&self.0[shard]);
-            part.chunk_mut(number).add(offsets);
+            part.chunk_mut(number).append(offsets);
             // Neighbouring chunks are mostly in one part.
             while let Some((number, offsets)) =
                 chunks.next_if(|(number, _)| shard_of(*number, SHARDS) == shard)
             {
-                part.chunk_mut(number).add(offsets);
+                part.chunk_mut(number).append(offsets);
             }
         }
     }
@@ -50,7 +53,9 @@ impl SharedIdSet {
                 let Some(part) = lock(&parts).next() else {
                     return;
                 };
-                let set = IdSet::of_chunks(unlocked(part).map(Collected::into_chunk));
+                let mut chunks = unlocked(part);
+                chunks.for_each_mut(Chunk::settle);
+                let set = IdSet::of_chunks(chunks);
                 let mut all = lock(&all);
                 *all = std::mem::take(&mut *all).joined(set);
             }
@@ -64,98 +69,6 @@ impl SharedIdSet {
             join_parts();
         });
         unlocked(all)
-    }
-}
-
-/// The offsets of the ids of a chunk, while a set is filled.
-#[derive(Debug)]
-enum Collected {
-    Listed {
-        /// At most [`MAX_ARRAY_LEN`] offsets, in the order in which they were added.
-        offsets: Vec<u16>,
-        /// Whether the offsets are in ascending order, without duplicates.
-        is_ascending: bool,
-    },
-    /// A bitmap.
-    Mapped(Chunk),
-}
-
-impl Default for Collected {
-    fn default() -> Self {
-        Self::Listed {
-            offsets: Vec::new(),
-            is_ascending: true,
-        }
-    }
-}
-
-impl Offsets for Collected {
-    fn meets(&self, _: u16, _: u16) -> bool {
-        true
-    }
-}
-
-impl Collected {
-    /// Adds ascending distinct offsets.
-    fn add(&mut self, added: &[u16]) {
-        match self {
-            Self::Mapped(map) => {
-                map.add(added);
-            }
-            Self::Listed {
-                offsets,
-                is_ascending,
-            } if offsets.len() + added.len() <= MAX_ARRAY_LEN => {
-                *is_ascending &= offsets.last() < added.first() || added.is_empty();
-                if offsets.capacity() - offsets.len() < added.len() {
-                    // Grows by less than `Vec` does, because a set has many lists.
-                    offsets.reserve_exact(added.len().max(offsets.len() / 4 + 4));
-                }
-                offsets.extend_from_slice(added);
-            }
-            Self::Listed { .. } => {
-                self.make_room(added.len());
-                self.add(added);
-            }
-        }
-    }
-
-    /// Removes duplicates from a list that has no room for `more` offsets. The list becomes a bitmap if it has few
-    /// duplicates, so that it is not sorted again and again.
-    fn make_room(&mut self, more: usize) {
-        let offsets = std::mem::take(self).into_list();
-        let len = offsets.len();
-        *self = if len > MAX_ARRAY_LEN / 2 || len + more > MAX_ARRAY_LEN {
-            Self::Mapped(Chunk::bitmap(offsets))
-        } else {
-            Self::Listed {
-                offsets,
-                is_ascending: true,
-            }
-        };
-    }
-
-    /// Returns the offsets in ascending order, without duplicates.
-    fn into_list(self) -> Vec<u16> {
-        match self {
-            Self::Listed {
-                offsets,
-                is_ascending: true,
-            } => offsets,
-            Self::Listed { mut offsets, .. } => {
-                offsets.sort_unstable();
-                offsets.dedup();
-                offsets
-            }
-            Self::Mapped(map) => map.offsets().collect(),
-        }
-    }
-
-    fn into_chunk(self) -> Chunk {
-        match self {
-            Self::Mapped(map) if map.len() > MAX_ARRAY_LEN as u64 => map,
-            listed => Chunk::of_list(listed.into_list()),
-        }
     }
 }
 

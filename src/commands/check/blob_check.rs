@@ -3,7 +3,7 @@
 use super::contents::{BlobContents, ContentRules};
 use super::{Dangling, IdViolation, Outside};
 use crate::error::FormatError;
-use crate::index::{IdBatch, IdSet};
+use crate::index::{IdBatch, IdSet, SharedIdSet};
 use crate::osm::{ObjectKind, TypeThenId, id_from_rank, id_rank};
 use crate::pbf::{BlobEntry, Block};
 
@@ -135,6 +135,20 @@ pub(super) struct KindCheck {
 }
 
 impl KindCheck {
+    /// Whether a duplicate is found anywhere in the file, and not only next to the first object with its id.
+    pub(super) const fn finds_any_duplicate(&self) -> bool {
+        self.full && self.checks_ids
+    }
+
+    /// Moves the collected ids of a blob to `all`, unless duplicates have to be found among them.
+    pub(super) fn collect(&self, mut found: BlobFindings, all: &SharedIdSet) -> BlobFindings {
+        if !self.finds_any_duplicate() {
+            all.add(&std::mem::take(&mut found.batch));
+            all.add(&std::mem::take(&mut found.ids).as_slice().into());
+        }
+        found
+    }
+
     /// The name of the phase.
     pub(super) const fn name(&self) -> &'static str {
         match self.kind {
