@@ -136,7 +136,7 @@ impl LocationChunk {
     /// Returns the index of the location of a node in `known`, if the chunk is closed and has the node. `last` is the
     /// previous look-up.
     #[inline]
-    pub(super) fn slot(&self, number: u64, offset: u16, last: &mut LastFound) -> Option<usize> {
+    pub(super) fn index(&self, number: u64, offset: u16, last: &mut LastFound) -> Option<usize> {
         let Self::Closed(closed) = self else {
             return None;
         };
@@ -165,7 +165,7 @@ impl LocationChunk {
         let (number, offset) = split(id);
         match self {
             Self::Empty | Self::Open(_) => None,
-            Self::Closed(_) => Some(&known[self.slot(number, offset, last)?]),
+            Self::Closed(_) => Some(&known[self.index(number, offset, last)?]),
             Self::Full(pages) => {
                 let (page, at) = page_of(offset);
                 Some(&pages[page].as_ref()?[at])

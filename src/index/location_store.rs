@@ -125,7 +125,7 @@ impl LocationStore {
         }
     }
 
-    /// Returns what the threads that make batches for this store need to prepare them.
+    /// Returns the preparation of batches for this store, which other threads may use while nodes are added.
     pub fn preparation(&self) -> Preparation {
         Preparation(self.fixed.clone())
     }
@@ -133,10 +133,10 @@ impl LocationStore {
     /// Adds the nodes of a batch. In a store made by [`of_ids`](Self::of_ids), ignores ids that the store does not have.
     pub fn add(&mut self, nodes: &NodeBatch) {
         if let Some(chunks) = &self.fixed {
-            let slots = nodes.slots(chunks);
-            for (slot, location) in slots.iter().zip(nodes.locations()) {
-                if let Some(slot) = self.locations.get_mut(*slot) {
-                    *slot = *location;
+            let indices = nodes.indices(chunks);
+            for (index, location) in indices.iter().zip(nodes.locations()) {
+                if let Some(stored) = self.locations.get_mut(*index) {
+                    *stored = *location;
                 }
             }
             return;

@@ -7,8 +7,8 @@ use crate::osm::Location;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The slot of a node that the store does not have.
-const NO_SLOT: usize = usize::MAX;
+/// The index of a node that the store does not have.
+const ABSENT: usize = usize::MAX;
 
 /// Nodes to be added to a [`LocationStore`], divided into runs of nodes of the same chunk.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub struct NodeBatch {
     runs: Vec<(u64, usize)>,
     /// Whether any run belongs to an earlier chunk than the previous run.
     is_unordered: bool,
-    /// The index of each location in the list of the store, or [`NO_SLOT`]. `offsets` and `runs` are then empty.
-    slots: Option<Vec<usize>>,
+    /// The index of each location in the list of the store, or [`ABSENT`]. `offsets` and `runs` are then empty.
+    indices: Option<Vec<usize>>,
 }
 
 impl NodeBatch {
@@ -77,19 +77,19 @@ impl NodeBatch {
 
     /// Returns the index of each location in the list of a store with the given chunks. An index beyond the list stands
     /// for a node that the store does not have.
-    pub(super) fn slots(&self, chunks: &ChunkTable<LocationChunk>) -> Cow<'_, [usize]> {
-        if let Some(slots) = &self.slots {
-            return Cow::Borrowed(slots);
+    pub(super) fn indices(&self, chunks: &ChunkTable<LocationChunk>) -> Cow<'_, [usize]> {
+        if let Some(indices) = &self.indices {
+            return Cow::Borrowed(indices);
         }
-        let (mut slots, mut last) = (Vec::with_capacity(self.len()), LastFound::default());
+        let (mut indices, mut last) = (Vec::with_capacity(self.len()), LastFound::default());
         for (number, offsets, _) in self.runs() {
             let chunk = chunks.chunk(number);
-            slots.extend(offsets.iter().map(|offset| {
-                let slot = chunk.and_then(|chunk| chunk.slot(number, *offset, &mut last));
-                slot.unwrap_or(NO_SLOT)
+            indices.extend(offsets.iter().map(|offset| {
+                let index = chunk.and_then(|chunk| chunk.index(number, *offset, &mut last));
+                index.unwrap_or(ABSENT)
             }));
         }
-        Cow::Owned(slots)
+        Cow::Owned(indices)
     }
 
     /// Sorts the nodes by chunk and offset, unless the runs are already in ascending order of chunks. Nodes with the
@@ -113,7 +113,7 @@ impl NodeBatch {
     }
 }
 
-/// What a thread needs to prepare batches for a store, so that the thread that adds them has less to do.
+/// Prepares batches for a store on the threads that make them, so that the thread that adds them has less to do.
 #[derive(Debug, Clone, Default)]
 pub struct Preparation(pub(super) Option<Arc<ChunkTable<LocationChunk>>>);
 
@@ -124,10 +124,10 @@ impl Preparation {
         let Some(chunks) = &self.0 else {
             return nodes.sort();
         };
-        let slots = nodes.slots(chunks).into_owned();
+        let indices = nodes.indices(chunks).into_owned();
         *nodes = NodeBatch {
             locations: std::mem::take(&mut nodes.locations),
-            slots: Some(slots),
+            indices: Some(indices),
             ..NodeBatch::default()
         };
     }

@@ -40,7 +40,7 @@ impl FirstRead {
         })
     }
 
-    /// Returns what the threads that make batches need to prepare them.
+    /// Returns the preparation of batches for the store.
     pub(crate) fn preparation(&self) -> Preparation {
         let store = self.store.as_ref();
         store.map_or_else(Preparation::default, LocationStore::preparation)
