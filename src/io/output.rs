@@ -163,6 +163,14 @@ impl Output {
         self.target.path()
     }
 
+    /// Whether the commit flushes the output to disk, which it does not do for a stream or a temporary file.
+    pub(super) const fn is_flushed(&self) -> bool {
+        matches!(
+            self.pending,
+            Pending::Unnamed { .. } | Pending::Named { .. }
+        )
+    }
+
     /// The number of free bytes on the file system of the output; `None` for a stream, or if the file system does not
     /// report them.
     pub(super) fn free_space(&self) -> Option<u64> {

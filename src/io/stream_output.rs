@@ -76,7 +76,11 @@ impl StreamOutput {
         self.len += bytes.len() as u64;
         self.start_writeback();
         if self.may_use_threads && self.len >= MIN_PARALLEL_LEN {
-            self.pool = Some(FilePool::start(self.output.path(), &self.file)?);
+            self.pool = Some(FilePool::start(
+                self.output.path(),
+                &self.file,
+                self.output.is_flushed(),
+            )?);
         }
         Ok(())
     }

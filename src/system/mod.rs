@@ -240,6 +240,14 @@ pub(crate) fn sync(file: &File) -> io::Result<()> {
     })
 }
 
+/// Flushes the data of a file to disk, and the metadata that reading it needs (`fdatasync`).
+pub(crate) fn sync_data(file: &File) -> io::Result<()> {
+    retry(|| {
+        admit(Call::Sync, 0)?;
+        file.sync_data()
+    })
+}
+
 /// Flushes all data of the file system that contains `path` to disk (`syncfs`). Returns `false` if the system cannot
 /// flush a single file system.
 pub(crate) fn sync_file_system(path: &Path) -> io::Result<bool> {

@@ -1,5 +1,6 @@
 //! The output file of a backend: writes and copies to given offsets.
 
+use super::flusher::Flusher;
 use crate::error::{Error, Result};
 use crate::io::input::Input;
 use crate::runtime::{Context, Observer, Stats};
@@ -40,6 +41,8 @@ pub(crate) struct Destination {
     block_len: u64,
     /// Whether written pages are dropped from the page cache, so that a large output does not evict other files.
     drop_behind: bool,
+    /// Flushes the file while it is written; `None` for a stream and for a file that need not survive a crash.
+    flusher: Option<Flusher>,
     stats: Arc<Stats>,
     observer: Arc<dyn Observer>,
 }
@@ -65,9 +68,17 @@ impl Destination {
             kernel_copies: AtomicBool::new(is_file),
             block_len,
             drop_behind: is_file && system::is_large(expected_bytes),
+            flusher: None,
             stats: ctx.stats.clone(),
             observer: ctx.observer.clone(),
         }
+    }
+
+    /// Flushes the file to disk while it is written, and not only when the output is committed. Has no effect on a
+    /// stream.
+    pub(crate) fn with_flushes(self) -> Self {
+        let flusher = self.is_file.then(Flusher::new);
+        Self { flusher, ..self }
     }
 
     /// Returns the length in bytes of blocks that can be shared with `input`, as
@@ -120,10 +131,28 @@ impl Destination {
         written.map_err(|error| self.failed(error))
     }
 
-    /// Starts writeback of a written range, so that the final `fsync` has little left to write. For a large output,
-    /// also drops a range of the same length that lies [`DROP_BEHIND`] bytes earlier from the page cache. Does nothing
-    /// for a stream.
+    /// Starts writeback of a written range, so that flushes have little left to write, and requests a flush if one is
+    /// due. For a large output, also drops a range of the same length that lies [`DROP_BEHIND`] bytes earlier from the
+    /// page cache. Does nothing for a stream.
     pub(super) fn start_writeback(&self, from: u64, len: u64) {
+        self.release(from, len);
+        self.count(len);
+    }
+
+    /// Starts writeback after a chunk was written, as [`start_writeback`](Self::start_writeback) does, for backends that
+    /// write chunks in any order. Only a chunk that reaches a multiple of [`WRITEBACK_LEN`] starts writeback, for the
+    /// [`WRITEBACK_LEN`] bytes before this multiple. Chunks in this range that are not written yet are left to the
+    /// flushes.
+    pub(super) fn start_writeback_of_chunk(&self, from: u64, len: u64) {
+        let end = from + len;
+        let reached = end - end % WRITEBACK_LEN;
+        if reached > from {
+            self.release(reached - WRITEBACK_LEN, WRITEBACK_LEN);
+        }
+        self.count(len);
+    }
+
+    fn release(&self, from: u64, len: u64) {
         if !self.is_file {
             return;
         }
@@ -133,25 +162,27 @@ impl Destination {
         }
     }
 
+    fn count(&self, len: u64) {
+        if let Some(flusher) = &self.flusher {
+            flusher.count(&self.file, len);
+        }
+    }
+
+    /// Waits for the flushes that were requested. Fails if one of them has failed.
+    pub(super) fn end_flushes(&self) -> Result<()> {
+        let ended = self.flusher.as_ref().map_or(Ok(()), Flusher::end);
+        ended.map_err(|error| Error::io(&self.path, "cannot flush to disk", error))
+    }
+
     /// Overwrites the start of the file with `start` and sets the size of the file to `len` bytes, which frees disk
     /// space reserved beyond that size. Does nothing for a stream.
     pub(super) fn end(&self, start: &[u8], len: u64) -> Result<()> {
         if !self.is_file {
             return Ok(());
         }
+        self.end_flushes()?;
         self.write_at(start, 0)?;
         self.file.set_len(len).map_err(|error| self.failed(error))
-    }
-
-    /// Starts writeback after a chunk was written, for backends that write chunks in any order. Only a chunk that
-    /// reaches a multiple of [`WRITEBACK_LEN`] starts writeback, for the [`WRITEBACK_LEN`] bytes before this multiple.
-    /// Chunks in this range that are not written yet are left to the final `fsync`.
-    pub(super) fn start_writeback_of_chunk(&self, from: u64, len: u64) {
-        let end = from + len;
-        let reached = end - end % WRITEBACK_LEN;
-        if reached > from {
-            self.start_writeback(reached - WRITEBACK_LEN, WRITEBACK_LEN);
-        }
     }
 
     /// Copies a range of `input`. Shares blocks if the file system supports it, otherwise uses a kernel copy if that
@@ -259,5 +290,30 @@ impl Destination {
             left = left.skip(len as u64);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::Call;
+    use crate::system::faults::{Fault, Faults};
+    use rustix::io::Errno;
+
+    #[test]
+    fn a_failed_flush_during_writing_fails_the_output() {
+        let temp = tempfile::NamedTempFile::new().unwrap();
+        let (path, file) = (temp.path().to_owned(), temp.reopen().unwrap());
+        let destination = Destination {
+            flusher: Some(Flusher::with_interval(4)),
+            ..Destination::new(path, file, true, 0, &Context::default())
+        };
+        let faults = Faults::none();
+        faults.plan(Call::Sync, 1, Fault::Fails(Errno::IO));
+        destination.write_at(b"abcd", 0).unwrap();
+        destination.start_writeback(0, 4);
+        let error = destination.end(&[], 4).unwrap_err().to_string();
+        assert!(faults.end(), "nothing was flushed");
+        assert!(error.contains("cannot flush to disk"), "{error}");
     }
 }

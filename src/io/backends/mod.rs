@@ -9,6 +9,7 @@ mod aligned;
 mod buffered;
 mod chunked;
 mod destination;
+mod flusher;
 mod open;
 mod pool;
 #[cfg(target_os = "linux")]

@@ -30,11 +30,15 @@ impl std::fmt::Debug for FilePool {
 }
 
 impl FilePool {
-    /// Starts threads that write to `file`. `path` is for messages.
-    pub(crate) fn start(path: &Path, file: &File) -> Result<Self> {
+    /// Starts threads that write to `file`. `path` is for messages. With `flushes`, the file is flushed to disk while it
+    /// is written.
+    pub(crate) fn start(path: &Path, file: &File, flushes: bool) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot write", error);
         let file = file.try_clone().map_err(failed)?;
-        let destination = Destination::new(path.to_owned(), file, true, 0, &Context::default());
+        let mut destination = Destination::new(path.to_owned(), file, true, 0, &Context::default());
+        if flushes {
+            destination = destination.with_flushes();
+        }
         Pool::start(Arc::new(destination), None).map(Self)
     }
 
@@ -44,9 +48,10 @@ impl FilePool {
         self.0.submit(Job::Write(Chunk { offset, segments }))
     }
 
-    /// Waits until all portions are written.
+    /// Waits until all portions are written. Fails if one could not be written, or if a flush has failed.
     pub(crate) fn finish(mut self) -> Result<()> {
-        self.0.wait()
+        self.0.wait()?;
+        self.0.shared.destination.end_flushes()
     }
 }
 

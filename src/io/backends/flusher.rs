@@ -1,0 +1,118 @@
+//! Flushes an output to disk while it is still being written.
+
+use crate::runtime::lock;
+use crate::system;
+use crossbeam_channel::{Sender, bounded};
+use std::fs::File;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+/// The number of written bytes between two flushes. A flush costs a commit of the file system's journal.
+const FLUSH_LEN: u64 = 128 << 20;
+
+/// Flushes a file whenever [`FLUSH_LEN`] more bytes have been written, so that the flush at the end has little left to
+/// do. Starting writeback alone does not achieve that, because the data may only reach the cache of the disk: the flush
+/// at the end then waits until the disk has emptied its cache.
+#[derive(Debug)]
+pub(super) struct Flusher {
+    /// The number of written bytes between two flushes.
+    every: u64,
+    /// The number of bytes that were written.
+    written: AtomicU64,
+    /// The thread that flushes; `None` before the first flush.
+    thread: Mutex<Option<FlushThread>>,
+}
+
+/// A thread that flushes a file when it is asked to. After a failed flush, it ends with the error.
+#[derive(Debug)]
+struct FlushThread {
+    /// Requests to flush the file, of which at most one waits.
+    requests: Sender<()>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl FlushThread {
+    fn start(file: &File) -> io::Result<Self> {
+        let file = file.try_clone()?;
+        let (requests, requested) = bounded(1);
+        let thread = std::thread::Builder::new()
+            .name("flush".into())
+            .spawn(move || requested.iter().try_for_each(|()| system::sync_data(&file)))?;
+        Ok(Self { requests, thread })
+    }
+}
+
+impl Flusher {
+    pub(super) const fn new() -> Self {
+        Self::with_interval(FLUSH_LEN)
+    }
+
+    /// Creates a flusher that flushes whenever `every` more bytes have been written.
+    pub(super) const fn with_interval(every: u64) -> Self {
+        Self {
+            every,
+            written: AtomicU64::new(0),
+            thread: Mutex::new(None),
+        }
+    }
+
+    /// Counts `len` bytes that were written to `file`, and requests a flush if it is due. Does not wait for the flush.
+    pub(super) fn count(&self, file: &File, len: u64) {
+        let before = self.written.fetch_add(len, Ordering::Relaxed);
+        if before / self.every == (before + len) / self.every {
+            return;
+        }
+        let mut thread = lock(&self.thread);
+        if thread.is_none() {
+            // Without a thread, the flush at the end does all of the work.
+            *thread = FlushThread::start(file).ok();
+        }
+        if let Some(thread) = &*thread {
+            // The request is dropped if another one waits, or if the thread has ended with an error.
+            let _ = thread.requests.try_send(());
+        }
+    }
+
+    /// Waits for the flushes that were requested, and ends the thread. Fails if one of them has failed. The system
+    /// reports an error of the disk only once, so the flush at the end can succeed although data was lost.
+    pub(super) fn end(&self) -> io::Result<()> {
+        let Some(FlushThread { requests, thread }) = lock(&self.thread).take() else {
+            return Ok(());
+        };
+        drop(requests);
+        thread
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread that flushes has panicked")))
+    }
+}
+
+impl Drop for Flusher {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::Call;
+    use crate::system::faults::{Fault, Faults};
+    use rustix::io::Errno;
+
+    #[test]
+    fn a_failed_flush_is_reported_at_the_end() {
+        let file = tempfile::tempfile().unwrap();
+        let faults = Faults::none();
+        let flusher = Flusher::with_interval(100);
+        faults.plan(Call::Sync, 1, Fault::Fails(Errno::IO));
+        flusher.count(&file, 99);
+        assert!(lock(&flusher.thread).is_none(), "no flush was due");
+        flusher.count(&file, 1);
+        let error = flusher.end().unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::IO.raw_os_error()));
+        assert!(faults.end(), "no flush was tried");
+        assert!(flusher.end().is_ok(), "the error is reported once");
+    }
+}
