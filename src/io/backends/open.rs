@@ -80,10 +80,8 @@ pub(crate) fn open_backend(
         IoMode::Direct => output.direct_file(ctx),
         _ => None,
     };
-    let mut destination = Destination::new(path.to_owned(), file, !is_stream, size_hint.bytes, ctx);
-    if output.is_flushed() {
-        destination = destination.with_flushes();
-    }
+    let destination = Destination::new(path.to_owned(), file, !is_stream, size_hint.bytes, ctx)
+        .flushing(output.is_flushed());
     if matches!(mode, IoMode::Auto | IoMode::Buffered) {
         let buffer_len = size_hint.share_of(BUFFER_LEN) as usize;
         return Ok(Box::new(Buffered::new(destination, buffer_len)));
