@@ -186,6 +186,21 @@ fn selections_are_those_of_a_loop_over_all_objects() {
 }
 
 #[test]
+fn ids_are_found_in_blobs_of_which_only_the_kind_is_known() {
+    let path = real_file("heidelberg.osm.pbf");
+    let kinds = Some(KindSet::of(ObjectKind::Node));
+    let mut nodes = Vec::new();
+    let all = ElementReader::from_path(&path).unwrap();
+    let all = all.kinds(KindSet::of(ObjectKind::Node));
+    all.for_each(|element| nodes.push(id_of(&element))).unwrap();
+    let some: Vec<_> = nodes.into_iter().step_by(5000).collect();
+    let mut selection = ObjectSelection::default();
+    selection.kinds = kinds;
+    selection.ids = Some(some.clone());
+    assert_eq!(read(&path, selection), some);
+}
+
+#[test]
 fn parts_make_up_the_file_and_name_their_blobs() {
     let directory = tempfile::tempdir().unwrap();
     for (number, path) in both_files(directory.path()).iter().enumerate() {

@@ -216,8 +216,8 @@ impl BlobPlan {
     }
 
     /// Returns the first blob whose first object precedes, in canonical order, an object of an earlier blob. Only kinds
-    /// and ids are compared. For a blob that begins with another version of the last object before it, see
-    /// [`first_continued`](Self::first_continued).
+    /// and ids are compared. Of a blob whose ids are not known, only the kind is compared. For a blob that begins with
+    /// another version of the last object before it, see [`first_continued`](Self::first_continued).
     pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first < last)
     }
@@ -228,20 +228,30 @@ impl BlobPlan {
         self.first_where(|first, last| first == last)
     }
 
+    /// Returns the first blob for which `test` holds of the sort key of its first object and the highest key before it.
+    /// Where a key is not known, the highest one that is possible stands for the first, and the lowest for the last, so
+    /// that no test for disorder holds of objects that may be in order.
     fn first_where(&self, test: impl Fn(TypeThenId, TypeThenId) -> bool) -> Option<&BlobEntry> {
         let mut last: Option<TypeThenId> = None;
         self.entries.iter().find(|entry| {
-            let found = last
-                .zip(entry.first_key())
+            let (first, end) = if entry.has_kinds_only() {
+                let highest = entry.kinds.first().map(|kind| (kind, u64::MAX));
+                (highest, entry.kinds.last().map(|kind| (kind, u64::MIN)))
+            } else {
+                (entry.first_key(), entry.last_key())
+            };
+            let is_found = last
+                .zip(first)
                 .is_some_and(|(last, first)| test(first, last));
-            last = entry.last_key().max(last);
-            found
+            last = end.max(last);
+            is_found
         })
     }
 
     /// Whether the entries prove that no object occurs more than once, not even in several versions.
     pub fn has_each_object_once(&self) -> bool {
-        let strict = |entry: &BlobEntry| entry.flags.has(BlobFlags::UNIQUE_IDS) || entry.count == 0;
+        let is_empty = |entry: &BlobEntry| entry.count == 0 && entry.flags.has(BlobFlags::SCANNED);
+        let strict = |entry: &BlobEntry| entry.flags.has(BlobFlags::UNIQUE_IDS) || is_empty(entry);
         self.entries.iter().all(strict) && self.first_where(|first, last| first <= last).is_none()
     }
 
@@ -299,5 +309,66 @@ impl BlobPlan {
         let known =
             self.entries.iter().all(|entry| scanned(&entry)) && self.first_continued().is_none();
         known.then_some(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::osm::ObjectKind;
+
+    fn kinds_only(kind: ObjectKind) -> BlobEntry {
+        BlobEntry {
+            kinds: KindSet::of(kind),
+            ..BlobEntry::default()
+        }
+    }
+
+    fn scanned(kind: ObjectKind, ids: (i64, i64)) -> BlobEntry {
+        let mut flags = BlobFlags::default();
+        for flag in [BlobFlags::SCANNED, BlobFlags::SORTED, BlobFlags::UNIQUE_IDS] {
+            flags.set(flag, true);
+        }
+        BlobEntry {
+            kinds: KindSet::of(kind),
+            flags,
+            min_id: ids.0,
+            max_id: ids.1,
+            count: 2,
+            ..BlobEntry::default()
+        }
+    }
+
+    #[test]
+    fn blobs_of_which_only_the_kind_is_known_are_out_of_place_only_by_their_kind() {
+        use ObjectKind::{Node, Way};
+        let plan = |entries: &[BlobEntry]| BlobPlan {
+            entries: entries.to_vec(),
+        };
+        let in_order = plan(&[
+            scanned(Node, (1, 9)),
+            kinds_only(Node),
+            scanned(Node, (10, 19)),
+            kinds_only(Way),
+            kinds_only(Way),
+            scanned(Way, (-5, 7)),
+        ]);
+        assert_eq!(in_order.first_out_of_place(), None);
+        assert_eq!(in_order.first_continued(), None);
+        assert_eq!(in_order.is_sorted(), None);
+        assert!(!in_order.has_each_object_once());
+        let by_ids = plan(&[
+            scanned(Node, (10, 19)),
+            kinds_only(Node),
+            scanned(Node, (1, 9)),
+        ]);
+        assert_eq!(by_ids.is_sorted(), Some(false));
+        for kinds in [
+            [scanned(Way, (1, 9)), kinds_only(Node)],
+            [kinds_only(Way), scanned(Node, (1, 9))],
+            [kinds_only(Way), kinds_only(Node)],
+        ] {
+            assert_eq!(plan(&kinds).is_sorted(), Some(false));
+        }
     }
 }

@@ -104,14 +104,18 @@ impl BlobEntry {
         self.kinds.contains(ObjectKind::Way) && may_have
     }
 
-    /// Returns the sort key of the first object in canonical order, or `None` if the blob has no objects.
+    /// Returns the sort key of the first object in canonical order, or `None` if the blob has no objects or if its ids
+    /// are not known.
     pub fn first_key(&self) -> Option<TypeThenId> {
-        self.kinds.first().map(|kind| (kind, id_rank(self.min_id)))
+        let kind = self.kinds.first().filter(|_| !self.has_kinds_only())?;
+        Some((kind, id_rank(self.min_id)))
     }
 
-    /// Returns the sort key of the last object in canonical order, or `None` if the blob has no objects.
+    /// Returns the sort key of the last object in canonical order, or `None` if the blob has no objects or if its ids
+    /// are not known.
     pub fn last_key(&self) -> Option<TypeThenId> {
-        self.kinds.last().map(|kind| (kind, id_rank(self.max_id)))
+        let kind = self.kinds.last().filter(|_| !self.has_kinds_only())?;
+        Some((kind, id_rank(self.max_id)))
     }
 
     /// Whether this run of the program has computed the entry from the decoded blob. An entry that was read from an
