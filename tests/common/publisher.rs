@@ -24,8 +24,10 @@ fn make() -> Vec<(String, Vec<u8>)> {
     fs::create_dir_all(&changes).unwrap();
     let synth = |options: &[Arg], day: usize| {
         let data = directory.path().join(format!("day{day}.osm.pbf"));
-        let args: [Arg; 6] = [&"synth", &"-q", &"--objects", &"4000", &"-o", &data];
-        run_ok(&[&args, options].concat());
+        // Most small worlds have no changes on the first days. This one has some on the days 1, 4, 5 and 7.
+        let world: [Arg; 4] = [&"--objects", &"4000", &"--seed", &"23"];
+        let args: [Arg; 4] = [&"synth", &"-q", &"-o", &data];
+        run_ok(&[&args[..], &world[..], options].concat());
     };
     let days = DAYS.to_string();
     synth(&[&"--changes", &days, &"--changes-dir", &changes], 0);
@@ -35,6 +37,8 @@ fn make() -> Vec<(String, Vec<u8>)> {
     // The state before the first change file. The newest object is older than the first day.
     let state = "sequenceNumber=0\ntimestamp=2025-12-01T00\\:00\\:00Z\n";
     fs::write(changes.join("000.state.txt"), state).unwrap();
+    let [before, after] = [0, 1].map(|day| directory.path().join(format!("day{day}.osm.pbf")));
+    assert_ne!(fs::read(before).unwrap(), fs::read(after).unwrap());
     let data = content(directory.path()).expect("the directory was made");
     let name = |path: &Path| {
         let name = path.strip_prefix(directory.path()).unwrap();
