@@ -35,6 +35,8 @@ pub enum ErrorKind {
     Cancelled,
     /// The reader of standard output or of another pipe closed the pipe.
     Closed,
+    /// A command that the options name failed, after the output was written.
+    Command,
     /// Another error of the operating system, such as a full disk.
     Io,
     /// A bug in this crate.

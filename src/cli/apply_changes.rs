@@ -1,8 +1,9 @@
 use super::args::{RunArgs, WriteArgs, names_history};
+use super::augmented_diff::EffectArgs;
 use super::conventions::Conventions;
-use super::{Answer, augmented_diff, show, wrong_files};
+use super::{Answer, show, wrong_files};
 use crate::commands::apply_changes::{self, HeaderBox, SameVersion, Summary, UntaggedNodes};
-use crate::commands::augmented_diff::Selection;
+use crate::commands::augmented_diff::AugmentedDiffs;
 use crate::formats::{TextFormat, Visibility};
 use crate::io::OutputTarget;
 use crate::{Context, Disorder};
@@ -51,14 +52,16 @@ pub struct Args {
     /// output gets its name.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["with_history", "redact"])]
     augmented_diff: Option<PathBuf>,
+    #[command(flatten)]
+    effects: EffectArgs,
     /// Treat the base as a history file, and add the versions in the change files
     ///
     /// This is the default if the names of the base and of the output are those of history files, such as .osh.pbf. For
     /// the output, -f can also name such a format.
-    #[arg(short = 'H', long, conflicts_with_all = ["locations_on_ways", "in_place"])]
+    #[arg(short = 'H', long, conflicts_with_all = ["locations_on_ways", "in_place", "expire_tiles"])]
     with_history: bool,
     /// Patch a history file: a version in a change file replaces the same version in the base
-    #[arg(long, conflicts_with_all = ["locations_on_ways", "in_place"])]
+    #[arg(long, conflicts_with_all = ["locations_on_ways", "in_place", "expire_tiles"])]
     redact: bool,
     /// No effect: the format of the change files is detected from their content
     #[arg(long, hide = true, value_name = "FORMAT")]
@@ -93,10 +96,10 @@ pub fn run(args: &Args) -> Result<Answer> {
     }
     let is_history = args.with_history || args.redact || is_named_history;
     let may_replace = args.write.overwrite || args.in_place;
-    let augmented_diff = args.augmented_diff.as_ref();
-    let augmented_diff = augmented_diff
-        .map(|path| augmented_diff::one_file(path, may_replace, None))
-        .transpose()?;
+    let actions = args.augmented_diff.as_ref();
+    let actions = actions.map(|path| args.effects.actions(path, may_replace));
+    let tiles = args.effects.tiles(may_replace)?;
+    let outputs = actions.transpose()?.into_iter().chain(tiles);
     let options = apply_changes::Options {
         base: args.base.clone(),
         changes: args.changes.clone(),
@@ -109,7 +112,7 @@ pub fn run(args: &Args) -> Result<Answer> {
                 UntaggedNodes::AsBase
             }),
         locates_base: Conventions::current().locates_base,
-        augmented_diff: augmented_diff.map(|output| (output, Selection::default())),
+        augmented_diffs: AugmentedDiffs::default().outputs(outputs.collect()),
     };
     if is_history && !args.in_place && !args.locations_on_ways {
         return add_to_history(args, &options, &ctx);
@@ -212,6 +215,9 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
             "  augmented diff: {}",
             show::counted(augmented.actions(), "action")
         );
+    }
+    if let Some(count) = summary.expired_tiles.as_ref().and_then(|of| of.tiles) {
+        let _ = writeln!(out, "  tiles to draw again: {}", show::number(count));
     }
     match summary.header_box {
         HeaderBox::Kept => {}

@@ -82,6 +82,51 @@ pub struct SelectionArgs {
     max_relation_members: Option<u64>,
 }
 
+/// The augmented diffs of commands that apply changes, in addition to the option --augmented-diff of these commands.
+#[derive(Debug, clap::Args)]
+pub struct EffectArgs {
+    /// With --augmented-diff: write a file for each changeset, CHANGESET.adiff, to the directory that it names
+    ///
+    /// The file of a changeset that goes on is continued, as by augmented-diff --split.
+    #[arg(long, requires = "augmented_diff")]
+    split: bool,
+    /// Also write the tiles in which the changes can be seen, as lines z/x/y, to the file of --expire-output
+    ///
+    /// ZOOMS is a zoom level, or a range such as 10-16. The tiles are those of augmented-diff --expire-tiles.
+    #[arg(long, value_name = "ZOOMS", value_parser = parse_zooms, requires = "expire_output")]
+    expire_tiles: Option<Zooms>,
+    /// The file of the tiles; one of an earlier run is replaced if the file of the data is
+    #[arg(long, value_name = "FILE", requires = "expire_tiles")]
+    pub expire_output: Option<PathBuf>,
+}
+
+impl EffectArgs {
+    /// Whether the actions are divided by changesets.
+    pub const fn is_split(&self) -> bool {
+        self.split
+    }
+
+    /// Returns the output of actions at a path, which is that of a file, or with --split that of a directory.
+    pub fn actions(&self, path: &Path, overwrite: bool) -> Result<Output> {
+        if self.split {
+            by_changeset(path)
+        } else {
+            one_file(path, overwrite, None)
+        }
+    }
+
+    /// Returns the output of tiles; `None` for none.
+    pub fn tiles(&self, overwrite: bool) -> Result<Option<Output>> {
+        let (Some(zooms), Some(path)) = (&self.expire_tiles, &self.expire_output) else {
+            return Ok(None);
+        };
+        Ok(Some(Output::Tiles {
+            target: text_target(path, overwrite)?,
+            zooms: zooms.clone(),
+        }))
+    }
+}
+
 impl SelectionArgs {
     fn selection(&self, ctx: &Context) -> Result<Selection> {
         Ok(Selection::default()
@@ -124,15 +169,20 @@ fn parse_zooms(text: &str) -> Result<Zooms, String> {
     }
 }
 
-/// Returns the form that a file name asks for. Names without a known ending are those of XML files.
-fn form_of_name(path: &Path) -> Form {
+/// Returns the form that the ending of a file name asks for. Returns `None` if the ending is not known.
+fn form_of_name(path: &Path) -> Option<Form> {
     let name = path.to_string_lossy().to_ascii_lowercase();
     let name = [".gz", ".bz2", ".zst"]
         .iter()
         .find_map(|ending| name.strip_suffix(ending))
         .unwrap_or(&name);
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    parse_form(ending).unwrap_or(Form::Xml)
+    let (_, ending) = name.rsplit_once('.')?;
+    parse_form(ending).ok()
+}
+
+/// Whether the ending of a path is that of an augmented diff in one file, in any form.
+pub fn names_file(path: &Path) -> bool {
+    form_of_name(path).is_some()
 }
 
 /// Whether a file name is that of an augmented diff in XML.
@@ -146,7 +196,8 @@ pub fn is_named(path: &Path) -> bool {
 /// Returns the output of an augmented diff in one file. The name of the file determines its form unless it is given.
 pub fn one_file(path: &Path, overwrite: bool, form: Option<Form>) -> Result<Output> {
     let target = text_target(path, overwrite)?;
-    Ok(match form.unwrap_or_else(|| form_of_name(path)) {
+    let form = form.or_else(|| form_of_name(path)).unwrap_or(Form::Xml);
+    Ok(match form {
         Form::Xml => Output::Xml(target),
         Form::GeoJson => Output::GeoJson {
             target,
@@ -171,11 +222,16 @@ impl Args {
         if !self.split {
             return one_file(&self.output, self.overwrite, self.format);
         }
-        if self.output == Path::new("-") {
-            bail!("--split writes many files: -o names their directory");
-        }
-        Ok(Output::ByChangeset(self.output.clone()))
+        by_changeset(&self.output)
     }
+}
+
+/// Returns the output of a file for each changeset in a directory.
+fn by_changeset(directory: &Path) -> Result<Output> {
+    if directory == Path::new("-") {
+        bail!("--split writes many files: the output names their directory");
+    }
+    Ok(Output::ByChangeset(directory.to_owned()))
 }
 
 pub fn run(args: &Args) -> Result<Answer> {

@@ -256,17 +256,16 @@ fn failure(error: &anyhow::Error) -> u8 {
     let line: String = message.chars().flat_map(printable).collect();
     let conventions = Conventions::current();
     complain(&format!("{}: error: {line}\n", conventions.name));
-    // An error that is no `crate::Error` is a mistake in the command line that clap could not detect.
-    let is_usage = match error.downcast_ref() {
-        None | Some(crate::Error::Usage(_)) => true,
-        Some(_) => false,
-    };
-    if is_usage {
-        2
-    } else {
-        conventions.error_status
+    match error.downcast_ref::<crate::Error>() {
+        // An error that is no `crate::Error` is a mistake in the command line that clap could not detect.
+        None | Some(crate::Error::Usage(_)) => 2,
+        Some(error) if error.kind() == crate::ErrorKind::Command => COMMAND_FAILED,
+        Some(_) => conventions.error_status,
     }
 }
+
+/// The exit status of `update` if the command after the update has failed.
+const COMMAND_FAILED: u8 = 3;
 
 /// Prints to standard error, but not for a [`call`]. Ignores a failure, which could not be reported anywhere else.
 fn complain(text: &str) {

@@ -1,7 +1,8 @@
 use super::args::{RunArgs, Stdout, WriteArgs, parse_size, parse_time};
+use super::augmented_diff::{self, EffectArgs};
 use super::conventions::Conventions;
-use super::{Answer, complain, show, signals};
-use crate::commands::update::{self, Goal, Options, Strategy, Summary};
+use super::{Answer, call, complain, show, signals};
+use crate::commands::update::{self, AugmentedDiff, Exec, Goal, Options, Strategy, Summary};
 use crate::engine::Format;
 use crate::formats::TextFormat;
 use crate::geometry::{BoxRegion, parse_box};
@@ -28,7 +29,7 @@ const PLANET: [&str; 3] = [
 /// Fetches the change files that FILE does not contain yet, and applies them in one step: FILE either stays unchanged
 /// or gets the data of one state of the server. The header of FILE records this state and the server. Exit status: 0
 /// the file has all changes; 1 more changes are available (see --max-diff-size), or the server is behind the file; 2 an
-/// error, and the file is unchanged.
+/// error, and the file is unchanged; 3 the command of --exec failed after the file was updated.
 ///
 /// If the ways of FILE have locations, they are kept up to date. A file that is not in order is sorted.
 #[derive(Debug, clap::Args)]
@@ -36,6 +37,7 @@ const PLANET: [&str; 3] = [
   pbfhogg update berlin.osm.pbf
   pbfhogg update planet.osm.pbf --server planet --cache /var/cache/osm
   pbfhogg update town.osm.pbf --clip town.geojson
+  pbfhogg update town.osm.pbf --augmented-diff day.parquet --exec 'duckdb town.db < merge.sql'
   pbfhogg update --check berlin.osm.pbf
   pbfhogg update --diffs-only berlin.osm.pbf -o since.osc.gz")]
 pub struct Args {
@@ -65,18 +67,31 @@ pub struct Args {
     /// Changes of the whole planet add objects outside of an extract, which grows from day to day without --clip.
     #[arg(long, value_name = "REGION", allow_hyphen_values = true)]
     clip: Option<OsString>,
-    /// Also write what the changes do: DIRECTORY gets a file SEQUENCE.adiff for each change file, as augmented-diff
-    /// writes it
+    /// Also write what the changes do: to a file OUT for the whole run, or to a directory OUT for each change file
     ///
-    /// Files of servers other than the last one are called NAME-SEQUENCE.adiff, after the last part of the server's
-    /// URL. With --clip, they have only the objects of the region. The files are complete before FILE is replaced.
-    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["check", "diffs_only"])]
+    /// A name that ends with .adiff, .geojson, .geojsonseq or .parquet is that of a file, which each run that changes
+    /// FILE replaces. Any other name is that of a directory. It gets a file SEQUENCE.adiff for each change file of the
+    /// last server, and NAME-SEQUENCE.adiff for those of other servers, after the last part of the server's URL. With
+    /// --clip, the actions are those in the region. OUT is complete before FILE is replaced.
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["check", "diffs_only"])]
     augmented_diff: Option<PathBuf>,
+    #[command(flatten)]
+    effects: EffectArgs,
+    /// Run CMD in the shell each time that FILE has been replaced, and only then
+    ///
+    /// CMD runs when FILE and all other outputs are on disk. It gets the variables PBFHOGG_FILE, PBFHOGG_SERVER,
+    /// PBFHOGG_SEQUENCE, PBFHOGG_TIMESTAMP, PBFHOGG_SEQUENCE_BEFORE, PBFHOGG_TIMESTAMP_BEFORE, PBFHOGG_AUGMENTED_DIFF
+    /// and PBFHOGG_EXPIRED_TILES; the last two are paths. If CMD fails, or if the run ends before CMD does, FILE stays
+    /// updated, and the next run begins with CMD. It updates FILE only if CMD succeeds then.
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["check", "diffs_only"])]
+    exec: Option<OsString>,
     /// Only print how old the file is and how far behind the server; exit status 1 if it is not current
-    #[arg(long, conflicts_with_all = ["output", "clip", "diffs_only", "watch"])]
+    #[arg(long, conflicts_with_all = ["output", "clip", "diffs_only", "watch", "expire_tiles"])]
     check: bool,
     /// Write the changes to the change file given with -o, and do not update the file
-    #[arg(long, requires = "output", conflicts_with_all = ["clip", "watch"])]
+    ///
+    /// If FILE has all changes, the change file has none.
+    #[arg(long, requires = "output", conflicts_with_all = ["clip", "watch", "expire_tiles"])]
     diffs_only: bool,
     /// Stop after sequence number N
     #[arg(long, value_name = "N")]
@@ -147,6 +162,35 @@ impl Args {
         }
     }
 
+    fn augmented_diffs(&self) -> Result<Vec<AugmentedDiff>> {
+        let paths = [&self.augmented_diff, &self.effects.expire_output];
+        if paths
+            .into_iter()
+            .flatten()
+            .any(|path| path.as_os_str() == "-")
+        {
+            bail!("the report of update goes to standard output: name a file or a directory");
+        }
+        let may_replace = self.write.overwrite || self.output.is_none();
+        let mut outputs = Vec::new();
+        if let Some(path) = &self.augmented_diff {
+            let is_file = augmented_diff::names_file(path) && !path.is_dir();
+            outputs.push(if is_file || self.effects.is_split() {
+                AugmentedDiff::OfRun(self.effects.actions(path, may_replace)?)
+            } else {
+                AugmentedDiff::ByChangeFile(path.clone())
+            });
+        }
+        let tiles = self.effects.tiles(may_replace)?;
+        outputs.extend(tiles.map(AugmentedDiff::OfRun));
+        Ok(outputs)
+    }
+
+    fn exec(&self) -> Option<Exec> {
+        let exec = Exec::new(self.exec.as_ref()?);
+        Some(exec.uses_stdout(!self.run.json && !call::is_active()))
+    }
+
     fn options(&self) -> Result<Options> {
         let servers = match self.server.as_slice() {
             [planet] if planet == "planet" => PLANET.map(str::to_owned).to_vec(),
@@ -167,7 +211,8 @@ impl Args {
             .max_age(self.max_age)
             .end(end)
             .clip(clip.map(|clip| (clip.shape, Strategy::default())))
-            .augmented_diff(self.augmented_diff.clone())
+            .augmented_diffs(self.augmented_diffs()?)
+            .exec(self.exec())
             .first_pause(Duration::from_millis(self.web.first_pause))
             .patience(Duration::from_secs(self.web.timeout)))
     }
@@ -229,19 +274,21 @@ fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> R
     let (mut is_first, mut was_behind) = (true, false);
     loop {
         let ctx = args.run.context();
-        let is_done = match update::run(options, files, &ctx) {
-            Ok(summary) => {
-                let is_news = summary.is_server_behind && !was_behind;
-                was_behind = summary.is_server_behind;
-                if summary.change_files > 0 || is_news {
-                    finish(args, &ctx, &summary)?;
-                }
-                ctx.observer.finished();
-                // A round may apply only some of the available changes. In that case the next round begins without a
-                // pause.
-                summary.is_current || summary.change_files == 0
+        let round = update::run(options, files, &ctx).map_err(anyhow::Error::from);
+        let round = round.and_then(|summary| {
+            let is_news = summary.is_server_behind && !was_behind;
+            was_behind = summary.is_server_behind;
+            if summary.change_files > 0 || is_news {
+                finish(args, &ctx, &summary)?;
             }
-            Err(error) if is_first => return Err(error.into()),
+            ctx.observer.finished();
+            // A round may apply only some of the available changes. In that case the next round begins without a
+            // pause.
+            Ok(summary.is_current || summary.change_files == 0)
+        });
+        let is_done = match round {
+            Ok(is_done) => is_done,
+            Err(error) if is_first => return Err(error),
             Err(error) => {
                 complain(&format!("pbfhogg: error: {error}\n"));
                 true
@@ -254,10 +301,15 @@ fn watch(args: &Args, options: &Options, files: &AnyFiles, pause: Duration) -> R
     }
 }
 
+/// Prints the report. Fails if the command after the update has failed.
 fn finish(args: &Args, ctx: &Context, summary: &Summary) -> Result<Answer> {
     let stdout = Stdout::Answer;
     args.run
         .report(ctx, summary, stdout, || report(args, summary))?;
+    let written = args.output.as_ref().unwrap_or(&args.file);
+    summary
+        .exec
+        .map_or(Ok(()), |executed| executed.check(written))?;
     Ok(Answer::yes_if(summary.is_current))
 }
 
@@ -307,6 +359,9 @@ fn report(args: &Args, summary: &Summary) -> String {
             "; {} in augmented diffs",
             show::counted(augmented.actions(), "action")
         );
+    }
+    if let Some(count) = summary.expired_tiles.as_ref().and_then(|of| of.tiles) {
+        let _ = write!(out, "; {} to draw again", show::counted(count, "tile"));
     }
     out.push('\n');
     out

@@ -9,7 +9,7 @@ mod locations;
 mod steps;
 mod watcher;
 
-use super::augmented_diff::{ChangedNodes, Ongoing};
+use super::augmented_diff::{AugmentedDiffs, ChangedNodes, Ongoing};
 use super::{add_locations_to_ways, augmented_diff};
 use crate::engine::sink::Sink;
 use crate::engine::{HeaderOption, OutputOptions, input};
@@ -48,9 +48,8 @@ pub struct Options {
     /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a base
     /// without locations is an error. Used only if [`Options::locations_on_ways`] is set.
     pub locates_base: bool,
-    /// The output of an augmented diff of the changes, and its selection of actions; `None` for none. The augmented
-    /// diff is complete before the output gets its name.
-    pub augmented_diff: Option<(augmented_diff::Output, augmented_diff::Selection)>,
+    /// The augmented diffs of the changes. They are complete before the output gets its name.
+    pub augmented_diffs: AugmentedDiffs,
 }
 
 impl Options {
@@ -63,7 +62,7 @@ impl Options {
             output,
             locations_on_ways: None,
             locates_base: false,
-            augmented_diff: None,
+            augmented_diffs: AugmentedDiffs::default(),
         }
     }
 }
@@ -71,7 +70,7 @@ impl Options {
 setters!(Options {
     locations_on_ways: Option<UntaggedNodes>,
     locates_base: bool,
-    augmented_diff: Option<(augmented_diff::Output, augmented_diff::Selection)>,
+    augmented_diffs: AugmentedDiffs,
 });
 
 /// The result of `apply-changes`.
@@ -105,8 +104,10 @@ pub struct Summary {
     pub header_box: HeaderBox,
     /// The effect of the changes on the coordinates in ways; `None` unless [`Options::locations_on_ways`] is set.
     pub locations: Option<LocationsSummary>,
-    /// The content of the augmented diff; `None` unless [`Options::augmented_diff`] is set.
+    /// The content of the augmented diff with actions; `None` if none was written.
     pub augmented_diff: Option<augmented_diff::Summary>,
+    /// The content of the augmented diff with tiles; `None` if none was written.
+    pub expired_tiles: Option<augmented_diff::Summary>,
 }
 
 /// The effect of changes on the coordinates in ways.
@@ -171,23 +172,24 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     } else {
         1
     };
-    ctx.expect_phases(phases + options.augmented_diff.as_ref().map_or(0, |_| 6));
-    let versions = match &options.augmented_diff {
-        Some((output, _)) => output.kept_versions(),
-        None => KeptVersions::Newest,
-    };
+    ctx.expect_phases(phases + 6 * options.augmented_diffs.outputs.len() as u64);
+    let versions = options.augmented_diffs.kept_versions();
     let read = || read_changes(&options.changes, SameTime::LastRead, versions, ctx);
     apply(options, read, ctx)
 }
 
-/// Works like [`run`], but applies the changes that `read_changes` returns, with the versions that the augmented diff
-/// needs.
+/// Works like [`run`], but applies the changes that `read_changes` returns, with the
+/// [versions](AugmentedDiffs::kept_versions) that the augmented diffs need.
 pub(crate) fn apply(
     options: &Options,
     read_changes: impl FnOnce() -> Result<ChangeSet>,
     ctx: &Context,
 ) -> Result<Summary> {
-    check_outputs(options)?;
+    let inputs = options.changes.iter().chain([&options.base]);
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
+    options
+        .augmented_diffs
+        .check(&options.output.target, &inputs)?;
     let file = input::open_to_copy(&options.base, &options.output.encoding(), ctx)?;
     if options.output.target.path() == options.base && input::is_text(&file) {
         let cause = "this is a text file: a PBF cannot take its place; give another output";
@@ -242,8 +244,8 @@ pub(crate) fn apply(
     })
 }
 
-/// Writes the augmented diff if it needs all versions of changes. Afterwards, `changes` has only the newest change of
-/// each object. Other augmented diffs are made while the changes are applied.
+/// Writes the augmented diff that needs all versions of changes, if there is one. Afterwards, `changes` has only the
+/// newest change of each object. Other augmented diffs are made while the changes are applied.
 fn write_versions(
     options: &Options,
     file: &PbfFile,
@@ -251,32 +253,16 @@ fn write_versions(
     changes: &mut ChangeSet,
     ctx: &Context,
 ) -> Result<Option<augmented_diff::Summary>> {
-    match &options.augmented_diff {
-        Some(augmented) if augmented.0.kept_versions() == KeptVersions::All => {
-            let written = augmented_diff::of_changes(file, plan, changes, augmented, ctx)?;
-            changes.keep_newest(ctx);
-            Ok(Some(written))
-        }
-        _ => Ok(None),
+    let AugmentedDiffs { selection, .. } = &options.augmented_diffs;
+    let mut written = None;
+    for output in options.augmented_diffs.of_versions(KeptVersions::All) {
+        let summary = augmented_diff::of_changes(file, plan, changes, output, selection, ctx)?;
+        written = Some(summary);
     }
-}
-
-/// Fails if the augmented diff may not be written, or if an input or the other output has its path.
-fn check_outputs(options: &Options) -> Result<()> {
-    let augmented = options.augmented_diff.as_ref();
-    let Some(target) = augmented.and_then(|(output, _)| output.target()) else {
-        return Ok(());
-    };
-    target.check()?;
-    let output = &options.output.target;
-    if target == output {
-        let cause = "the augmented diff and the data need outputs of their own";
-        return Err(Error::Usage(cause.into()));
+    if written.is_some() {
+        changes.keep_newest(ctx);
     }
-    let inputs = options.changes.iter().chain([&options.base]);
-    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
-    OutputTarget::check_distinct([target], &inputs)?;
-    OutputTarget::check_distinct([target, output], &[])
+    Ok(written)
 }
 
 /// Returns `file` if its ways have locations. Otherwise adds locations to its ways, and returns the result, which is a
@@ -442,6 +428,33 @@ fn carry_on(header: &mut HeaderBlock, changes: &[ChangeState], options: &Options
     header.replication_timestamp = data.state.timestamp;
 }
 
+/// Warns of ways that lost their locations.
+fn warn_of_dropped_locations(tally: &Tally, ctx: &Context) {
+    if tally.locations_dropped > 0 {
+        ctx.warn(format!(
+            "{} ways lost their locations",
+            tally.locations_dropped
+        ));
+    }
+}
+
+/// Writes the augmented diffs. Returns the content of the one with actions, and of the one with tiles.
+fn finish(
+    ongoing: Option<Ongoing<'_, '_>>,
+) -> Result<(
+    Option<augmented_diff::Summary>,
+    Option<augmented_diff::Summary>,
+)> {
+    let (mut actions, mut tiles) = (None, None);
+    for (output, summary) in ongoing.map_or(Ok(Vec::new()), Ongoing::finish)? {
+        match output {
+            augmented_diff::Output::Tiles { .. } => tiles = Some(summary),
+            _ => actions = Some(summary),
+        }
+    }
+    Ok((actions, tiles))
+}
+
 /// The input and the options of a run.
 struct Run<'r> {
     options: &'r Options,
@@ -450,8 +463,8 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Writes the output, and the augmented diff if it needs only the newest changes. The augmented diff is complete
-    /// before the output gets its name. The caller has to set [`Summary::header_box`].
+    /// Writes the output, and the augmented diffs that need only the newest changes. They are complete before the
+    /// output gets its name. The caller has to set [`Summary::header_box`].
     fn write(
         &self,
         header: HeaderBlock,
@@ -469,8 +482,10 @@ impl Run<'_> {
         let replication_timestamp = header.replication_timestamp.map(format_timestamp);
         let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
         let mut tally = Tally::default();
-        let augmented = self.augmented_on_the_way();
-        let nodes = augmented.map(|of| ChangedNodes::for_output(changes, &of.0));
+        let on_the_way = options.augmented_diffs.of_versions(KeptVersions::Newest);
+        let nodes = on_the_way
+            .first()
+            .map(|output| ChangedNodes::for_output(changes, output));
         if rules.locations.is_some() {
             let watcher = nodes.as_ref().map_or(Watcher::None, Watcher::Nodes);
             self.apply_nodes(&mut steps, changes, &rules, watcher, &mut tally, &mut sink)?;
@@ -481,17 +496,13 @@ impl Run<'_> {
             locations.locate(changes);
         }
         let changes: &ChangeSet = changes;
-        let begin = |(of, nodes)| Ongoing::begin(self.file, plan, changes, of, nodes, ctx);
-        let ongoing = augmented.zip(nodes).map(begin).transpose()?;
+        let outputs = (on_the_way, &options.augmented_diffs.selection);
+        let begin = |nodes| Ongoing::begin(self.file, plan, changes, outputs, nodes, ctx);
+        let ongoing = nodes.map(begin).transpose()?;
         let watcher = ongoing.as_ref().map_or(Watcher::None, Watcher::Ways);
         self.apply(steps, changes, &rules, watcher, &mut tally, &mut sink)?;
-        let augmented_diff = ongoing.map(Ongoing::finish).transpose()?;
-        if tally.locations_dropped > 0 {
-            ctx.warn(format!(
-                "{} ways lost their locations",
-                tally.locations_dropped
-            ));
-        }
+        let (augmented_diff, expired_tiles) = finish(ongoing)?;
+        warn_of_dropped_locations(&tally, ctx);
         let summary = sink.finish()?;
         Ok(Summary {
             written: summary.written,
@@ -510,6 +521,7 @@ impl Run<'_> {
                 .locations
                 .map(|locations| LocationsSummary::of(locations, &tally)),
             augmented_diff,
+            expired_tiles,
         })
     }
 
@@ -529,13 +541,6 @@ impl Run<'_> {
         let ways = steps.split_off(ways);
         let nodes = std::mem::replace(steps, ways);
         self.apply(nodes, changes, rules, watcher, tally, sink)
-    }
-
-    /// Returns the output of the augmented diff and its selection. Returns `None` if there is no augmented diff, or if
-    /// it needs older versions of changes, so that it cannot be made while the changes are applied.
-    fn augmented_on_the_way(&self) -> Option<&(augmented_diff::Output, augmented_diff::Selection)> {
-        let augmented = self.options.augmented_diff.as_ref();
-        augmented.filter(|of| of.0.kept_versions() == KeptVersions::Newest)
     }
 
     /// Executes steps in parallel, writes their results in the order of the steps, and adds their counts to `tally`.

@@ -108,6 +108,17 @@ pub enum Output {
     },
 }
 
+/// The augmented diffs that a command writes of the changes that it applies.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct AugmentedDiffs {
+    /// The outputs: at most one with tiles, and at most one with actions; empty for none. They are complete before the
+    /// data gets its name.
+    pub outputs: Vec<Output>,
+    /// The rules that select the actions to write.
+    pub selection: Selection,
+}
+
 /// The actions that are written.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -141,6 +152,49 @@ setters!(Options {
     selection: Selection,
     max_memory: Option<u64>,
 });
+
+setters!(AugmentedDiffs {
+    outputs: Vec<Output>,
+    selection: Selection,
+});
+
+impl AugmentedDiffs {
+    /// The versions of changes that the outputs need.
+    pub(crate) fn kept_versions(&self) -> KeptVersions {
+        if self.of_versions(KeptVersions::All).is_empty() {
+            KeptVersions::Newest
+        } else {
+            KeptVersions::All
+        }
+    }
+
+    /// Fails if a file of an output may not be written, or if one of `inputs` or another output has its path. `data` is
+    /// the output of the command that applies the changes.
+    pub(crate) fn check(&self, data: &OutputTarget, inputs: &[&Path]) -> Result<()> {
+        let mut targets: Vec<_> = self.outputs.iter().filter_map(Output::target).collect();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        targets.iter().try_for_each(|target| target.check())?;
+        OutputTarget::check_distinct(targets.iter().copied(), inputs)?;
+        targets.push(data);
+        for (number, target) in targets.iter().enumerate() {
+            if targets.iter().take(number).any(|other| other == target) {
+                let cause = "the augmented diff and the data need outputs of their own";
+                return Err(Error::Usage(cause.into()));
+            }
+        }
+        OutputTarget::check_distinct(targets, &[])
+    }
+
+    /// The outputs that need the given versions of changes.
+    pub(crate) fn of_versions(&self, versions: KeptVersions) -> Vec<&Output> {
+        let outputs = self.outputs.iter();
+        outputs
+            .filter(|output| output.kept_versions() == versions)
+            .collect()
+    }
+}
 
 setters!(Selection {
     direct_only: bool,
@@ -311,25 +365,30 @@ fn with_differences<T>(
     })
 }
 
-/// Writes the augmented diff of `changes` to the base `file`, which is in canonical order. The changes must have the
+/// Writes an augmented diff of `changes` to the base `file`, which is in canonical order. The changes must have the
 /// [versions](Output::kept_versions) that the output needs.
 pub(crate) fn of_changes(
     file: &PbfFile,
     plan: &BlobPlan,
     changes: &ChangeSet,
-    augmented: &(Output, Selection),
+    output: &Output,
+    selection: &Selection,
     ctx: &Context,
 ) -> Result<Summary> {
-    let nodes = ChangedNodes::for_output(changes, &augmented.0);
-    Ongoing::begin(file, plan, changes, augmented, nodes, ctx)?.finish()
+    let nodes = ChangedNodes::for_output(changes, output);
+    let outputs = (vec![output], selection);
+    let written = Ongoing::begin(file, plan, changes, outputs, nodes, ctx)?.finish()?;
+    let mut summaries = written.into_iter().map(|(_, summary)| summary);
+    Ok(summaries.next().unwrap_or_default())
 }
 
-/// An augmented diff that is made while another command applies the changes. Blobs of ways that both need are decoded
+/// Augmented diffs that are made while another command applies the changes. Blobs of ways that both need are decoded
 /// once.
 pub(crate) struct Ongoing<'o, 'c> {
     search: Search<'o, 'c>,
     base: Base<'o>,
-    augmented: &'o (Output, Selection),
+    outputs: Vec<&'o Output>,
+    selection: &'o Selection,
 }
 
 impl ChangedNodes {
@@ -340,18 +399,17 @@ impl ChangedNodes {
 }
 
 impl<'o, 'c> Ongoing<'o, 'c> {
-    /// Begins the augmented diff of `changes` to the base `file`, which is in canonical order. The changes must have
-    /// the [versions](Output::kept_versions) that the output needs. `nodes` has seen those blobs of nodes that the
-    /// other command has decoded.
+    /// Begins augmented diffs of `changes` to the base `file`, which is in canonical order. The changes must have the
+    /// [versions](Output::kept_versions) that the outputs need. Several outputs must all need the newest versions.
+    /// `nodes` has seen those blobs of nodes that the other command has decoded.
     pub(crate) fn begin(
         file: &'o PbfFile,
         plan: &'o BlobPlan,
         changes: &'c ChangeSet,
-        augmented: &'o (Output, Selection),
+        (outputs, selection): (Vec<&'o Output>, &'o Selection),
         nodes: ChangedNodes,
         ctx: &'o Context,
     ) -> Result<Self> {
-        let (output, selection) = augmented;
         let base = Base {
             file,
             plan,
@@ -360,9 +418,10 @@ impl<'o, 'c> Ongoing<'o, 'c> {
             ctx,
         };
         Ok(Self {
-            search: search(base, changes, nodes, output, selection)?,
+            search: search(base, changes, nodes, &outputs, selection)?,
             base,
-            augmented,
+            outputs,
+            selection,
         })
     }
 
@@ -381,10 +440,15 @@ impl<'o, 'c> Ongoing<'o, 'c> {
         }
     }
 
-    /// Reads the blobs that were not shown to [`look`](Self::look), and writes the augmented diff.
-    pub(crate) fn finish(self) -> Result<Summary> {
-        let (output, selection) = self.augmented;
-        encode(&self.base, &self.search.finish()?, output, selection)
+    /// Reads the blobs that were not shown to [`look`](Self::look), and writes the augmented diffs. Returns the content
+    /// of each output.
+    pub(crate) fn finish(self) -> Result<Vec<(&'o Output, Summary)>> {
+        let findings = self.search.finish()?;
+        let (base, selection) = (&self.base, self.selection);
+        let outputs = self.outputs.into_iter();
+        outputs
+            .map(|output| Ok((output, encode(base, &findings, output, selection)?)))
+            .collect()
     }
 }
 
@@ -395,7 +459,7 @@ fn write(
     selection: &Selection,
 ) -> Result<Summary> {
     let nodes = ChangedNodes::new(changes, base.replaces, &output.scratch_directory());
-    let findings = search(*base, changes, nodes, output, selection)?.finish()?;
+    let findings = search(*base, changes, nodes, &[output], selection)?.finish()?;
     encode(base, &findings, output, selection)
 }
 
@@ -417,23 +481,21 @@ fn search<'s, 'c>(
     base: Base<'s>,
     changes: &'c ChangeSet,
     nodes: ChangedNodes,
-    output: &Output,
+    outputs: &[&Output],
     selection: &Selection,
 ) -> Result<Search<'s, 'c>> {
-    output.target().map_or(Ok(()), OutputTarget::check)?;
-    let steps = match output {
-        Output::ByChangeset(_) => Steps::by_changeset(changes)?,
-        Output::ByChangeFile { .. } => Steps::by_file(changes)?,
+    let mut targets = outputs.iter().filter_map(|output| output.target());
+    targets.try_for_each(OutputTarget::check)?;
+    let steps = match outputs {
+        [Output::ByChangeset(_)] => Steps::by_changeset(changes)?,
+        [Output::ByChangeFile { .. }] => Steps::by_file(changes)?,
         _ => Steps::default(),
     };
     let history = History::new(changes, steps, base.replaces);
-    Search::begin(
-        base,
-        history,
-        nodes,
-        selection.max_relation_members,
-        &output.scratch_directory(),
-    )
+    let scratch = outputs.first().map(|output| output.scratch_directory());
+    let scratch = scratch.unwrap_or_else(std::env::temp_dir);
+    let most = selection.max_relation_members;
+    Search::begin(base, history, nodes, most, &scratch)
 }
 
 /// Writes the actions that follow from the findings.

@@ -1,23 +1,27 @@
 //! `update`: brings a file up to date from a replication server.
 
 mod download;
+mod exec;
 mod position;
 
+use crate::commands::augmented_diff::AugmentedDiffs;
 use crate::commands::{apply_changes, augmented_diff, extract, merge_changes};
 use crate::engine::{HeaderOption, OutputOptions};
 use crate::error::{Error, Result};
 use crate::file::{PbfFile, Written};
-use crate::formats::{KeptVersions, TextCompression};
+use crate::formats::TextCompression;
 use crate::geometry::Shape;
 use crate::io::{FileLock, Input, OutputTarget, ScratchFile};
 use crate::net::Fetcher;
 use crate::osm::format_timestamp;
-use crate::replication::{Cache, Ladder, Server};
+use crate::replication::{Cache, Ladder, Leg, Server};
 use crate::runtime::Context;
 use download::{Download, Downloader};
+use exec::FollowUp;
 use position::{Position, Start};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 pub use crate::commands::extract::Strategy;
@@ -25,6 +29,7 @@ pub use crate::commands::extract::Strategy;
 pub use crate::net::{AnyFiles, CookieJar, Credentials, WebFiles};
 pub use crate::net::{BodyRange, Fault, LocalFiles, Transport};
 pub use crate::replication::{End, State};
+pub use exec::{Exec, Executed};
 
 /// The number of seconds by which the time of a server may be ahead of this machine's clock without a warning.
 const CLOCK_ERROR: i64 = 86_400;
@@ -35,10 +40,22 @@ const CLOCK_ERROR: i64 = 86_400;
 pub enum Goal {
     /// The changes are applied to the file. The output may have the path of the file.
     File(OutputOptions),
-    /// The changes are written as one change file.
+    /// The changes are written as one change file. If there are none, the change file is empty.
     Changes(OutputTarget, TextCompression),
     /// The file is only compared with the server.
     Check,
+}
+
+/// An augmented diff that an update writes.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum AugmentedDiff {
+    /// A directory that gets an augmented diff for each change file. The file for a change file of the last server is
+    /// called `SEQUENCE.adiff`. Those for change files of other servers are called `SERVER-SEQUENCE.adiff`, where
+    /// `SERVER` is the last part of the server's URL.
+    ByChangeFile(PathBuf),
+    /// An output for all changes of a run together.
+    OfRun(augmented_diff::Output),
 }
 
 /// The options of `update`.
@@ -63,11 +80,11 @@ pub struct Options {
     pub end: End,
     /// The region to which the result is cut, so that an extract does not grow by the changes outside of it.
     pub clip: Option<(Shape, Strategy)>,
-    /// The directory that gets an augmented diff for each change file; `None` for none. The file for a change file of
-    /// the last server is called `SEQUENCE.adiff`. Those for change files of other servers are called
-    /// `SERVER-SEQUENCE.adiff`, where `SERVER` is the last part of the server's URL. With [`Options::clip`], the
-    /// augmented diffs have only objects of this region.
-    pub augmented_diff: Option<PathBuf>,
+    /// The augmented diffs that are written: at most one with tiles, and at most one with actions. They are complete
+    /// before the file is replaced. With [`Options::clip`], they have only objects of this region.
+    pub augmented_diffs: Vec<AugmentedDiff>,
+    /// The command that runs after the file was replaced; `None` for none.
+    pub exec: Option<Exec>,
     /// The pause before a second attempt to get a file. The next pauses are longer.
     pub first_pause: Duration,
     /// The time that a connection may last, in addition to one second for each thousand bytes that it transfers.
@@ -87,7 +104,8 @@ impl Options {
             max_age: 90 * 86_400,
             end: End::default(),
             clip: None,
-            augmented_diff: None,
+            augmented_diffs: Vec::new(),
+            exec: None,
             first_pause: Duration::from_secs(1),
             patience: Duration::from_secs(60),
         }
@@ -101,13 +119,14 @@ setters!(Options {
     max_age: i64,
     end: End,
     clip: Option<(Shape, Strategy)>,
-    augmented_diff: Option<PathBuf>,
+    augmented_diffs: Vec<AugmentedDiff>,
+    exec: Option<Exec>,
     first_pause: Duration,
     patience: Duration,
 });
 
 /// A replication state in a report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedState {
     /// The sequence number.
     pub sequence: i64,
@@ -148,12 +167,16 @@ pub struct Summary {
     pub change_files: u64,
     /// The size in bytes of the compressed change files that were read.
     pub change_bytes: u64,
-    /// The content of the augmented diffs; `None` if none were written.
+    /// The content of the augmented diff with actions; `None` if none was written.
     pub augmented_diff: Option<augmented_diff::Summary>,
+    /// The content of the augmented diff with tiles; `None` if none was written.
+    pub expired_tiles: Option<augmented_diff::Summary>,
     /// The number of created, modified and deleted objects; `None` if the file was not written.
     pub applied: Option<Applied>,
     /// The size of the output, and the numbers of its blobs and objects; `None` if the file was not written.
     pub written: Option<Written>,
+    /// The result of the command; `None` if it did not run.
+    pub exec: Option<Executed>,
 }
 
 /// The effect of changes.
@@ -171,11 +194,15 @@ pub struct Applied {
 ///
 /// Fetches, through `transport`, the change files that follow the state of the file, merges them in memory, and applies
 /// them together. The header of the result has the URL of the server, and the sequence number and the time up to which
-/// the result contains all changes. If there are no changes, nothing is written. With [`Goal::File`], locks the file,
-/// so another update of the same file fails while this run lasts.
+/// the result contains all changes. If there are no changes, the file is not written. With [`Goal::File`], locks the
+/// file, so another update of the same file fails while this run lasts.
 ///
 /// A server is behind the file if its newest sequence number is smaller than that of the file. If its newest time is
 /// nevertheless later, the server has restarted its numbering, and the following changes are found by time.
+///
+/// [`Options::exec`] runs after the file is on disk under its name. If it fails, the result says so,
+/// and the next update of the file begins with it ([`Summary::exec`]). The same holds if the process ends before the
+/// command does.
 ///
 /// # Memory
 ///
@@ -187,12 +214,13 @@ pub struct Applied {
 ///   server has changes for it.
 /// - The server cannot be reached, refuses access, or does not have the needed files.
 /// - Applying the changes fails ([details](apply_changes::run#errors)).
+/// - The command fails that did not succeed after the last update. The file is not updated then.
 pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Result<Summary> {
-    let _lock = match options.goal {
-        Goal::File(_) => Some(FileLock::of(&options.file)?),
-        Goal::Changes(..) | Goal::Check => None,
-    };
+    let lock = lock(options)?;
+    let follow_up = FollowUp::of(options);
     let position = Position::of(&options.file, ctx)?;
+    let catch_up = |follow_up: &FollowUp<'_>| follow_up.catch_up(&position);
+    let caught_up = follow_up.as_ref().map_or(Ok(None), catch_up)?;
     let ladder = ladder(options, &position, transport)?;
     warn_of_future(&ladder, ctx);
     let Start {
@@ -206,29 +234,36 @@ pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Resul
     };
     let summary = Summary {
         is_server_behind,
+        exec: caught_up,
         ..Summary::of(&ladder, start)
     };
-    if legs.is_empty() || matches!(options.goal, Goal::Check) {
+    let has_work = match options.goal {
+        // The changes between the file and the server can be none, too.
+        Goal::Changes(..) => !is_server_behind,
+        Goal::File(_) => !legs.is_empty(),
+        Goal::Check => false,
+    };
+    if !has_work {
         return Ok(Summary {
             is_current: legs.is_empty() && !is_server_behind,
             ..summary
         });
     }
-    check_age(start, options)?;
-    let scratch = match &options.goal {
-        Goal::File(output) => output.target.scratch_directory(),
-        Goal::Changes(target, _) => target.scratch_directory(),
-        Goal::Check => std::env::temp_dir(),
-    };
-    let versions = match options.augmented_diff {
-        Some(_) => KeptVersions::All,
-        None => KeptVersions::Newest,
-    };
-    let downloader = Downloader::new(&ladder, scratch, options.max_diff_size, versions, ctx)?;
-    let download = downloader.run(start, &legs)?;
+    if !legs.is_empty() {
+        check_age(start, options)?;
+    }
+    let download = download(options, &ladder, start, &legs, ctx)?;
     let mut summary = summary.with(&download, ladder.finest().1);
     match &options.goal {
-        Goal::File(output) => apply(options, output, &position, download, &mut summary, ctx)?,
+        Goal::File(output) => {
+            let applying = Applying::new(options, output, &position, ctx);
+            applying.run(download, &mut summary, follow_up.as_ref())?;
+            // The lock is that of the replaced file.
+            drop(lock);
+            if let Some(follow_up) = &follow_up {
+                summary.exec = follow_up.run_after(&summary, ctx)?;
+            }
+        }
         Goal::Changes(target, compression) => {
             let to = merge_changes::Options::new(Vec::new(), target.clone());
             merge_changes::write(&to.compression(*compression), &download.changes, ctx)?;
@@ -236,6 +271,48 @@ pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Resul
         Goal::Check => {}
     }
     Ok(summary)
+}
+
+/// Locks the file if it is written. Fails if an augmented diff may not be written.
+fn lock(options: &Options) -> Result<Option<Arc<FileLock>>> {
+    let Goal::File(output) = &options.goal else {
+        return Ok(None);
+    };
+    augmented_diffs(options, &[]).check(&output.target, &[options.file.as_path()])?;
+    FileLock::of(&options.file).map(Some)
+}
+
+/// Fetches and reads the change files of `legs`, with the versions that the augmented diffs need.
+fn download(
+    options: &Options,
+    ladder: &Ladder<'_>,
+    start: State,
+    legs: &[Leg<'_, '_>],
+    ctx: &Context,
+) -> Result<Download> {
+    let scratch = match &options.goal {
+        Goal::File(output) => output.target.scratch_directory(),
+        Goal::Changes(target, _) => target.scratch_directory(),
+        Goal::Check => std::env::temp_dir(),
+    };
+    let versions = augmented_diffs(options, &[]).kept_versions();
+    let downloader = Downloader::new(ladder, scratch, options.max_diff_size, versions, ctx)?;
+    downloader.run(start, legs)
+}
+
+/// Returns the augmented diffs of a run that has read change files with the given names.
+fn augmented_diffs(options: &Options, names: &[String]) -> AugmentedDiffs {
+    let outputs = options.augmented_diffs.iter().map(|output| match output {
+        AugmentedDiff::ByChangeFile(directory) => augmented_diff::Output::ByChangeFile {
+            directory: directory.clone(),
+            names: names.to_vec(),
+        },
+        AugmentedDiff::OfRun(output) => output.clone(),
+    });
+    let region = options.clip.as_ref().map(|(shape, _)| shape.clone());
+    AugmentedDiffs::default()
+        .outputs(outputs.collect())
+        .selection(augmented_diff::Selection::default().region(region))
 }
 
 impl Summary {
@@ -254,8 +331,10 @@ impl Summary {
             change_files: 0,
             change_bytes: 0,
             augmented_diff: None,
+            expired_tiles: None,
             applied: None,
             written: None,
+            exec: None,
         }
     }
 
@@ -351,58 +430,89 @@ fn check_age(start: State, options: &Options) -> Result<()> {
     Err(Error::file(&options.file, cause).advise(advice))
 }
 
-/// Applies changes to the file.
-fn apply(
-    options: &Options,
-    output: &OutputOptions,
-    position: &Position,
-    download: Download,
-    summary: &mut Summary,
-    ctx: &Context,
-) -> Result<()> {
-    let mut output = output.clone();
-    output.header.set.extend([
-        HeaderOption::ReplicationUrl(summary.server.clone()),
-        HeaderOption::ReplicationSequence(download.state.sequence),
-        HeaderOption::ReplicationTimestamp(download.state.timestamp),
-    ]);
-    if position.has_locations {
-        output = output.with_way_locations();
-    }
-    let applied_to = match &options.clip {
-        Some(_) => {
-            let scratch = ScratchFile::create(&output.target.scratch_directory())?;
-            OutputOptions::new(OutputTarget::Scratch(scratch))
-                .header(output.header.clone())
-                .write(output.write)
+/// The application of changes to the file.
+struct Applying<'a> {
+    options: &'a Options,
+    output: &'a OutputOptions,
+    position: &'a Position,
+    ctx: &'a Context,
+}
+
+impl<'a> Applying<'a> {
+    const fn new(
+        options: &'a Options,
+        output: &'a OutputOptions,
+        position: &'a Position,
+        ctx: &'a Context,
+    ) -> Self {
+        Self {
+            options,
+            output,
+            position,
+            ctx,
         }
-        None => output.clone(),
-    };
-    let apply = apply_changes::Options::new(&options.file, Vec::new(), applied_to.clone());
-    let untagged = position
-        .has_locations
-        .then_some(apply_changes::UntaggedNodes::AsBase);
-    let augmented = options.augmented_diff.clone().map(|directory| {
-        let output = augmented_diff::Output::ByChangeFile {
-            directory,
-            names: download.names,
-        };
-        let region = options.clip.as_ref().map(|(shape, _)| shape.clone());
-        (output, augmented_diff::Selection::default().region(region))
-    });
-    let apply = apply.locations_on_ways(untagged).augmented_diff(augmented);
-    let applied = apply_changes::apply(&apply, || Ok(download.changes), ctx)?;
-    summary.applied = Some(Applied {
-        created: applied.created,
-        modified: applied.modified,
-        deleted: applied.deleted,
-    });
-    summary.written = Some(applied.written);
-    summary.augmented_diff = applied.augmented_diff;
-    if let Some((shape, strategy)) = &options.clip {
-        summary.written = Some(clip(options, &applied_to, shape, strategy, output, ctx)?);
     }
-    Ok(())
+
+    /// Applies the changes. The step is recorded before, so that the command is not lost if the process ends after the
+    /// file was replaced.
+    fn run(
+        &self,
+        download: Download,
+        summary: &mut Summary,
+        follow_up: Option<&FollowUp<'_>>,
+    ) -> Result<()> {
+        let Some(follow_up) = follow_up else {
+            return self.apply(download, summary);
+        };
+        follow_up.begin(summary)?;
+        let applied = self.apply(download, summary);
+        if applied.is_err() {
+            follow_up.withdraw(summary, self.ctx);
+        }
+        applied
+    }
+
+    fn apply(&self, download: Download, summary: &mut Summary) -> Result<()> {
+        let (options, position, ctx) = (self.options, self.position, self.ctx);
+        let mut output = self.output.clone();
+        output.header.set.extend([
+            HeaderOption::ReplicationUrl(summary.server.clone()),
+            HeaderOption::ReplicationSequence(download.state.sequence),
+            HeaderOption::ReplicationTimestamp(download.state.timestamp),
+        ]);
+        if position.has_locations {
+            output = output.with_way_locations();
+        }
+        let applied_to = match &options.clip {
+            Some(_) => {
+                let scratch = ScratchFile::create(&output.target.scratch_directory())?;
+                OutputOptions::new(OutputTarget::Scratch(scratch))
+                    .header(output.header.clone())
+                    .write(output.write)
+            }
+            None => output.clone(),
+        };
+        let apply = apply_changes::Options::new(&options.file, Vec::new(), applied_to.clone());
+        let untagged = position
+            .has_locations
+            .then_some(apply_changes::UntaggedNodes::AsBase);
+        let apply = apply
+            .locations_on_ways(untagged)
+            .augmented_diffs(augmented_diffs(options, &download.names));
+        let applied = apply_changes::apply(&apply, || Ok(download.changes), ctx)?;
+        summary.applied = Some(Applied {
+            created: applied.created,
+            modified: applied.modified,
+            deleted: applied.deleted,
+        });
+        summary.written = Some(applied.written);
+        summary.augmented_diff = applied.augmented_diff;
+        summary.expired_tiles = applied.expired_tiles;
+        if let Some((shape, strategy)) = &options.clip {
+            summary.written = Some(clip(options, &applied_to, shape, strategy, output, ctx)?);
+        }
+        Ok(())
+    }
 }
 
 /// Cuts a region out of a temporary file.

@@ -1,6 +1,6 @@
 //! The replication state of a file that is to be updated.
 
-use super::Options;
+use super::{Options, ReportedState};
 use crate::error::{Error, Result};
 use crate::file::{ElementReader, PbfFile};
 use crate::osm::format_timestamp;
@@ -53,6 +53,12 @@ impl Position {
             sequence: header.replication_sequence,
             timestamp: header.replication_timestamp,
         })
+    }
+
+    /// Whether the header has this state.
+    pub(super) fn is_at(&self, state: &ReportedState) -> bool {
+        let timestamp = self.timestamp.map(format_timestamp);
+        self.sequence == Some(state.sequence) && timestamp.as_ref() == Some(&state.timestamp)
     }
 
     /// Finds the state of the file, as a state of the finest server.
