@@ -106,6 +106,7 @@ mod text_outputs;
 mod time_filter;
 mod toc_hosts;
 mod update;
+mod update_chains;
 mod update_exec;
 mod update_peer;
 mod update_web;
