@@ -1,6 +1,7 @@
 //! All integration tests, as one program. Each file tests a command or a guarantee.
 
 mod add_locations_to_ways;
+mod antimeridian;
 mod apply_changes;
 mod apply_changes_files;
 mod apply_locations;

@@ -1,16 +1,90 @@
-//! Areas that cross the antimeridian. They are assembled on a map whose longitudes are turned by 180 degrees.
+//! Areas as they are on a map whose edges are the antimeridian. An area across it is assembled on a turned map
+//! ([`MapTurn`]), where it is in one piece, and is cut then.
 
-use super::AreaPolygon;
-use crate::geometry::{Rings, cut_turned};
+use super::{
+    AreaNode, AreaPolygon, AreaProblem, AreaWay, Assembly, OpenRings, ProblemKind, Role, assemble,
+};
+use crate::geometry::{MapTurn, Point, Rings, goes_around_pole};
 
-/// Cuts polygons at the antimeridian. The points of `polygons` have longitudes that are turned by 180 degrees. The
-/// points of the returned parts have their true longitudes.
-pub(crate) fn cut_turned_polygons(polygons: &[AreaPolygon]) -> Vec<AreaPolygon> {
-    let parts = polygons.iter().flat_map(|polygon| {
-        let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
-        cut_turned(rings)
-    });
-    parts.filter_map(polygon_of).collect()
+/// Assembles the polygons that ways bound, as [`assemble`] does, and cuts them at the antimeridian. An area around a
+/// pole has a point at every longitude and is not cut.
+pub(crate) fn assemble_on_map(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
+    let Some(turn) = MapTurn::of(paths(ways)) else {
+        return assemble(ways, open_rings);
+    };
+    let turned = |node: &AreaNode| AreaNode {
+        id: node.id,
+        point: turn.apply(node.point),
+    };
+    let nodes: Vec<Vec<AreaNode>> = ways
+        .iter()
+        .map(|way| way.nodes.iter().map(turned).collect())
+        .collect();
+    let turned: Vec<AreaWay<'_>> = ways
+        .iter()
+        .zip(&nodes)
+        .map(|(way, nodes)| AreaWay { nodes, ..*way })
+        .collect();
+    let mut assembly = assemble(&turned, open_rings);
+    for problem in &mut assembly.problems {
+        problem.point = problem.point.map(|point| turn.undo(point));
+    }
+    let rings = |polygon: &AreaPolygon| turn.cut(polygon.rings());
+    let parts = assembly.polygons.iter().flat_map(rings);
+    let parts: Vec<AreaPolygon> = parts.filter_map(polygon_of).collect();
+    if parts.is_empty() && !assembly.polygons.is_empty() {
+        assembly.problems.push(AreaProblem {
+            kind: ProblemKind::NoArea,
+            point: None,
+            node: None,
+            ways: [ways.first().map(|way| way.id), None],
+        });
+    }
+    assembly.polygons = parts;
+    assembly
+}
+
+/// Cuts polygons at the antimeridian that were assembled without regard to it. Returns `None` if they are the same on
+/// the map.
+pub(crate) fn polygons_on_map(polygons: &[AreaPolygon]) -> Option<Vec<AreaPolygon>> {
+    let closed = |ring: &Vec<Point>| {
+        let points = ring.iter().chain(ring.first());
+        points
+            .map(|point| AreaNode {
+                id: 0,
+                point: *point,
+            })
+            .collect()
+    };
+    let rings: Vec<Vec<AreaNode>> = polygons
+        .iter()
+        .flat_map(AreaPolygon::rings)
+        .map(closed)
+        .collect();
+    let ways: Vec<AreaWay<'_>> = (0..)
+        .zip(&rings)
+        .map(|(id, nodes)| AreaWay {
+            id,
+            role: Role::Other,
+            nodes,
+        })
+        .collect();
+    MapTurn::of(paths(&ways))?;
+    let polygons = assemble_on_map(&ways, OpenRings::Refuse).polygons;
+    (!polygons.is_empty()).then_some(polygons)
+}
+
+/// Whether the ways bound an area around a pole, which is not cut at the antimeridian.
+pub(crate) fn is_around_pole(ways: &[AreaWay<'_>]) -> bool {
+    goes_around_pole(paths(ways))
+}
+
+/// Returns the points of each way.
+fn paths(
+    ways: &[AreaWay<'_>],
+) -> impl Iterator<Item = impl Iterator<Item = Point> + Clone> + Clone {
+    ways.iter()
+        .map(|way| way.nodes.iter().map(|node| node.point))
 }
 
 /// Makes a polygon from rings. The first ring is the outer ring, and all further rings are holes. Returns `None` if
@@ -22,4 +96,109 @@ pub(crate) fn polygon_of(rings: Rings) -> Option<AreaPolygon> {
         outer,
         holes: rings.collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Extent;
+
+    fn nodes(places: &[(f64, f64)]) -> Vec<AreaNode> {
+        let nodes = (1..).zip(places).map(|(id, (lon, lat))| AreaNode {
+            id,
+            point: Point {
+                lat_e7: (lat * 1e7) as i32,
+                lon_e7: (lon * 1e7) as i32,
+            },
+        });
+        nodes.collect()
+    }
+
+    fn ways(nodes: &[Vec<AreaNode>]) -> Vec<AreaWay<'_>> {
+        let ways = (1..).zip(nodes).map(|(id, nodes)| AreaWay {
+            id,
+            role: Role::Other,
+            nodes,
+        });
+        ways.collect()
+    }
+
+    /// The western and the eastern edge of each polygon in degrees, in order.
+    fn spans(polygons: &[AreaPolygon]) -> Vec<(f64, f64)> {
+        let extents = polygons
+            .iter()
+            .map(|polygon| Extent::of(&polygon.outer).unwrap());
+        let mut spans: Vec<_> = extents
+            .map(|extent| (extent.low.lon(), extent.high.lon()))
+            .collect();
+        spans.sort_by(|one, other| one.0.total_cmp(&other.0));
+        spans
+    }
+
+    fn square(west: f64, east: f64, south: f64) -> Vec<(f64, f64)> {
+        let north = south + 1.0;
+        vec![
+            (west, south),
+            (east, south),
+            (east, north),
+            (west, north),
+            (west, south),
+        ]
+    }
+
+    #[test]
+    fn an_area_across_the_antimeridian_has_a_part_on_each_side() {
+        let halves = [
+            nodes(&[(-179.0, 1.0), (179.0, 1.0), (179.0, 0.0)]),
+            nodes(&[(179.0, 0.0), (-179.0, 0.0), (-179.0, 1.0)]),
+        ];
+        let assembly = assemble_on_map(&ways(&halves), OpenRings::Refuse);
+        assert!(assembly.is_valid());
+        assert_eq!(
+            spans(&assembly.polygons),
+            [(-180.0, -179.0), (179.0, 180.0)]
+        );
+    }
+
+    #[test]
+    fn a_part_at_greenwich_does_not_keep_the_other_from_being_cut() {
+        let rings = [
+            nodes(&square(179.0, -179.0, -17.0)),
+            nodes(&square(-1.0, 1.0, 51.0)),
+        ];
+        let assembly = assemble_on_map(&ways(&rings), OpenRings::Refuse);
+        assert_eq!(
+            spans(&assembly.polygons),
+            [(-180.0, -179.0), (-1.0, 1.0), (179.0, 180.0)]
+        );
+    }
+
+    #[test]
+    fn polygons_that_were_not_cut_are_the_same_on_the_map_as_those_that_were() {
+        let rings = [nodes(&square(178.0, -178.0, 0.0))];
+        let plain = assemble(&ways(&rings), OpenRings::Refuse).polygons;
+        assert_eq!(spans(&plain), [(-178.0, 178.0)]);
+        let cut = polygons_on_map(&plain).unwrap();
+        assert_eq!(spans(&cut), [(-180.0, -178.0), (178.0, 180.0)]);
+        assert_eq!(
+            cut,
+            assemble_on_map(&ways(&rings), OpenRings::Refuse).polygons
+        );
+        let ordinary = assemble(&ways(&[nodes(&square(7.0, 8.0, 0.0))]), OpenRings::Refuse);
+        assert_eq!(polygons_on_map(&ordinary.polygons), None);
+    }
+
+    #[test]
+    fn an_area_around_a_pole_is_not_cut() {
+        let polar = [nodes(&[
+            (-120.0, 70.0),
+            (0.0, 75.0),
+            (120.0, 72.0),
+            (-120.0, 70.0),
+        ])];
+        let ways = ways(&polar);
+        assert!(is_around_pole(&ways));
+        let plain = assemble(&ways, OpenRings::Refuse);
+        assert_eq!(assemble_on_map(&ways, OpenRings::Refuse), plain);
+    }
 }

@@ -1,8 +1,7 @@
 //! The member ways of a relation.
 
 use super::way_store::{StoredWay, WayStore};
-use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble, cut_turned_polygons};
-use crate::geometry::{crosses_antimeridian, turned};
+use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble, assemble_on_map};
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
 use std::ops::Range;
@@ -59,47 +58,24 @@ impl MemberWays {
         self.ways.is_empty()
     }
 
-    /// Assembles the area as [`assemble`](Self::assemble) does. If a way crosses the antimeridian, cuts the area at the
-    /// antimeridian, unless the area also crosses the prime meridian.
-    pub(crate) fn assemble_across(
-        &self,
-        nodes: &mut [AreaNode],
-        open_rings: OpenRings,
-    ) -> Assembly {
-        let crosses = |is_turned: bool| {
-            let mut ways = self.ways.iter();
-            ways.any(|(_, _, range)| {
-                let points = nodes[range.clone()].iter().map(|node| node.point);
-                if is_turned {
-                    crosses_antimeridian(points.map(turned))
-                } else {
-                    crosses_antimeridian(points)
-                }
-            })
-        };
-        // Turning helps only if a way crosses the antimeridian and no way crosses the prime meridian, which is the edge
-        // of the turned map.
-        if !crosses(false) || crosses(true) {
-            return self.assemble(nodes, open_rings);
-        }
-        for node in nodes.iter_mut() {
-            node.point = turned(node.point);
-        }
-        let mut assembly = self.assemble(nodes, open_rings);
-        for problem in &mut assembly.problems {
-            problem.point = problem.point.map(turned);
-        }
-        assembly.polygons = cut_turned_polygons(&assembly.polygons);
-        assembly
+    /// Assembles the area as it is on the map, as [`assemble_on_map`](super::assemble_on_map()) does. `nodes` is the
+    /// list that [`read`](Self::read) has filled.
+    pub(crate) fn assemble_on_map(&self, nodes: &[AreaNode], open_rings: OpenRings) -> Assembly {
+        assemble_on_map(&self.located(nodes), open_rings)
     }
 
-    /// Assembles the area. `nodes` is the list that [`read`](Self::read) has filled.
+    /// Assembles the area without regard to the antimeridian. `nodes` is the list that [`read`](Self::read) has filled.
     pub(crate) fn assemble(&self, nodes: &[AreaNode], open_rings: OpenRings) -> Assembly {
+        assemble(&self.located(nodes), open_rings)
+    }
+
+    /// Returns the ways with their nodes.
+    fn located<'n>(&self, nodes: &'n [AreaNode]) -> Vec<AreaWay<'n>> {
         let ways = self.ways.iter().map(|(id, role, range)| AreaWay {
             id: *id,
             role: *role,
             nodes: &nodes[range.clone()],
         });
-        assemble(&ways.collect::<Vec<_>>(), open_rings)
+        ways.collect()
     }
 }

@@ -15,6 +15,9 @@
 //!    rings run counter-clockwise around polygons and clockwise around holes.
 //!
 //! No step backtracks. Where rings touch, they are cut so that the inside of each polygon is connected.
+//!
+//! [`assemble`] takes coordinates as they are. `assemble_on_map` gives the area as it is on a map: cut at the
+//! antimeridian (`antimeridian`).
 
 mod antimeridian;
 #[cfg(feature = "parquet")]
@@ -31,7 +34,7 @@ mod way_store;
 
 use crate::geometry::Point;
 use crate::osm::format_e7;
-pub(crate) use antimeridian::{cut_turned_polygons, polygon_of};
+pub(crate) use antimeridian::{assemble_on_map, is_around_pole, polygon_of, polygons_on_map};
 #[cfg(feature = "parquet")]
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
@@ -93,6 +96,13 @@ pub struct AreaPolygon {
     pub holes: Vec<Vec<Point>>,
 }
 
+impl AreaPolygon {
+    /// Returns the rings, the outer ring first.
+    pub(crate) fn rings(&self) -> impl Iterator<Item = &Vec<Point>> + Clone {
+        std::iter::once(&self.outer).chain(&self.holes)
+    }
+}
+
 /// The kind of a problem of an area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -103,7 +113,7 @@ pub enum ProblemKind {
     Crossing,
     /// Two collinear segments partly overlap.
     Overlap,
-    /// There are no segments, or all segments cancel each other.
+    /// There are no segments, or all segments cancel each other, or a cut at the antimeridian leaves nothing.
     NoArea,
     /// A segment occurs more than once. Pairs of equal segments cancel each other.
     DuplicateSegment,

@@ -40,6 +40,7 @@ pub use crate::formats::{
     ColumnType, DerivedColumns, GeoParquetOptions, GeoParquetVersion, MAX_FILE_LEN,
     ObjectTableOptions, PageCompression, PartitionKey, Theme, ThemeColumn,
 };
+pub use crate::geometry::Antimeridian;
 use crate::geometry::Shape;
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectKind};
@@ -86,8 +87,9 @@ pub struct Options {
     pub kinds: KindSet,
     /// The expressions that select objects; all objects are selected if there are none.
     pub filter: Vec<ObjectExpression>,
-    /// The region that selects features. A feature is written if its geometry shares a point with the region. `None`
-    /// writes all features.
+    /// The region that selects features. A feature is written if its geometry shares a point with the region. A
+    /// geometry that crosses the antimeridian is cut there before it is judged, whatever [`Options::antimeridian`]
+    /// says. `None` writes all features.
     pub region: Option<Shape>,
     /// The region at whose edges geometries are cut; `None` for no cuts.
     pub clip: Option<Shape>,
@@ -177,18 +179,6 @@ pub enum ExportFormat {
     /// input, the target, the kinds and the filter have an effect.
     #[cfg(feature = "parquet")]
     Objects(ObjectTableOptions),
-}
-
-/// How to treat lines and areas that cross the antimeridian. A line is assumed to cross it between two consecutive
-/// points whose longitudes are more than 180 degrees apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Antimeridian {
-    /// Lines and areas are cut at 180 degrees, as in RFC 7946. Areas around a pole are not cut.
-    #[default]
-    Cut,
-    /// Lines and areas are not cut. On a map, they seem to reach across its whole width.
-    Keep,
 }
 
 /// How to treat incomplete relations, which are relations with a member way, or a node of a member way, that is not in

@@ -1,6 +1,7 @@
 //! Points, rings and polygons, their validity, and an index that finds which of many regions
 //! contain a point.
 
+mod antimeridian;
 mod area_index;
 mod check;
 mod clip;
@@ -10,6 +11,7 @@ mod edge;
 mod extent;
 #[cfg(feature = "parquet")]
 mod geodesic;
+mod intersection;
 mod nesting;
 mod point_list;
 mod quadtree;
@@ -20,10 +22,10 @@ mod shape;
 mod tests;
 mod tiles;
 
+pub use antimeridian::Antimeridian;
+pub(crate) use antimeridian::{MapTurn, goes_around_pole, is_across, line_at_antimeridian};
 pub use area_index::{AreaIndex, Cover, Locator};
-pub(crate) use clip::{
-    Clip, Rings, crosses_antimeridian, cut_turned, line_at_antimeridian, turned,
-};
+pub(crate) use clip::Clip;
 pub use degrees::{BoxRegion, CornerOrder, bbox_of_degrees, parse_bbox, parse_box, parse_corners};
 pub(crate) use degrees::{
     at_vertex, for_message, point_of_degrees, point_of_e7, point_of_text, ring,
@@ -34,6 +36,7 @@ pub(crate) use edge::{Edge, EdgeRelation, HalfUnitPoint, doubled_area};
 pub use extent::Extent;
 #[cfg(feature = "parquet")]
 pub(crate) use geodesic::{length_m, ring_area_m2};
+pub(crate) use intersection::Rings;
 pub(crate) use nesting::with_holes;
 pub(crate) use point_list::{ORIGIN, put_points, read_points};
 pub(crate) use region::Region;

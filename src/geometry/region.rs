@@ -1,13 +1,19 @@
 //! A region, and whether points, lines and polygons share a point with it.
 
+use super::antimeridian::{at_other_edge, is_on_antimeridian};
 use super::edge::{Edge, EdgeRelation, add_ring};
 use super::{AreaIndex, Extent, Point, Shape};
 
 /// A region, prepared for exact tests. Points on an edge belong to it.
+///
+/// Geometries are judged as they are on the map, so they must have been cut at the antimeridian. A point at 180 degrees
+/// east is the same as the one at 180 degrees west: it belongs to a region that has either of them.
 #[derive(Debug)]
 pub(crate) struct Region {
     index: AreaIndex,
     edges: Vec<Edge>,
+    /// Whether the region has a point on the antimeridian.
+    is_at_antimeridian: bool,
 }
 
 /// The position of a geometry relative to a region, as far as the box around the geometry determines the position.
@@ -25,32 +31,44 @@ impl Region {
         }
         Self {
             index: AreaIndex::new(std::slice::from_ref(shape)),
+            is_at_antimeridian: edges.iter().any(|edge| is_on_antimeridian(edge.from)),
             edges,
         }
     }
 
     /// Whether the region contains a point.
     pub(crate) fn has(&self, point: Point) -> bool {
+        self.covers(point) || self.meets_at_other_edge(&[point], false)
+    }
+
+    /// Whether the region contains a point with exactly this longitude.
+    fn covers(&self, point: Point) -> bool {
         !self.index.regions_of(point).is_empty()
     }
 
     /// Whether the region shares a point with a line.
     pub(crate) fn meets_line(&self, points: &[Point]) -> bool {
-        match self.contact(points) {
+        let meets = match self.contact(points) {
             Contact::Inside => true,
             Contact::Outside => false,
             Contact::Unclear => self.meets_path(points, false),
-        }
+        };
+        meets || self.meets_at_other_edge(points, false)
     }
 
     /// Whether the region shares a point with a polygon, given as its outer ring and its holes. Rings do not repeat
     /// their first point.
     pub(crate) fn meets_polygon(&self, outer: &[Point], holes: &[Vec<Point>]) -> bool {
-        match self.contact(outer) {
-            Contact::Inside => return true,
-            Contact::Outside => return false,
-            Contact::Unclear => {}
-        }
+        let meets = match self.contact(outer) {
+            Contact::Inside => true,
+            Contact::Outside => false,
+            Contact::Unclear => self.meets_rings(outer, holes),
+        };
+        meets || self.meets_at_other_edge(outer, true)
+    }
+
+    /// Whether the region shares a point with a polygon whose box does not decide.
+    fn meets_rings(&self, outer: &[Point], holes: &[Vec<Point>]) -> bool {
         let mut rings = std::iter::once(outer).chain(holes.iter().map(Vec::as_slice));
         if rings.any(|ring| self.meets_path(ring, true)) {
             return true;
@@ -94,7 +112,7 @@ impl Region {
         let mut parts: Vec<(Point, Point)> = Vec::new();
         for pair in shares.windows(2) {
             let (start, end) = (at(pair[0]), at(pair[1]));
-            if start == end || !self.has(at((pair[0] + pair[1]) / 2.0)) {
+            if start == end || !self.covers(at((pair[0] + pair[1]) / 2.0)) {
                 continue;
             }
             match parts.last_mut() {
@@ -121,11 +139,33 @@ impl Region {
 
     /// Whether the region contains a point of a path, or an edge of the region meets an edge of the path.
     fn meets_path(&self, points: &[Point], is_closed: bool) -> bool {
-        points.iter().any(|point| self.has(*point))
-            || edges_of(points, is_closed).any(|edge| {
-                let mut own = self.edges.iter();
-                own.any(|own| own.relation_to(&edge) != EdgeRelation::Apart)
+        points.iter().any(|point| self.covers(*point))
+            || edges_of(points, is_closed).any(|edge| self.meets_edge(&edge))
+    }
+
+    /// Whether an edge of the region shares a point with an edge.
+    fn meets_edge(&self, edge: &Edge) -> bool {
+        let mut own = self.edges.iter();
+        own.any(|own| own.relation_to(edge) != EdgeRelation::Apart)
+    }
+
+    /// Whether the region contains a point that a path has on the antimeridian, at the other edge of the map.
+    fn meets_at_other_edge(&self, points: &[Point], is_closed: bool) -> bool {
+        if !self.is_at_antimeridian {
+            return false;
+        }
+        let mut ends = points.iter().filter(|point| is_on_antimeridian(**point));
+        if ends.any(|point| self.covers(at_other_edge(*point))) {
+            return true;
+        }
+        let mut along = edges_of(points, is_closed)
+            .filter(|edge| is_on_antimeridian(edge.from) && edge.from.lon_e7 == edge.to.lon_e7);
+        along.any(|edge| {
+            self.meets_edge(&Edge {
+                from: at_other_edge(edge.from),
+                to: at_other_edge(edge.to),
             })
+        })
     }
 }
 
@@ -211,5 +251,23 @@ mod tests {
         assert!(region.meets_polygon(&around, &[crossing]));
         assert!(region.meets_polygon(&points(&[(3, 0), (9, 0), (3, 9)]), &[]));
         assert!(!region.meets_polygon(&points(&[(5, 0), (9, 0), (9, 9)]), &[]));
+    }
+
+    #[test]
+    fn the_antimeridian_has_the_same_points_at_both_edges_of_the_map() {
+        let west = Region::new(&parse_bbox("-180,2,-170,4").unwrap());
+        assert!(west.has(points(&[(180, 3)])[0]) && !west.has(points(&[(180, 5)])[0]));
+        for (line, expected) in [
+            (&[(170, 3), (180, 3)][..], true),
+            (&[(170, 3), (179, 3)], false),
+            (&[(180, 0), (180, 9)], true),
+            (&[(180, 5), (180, 9)], false),
+        ] {
+            assert_eq!(west.meets_line(&points(line)), expected, "{line:?}");
+        }
+        let square = points(&[(170, 0), (180, 0), (180, 9), (170, 9)]);
+        assert!(west.meets_polygon(&square, &[]));
+        let apart = points(&[(170, 5), (180, 5), (180, 9), (170, 9)]);
+        assert!(!west.meets_polygon(&apart, &[]));
     }
 }

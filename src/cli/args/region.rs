@@ -13,6 +13,7 @@ pub struct RegionArgs {
     /// Keep only what shares a point with this box: min_lon,min_lat,max_lon,max_lat
     ///
     /// The geometry decides. A line that crosses the box without a node in it is kept, and so is an area around it.
+    /// Lines and areas across the antimeridian are judged after a cut there.
     #[arg(
         short,
         long,

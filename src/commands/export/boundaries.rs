@@ -66,7 +66,7 @@ impl Boundaries {
         if members.missing.is_some() {
             return;
         }
-        let polygons = members.assemble_across(nodes, OpenRings::Refuse).polygons;
+        let polygons = members.assemble_on_map(nodes, OpenRings::Refuse).polygons;
         if polygons.is_empty() {
             return;
         }

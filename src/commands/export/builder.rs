@@ -13,14 +13,14 @@ use super::tally::Tally;
 use super::{FeatureRules, GeometryTypes, Incomplete, Options};
 use crate::area::{
     AreaNode, AreaPolygon, AreaWay, MemberWays, MissingMember, OpenRings, Role, WayStore, assemble,
-    cut_turned_polygons, simple_polygon,
+    assemble_on_map, simple_polygon,
 };
 use crate::engine::block_matcher::select;
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
 use crate::formats::features::FeatureChunk;
 use crate::formats::features::{Feature, Geometry};
-use crate::geometry::{Point, Region, crosses_antimeridian, turned};
+use crate::geometry::{MapTurn, Point};
 use crate::osm::ObjectFilter;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{Block, Element, Info, Relation, Way};
@@ -41,7 +41,6 @@ pub(super) struct Shared {
     types: GeometryTypes,
     keep_untagged: bool,
     filter: ObjectFilter,
-    region: Option<Region>,
     cuts: Cuts,
     /// Whether relations become features.
     relations: bool,
@@ -72,7 +71,6 @@ impl Shared {
             types: options.geometry_types,
             keep_untagged: options.keep_untagged,
             filter,
-            region: options.region.as_ref().map(Region::new),
             cuts: Cuts::new(options),
             tag_keys: options.tag_keys.clone(),
             line_relations: options.line_relations.clone(),
@@ -138,18 +136,6 @@ struct AreaObject<'a> {
     id: i64,
     info: Info<'a>,
     completion: Completion,
-}
-
-/// Whether a region shares a point with a geometry.
-fn meets(region: &Region, geometry: &Geometry<'_>) -> bool {
-    match geometry {
-        Geometry::Point(point) => region.has(*point),
-        Geometry::LineString(points) => region.meets_line(points),
-        Geometry::MultiLineString(lines) => lines.iter().any(|line| region.meets_line(line)),
-        Geometry::MultiPolygon(polygons) => polygons
-            .iter()
-            .any(|polygon| region.meets_polygon(&polygon.outer, &polygon.holes)),
-    }
 }
 
 /// Builds features from objects.
@@ -295,19 +281,17 @@ impl Builder {
         }
     }
 
-    /// Cuts the geometry of a feature, and adds the feature. Adds nothing if the geometry does not meet the region, or
-    /// if the whole geometry is cut off. `completion` is given for areas only.
+    /// Cuts the geometry of a feature, and adds the feature. Adds nothing if nothing is left of it, or if it does not
+    /// meet the region. `completion` is given for areas only.
     fn put(&mut self, feature: &Feature<'_>, completion: Option<Completion>) {
-        if let Some(region) = &self.shared.region
-            && !meets(region, &feature.geometry)
-        {
-            return;
-        }
         let Some(whole) = feature.geometry.extent() else {
             return;
         };
         let cut = self.shared.cuts.apply(&feature.geometry, &whole);
         let Some(geometry) = cut.of(feature.geometry) else {
+            if matches!(cut, CutGeometry::Empty) {
+                self.problem(feature.kind, feature.id, ProblemCause::OneLocation);
+            }
             return;
         };
         let feature = Feature {
@@ -453,21 +437,15 @@ impl Builder {
             info: way.info(),
             completion: Completion::of_way(id),
         };
+        let is_cut = self.shared.cuts.cuts_at_antimeridian();
         let is_across =
-            self.shared.cuts.at_antimeridian && crosses_antimeridian(self.points.iter().copied());
-        if is_across {
-            // The area is assembled on a map whose longitudes are turned by 180 degrees.
-            let nodes = self.nodes.iter_mut().map(|node| &mut node.point);
-            for point in self.points.iter_mut().chain(nodes) {
-                *point = turned(*point);
-            }
-        }
+            is_cut && MapTurn::of(std::iter::once(self.points.iter().copied())).is_some();
         // `locate` leaves `nodes` empty unless consecutive nodes have the same location.
         if self.nodes.is_empty() {
             let mut polygon = std::mem::take(&mut self.polygon);
-            let is_simple = simple_polygon(&self.points, &mut polygon);
+            let is_simple = !is_across && simple_polygon(&self.points, &mut polygon);
             if is_simple {
-                self.area(object, tags, std::slice::from_ref(&polygon), is_across);
+                self.area(object, tags, std::slice::from_ref(&polygon));
             }
             self.polygon = polygon;
             if is_simple {
@@ -475,32 +453,24 @@ impl Builder {
             }
             self.set_nodes(way);
         }
-        let area_way = AreaWay {
+        let ways = [AreaWay {
             id,
             role: Role::Other,
             nodes: &self.nodes,
+        }];
+        let assembly = if is_cut {
+            assemble_on_map(&ways, OpenRings::Refuse)
+        } else {
+            assemble(&ways, OpenRings::Refuse)
         };
-        let assembly = assemble(&[area_way], OpenRings::Refuse);
-        for mut problem in assembly.problems {
-            if is_across {
-                problem.point = problem.point.map(turned);
-            }
+        for problem in assembly.problems {
             self.problem(kind, id, ProblemCause::Area(problem));
         }
-        self.area(object, tags, &assembly.polygons, is_across);
+        self.area(object, tags, &assembly.polygons);
     }
 
-    /// Adds an area. `is_turned` tells whether the longitudes of its points are turned by 180 degrees.
-    fn area(
-        &mut self,
-        object: AreaObject<'_>,
-        tags: &TagList<'_>,
-        polygons: &[AreaPolygon],
-        is_turned: bool,
-    ) {
-        if is_turned {
-            return self.area(object, tags, &cut_turned_polygons(polygons), false);
-        }
+    /// Adds an area.
+    fn area(&mut self, object: AreaObject<'_>, tags: &TagList<'_>, polygons: &[AreaPolygon]) {
         if !polygons.is_empty() {
             let feature = Feature {
                 kind: object.kind,
@@ -554,8 +524,8 @@ impl Builder {
                 Incomplete::Keep => open_rings = OpenRings::LeaveOut,
             }
         }
-        let assembly = if self.shared.cuts.at_antimeridian {
-            members.assemble_across(&mut self.nodes, open_rings)
+        let assembly = if self.shared.cuts.cuts_at_antimeridian() {
+            members.assemble_on_map(&self.nodes, open_rings)
         } else {
             members.assemble(&self.nodes, open_rings)
         };
@@ -572,6 +542,6 @@ impl Builder {
             info: relation.info(),
             completion: Completion::of_relation(relation.members()),
         };
-        self.area(object, tags, &assembly.polygons, false);
+        self.area(object, tags, &assembly.polygons);
     }
 }

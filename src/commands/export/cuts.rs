@@ -1,13 +1,15 @@
-//! Cuts geometries before they are written: at the antimeridian, and at the edges of a region.
+//! The geometries of features as they are written: cut at the antimeridian and at the edges of a region, and only those
+//! that share a point with a region.
 
 use super::{Antimeridian, Options};
-use crate::area::{AreaPolygon, polygon_of};
+use crate::area::{AreaPolygon, polygon_of, polygons_on_map};
 use crate::formats::features::Geometry;
-use crate::geometry::{Clip, Extent, Point, Rings, line_at_antimeridian};
+use crate::geometry::{Clip, Extent, Point, Region, Rings, line_at_antimeridian};
 
-/// The cuts that the options of an export ask for.
+/// The cuts that the options of an export ask for, and the region that selects features.
 pub(super) struct Cuts {
-    pub at_antimeridian: bool,
+    antimeridian: Antimeridian,
+    region: Option<Region>,
     clip: Option<Clip>,
 }
 
@@ -15,8 +17,10 @@ pub(super) struct Cuts {
 pub(super) enum CutGeometry {
     /// No cut has changed the geometry.
     Whole,
-    /// The whole geometry was cut off, so nothing is left.
-    Nothing,
+    /// Nothing of the geometry is in a region.
+    Outside,
+    /// The geometry has no length on the map: all its points are at one place on the antimeridian.
+    Empty,
     Lines(Vec<Vec<Point>>),
     Polygons(Vec<AreaPolygon>),
 }
@@ -26,7 +30,7 @@ impl CutGeometry {
     pub(super) fn of<'g>(&'g self, whole: Geometry<'g>) -> Option<Geometry<'g>> {
         match self {
             Self::Whole => Some(whole),
-            Self::Nothing => None,
+            Self::Outside | Self::Empty => None,
             Self::Lines(lines) => match lines.as_slice() {
                 [line] => Some(Geometry::LineString(line)),
                 lines => Some(Geometry::MultiLineString(lines)),
@@ -34,63 +38,96 @@ impl CutGeometry {
             Self::Polygons(polygons) => Some(Geometry::MultiPolygon(polygons)),
         }
     }
-
-    fn of_lines(lines: Vec<Vec<Point>>) -> Self {
-        if lines.is_empty() {
-            Self::Nothing
-        } else {
-            Self::Lines(lines)
-        }
-    }
 }
 
 impl Cuts {
     pub(super) fn new(options: &Options) -> Self {
         Self {
-            at_antimeridian: options.antimeridian == Antimeridian::Cut,
+            antimeridian: options.antimeridian,
+            region: options.region.as_ref().map(Region::new),
             clip: options.clip.as_ref().map(Clip::new),
         }
     }
 
-    /// Cuts a geometry. `extent` is the box around it.
+    /// Whether geometries are cut at the antimeridian. Areas have to be cut when they are assembled.
+    pub(super) fn cuts_at_antimeridian(&self) -> bool {
+        self.antimeridian == Antimeridian::Cut
+    }
+
+    /// Selects and cuts a geometry. `extent` is the box around it. Regions judge the geometry as it is on the map, also
+    /// if it is written without a cut at the antimeridian. What is cut at the edges of a region is also cut there.
     pub(super) fn apply(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
-        let at_antimeridian = if self.at_antimeridian && extent.is_wide() {
-            // The last argument cuts no polygon, because areas are already cut at the antimeridian when they are
-            // assembled.
-            cut(geometry, line_at_antimeridian, |_| None)
-        } else {
-            CutGeometry::Whole
+        let on_map = self.on_map(geometry, extent);
+        let Some(judged) = on_map.of(*geometry) else {
+            return on_map;
         };
-        let Some(clip) = &self.clip else {
-            return at_antimeridian;
-        };
-        let Some(geometry) = at_antimeridian.of(*geometry) else {
-            return CutGeometry::Nothing;
-        };
-        if let Geometry::Point(point) = geometry {
-            return if clip.has(point) {
-                CutGeometry::Whole
-            } else {
-                CutGeometry::Nothing
-            };
+        if let Some(region) = &self.region
+            && !meets(region, &judged)
+        {
+            return CutGeometry::Outside;
         }
-        match cut(
-            &geometry,
-            |line| clip.line(line),
-            |polygon| clip.polygon(rings_of(polygon)),
-        ) {
-            CutGeometry::Whole => at_antimeridian,
+        let Some(clip) = &self.clip else {
+            return if self.cuts_at_antimeridian() {
+                on_map
+            } else {
+                CutGeometry::Whole
+            };
+        };
+        match clipped(clip, &judged) {
+            CutGeometry::Whole => on_map,
             clipped => clipped,
+        }
+    }
+
+    /// Cuts a geometry at the antimeridian, if it is written or judged so.
+    fn on_map(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
+        let is_judged = self.region.is_some() || self.clip.is_some();
+        if !extent.is_wide() || !(self.cuts_at_antimeridian() || is_judged) {
+            return CutGeometry::Whole;
+        }
+        let on_map = match geometry {
+            Geometry::MultiPolygon(_) if self.cuts_at_antimeridian() => CutGeometry::Whole,
+            Geometry::MultiPolygon(polygons) => {
+                polygons_on_map(polygons).map_or(CutGeometry::Whole, CutGeometry::Polygons)
+            }
+            lines => cut(lines, line_at_antimeridian, |_| None),
+        };
+        match on_map {
+            CutGeometry::Outside if self.cuts_at_antimeridian() => CutGeometry::Empty,
+            // It is written all the same, and judged by its points.
+            CutGeometry::Outside => CutGeometry::Whole,
+            on_map => on_map,
         }
     }
 }
 
-fn rings_of(polygon: &AreaPolygon) -> impl Iterator<Item = &Vec<Point>> + Clone {
-    std::iter::once(&polygon.outer).chain(&polygon.holes)
+/// Whether a region shares a point with a geometry.
+fn meets(region: &Region, geometry: &Geometry<'_>) -> bool {
+    match geometry {
+        Geometry::Point(point) => region.has(*point),
+        Geometry::LineString(points) => region.meets_line(points),
+        Geometry::MultiLineString(lines) => lines.iter().any(|line| region.meets_line(line)),
+        Geometry::MultiPolygon(polygons) => polygons
+            .iter()
+            .any(|polygon| region.meets_polygon(&polygon.outer, &polygon.holes)),
+    }
+}
+
+/// Cuts a geometry at the edges of a region.
+fn clipped(clip: &Clip, geometry: &Geometry<'_>) -> CutGeometry {
+    match geometry {
+        Geometry::Point(point) if clip.has(*point) => CutGeometry::Whole,
+        Geometry::Point(_) => CutGeometry::Outside,
+        geometry => cut(
+            geometry,
+            |line| clip.line(line),
+            |polygon| clip.polygon(polygon.rings()),
+        ),
+    }
 }
 
 /// Cuts each line or polygon of a geometry. `line_parts` and `polygon_parts` return the parts of a line or a polygon,
-/// or `None` if it stays whole.
+/// or `None` if it stays whole. If no parts are left, the geometry is [`CutGeometry::Outside`].
 fn cut(
     geometry: &Geometry<'_>,
     line_parts: impl Fn(&[Point]) -> Option<Vec<Vec<Point>>>,
@@ -98,9 +135,7 @@ fn cut(
 ) -> CutGeometry {
     match geometry {
         Geometry::Point(_) => CutGeometry::Whole,
-        Geometry::LineString(points) => {
-            line_parts(points).map_or(CutGeometry::Whole, CutGeometry::of_lines)
-        }
+        Geometry::LineString(points) => line_parts(points).map_or(CutGeometry::Whole, of_lines),
         Geometry::MultiLineString(lines) => {
             let parts: Vec<_> = lines.iter().map(|line| line_parts(line)).collect();
             if parts.iter().all(Option::is_none) {
@@ -108,7 +143,7 @@ fn cut(
             }
             let pairs = lines.iter().zip(parts);
             let parts = pairs.flat_map(|(line, parts)| parts.unwrap_or_else(|| vec![line.clone()]));
-            CutGeometry::of_lines(parts.collect())
+            of_lines(parts.collect())
         }
         Geometry::MultiPolygon(polygons) => {
             let parts: Vec<_> = polygons.iter().map(&polygon_parts).collect();
@@ -123,10 +158,18 @@ fn cut(
                 }
             }
             if cut.is_empty() {
-                CutGeometry::Nothing
+                CutGeometry::Outside
             } else {
                 CutGeometry::Polygons(cut)
             }
         }
+    }
+}
+
+fn of_lines(lines: Vec<Vec<Point>>) -> CutGeometry {
+    if lines.is_empty() {
+        CutGeometry::Outside
+    } else {
+        CutGeometry::Lines(lines)
     }
 }

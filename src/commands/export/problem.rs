@@ -23,7 +23,8 @@ pub enum ProblemCause {
     NoLocation,
     /// The way has fewer than two nodes. The value is their number.
     TooFewNodes(usize),
-    /// All nodes of the way have the same location.
+    /// All nodes of the way, or of the lines of the relation, have the same location. 180 and -180 degrees are the same
+    /// longitude, unless geometries are not cut at the antimeridian.
     OneLocation,
     /// A node of the way is not in the file, or has no location. The value is its id.
     MissingNode(i64),

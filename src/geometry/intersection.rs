@@ -1,0 +1,70 @@
+//! The polygons in which two areas intersect.
+
+use super::{Extent, Point};
+use i_overlay::core::fill_rule::FillRule;
+use i_overlay::core::overlay::{IntOverlayOptions, Overlay, ShapeType};
+use i_overlay::core::overlay_rule::OverlayRule;
+use i_overlay::core::solver::Solver;
+use i_overlay::i_float::int::point::IntPoint;
+
+/// The intersection of polygons is exact if all coordinates, relative to the middle of the polygons, are below this
+/// limit.
+const MAX_EXACT: i64 = 1 << 30;
+
+/// A polygon: its outer ring, counter-clockwise, and its holes, clockwise. Rings do not repeat their first point.
+pub(crate) type Rings = Vec<Vec<Point>>;
+
+/// Returns the polygons in which two areas intersect. The rings of both areas must be directed as in [`Rings`].
+pub(super) fn intersection<'r>(
+    one: impl Iterator<Item = &'r Vec<Point>> + Clone,
+    other: &[Vec<Point>],
+) -> Vec<Rings> {
+    let extents = (
+        Extent::of(one.clone().flatten()),
+        Extent::of(other.iter().flatten()),
+    );
+    let (Some(of_one), Some(of_other)) = extents else {
+        return Vec::new();
+    };
+    let Extent { low, high } = of_one.and(&of_other);
+    let (lon, lon_reach) = middle(low.lon_e7, high.lon_e7);
+    let (lat, lat_reach) = middle(low.lat_e7, high.lat_e7);
+    // Intersections are exact only below `MAX_EXACT`, so the coordinates of wide areas are halved.
+    let unit = 1 + i64::from(lon_reach.max(lat_reach) >= MAX_EXACT);
+    let scaled = |point: &Point| {
+        let scaled = |value_e7: i32, middle: i64| ((i64::from(value_e7) - middle) / unit) as i32;
+        IntPoint::new(scaled(point.lon_e7, lon), scaled(point.lat_e7, lat))
+    };
+    let options = IntOverlayOptions {
+        preserve_input_collinear: true,
+        preserve_output_collinear: true,
+        ..IntOverlayOptions::ogc()
+    };
+    let edges = one.clone().map(Vec::len).sum();
+    let mut overlay = Overlay::new_custom(edges, options, Solver::default());
+    for ring in one.clone() {
+        overlay.add_path_iter(ring.iter().map(scaled), ShapeType::Subject);
+    }
+    for ring in other {
+        overlay.add_path_iter(ring.iter().map(scaled), ShapeType::Clip);
+    }
+    let point = |point: IntPoint| Point {
+        lat_e7: (i64::from(point.y) * unit + lat) as i32,
+        lon_e7: (i64::from(point.x) * unit + lon) as i32,
+    };
+    let polygons = overlay.overlay(OverlayRule::Intersect, FillRule::NonZero);
+    let ring = |ring: Vec<IntPoint>| ring.into_iter().map(point).collect();
+    let polygons = polygons.into_iter();
+    polygons
+        .map(|rings| rings.into_iter().map(ring).collect())
+        .collect()
+}
+
+/// Returns the middle between two coordinates, and the distance from the middle to the farther of the two. The middle
+/// is even. If the distances of points from the middle are halved, the antimeridian and all other even coordinates stay
+/// exact.
+fn middle(low: i32, high: i32) -> (i64, i64) {
+    let (low, high) = (i64::from(low), i64::from(high));
+    let middle = (low + high) / 4 * 2;
+    (middle, (high - middle).max(middle - low))
+}

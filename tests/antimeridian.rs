@@ -1,0 +1,173 @@
+//! What crosses the antimeridian is judged as it is on the map: cut at 180 degrees.
+
+use crate::common::{Arg, run_ok};
+use crate::export::{complaints, summary};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Lines and areas from 169 degrees east to 169 degrees west.
+const WORLD: &str = "\
+n1 v1 x169 y65\nn2 v1 x-169 y65\nn3 v1 x-169 y66\nn4 v1 x169 y66\n\
+w1 v1 Nn1,n2 Troute=ferry\n\
+w2 v1 Nn1,n2,n3,n4,n1 Tlanduse=forest\n\
+w3 v1 Nn1,n2\nw4 v1 Nn2,n3,n4,n1\n\
+r1 v1 Ttype=multipolygon,natural=water Mw3@outer,w4@outer\n\
+r2 v1 Ttype=route,route=ferry Mw1@\n";
+
+fn file(directory: &Path, name: &str, text: &str) -> PathBuf {
+    let path = directory.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// The features of an export with routes, by type and id.
+fn features(input: &Path, options: &[&str]) -> Vec<(String, Value)> {
+    let mut args: Vec<Arg> = vec![&"export", &input, &"-f", &"geojsonseq", &"-a", &"type,id"];
+    args.extend([
+        &"-x" as Arg,
+        &"print_record_separator=false",
+        &"--line-relations",
+        &"route",
+    ]);
+    args.extend(options.iter().map(|option| option as Arg));
+    let text = String::from_utf8(run_ok(&args).stdout).unwrap();
+    let features = text.lines().map(|line| {
+        let mut feature: Value = serde_json::from_str(line).unwrap();
+        let of = |key: &str| feature["properties"][key].to_string();
+        let name = of("@type").trim_matches('"').chars().next().unwrap();
+        (format!("{name}{}", of("@id")), feature["geometry"].take())
+    });
+    features.collect()
+}
+
+fn names(input: &Path, options: &[&str]) -> Vec<String> {
+    features(input, options)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect()
+}
+
+#[test]
+fn features_are_selected_after_they_were_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = file(dir.path(), "in.opl", WORLD);
+    let all: &[&str] = &["w1", "w2", "r1", "r2"];
+    for (bbox, expected) in [
+        ("175,60,-175,70", all),
+        ("175,60,180,70", all),
+        ("180,60,-175,70", all),
+        ("-180,60,-175,70", all),
+        ("-1,60,1,70", &[]),
+        ("-160,60,160,70", &[]),
+        // Inside of the areas, and apart from the lines.
+        ("179,65.2,-179,65.8", &["w2", "r1"]),
+        ("-1,65.2,1,65.8", &[]),
+    ] {
+        assert_eq!(names(&input, &["-b", bbox]), expected, "{bbox}");
+        let keep = ["-b", bbox, "--antimeridian", "keep"];
+        assert_eq!(names(&input, &keep), expected, "{bbox}");
+        assert_eq!(names(&input, &["--clip", bbox]), expected, "{bbox}");
+        let clip = ["--clip", bbox, "--antimeridian", "keep"];
+        assert_eq!(names(&input, &clip), expected, "{bbox}");
+    }
+}
+
+#[test]
+fn what_is_kept_is_written_whole_unless_it_is_cut_at_a_region() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = file(dir.path(), "in.opl", WORLD);
+    let line = |options: &[&str]| features(&input, options)[0].1["coordinates"].clone();
+    let keep = ["--antimeridian", "keep", "-b", "175,60,-175,70"];
+    assert_eq!(line(&keep), json!([[169.0, 65.0], [-169.0, 65.0]]));
+    let parts = json!([
+        [[175.0, 65.0], [180.0, 65.0]],
+        [[-180.0, 65.0], [-175.0, 65.0]]
+    ]);
+    for how in ["keep", "cut"] {
+        let options = ["--antimeridian", how, "--clip", "175,60,-175,70"];
+        assert_eq!(line(&options), parts, "{how}");
+    }
+}
+
+#[test]
+fn a_place_on_the_antimeridian_is_on_both_sides() {
+    let dir = tempfile::tempdir().unwrap();
+    let places = "n1 v1 x180 y65 Tplace=village\nn2 v1 x-180 y65 Tplace=village\n\
+                  n3 v1 x180 y75 Tplace=village\nn4 v1 x170 y65\nw1 v1 Nn4,n1 Thighway=path\n";
+    let input = file(dir.path(), "in.opl", places);
+    for bbox in [
+        "175,60,180,70",
+        "-180,60,-175,70",
+        "180,60,-175,70",
+        "175,60,-175,70",
+    ] {
+        assert_eq!(names(&input, &["-b", bbox]), ["n1", "n2", "w1"], "{bbox}");
+    }
+    assert_eq!(names(&input, &["-b", "-179.9,60,179.9,70"]), ["w1"]);
+}
+
+#[test]
+fn an_area_with_parts_at_both_meridians_is_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = "n7 v1 x-1 y51\nn8 v1 x1 y51\nn9 v1 x1 y52\nn10 v1 x-1 y52\n";
+    let world = WORLD.replace("w1 v1 ", &format!("{nodes}w1 v1 "));
+    let world = world.replace("r1 v1 ", "w5 v1 Nn7,n8,n9,n10,n7\nr1 v1 ");
+    let world = world.replace("w4@outer", "w4@outer,w5@outer");
+    let input = file(dir.path(), "in.opl", &world);
+    let found = features(
+        &input,
+        &["--type", "relation", "--geometry-types", "polygon"],
+    );
+    let [(name, geometry)] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!(name, "r1");
+    let polygons = geometry["coordinates"].as_array().unwrap();
+    let mut spans: Vec<(i64, i64)> = polygons
+        .iter()
+        .map(|rings| {
+            let points = rings[0].as_array().unwrap().iter();
+            let lons: Vec<i64> = points
+                .map(|point| point[0].as_f64().unwrap() as i64)
+                .collect();
+            (*lons.iter().min().unwrap(), *lons.iter().max().unwrap())
+        })
+        .collect();
+    spans.sort_unstable();
+    assert_eq!(spans, [(-180, -169), (-1, 1), (169, 180)]);
+    let expected: &[&str] = &["w2", "r1"];
+    assert_eq!(names(&input, &["-b", "179,65.2,-179,65.8"]), expected);
+    assert_eq!(names(&input, &["-b", "-0.5,51.5,0.5,51.6"]), ["r1"]);
+    assert!(names(&input, &["-b", "90,65.2,91,65.8"]).is_empty());
+}
+
+#[test]
+fn a_feature_without_a_length_is_an_error_that_is_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let places = "n1 v1 x180 y0\nn2 v1 x-180 y0\nn3 v1 x179 y0\nn4 v1 x-180 y1\nn5 v1 x180 y1\n\
+                  w1 v1 Nn1,n2 Thighway=path\nw2 v1 Nn3,n1,n2 Thighway=path\n\
+                  w3 v1 Nn1,n2,n4,n5,n1 Tlanduse=forest\n\
+                  r1 v1 Ttype=route,route=ferry Mw1@\n\
+                  r2 v1 Ttype=multipolygon,natural=water Mw3@outer\n";
+    let input = file(dir.path(), "in.opl", places);
+    let args: [Arg; 3] = [&input, &"--line-relations", &"route"];
+    let listed = complaints(&[args[0], args[1], args[2], &"-e"]);
+    assert_eq!(
+        listed,
+        [
+            "way 1: all its nodes have the same location",
+            "way 3: its segments enclose no area",
+            "relation 1: all its nodes have the same location",
+            "relation 2: its segments enclose no area",
+        ]
+    );
+    let counted = summary(&args);
+    assert_eq!(counted["errors"], json!({"no_area": 2, "one_location": 2}));
+    assert_eq!(counted["features"], 1);
+    let [start, option, types] = args;
+    let kept = summary(&[start, option, types, &"--antimeridian", &"keep"]);
+    assert_eq!(
+        (&kept["features"], &kept["errors"]),
+        (&json!(5), &json!({}))
+    );
+}
