@@ -47,6 +47,34 @@ fn names(input: &Path, options: &[&str]) -> Vec<String> {
         .collect()
 }
 
+/// The objects that an augmented diff has in a region.
+fn actions(input: &Path, changes: &Path, region: [&str; 2]) -> Vec<String> {
+    let [option, region] = region;
+    let args: [Arg; 8] = [
+        &"augmented-diff",
+        &input,
+        &changes,
+        &option,
+        &region,
+        &"-f",
+        &"geojsonseq",
+        &"-q",
+    ];
+    let text = String::from_utf8(run_ok(&args).stdout).unwrap();
+    let actions = text.lines().map(|line| {
+        let line = line.trim_start_matches('\u{1e}');
+        let action: Value = serde_json::from_str(line).unwrap();
+        let properties = &action["properties"];
+        let kind = properties["type"].as_str().unwrap();
+        format!("{}{}", &kind[..1], properties["id"])
+    });
+    actions.collect()
+}
+
+/// A change that moves a node of all ways by 1e-7 degree.
+const MOVE: &str = r#"<osmChange version="0.6"><modify>
+<node id="1" version="2" lat="65.0000001" lon="169"/></modify></osmChange>"#;
+
 #[test]
 fn features_are_selected_after_they_were_cut() {
     let dir = tempfile::tempdir().unwrap();
@@ -104,6 +132,25 @@ fn a_place_on_the_antimeridian_is_on_both_sides() {
         assert_eq!(names(&input, &["-b", bbox]), ["n1", "n2", "w1"], "{bbox}");
     }
     assert_eq!(names(&input, &["-b", "-179.9,60,179.9,70"]), ["w1"]);
+}
+
+#[test]
+fn augmented_diffs_judge_objects_on_the_map() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = file(dir.path(), "in.opl", WORLD);
+    let changes = file(dir.path(), "c.osc", MOVE);
+    let all: &[&str] = &["w1", "w2", "w3", "w4", "r1", "r2"];
+    for (bbox, expected) in [
+        ("175,60,-175,70", all),
+        ("180,60,-175,70", all),
+        ("-1,60,1,70", &[]),
+        ("179,65.2,-179,65.8", &["w2", "r1"]),
+        ("179,65.2,180,65.8", &["w2", "r1"]),
+        ("-180,65.2,-179,65.8", &["w2", "r1"]),
+        ("-1,65.2,1,65.8", &[]),
+    ] {
+        assert_eq!(actions(&input, &changes, ["-b", bbox]), expected, "{bbox}");
+    }
 }
 
 #[test]

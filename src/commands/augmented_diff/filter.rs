@@ -7,7 +7,7 @@ use super::states::State;
 use crate::commands::export::FeatureRules;
 use crate::engine::block_matcher::{is_area, selects_object};
 use crate::formats::ChangeAction;
-use crate::geometry::{Point, Region};
+use crate::geometry::{Point, Region, is_across, line_at_antimeridian};
 use crate::osm::{ObjectFilter, ObjectKind};
 
 /// The actions that the options select.
@@ -59,24 +59,28 @@ impl Filter {
 }
 
 impl RegionFilter {
-    /// Whether the region shares a point with an object or with one of its members.
+    /// Whether the region shares a point with an object or with one of its members, as they are on the map: cut at the
+    /// antimeridian.
     fn meets(&self, state: &State<'_>, findings: &Findings<'_>) -> bool {
         let mut meets = false;
-        // For each polygon of the region, whether the lines enclose its point.
-        let mut is_around = vec![false; self.points.len()];
+        let mut outlines = Outlines::of(&self.points);
         state.for_each_line(findings, |points| {
-            meets = meets
-                || match points {
-                    [point] => self.region.has(*point),
-                    points => self.region.meets_line(points),
-                };
-            for pair in points.windows(2) {
-                for (is_around, point) in is_around.iter_mut().zip(&self.points) {
-                    *is_around ^= is_below(*point, pair[0], pair[1]);
-                }
-            }
+            let parts = line_at_antimeridian(points);
+            meets = meets || self.meets_line(points, parts.as_deref());
+            outlines.add(points, parts.as_deref());
         });
-        meets || is_around.contains(&true) && self.is_area(state)
+        meets || outlines.enclose_any() && self.is_area(state)
+    }
+
+    /// Whether the region shares a point with a line. `parts` are its parts if it was cut at the antimeridian.
+    fn meets_line(&self, points: &[Point], parts: Option<&[Vec<Point>]>) -> bool {
+        match (points, parts) {
+            ([point], _) => self.region.has(*point),
+            (points, None) => self.region.meets_line(points),
+            // All points are at one place.
+            ([point, ..], Some([])) => self.region.has(*point),
+            (_, Some(parts)) => parts.iter().any(|part| self.region.meets_line(part)),
+        }
     }
 
     /// Whether an object with a closed outline is an area, according to its tags.
@@ -87,10 +91,63 @@ impl RegionFilter {
     }
 }
 
+/// The outlines of an area, and which of some points they enclose: those from which a ray to the north crosses an odd
+/// number of segments.
+struct Outlines<'p> {
+    points: &'p [Point],
+    /// For each point, whether the outlines enclose it on the map.
+    on_map: Vec<bool>,
+    /// For each point, whether the answer is different if the outlines are not cut at the antimeridian.
+    differs: Vec<bool>,
+    /// The number of segments across the antimeridian. It is odd around a pole, where an area is not cut.
+    crossings: usize,
+}
+
+impl<'p> Outlines<'p> {
+    fn of(points: &'p [Point]) -> Self {
+        Self {
+            points,
+            on_map: vec![false; points.len()],
+            differs: vec![false; points.len()],
+            crossings: 0,
+        }
+    }
+
+    /// Adds a line of an outline. `parts` are its parts if it was cut at the antimeridian.
+    fn add(&mut self, line: &[Point], parts: Option<&[Vec<Point>]>) {
+        let Some(parts) = parts else {
+            return flip(&mut self.on_map, self.points, line);
+        };
+        let across = line.windows(2).filter(|pair| is_across(pair[0], pair[1]));
+        self.crossings += across.count();
+        for part in parts {
+            flip(&mut self.on_map, self.points, part);
+            flip(&mut self.differs, self.points, part);
+        }
+        flip(&mut self.differs, self.points, line);
+    }
+
+    /// Whether the outlines enclose any of the points.
+    fn enclose_any(&self) -> bool {
+        let is_around_pole = self.crossings % 2 == 1;
+        let mut points = self.on_map.iter().zip(&self.differs);
+        points.any(|(on_map, differs)| on_map ^ (*differs && is_around_pole))
+    }
+}
+
+/// For each point, changes a flag as often as a ray from the point to the north crosses a line.
+fn flip(flags: &mut [bool], points: &[Point], line: &[Point]) {
+    for pair in line.windows(2) {
+        for (flag, point) in flags.iter_mut().zip(points) {
+            *flag ^= is_below(*point, pair[0], pair[1]);
+        }
+    }
+}
+
 /// Whether a point is below a segment, so that a vertical ray from the point upwards crosses it.
 fn is_below(point: Point, from: Point, to: Point) -> bool {
-    let [x, y] = [point.lon_e7, point.lat_e7].map(i64::from);
-    let [ax, ay, bx, by] = [from.lon_e7, from.lat_e7, to.lon_e7, to.lat_e7].map(i64::from);
+    let [x, y] = [point.lon_e7, point.lat_e7].map(i128::from);
+    let [ax, ay, bx, by] = [from.lon_e7, from.lat_e7, to.lon_e7, to.lat_e7].map(i128::from);
     if (ax > x) == (bx > x) {
         return false;
     }
