@@ -1,6 +1,6 @@
 //! What crosses the antimeridian is judged as it is on the map: cut at 180 degrees.
 
-use crate::common::{Arg, run_ok};
+use crate::common::{Arg, run_fail, run_ok};
 use crate::export::{complaints, summary};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,14 @@ w2 v1 Nn1,n2,n3,n4,n1 Tlanduse=forest\n\
 w3 v1 Nn1,n2\nw4 v1 Nn2,n3,n4,n1\n\
 r1 v1 Ttype=multipolygon,natural=water Mw3@outer,w4@outer\n\
 r2 v1 Ttype=route,route=ferry Mw1@\n";
+
+/// A country from 179 degrees east to 179 degrees west, and a street in it.
+const FIJI: &str = "\
+n1 v1 x179 y-17\nn2 v1 x-179 y-17\nn3 v1 x-179 y-16\nn4 v1 x179 y-16\n\
+n5 v1 x179.5 y-16.5\nn6 v1 x179.501 y-16.5\n\
+w1 v1 Nn1,n2,n3,n4,n1\n\
+w2 v1 Nn5,n6 Thighway=residential,name=Road\n\
+r1 v1 Ttype=boundary,boundary=administrative,admin_level=2,name=Fiji,ISO3166-1=FJ Mw1@outer\n";
 
 fn file(directory: &Path, name: &str, text: &str) -> PathBuf {
     let path = directory.join(name);
@@ -151,6 +159,12 @@ fn augmented_diffs_judge_objects_on_the_map() {
     ] {
         assert_eq!(actions(&input, &changes, ["-b", bbox]), expected, "{bbox}");
     }
+    // A region from OSM data is the small side as well.
+    let region = WORLD.replace("169", "175");
+    let region = file(dir.path(), "region.opl", &region);
+    let region = region.to_str().unwrap();
+    assert_eq!(actions(&input, &changes, ["-p", region]), all);
+    assert_eq!(names(&input, &["-p", region]), ["w1", "w2", "r1", "r2"]);
 }
 
 #[test]
@@ -216,5 +230,53 @@ fn a_feature_without_a_length_is_an_error_that_is_listed() {
     assert_eq!(
         (&kept["features"], &kept["errors"]),
         (&json!(5), &json!({}))
+    );
+}
+
+#[test]
+fn an_area_of_osm_data_is_the_small_side_as_a_region() {
+    let dir = tempfile::tempdir().unwrap();
+    let places = [179.5, -179.5, 28.0, 180.0, -180.0, 178.5];
+    let nodes: String = (1..)
+        .zip(places)
+        .map(|(id, lon)| format!("n{id} v1 x{lon} y-16.5\n"))
+        .collect();
+    let input = file(dir.path(), "in.opl", &nodes);
+    let region = file(dir.path(), "fiji.opl", FIJI);
+    let config = file(
+        dir.path(),
+        "config.json",
+        r#"{"extracts": [{"output": "out.opl", "polygon": {"file_name": "fiji.opl"}}]}"#,
+    );
+    let ids = |text: &[u8]| -> Vec<String> {
+        let text = String::from_utf8(text.to_vec()).unwrap();
+        let names = text.lines().filter_map(|line| line.split(' ').next());
+        names.map(str::to_owned).collect()
+    };
+    let extract: [Arg; 8] = [
+        &"extract", &"-p", &region, &input, &"-f", &"opl", &"-o", &"-",
+    ];
+    assert_eq!(ids(&run_ok(&extract).stdout), ["n1", "n2", "n4", "n5"]);
+    run_ok(&[&"extract", &"-c", &config, &"-d", &dir.path(), &input]);
+    let written = std::fs::read(dir.path().join("out.opl")).unwrap();
+    assert_eq!(ids(&written), ["n1", "n2", "n4", "n5"]);
+    // The second name takes coordinates as they are, as osmium does.
+    let [command, option, region, input, ..] = extract;
+    let osmium: [Arg; 9] = [
+        &"osmium", command, option, region, input, &"-f", &"opl", &"-o", &"-",
+    ];
+    assert_eq!(ids(&run_ok(&osmium).stdout), ["n3", "n6"]);
+}
+
+#[test]
+fn an_area_around_a_pole_is_no_region() {
+    let dir = tempfile::tempdir().unwrap();
+    let polar = "n1 v1 x-120 y-70\nn2 v1 x0 y-75\nn3 v1 x120 y-70\nw1 v1 Nn1,n2,n3,n1\n";
+    let region = file(dir.path(), "polar.opl", polar);
+    let input = file(dir.path(), "in.opl", FIJI);
+    let error = run_fail(&[&"export", &input, &"-p", &region, &"-f", &"geojson"]);
+    assert!(
+        error.contains("way 1: it crosses the antimeridian and has a point at every longitude"),
+        "{error}"
     );
 }

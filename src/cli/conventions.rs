@@ -7,7 +7,7 @@
 use crate::Disorder;
 use crate::commands::InheritedFields;
 use crate::commands::sort::{Dedupe, EqualVersions};
-use crate::geometry::CornerOrder;
+use crate::geometry::{Antimeridian, CornerOrder};
 use crate::osm::Unversioned;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -60,8 +60,8 @@ pub struct Conventions {
     pub exports_areas_last: bool,
     /// Whether `export` makes lines of routes.
     pub exports_routes: bool,
-    /// Whether `export` cuts lines and areas at the antimeridian.
-    pub cuts_features: bool,
+    /// How lines and areas across the antimeridian are treated: the features of `export`, and regions from OSM files.
+    pub antimeridian: Antimeridian,
     /// The index types that `add-locations-to-ways` prints, one per line.
     pub index_types: &'static str,
     /// Whether `check-refs` prints its report to standard error, worded like that of osmium.
@@ -113,7 +113,7 @@ const PBFHOGG: Conventions = Conventions {
     exports_twice: false,
     exports_areas_last: false,
     exports_routes: true,
-    cuts_features: true,
+    antimeridian: Antimeridian::Cut,
     index_types: "auto\ndense\nexternal\nsparse\n",
     reports_like_osmium: false,
     redacts_history: false,
@@ -149,7 +149,7 @@ const OSMIUM: Conventions = Conventions {
     exports_twice: true,
     exports_areas_last: true,
     exports_routes: false,
-    cuts_features: false,
+    antimeridian: Antimeridian::Keep,
     index_types: "dense_file_array\ndense_mem_array\ndense_mmap_array\nflex_mem\nsparse_file_array\n\
                   sparse_mem_array\nsparse_mem_map\nsparse_mmap_array\n",
     reports_like_osmium: true,

@@ -60,11 +60,7 @@ impl SelectionArgs {
             clip => (None, clip.map(Path::new)),
         };
         options.clip = region(bbox, polygon, ctx)?;
-        let by_default = if Conventions::current().cuts_features {
-            Antimeridian::Cut
-        } else {
-            Antimeridian::Keep
-        };
+        let by_default = Conventions::current().antimeridian;
         options.antimeridian = self.antimeridian.unwrap_or(by_default);
         options.geometry_types = self.geometry_types.unwrap_or_default();
         let given = self.line_relations.clone();

@@ -6,7 +6,9 @@ mod strategy;
 
 pub use crate::geometry::{BoxRegion, CornerOrder, Polygon, Ring, parse_box};
 pub use crate::geometry::{Shape, ShapeError, parse_bbox};
-pub use crate::region_file::{Config, ConfigExtract, ShapeFileKind, read_config, read_shape};
+pub use crate::region_file::{
+    Config, ConfigExtract, ShapeFileKind, read_config, read_shape, read_shape_as,
+};
 pub use strategy::{RelationTypes, Strategy};
 
 use crate::engine::filter::{FilterJob, FilterOutput, write_outputs};

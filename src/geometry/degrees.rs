@@ -1,5 +1,6 @@
 //! Converts coordinates in degrees to points, rings and boxes.
 
+use super::antimeridian::Antimeridian;
 use super::shape::{Point, Ring, Shape, ShapeError};
 use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, format_e7, parse_e7};
 
@@ -93,6 +94,17 @@ pub enum CornerOrder {
     Southwest,
     /// Any two opposite corners, in any order. No box crosses the antimeridian.
     Any,
+}
+
+impl CornerOrder {
+    /// How areas of OSM data across the antimeridian are treated beside boxes of this kind: they are kept as they are
+    /// if no box crosses it.
+    pub(crate) const fn antimeridian(self) -> Antimeridian {
+        match self {
+            Self::Southwest => Antimeridian::Cut,
+            Self::Any => Antimeridian::Keep,
+        }
+    }
 }
 
 /// A box as a region.

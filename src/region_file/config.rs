@@ -1,6 +1,6 @@
 //! Reads the config file with the regions and outputs of an extract, in the format of `osmium extract --config`.
 
-use super::read::{ShapeFileKind, read_shape, read_text};
+use super::read::{ShapeFileKind, read_shape_as, read_text};
 use super::{geojson, json};
 use crate::error::{Error, Result};
 use crate::geometry::{BoxRegion, CornerOrder, Shape, bbox_of_degrees, for_message};
@@ -36,8 +36,8 @@ pub struct ConfigExtract {
 }
 
 /// Reads a config file and the region files that it refers to. Paths of region files are relative to the directory of
-/// the config file. `corners` is the order of the corners of boxes. Ignores unknown fields. Errors name the extract,
-/// counted from 1, and the field.
+/// the config file. `corners` is the order of the corners of boxes. If no box crosses the antimeridian, areas of OSM
+/// data are not cut there either. Ignores unknown fields. Errors name the extract, counted from 1, and the field.
 pub fn read_config(path: &Path, corners: CornerOrder) -> Result<Config> {
     let config = json::parse(&read_text(path)?);
     let config = config.and_then(|config| {
@@ -164,7 +164,8 @@ impl Reader<'_> {
         if let Some(shape) = self.shapes.get(&key) {
             return Ok(shape.clone());
         }
-        let shape = read_shape(&key.0, kind).map_err(|error| error.to_string())?;
+        let shape = read_shape_as(&key.0, kind, self.corners.antimeridian());
+        let shape = shape.map_err(|error| error.to_string())?;
         self.shapes.insert(key, shape.clone());
         Ok(shape)
     }

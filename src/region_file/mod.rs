@@ -9,4 +9,4 @@ mod poly;
 mod read;
 
 pub use config::{Config, ConfigExtract, read_config};
-pub use read::{ShapeFileKind, read_shape};
+pub use read::{ShapeFileKind, read_shape, read_shape_as};

@@ -2,18 +2,19 @@
 //! ways.
 
 use super::osm_objects::{AreaRelation, OsmObjects};
-use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble};
+use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble, assemble_on_map, is_around_pole};
 use crate::error::{Error, Result};
-use crate::geometry::{Polygon, Ring, Shape, at_vertex};
+use crate::geometry::{Antimeridian, Polygon, Ring, Shape, at_vertex};
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
 /// Reads the areas in an OSM file. Areas are the relations with `type=multipolygon` or `type=boundary`, and the closed
-/// ways that are not members of one of these relations. Geometry, not roles, determines which rings are holes.
-pub(super) fn read(path: &Path) -> Result<Shape> {
+/// ways that are not members of one of these relations. Geometry, not roles, determines which rings are holes. An area
+/// around a pole is an error if areas are cut at the antimeridian.
+pub(super) fn read(path: &Path, antimeridian: Antimeridian) -> Result<Shape> {
     let objects = OsmObjects::read(path)?;
-    let polygons = areas(&objects).and_then(|mut polygons| {
-        polygons.extend(closed_ways(&objects)?);
+    let polygons = areas(&objects, antimeridian).and_then(|mut polygons| {
+        polygons.extend(closed_ways(&objects, antimeridian)?);
         match (polygons.is_empty(), objects.relations.is_empty()) {
             (false, _) => Ok(polygons),
             (true, true) => Err("holds no multipolygon, no boundary and no closed way".to_owned()),
@@ -24,19 +25,23 @@ pub(super) fn read(path: &Path) -> Result<Shape> {
     Ok(Shape { polygons })
 }
 
-fn closed_ways(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
+fn closed_ways(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Vec<Polygon>, String> {
     let mut polygons = Vec::new();
     for &way in &objects.closed_ways {
         let name = format!("way {way}");
         let nodes = nodes(objects, way, &name)?;
-        polygons.extend(assembled(&name, &[(way, nodes)])?);
+        polygons.extend(assembled(&name, &[(way, nodes)], antimeridian)?);
     }
     Ok(polygons)
 }
 
 /// Assembles polygons from ways. `ways` has the id and the nodes of each way. The name of each ring begins with
 /// `owner`.
-fn assembled(owner: &str, ways: &[(i64, Vec<AreaNode>)]) -> Result<Vec<Polygon>, String> {
+fn assembled(
+    owner: &str,
+    ways: &[(i64, Vec<AreaNode>)],
+    antimeridian: Antimeridian,
+) -> Result<Vec<Polygon>, String> {
     let ways: Vec<AreaWay<'_>> = ways
         .iter()
         .map(|(id, nodes)| AreaWay {
@@ -45,7 +50,16 @@ fn assembled(owner: &str, ways: &[(i64, Vec<AreaNode>)]) -> Result<Vec<Polygon>,
             nodes,
         })
         .collect();
-    let assembly = assemble(&ways, OpenRings::Refuse);
+    let assembly = match antimeridian {
+        Antimeridian::Keep => assemble(&ways, OpenRings::Refuse),
+        Antimeridian::Cut if is_around_pole(&ways) => {
+            return Err(format!(
+                "{owner}: it crosses the antimeridian and has a point at every longitude, as an area around a pole \
+                 has; such an area cannot be a region"
+            ));
+        }
+        Antimeridian::Cut => assemble_on_map(&ways, OpenRings::Refuse),
+    };
     if let Some(problem) = assembly.problems.iter().find(|one| one.kind.is_error()) {
         let text = problem.to_string();
         return Err(if text.starts_with(owner) {
@@ -69,7 +83,7 @@ fn assembled(owner: &str, ways: &[(i64, Vec<AreaNode>)]) -> Result<Vec<Polygon>,
     Ok(polygons.collect())
 }
 
-fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
+fn areas(objects: &OsmObjects, antimeridian: Antimeridian) -> Result<Vec<Polygon>, String> {
     let mut polygons = Vec::new();
     let mut incomplete = Vec::new();
     let mut parts_of_complete: FxHashSet<i64> = FxHashSet::default();
@@ -77,7 +91,8 @@ fn areas(objects: &OsmObjects) -> Result<Vec<Polygon>, String> {
         match member_ways(objects, relation) {
             Ok(ways) if ways.is_empty() => {}
             Ok(ways) => {
-                polygons.extend(assembled(&format!("relation {}", relation.id), &ways)?);
+                let name = format!("relation {}", relation.id);
+                polygons.extend(assembled(&name, &ways, antimeridian)?);
                 parts_of_complete.extend(&relation.relations);
             }
             Err(cause) => incomplete.push((relation.id, cause)),

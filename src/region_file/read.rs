@@ -2,7 +2,7 @@
 
 use super::{geojson, osm_file, poly};
 use crate::error::{Error, Result};
-use crate::geometry::Shape;
+use crate::geometry::{Antimeridian, Shape};
 use crate::io::Input;
 use std::path::Path;
 use std::str::FromStr;
@@ -16,7 +16,8 @@ pub enum ShapeFileKind {
     /// A polygon filter file of Osmosis (see the OSM wiki page "Osmosis/Polygon Filter File Format").
     Poly,
     /// OSM data, as PBF, XML or OPL. The region consists of the areas of multipolygon and boundary relations, and of
-    /// the closed ways that are not members of these relations.
+    /// the closed ways that are not members of these relations. Areas across the antimeridian are cut there, and an
+    /// area around a pole is an error.
     Osm,
 }
 
@@ -73,6 +74,16 @@ pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 /// file name or, if the suffix is unknown, from the content of the file. Fails for standard input (`-`). Errors name
 /// the file and, where possible, the ring and the vertex.
 pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
+    read_shape_as(path, kind, Antimeridian::Cut)
+}
+
+/// Reads a region as [`read_shape`] does. `antimeridian` tells how the areas of OSM data are treated. The other kinds
+/// of files have polygons that were cut at the antimeridian by their author.
+pub fn read_shape_as(
+    path: &Path,
+    kind: Option<ShapeFileKind>,
+    antimeridian: Antimeridian,
+) -> Result<Shape> {
     if path.as_os_str() == "-" {
         let cause = "a region is read from a file, not from standard input";
         return Err(Error::Usage(cause.to_owned()));
@@ -88,7 +99,7 @@ pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
     let shape = match kind {
         ShapeFileKind::GeoJson => geojson::parse(&read_text(path)?),
         ShapeFileKind::Poly => poly::parse(&read_text(path)?),
-        ShapeFileKind::Osm => Ok(osm_file::read(path)?),
+        ShapeFileKind::Osm => Ok(osm_file::read(path, antimeridian)?),
     };
     shape
         .and_then(Shape::checked)

@@ -2,7 +2,7 @@
 
 use crate::cli::conventions::Conventions;
 use crate::geometry::{Shape, parse_box};
-use crate::region_file::read_shape;
+use crate::region_file::read_shape_as;
 use crate::runtime::Context;
 use anyhow::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,8 @@ pub fn region(bbox: Option<&str>, polygon: Option<&Path>, ctx: &Context) -> Resu
         (None, Some(polygon)) => {
             // An error in the polygon file counts as wrong usage, with exit status 2. Therefore it is converted to an
             // error without the type `crate::Error`.
-            let shape = read_shape(polygon, None);
+            let antimeridian = Conventions::current().antimeridian;
+            let shape = read_shape_as(polygon, None, antimeridian);
             let shape = shape.map_err(|error| Error::msg(error.to_string()))?;
             Ok(Some(shape))
         }

@@ -1,7 +1,7 @@
 //! Tests that read regions from OSM files, as XML and compressed XML. `tests/extract_regions.rs` has the tests for PBF.
 
 use super::*;
-use crate::region_file::read::read_shape;
+use crate::region_file::read::{read_shape, read_shape_as};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -221,4 +221,55 @@ fn a_change_file_is_no_region() {
     let path = folder.file("a.osm", b"<osmChange version='0.6'/>");
     let message = read_shape(&path, None).unwrap_err().to_string();
     assert!(message.contains("this is an OsmChange file"), "{message}");
+}
+
+/// Nodes at whole degrees, and a closed way through them.
+fn ring(places: &[(i32, i32)]) -> String {
+    let nodes = (1..).zip(places).map(|(id, (lon, lat)): (i64, _)| {
+        format!("<node id='{id}' version='1' lon='{lon}' lat='{lat}'/>\n")
+    });
+    let refs: Vec<i64> = (1..=places.len() as i64).chain([1]).collect();
+    nodes.collect::<String>() + &way(1, &refs)
+}
+
+#[test]
+fn an_area_across_the_antimeridian_is_the_small_side() {
+    let folder = Folder::new();
+    let fiji = [(179, -17), (-179, -17), (-179, -16), (179, -16)];
+    let boundary = relation(1, "boundary", &[(1, "outer")], &[]);
+    for body in [ring(&fiji), ring(&fiji) + &boundary] {
+        let path = folder.osm(&body);
+        let shape = read_shape(&path, None).unwrap();
+        let polygons = shape.polygons.into_iter();
+        let boxes: Vec<String> = polygons
+            .map(|polygon| {
+                let polygons = vec![polygon];
+                Shape { polygons }.envelope().to_string()
+            })
+            .collect();
+        assert_eq!(boxes, ["179,-17,180,-16", "-180,-17,-179,-16"]);
+        let kept = read_shape_as(&path, None, Antimeridian::Keep).unwrap();
+        assert_eq!(kept.envelope().to_string(), "-179,-17,179,-16");
+    }
+}
+
+#[test]
+fn an_area_around_a_pole_is_refused() {
+    let folder = Folder::new();
+    let path = folder.osm(&ring(&[(-120, -70), (0, -75), (120, -70)]));
+    let message = read_shape(&path, None).unwrap_err().to_string();
+    assert!(
+        message.contains("way 1: it crosses the antimeridian"),
+        "{message}"
+    );
+    // Along the antimeridian, and not across it.
+    let path = folder.osm(&ring(&[
+        (-180, -60),
+        (0, -60),
+        (180, -60),
+        (180, -90),
+        (-180, -90),
+    ]));
+    let shape = read_shape(&path, None).unwrap();
+    assert_eq!(shape.envelope().to_string(), "-180,-90,180,-60");
 }
