@@ -1,6 +1,6 @@
 //! Tables of augmented diffs.
 
-use crate::arguments::{OneOrMany, bbox, columns_of, context, tags};
+use crate::arguments::{BoxEdges, OneOrMany, bbox, columns_of, context, tags};
 use crate::batches::{Batches, TableSource};
 use crate::facts::{Fact, FactValues, Row, Rows};
 use crate::geometry_column::{GeometryColumn, geometry_field};
@@ -235,7 +235,7 @@ pub fn actions(
     changes: OneOrMany<Source>,
     direct_only: bool,
     filter: Option<OneOrMany<String>>,
-    bbox: Option<(f64, f64, f64, f64)>,
+    bbox: Option<BoxEdges>,
     max_relation_members: Option<u64>,
     columns: Option<Vec<String>>,
     jobs: usize,
@@ -243,7 +243,7 @@ pub fn actions(
     let selection = Selection::default()
         .direct_only(direct_only)
         .filter(tags("filter", filter)?)
-        .region(self::bbox(bbox)?.map(|bbox| Shape::of_bbox(&bbox)))
+        .region(self::bbox(py, bbox)?.map(|bbox| Shape::of_bbox(&bbox)))
         .max_relation_members(max_relation_members);
     let all = Column::ALL.to_vec();
     let columns = match columns {

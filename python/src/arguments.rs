@@ -55,24 +55,52 @@ pub fn tags(
     parsed.collect()
 }
 
-/// Parses a box: left, bottom, right, top in degrees.
-pub fn bbox(edges: Option<(f64, f64, f64, f64)>) -> PyResult<Option<Bbox>> {
-    let Some((left, bottom, right, top)) = edges else {
+/// The edges of a box in degrees: left, bottom, right, top.
+pub type BoxEdges = (f64, f64, f64, f64);
+
+/// Parses a box as the command line does: if it begins further east than it ends, it crosses the antimeridian. Warns of
+/// a box that crosses it and is wider than half of the earth.
+pub fn bbox(py: Python<'_>, edges: Option<BoxEdges>) -> PyResult<Option<Bbox>> {
+    let Some(edges) = edges else {
         return Ok(None);
     };
-    let is_ordered = left <= right && bottom <= top;
-    let is_on_earth = [left, right].iter().all(|lon| lon.abs() <= 180.0)
-        && [bottom, top].iter().all(|lat| lat.abs() <= 90.0);
-    if !is_ordered || !is_on_earth {
-        return Err(PyValueError::new_err(format!(
-            "bbox: expected (left, bottom, right, top) in degrees, not ({left}, {bottom}, {right}, {top})"
-        )));
+    let bbox = box_of(edges)?;
+    if let Some(warning) = bbox.crossing_warning() {
+        warn(py, &format!("bbox: {warning}"))?;
     }
-    let e7 = |degrees: f64| (degrees * 1e7).round() as i32;
-    let mut bbox = Bbox::EMPTY;
-    bbox.add(e7(bottom), e7(left));
-    bbox.add(e7(top), e7(right));
     Ok(Some(bbox))
+}
+
+fn box_of((left, bottom, right, top): BoxEdges) -> PyResult<Bbox> {
+    Bbox::of_degrees([left, bottom, right, top]).map_err(|cause| {
+        PyValueError::new_err(format!(
+            "bbox: expected (left, bottom, right, top) in degrees: {cause}"
+        ))
+    })
+}
+
+/// Returns the plain boxes that make up a box on a map whose edges are the antimeridian.
+#[pyfunction]
+pub fn plain_boxes(bbox: BoxEdges) -> PyResult<Vec<BoxEdges>> {
+    let boxes = box_of(bbox)?.on_map();
+    let boxes = boxes.iter().filter(|bbox| !bbox.is_empty());
+    let edges = boxes.map(|bbox| {
+        let [left, bottom, right, top] = [
+            bbox.min_lon_e7,
+            bbox.min_lat_e7,
+            bbox.max_lon_e7,
+            bbox.max_lat_e7,
+        ]
+        .map(|e7| f64::from(e7) / 1e7);
+        (left, bottom, right, top)
+    });
+    Ok(edges.collect())
+}
+
+/// Gives a warning to the module `warnings`.
+pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+    py.import("warnings")?.getattr("warn")?.call1((message,))?;
+    Ok(())
 }
 
 /// Parses ids: numbers if one kind is selected, else texts such as `w123`.
@@ -142,9 +170,10 @@ pub fn context<'s>(
 
 /// Builds the selection of objects.
 pub fn selection(
+    py: Python<'_>,
     names: Option<OneOrMany<String>>,
     expressions: Option<OneOrMany<String>>,
-    edges: Option<(f64, f64, f64, f64)>,
+    edges: Option<BoxEdges>,
     wanted: Option<Vec<Bound<'_, PyAny>>>,
     part: Option<FilePart>,
 ) -> PyResult<ObjectSelection> {
@@ -152,7 +181,7 @@ pub fn selection(
     let kinds = kinds(names)?;
     selection.kinds = Some(kinds);
     selection.filter = tags("tags", expressions)?;
-    selection.bbox = bbox(edges)?;
+    selection.bbox = bbox(py, edges)?;
     selection.ids = ids(wanted, kinds)?;
     selection.part = part;
     Ok(selection)

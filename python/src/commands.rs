@@ -1,6 +1,6 @@
 //! The commands of the program.
 
-use crate::arguments::context;
+use crate::arguments::{context, warn};
 use crate::batches::interruptible;
 use crate::error::to_python;
 use pbfhogg::Observer;
@@ -30,9 +30,8 @@ pub fn call(py: Python<'_>, words: Vec<OsString>) -> PyResult<(bool, String)> {
     let own = ctx.clone();
     let result = interruptible(py, &ctx, move || pbfhogg::cli::call(words, &own))?;
     if let Ok(warnings) = warnings.0.lock() {
-        let warn = py.import("warnings")?.getattr("warn")?;
         for warning in warnings.iter() {
-            warn.call1((warning,))?;
+            warn(py, warning)?;
         }
     }
     match result {

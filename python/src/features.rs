@@ -1,6 +1,6 @@
 //! Tables of features.
 
-use crate::arguments::{OneOrMany, bbox, context, kinds, tags};
+use crate::arguments::{BoxEdges, OneOrMany, bbox, context, kinds, tags};
 use crate::batches::{Batches, TableSource};
 use crate::facts::{Fact, FactValues, Row, Rows};
 use crate::geometry_column::{GeometryColumn, geometry_field};
@@ -195,7 +195,7 @@ pub fn features(
     path: Source,
     kinds: Option<OneOrMany<String>>,
     tags: Option<OneOrMany<String>>,
-    bbox: Option<(f64, f64, f64, f64)>,
+    bbox: Option<BoxEdges>,
     clip: bool,
     columns: Option<Vec<String>>,
     geometry: bool,
@@ -207,7 +207,7 @@ pub fn features(
         .filter(self::tags("tags", tags)?)
         .line_relations(LINE_RELATIONS.map(str::to_owned).into())
         .temp_dir(Some(std::env::temp_dir()));
-    let region = self::bbox(bbox)?.map(|bbox| Shape::of_bbox(&bbox));
+    let region = self::bbox(py, bbox)?.map(|bbox| Shape::of_bbox(&bbox));
     if clip && region.is_none() {
         return Err(PyValueError::new_err("clip: there is no bbox to clip to"));
     }

@@ -35,6 +35,7 @@ fn define(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<objects::ObjectIterator>()?;
     module.add_class::<writer::Writer>()?;
     module.add_function(wrap_pyfunction!(actions::actions, module)?)?;
+    module.add_function(wrap_pyfunction!(arguments::plain_boxes, module)?)?;
     module.add_function(wrap_pyfunction!(changes::changes, module)?)?;
     module.add_function(wrap_pyfunction!(commands::call, module)?)?;
     module.add_function(wrap_pyfunction!(commands::commands, module)?)?;

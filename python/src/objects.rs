@@ -1,6 +1,6 @@
 //! Objects one by one.
 
-use crate::arguments::{OneOrMany, context, selection};
+use crate::arguments::{BoxEdges, OneOrMany, context, selection};
 use crate::batches::{interruptible, next};
 use crate::error::OrRaise;
 use crate::facts::MAX_BYTES;
@@ -200,11 +200,11 @@ pub fn objects(
     path: Source,
     kinds: Option<OneOrMany<String>>,
     tags: Option<OneOrMany<String>>,
-    bbox: Option<(f64, f64, f64, f64)>,
+    bbox: Option<BoxEdges>,
     ids: Option<Vec<Bound<'_, PyAny>>>,
     jobs: usize,
 ) -> PyResult<ObjectIterator> {
-    let selection = selection(kinds, tags, bbox, ids, None)?;
+    let selection = selection(py, kinds, tags, bbox, ids, None)?;
     let ctx = context(jobs, [&path])?;
     let own = ctx.clone();
     let open = move || ObjectReader::open(&path.path, selection, &own);

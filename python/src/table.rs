@@ -1,6 +1,6 @@
 //! Tables, and the batches of their rows.
 
-use crate::arguments::{OneOrMany, context, selection};
+use crate::arguments::{BoxEdges, OneOrMany, context, selection};
 use crate::batches::{
     Batches, Ended, LastErrors, Stream, TableSource, interruptible, next, remember_main_thread,
 };
@@ -192,14 +192,14 @@ pub fn read(
     path: Source,
     kinds: Option<OneOrMany<String>>,
     tags: Option<OneOrMany<String>>,
-    bbox: Option<(f64, f64, f64, f64)>,
+    bbox: Option<BoxEdges>,
     ids: Option<Vec<Bound<'_, PyAny>>>,
     columns: Option<Vec<String>>,
     split: Option<Bound<'_, PyAny>>,
     jobs: usize,
 ) -> PyResult<Table> {
     let part = split.as_ref().map(part_of).transpose()?;
-    let selection = selection(kinds, tags, bbox, ids, part)?;
+    let selection = selection(py, kinds, tags, bbox, ids, part)?;
     let kinds = selection.kinds.unwrap_or(pbfhogg::KindSet::ALL);
     let named = columns.map(Column::named_of_objects).transpose()?;
     let ctx = context(jobs, [&path])?;

@@ -24,7 +24,7 @@ import pbfhogg
         ({"kinds": "street"}, ValueError, "kinds: "),
         ({"kinds": []}, ValueError, "kinds: "),
         ({"tags": "w/"}, ValueError, "tags: "),
-        ({"bbox": (10, 50, 9, 51)}, ValueError, "bbox: "),
+        ({"bbox": (10, 50, 181, 51)}, ValueError, "bbox: .*longitude 181"),
         ({"bbox": (10, 50, 11, 91)}, ValueError, "bbox: "),
         ({"bbox": "10,50,11,51"}, TypeError, "bbox"),
         ({"ids": [1]}, ValueError, "ids: 1 could be"),

@@ -18,7 +18,7 @@ pub struct ObjectSelection {
     /// The kinds of objects; `None` for all kinds.
     pub kinds: Option<KindSet>,
     /// The box in which an object must lie: a node itself, a way with a node, a relation with a node or a way. Members
-    /// of members do not count.
+    /// of members do not count. A box whose western edge lies east of its eastern edge crosses the antimeridian.
     pub bbox: Option<Bbox>,
     /// The objects by their ids; `None` for all ids.
     pub ids: Option<Vec<ObjectId>>,
@@ -68,6 +68,8 @@ enum Found<B> {
 /// The nodes and ways in a box that other objects may refer to.
 #[derive(Debug, Default)]
 struct Within {
+    /// The box, as [`Bbox::on_map`] returns it.
+    boxes: [Bbox; 2],
     nodes: IdSet,
     ways: IdSet,
 }
@@ -225,12 +227,12 @@ impl ObjectReader {
 
     /// Whether a way or a relation is in the box. `true` for nodes.
     fn is_within(&self, element: &Element<'_>) -> bool {
-        let (Some(bbox), Some(within)) = (&self.selection.bbox, self.within.get()) else {
+        let (Some(_), Some(within)) = (&self.selection.bbox, self.within.get()) else {
             return true;
         };
         match element {
             Element::Node(_) => true,
-            Element::Way(way) => within.has_way(way, bbox),
+            Element::Way(way) => within.has_way(way),
             Element::Relation(relation) => within.has_relation(relation),
         }
     }
@@ -242,19 +244,20 @@ impl ObjectReader {
         let Some(bbox) = self.selection.bbox else {
             return Ok(within);
         };
+        within.boxes = bbox.on_map();
         let has_relations = kinds.contains(ObjectKind::Relation);
         // Some ways may lack locations although the file declares them, so the nodes are always found.
         if has_relations || kinds.contains(ObjectKind::Way) {
             within.nodes = self.find_ids(ObjectKind::Node, bbox, ctx, |element| match element {
                 Element::Node(node) => {
-                    node.info().visible && bbox.contains_nano(node.nano_lat(), node.nano_lon())
+                    node.info().visible && within.has(node.nano_lat(), node.nano_lon())
                 }
                 Element::Way(_) | Element::Relation(_) => false,
             })?;
         }
         if has_relations {
             let ways = self.find_ids(ObjectKind::Way, bbox, ctx, |element| match element {
-                Element::Way(way) => within.has_way(way, &bbox),
+                Element::Way(way) => within.has_way(way),
                 Element::Node(_) | Element::Relation(_) => false,
             })?;
             within.ways = ways;
@@ -296,11 +299,16 @@ impl ObjectReader {
 }
 
 impl Within {
+    /// Whether a location in nanodegrees is in the box.
+    fn has(&self, lat: i64, lon: i64) -> bool {
+        self.boxes.iter().any(|bbox| bbox.contains_nano(lat, lon))
+    }
+
     /// Whether a node of a way is in the box. Nodes whose location the way has are looked up there.
-    fn has_way(&self, way: &Way<'_>, bbox: &Bbox) -> bool {
+    fn has_way(&self, way: &Way<'_>) -> bool {
         let mut locations = way.nano_locations().peekable();
         if locations.peek().is_some() {
-            locations.any(|(lat, lon)| bbox.contains_nano(lat, lon))
+            locations.any(|(lat, lon)| self.has(lat, lon))
         } else {
             way.refs().any(|id| self.nodes.contains(id))
         }

@@ -34,7 +34,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub struct ElementReader {
     file: PbfFile,
     kinds: KindSet,
-    bbox: Option<Bbox>,
+    /// The boxes that the reader is restricted to, as [`Bbox::on_map`] returns them.
+    within: Option<[Bbox; 2]>,
     /// The keys of the selected objects in ascending order; `None` for all objects.
     keys: Option<Vec<TypeThenId>>,
     /// The entries of the blobs of a file without an index, with the kinds of their objects; unset until
@@ -88,7 +89,7 @@ impl ElementReader {
         Self {
             file,
             kinds: KindSet::ALL,
-            bbox: None,
+            within: None,
             keys: None,
             found: OnceLock::new(),
             ctx,
@@ -103,11 +104,12 @@ impl ElementReader {
     }
 
     /// Restricts the reader to nodes within a box, including its edges, and leaves out deleted nodes. Ways and
-    /// relations are not restricted. Blobs of nodes that lie outside the box, according to an index, are not read.
+    /// relations are not restricted. Blobs of nodes that lie outside the box, according to an index, are not read. A
+    /// box whose western edge lies east of its eastern edge crosses the antimeridian.
     #[must_use]
     pub fn nodes_within(self, bbox: Bbox) -> Self {
         Self {
-            bbox: Some(bbox),
+            within: Some(bbox.on_map()),
             ..self
         }
     }
@@ -202,8 +204,9 @@ impl ElementReader {
     /// Returns the entries of the blobs that may contain objects of some kinds, whether these are selected or not.
     /// Leaves out blobs of nodes outside of `bbox`.
     pub(crate) fn entries_of(&self, kinds: KindSet, bbox: Bbox) -> Entries<'_> {
+        let boxes = bbox.on_map();
         self.entries_that(None, move |entry| {
-            may_have(entry, kinds) && may_be_within(entry, &bbox)
+            may_have(entry, kinds) && may_be_within(entry, &boxes)
         })
     }
 
@@ -243,20 +246,21 @@ impl ElementReader {
                 return false;
             }
         }
-        self.bbox.is_none_or(|bbox| may_be_within(entry, &bbox))
+        self.within.is_none_or(|boxes| may_be_within(entry, &boxes))
     }
 
     /// Whether an object is selected.
     pub(crate) fn selects(&self, element: &Element<'_>) -> bool {
-        let is_within = |bbox: &Bbox| match element {
+        let is_within = |boxes: &[Bbox; 2]| match element {
             Element::Node(node) => {
-                node.info().visible && bbox.contains_nano(node.nano_lat(), node.nano_lon())
+                let (lat, lon) = (node.nano_lat(), node.nano_lon());
+                node.info().visible && boxes.iter().any(|bbox| bbox.contains_nano(lat, lon))
             }
             Element::Way(_) | Element::Relation(_) => true,
         };
         let key = || (element.kind(), id_rank(element.id()));
         self.kinds.contains(element.kind())
-            && self.bbox.as_ref().is_none_or(is_within)
+            && self.within.as_ref().is_none_or(is_within)
             && (self.keys.as_ref()).is_none_or(|keys| keys.binary_search(&key()).is_ok())
     }
 
@@ -525,8 +529,8 @@ fn may_have(entry: &BlobEntry, kinds: KindSet) -> bool {
     !entry.is_indexed() || !entry.kinds.intersection(kinds).is_empty()
 }
 
-/// Whether nodes of a blob may be in a box. `true` if the blob also has other objects.
-fn may_be_within(entry: &BlobEntry, bbox: &Bbox) -> bool {
+/// Whether nodes of a blob may be in one of some boxes. `true` if the blob also has other objects.
+fn may_be_within(entry: &BlobEntry, boxes: &[Bbox]) -> bool {
     let has_only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
     if !has_only_nodes || entry.bbox.is_empty() {
         return true;
@@ -534,7 +538,8 @@ fn may_be_within(entry: &BlobEntry, bbox: &Bbox) -> bool {
     // In an index that another program wrote, coordinates may have been rounded differently, by one unit of 1e-7
     // degree.
     let tolerance = i32::from(!entry.flags.has(BlobFlags::SCANNED));
-    entry.bbox.widened(tolerance).intersects(bbox)
+    let around = entry.bbox.widened(tolerance);
+    boxes.iter().any(|bbox| around.intersects(bbox))
 }
 
 /// An iterator over the entries of blobs, in file order.

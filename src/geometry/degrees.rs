@@ -123,7 +123,7 @@ pub fn bbox_of_degrees(
     order: CornerOrder,
 ) -> Result<BoxRegion, String> {
     let (first, second) = (point_of_degrees(lon1, lat1)?, point_of_degrees(lon2, lat2)?);
-    bbox_of_corners(first, second, order)
+    region_of_corners(first, second, order)
 }
 
 /// Parses a box from `lon1,lat1,lon2,lat2` in degrees, with the corners in the order `CornerOrder::Southwest`. A box
@@ -142,6 +142,25 @@ impl Bbox {
     pub fn parse_degrees(text: &str) -> Result<Self, String> {
         parse_corners(text)
     }
+
+    /// Returns the box with two opposite corners, given as longitude, latitude, longitude and latitude in degrees,
+    /// which are usually west, south, east and north. The order of the corners is [`CornerOrder::Southwest`]: if the
+    /// first corner lies further east than the second but not further north, the box crosses the antimeridian, and its
+    /// western edge lies east of its eastern edge. The box may have no area.
+    ///
+    /// # Errors
+    ///
+    /// A corner is not on the earth.
+    pub fn of_degrees([lon1, lat1, lon2, lat2]: [f64; 4]) -> Result<Self, String> {
+        let (first, second) = (point_of_degrees(lon1, lat1)?, point_of_degrees(lon2, lat2)?);
+        Ok(bbox_of_corners(first, second, CornerOrder::Southwest))
+    }
+
+    /// Returns a warning if the box crosses the antimeridian and spans more than half of the earth, which is usually a
+    /// mistake. The warning also names the box between the same edges that does not cross the antimeridian.
+    pub fn crossing_warning(&self) -> Option<String> {
+        wide_crossing(self)
+    }
 }
 
 /// Parses a box from `lon1,lat1,lon2,lat2` in degrees. A box without area is an error.
@@ -154,7 +173,7 @@ pub fn parse_box(text: &str, order: CornerOrder) -> Result<BoxRegion, String> {
         ));
     };
     let corners = point_of_text(lon1, lat1)
-        .and_then(|first| bbox_of_corners(first, point_of_text(lon2, lat2)?, order));
+        .and_then(|first| region_of_corners(first, point_of_text(lon2, lat2)?, order));
     corners.map_err(|cause| format!("bounding box '{}': {cause}", for_message(text)))
 }
 
@@ -174,7 +193,20 @@ pub fn parse_corners(text: &str) -> Result<Bbox, String> {
     Ok(bbox)
 }
 
-fn bbox_of_corners(first: Point, second: Point, order: CornerOrder) -> Result<BoxRegion, String> {
+/// Returns the box with two opposite corners as a region. A box without area is an error.
+fn region_of_corners(first: Point, second: Point, order: CornerOrder) -> Result<BoxRegion, String> {
+    let bbox = bbox_of_corners(first, second, order);
+    if bbox.min_lat_e7 == bbox.max_lat_e7 || bbox.min_lon_e7 == bbox.max_lon_e7 {
+        return Err("the box is empty: it has no area".to_owned());
+    }
+    Ok(BoxRegion {
+        shape: Shape::of_bbox(&bbox),
+        warning: wide_crossing(&bbox),
+    })
+}
+
+/// Returns the box with two opposite corners, which may have no area.
+fn bbox_of_corners(first: Point, second: Point, order: CornerOrder) -> Bbox {
     let is_swapped = first.lat_e7 > second.lat_e7 || order == CornerOrder::Any;
     let (mut west, mut east) = (first.lon_e7, second.lon_e7);
     if west > east && is_swapped {
@@ -188,19 +220,12 @@ fn bbox_of_corners(first: Point, second: Point, order: CornerOrder) -> Result<Bo
             east = ANTIMERIDIAN_E7;
         }
     }
-    let bbox = Bbox {
+    Bbox {
         min_lat_e7: first.lat_e7.min(second.lat_e7),
         max_lat_e7: first.lat_e7.max(second.lat_e7),
         min_lon_e7: west,
         max_lon_e7: east,
-    };
-    if bbox.min_lat_e7 == bbox.max_lat_e7 || west == east {
-        return Err("the box is empty: it has no area".to_owned());
     }
-    Ok(BoxRegion {
-        shape: Shape::of_bbox(&bbox),
-        warning: wide_crossing(&bbox),
-    })
 }
 
 /// Returns a warning if a box crosses the antimeridian and is more than 180 degrees wide.
@@ -265,6 +290,31 @@ mod tests {
         assert_eq!(boxes("180,1,-170,2"), [[-180, 1, -170, 2]]);
         assert_eq!(boxes("170,1,-180,2"), [[170, 1, 180, 2]]);
         assert_eq!(boxes("-180,-90,180,90"), [[-180, -90, 180, 90]]);
+    }
+
+    #[test]
+    fn a_box_across_the_antimeridian_is_two_plain_boxes_on_the_map() {
+        let on_map = |corners: [f64; 4]| {
+            let boxes = Bbox::of_degrees(corners).unwrap().on_map();
+            let boxes = boxes.iter().filter(|bbox| !bbox.is_empty());
+            boxes.map(Bbox::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            on_map([170.0, 1.0, -170.0, 2.0]),
+            ["170,1,180,2", "-180,1,-170,2"]
+        );
+        assert_eq!(on_map([1.0, 4.0, 3.0, 2.0]), ["1,2,3,4"]);
+        // A place on the antimeridian is at both edges of the map.
+        for (corners, expected) in [
+            ([180.0, 1.0, -170.0, 2.0], ["-180,1,-170,2", "180,1,180,2"]),
+            ([170.0, 1.0, 180.0, 2.0], ["170,1,180,2", "-180,1,-180,2"]),
+            ([180.0, 1.0, 180.0, 1.0], ["180,1,180,1", "-180,1,-180,1"]),
+        ] {
+            assert_eq!(on_map(corners), expected);
+        }
+        assert_eq!(on_map([-180.0, 1.0, 180.0, 2.0]), ["-180,1,180,2"]);
+        assert!(Bbox::of_degrees([170.0, 1.0, 181.0, 2.0]).is_err());
+        assert_eq!(Bbox::EMPTY.on_map(), [Bbox::EMPTY; 2]);
     }
 
     #[test]

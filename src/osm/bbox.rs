@@ -85,6 +85,29 @@ impl Bbox {
         }
     }
 
+    /// Returns the box as plain boxes on a map whose edges are the antimeridian. A box whose western edge lies east of
+    /// its eastern edge crosses the antimeridian, and is cut there. A box that ends at the antimeridian also has the
+    /// points of this meridian at the other edge of the map, because 180 and -180 degrees are the same longitude. If
+    /// there is one plain box only, the second one is empty.
+    #[must_use]
+    pub fn on_map(&self) -> [Self; 2] {
+        const EDGE: i32 = 180 * DECIMICRO_PER_DEGREE as i32;
+        let lons = |min_lon_e7, max_lon_e7| Self {
+            min_lon_e7,
+            max_lon_e7,
+            ..*self
+        };
+        if self.is_empty() {
+            return [Self::EMPTY; 2];
+        }
+        match (self.min_lon_e7, self.max_lon_e7) {
+            (west, east) if west > east => [lons(west, EDGE), lons(-EDGE, east)],
+            (west, east) if west > -EDGE && east >= EDGE => [*self, lons(-EDGE, -EDGE)],
+            (west, east) if west <= -EDGE && east < EDGE => [*self, lons(EDGE, EDGE)],
+            _ => [*self, Self::EMPTY],
+        }
+    }
+
     /// Whether a point with coordinates in decimicro degrees lies in the box or on its edge.
     pub fn contains(&self, lat_e7: i32, lon_e7: i32) -> bool {
         (self.min_lat_e7..=self.max_lat_e7).contains(&lat_e7)

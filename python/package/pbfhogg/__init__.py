@@ -68,7 +68,7 @@ def read(
     :param tags: An expression as ``pbfhogg tags-filter`` takes it, such as ``"highway=primary,secondary"`` or
         ``"name"``, or a list of expressions of which one must match.
     :param bbox: A box as left, bottom, right, top in degrees. Nodes must lie in it, ways must have a node in it, and
-        relations a node or a way.
+        relations a node or a way. A box whose left edge is east of its right edge crosses the antimeridian.
     :param ids: Ids of the kind that is read, or texts such as ``"w123"``.
     :param columns: The names of columns: ``type``, ``id``, ``version``, ``timestamp``, ``changeset``, ``uid``,
         ``user``, ``visible``, ``tags`` (a map), ``lat``, ``lon``, ``refs`` (the nodes of a way), ``locations`` (their
@@ -110,7 +110,8 @@ def features(
 
     :param kinds: The kinds of objects that features are made of: ``"node"``, ``"way"``, ``"relation"``.
     :param tags: An expression as ``pbfhogg tags-filter`` takes it, or a list of expressions of which one must match.
-    :param bbox: A box as left, bottom, right, top in degrees. A feature must share a point with it.
+    :param bbox: A box as left, bottom, right, top in degrees, as of :func:`read`. A feature must share a point with it.
+        What crosses the antimeridian is cut there before.
     :param clip: Cut geometries at the box.
     :param columns: Columns beside the geometry: ``osm_type``, ``osm_id``, ``version``, ``timestamp``, ``changeset``,
         ``uid``, ``user``, ``tags`` (a map), and ``area_m2`` and ``length_m``, measured on the ellipsoid. Any other name

@@ -64,7 +64,8 @@ def augmented_diff(base: Any, changes: Any, output: Any = None, **options: Any) 
     :param direct_only: Leave out ways and relations that have no change of their own.
     :param filter: An expression as ``pbfhogg tags-filter`` takes it, or a list of expressions of which one must match
         the object before or after the changes.
-    :param bbox: A box as left, bottom, right, top in degrees, with which the object must share a point before or after.
+    :param bbox: A box as left, bottom, right, top in degrees, as of :func:`read`, with which the object must share a
+        point before or after.
     :param max_relation_members: Relations with more members have no geometry.
     :param columns: The names of columns: ``action``, ``type``, ``id``, ``indirect``, ``changeset``, ``timestamp``,
         ``uid``, ``user``, ``old_version``, ``new_version``, ``old_tags``, ``new_tags``, ``bbox``, ``old_geometry`` and

@@ -22,6 +22,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 import pbfhogg
+from pbfhogg import _pbfhogg
 
 if TYPE_CHECKING:
     from pbfhogg import Split
@@ -134,7 +135,7 @@ class PbfDataSource(DataSource):  # type: ignore[misc, unused-ignore]
     - ``kinds``: ``node``, ``way``, ``relation``, or several with commas between;
     - ``tags``: an expression as ``pbfhogg tags-filter`` takes it, or a JSON array of expressions of which one must
       match;
-    - ``bbox``: left,bottom,right,top in degrees; ``ids``: such as ``w123,w124``;
+    - ``bbox``: left,bottom,right,top in degrees, as of :func:`pbfhogg.read`; ``ids``: such as ``w123,w124``;
     - ``columns``: the columns of :func:`pbfhogg.read`, with commas between; those of a schema if one is given;
     - ``splits``: about how many tasks read the file; by default one for 64 MB, but up to 32 for smaller files;
     - ``jobs``: the number of threads of a task, 1 by default;
@@ -198,10 +199,14 @@ class PbfReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
             return True
         if not self.selection.kinds & set(split.kinds):
             return False
-        box, area = self.selection.bbox, split.bbox
-        if box is None or area is None or split.kinds != ("node",):
+        area = split.bbox
+        if self.selection.bbox is None or area is None or split.kinds != ("node",):
             return True
-        return box[0] <= area[2] and area[0] <= box[2] and box[1] <= area[3] and area[1] <= box[3]
+        west, south, east, north = area
+        return any(
+            left <= east and west <= right and bottom <= north and south <= top
+            for left, bottom, right, top in _pbfhogg.plain_boxes(self.selection.bbox)
+        )
 
     def read(self, partition: Any) -> Iterator["pyarrow.RecordBatch"]:
         """Read a part. PySpark calls this with ``None`` if ``partitions`` has returned nothing."""
