@@ -234,6 +234,37 @@ fn a_feature_without_a_length_is_an_error_that_is_listed() {
 }
 
 #[test]
+fn the_areas_of_a_geocoder_are_the_small_side() {
+    let dir = tempfile::tempdir().unwrap();
+    // The same country as a relation, and as a closed way.
+    let way = FIJI.replace(
+        "w1 v1 ",
+        "w1 v1 Tboundary=administrative,admin_level=2,name=Fiji,ISO3166-1=FJ ",
+    );
+    let way = way.split("r1 v1 ").next().unwrap();
+    for (number, objects) in [FIJI, way].into_iter().enumerate() {
+        let input = file(dir.path(), "in.opl", objects);
+        let index = dir.path().join(format!("index-{number}"));
+        run_ok(&[&"build-geocode-index", &input, &"-o", &index]);
+        for (lat, lon, is_inside) in [
+            ("-16.5", "28", false),
+            ("-16.5", "178.9", false),
+            ("-16.5", "-178.9", false),
+            ("-16.2", "179.1", true),
+            ("-16.2", "-179.1", true),
+            ("-16.2", "180", true),
+            ("-16.2", "-180", true),
+            ("-16.2", "0", false),
+        ] {
+            let args: [Arg; 6] = [&"geocode", &index, &"--json", &"--", &lat, &lon];
+            let found: Value = serde_json::from_slice(&run_ok(&args).stdout).unwrap();
+            let areas = found["areas"].as_array().unwrap();
+            assert_eq!(areas.len(), usize::from(is_inside), "{number}: {found}");
+        }
+    }
+}
+
+#[test]
 fn an_area_of_osm_data_is_the_small_side_as_a_region() {
     let dir = tempfile::tempdir().unwrap();
     let places = [179.5, -179.5, 28.0, 180.0, -180.0, 178.5];

@@ -38,6 +38,8 @@ fn places() -> usize {
 
 /// The objects of a file that answers are made of.
 struct Plain {
+    /// How much distances may differ in metres, apart from the part that grows with them.
+    tolerance: f64,
     things: Vec<Thing>,
     areas: Vec<Thing>,
     /// The house numbers of nodes.
@@ -46,6 +48,10 @@ struct Plain {
 
 impl Plain {
     fn of(input: &Path) -> Self {
+        Self::with_areas(input, osmium_areas(input), 2e-3)
+    }
+
+    fn with_areas(input: &Path, areas: Vec<Thing>, tolerance: f64) -> Self {
         let things = things(input);
         let numbers = things.iter().filter(|thing| thing.kind == ObjectKind::Node);
         let numbers = numbers.filter_map(|node| Some((node.id, node.tag("addr:housenumber")?)));
@@ -53,7 +59,8 @@ impl Plain {
             numbers: numbers
                 .map(|(id, number)| (id, number.to_owned()))
                 .collect(),
-            areas: osmium_areas(input),
+            tolerance,
+            areas,
             things,
         }
     }
@@ -81,9 +88,7 @@ impl Plain {
 }
 
 /// Compares answers about random places with a plain search: address, street, interpolation.
-fn compare_with_plain_search(input: &Path, index: &GeocodeIndex, random: &mut Random) {
-    let name = input.display();
-    let plain = Plain::of(input);
+fn compare_with_plain_search(name: &str, plain: &Plain, index: &GeocodeIndex, random: &mut Random) {
     let relations = plain
         .areas
         .iter()
@@ -128,7 +133,7 @@ fn compare_with_plain_search(input: &Path, index: &GeocodeIndex, random: &mut Ra
         let answer = index.reverse(degrees(place), &QueryOptions::default());
         let answer = answer.unwrap();
         let found = &answer.nearest;
-        let is_close = |a: f64, b: f64| (a - b).abs() < 2e-3 + a * 1e-5;
+        let is_close = |a: f64, b: f64| (a - b).abs() < plain.tolerance + a * 1e-5;
         let objects = [
             (
                 "address",
@@ -191,7 +196,7 @@ fn the_nearest_objects_are_those_of_a_plain_search() {
             continue;
         }
         let index = GeocodeIndex::open(&built(&input, directory.path())).unwrap();
-        compare_with_plain_search(&input, &index, &mut random);
+        compare_with_plain_search(&name, &Plain::of(&input), &index, &mut random);
     }
 }
 
@@ -222,7 +227,7 @@ fn the_nearest_objects_are_found_at_the_antimeridian_and_at_the_poles() {
     let mut random = Random(2);
     let around = |lon: f64| (lon + 540.0).rem_euclid(360.0) - 180.0;
     for world in 0..4 {
-        moved(&input, &output, |lat, lon| {
+        let map = |lat: f64, lon: f64| {
             // Monaco is from 7.41 to 7.44 degrees east, and from 43.72 to 43.75 degrees north.
             let (north, east) = (lat - 43.735, lon - 7.425);
             match world {
@@ -232,9 +237,19 @@ fn the_nearest_objects_are_found_at_the_antimeridian_and_at_the_poles() {
                 2 => (90.0 - (north + 0.03).abs() * 0.5, around(east * 10_000.0)),
                 _ => (-90.0 + (north + 0.03).abs() * 2.0, around(east * 8_000.0)),
             }
-        });
+        };
+        moved(&input, &output, map);
         let index = GeocodeIndex::open(&built(&output, directory.path())).unwrap();
-        compare_with_plain_search(&output, &index, &mut random);
+        // osmium drops or turns inside out the areas across the antimeridian, so it makes them before they are moved.
+        let plain = match world {
+            0 | 1 => {
+                let areas = osmium_areas(&input).into_iter();
+                // The index has their parts. A corner at the cut is rounded to 1e-7 degree, which is 11 mm.
+                Plain::with_areas(&output, areas.map(|area| area.moved(map)).collect(), 7e-3)
+            }
+            _ => Plain::of(&output),
+        };
+        compare_with_plain_search(&format!("world {world}"), &plain, &index, &mut random);
     }
 }
 

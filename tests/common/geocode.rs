@@ -47,6 +47,23 @@ impl Thing {
         }
     }
 
+    /// The thing at other places.
+    pub fn moved(self, map: impl Fn(f64, f64) -> (f64, f64)) -> Self {
+        let place = |[lat, lon]: &Degrees| -> Degrees {
+            let (lat, lon) = map(*lat, *lon);
+            [lat, lon].map(|degrees| (degrees * 1e7).round() / 1e7)
+        };
+        let lines = self.lines.iter();
+        let lines = lines.map(|line| line.iter().map(&place).collect());
+        Self {
+            is_area: self.is_area,
+            tags: self.tags,
+            nodes: self.nodes,
+            rings: self.rings,
+            ..Self::new(self.kind, self.id, lines.collect())
+        }
+    }
+
     pub fn tag(&self, key: &str) -> Option<&str> {
         self.tags.get(key).map(String::as_str)
     }

@@ -8,7 +8,7 @@ use super::numbered_cells::NumberedCells;
 use super::relations::Relations;
 use super::simplify::simplified;
 use crate::area::{
-    AreaNode, AreaPolygon, AreaWay, MemberWays, OpenRings, Role, WayStore, assemble,
+    AreaNode, AreaPolygon, AreaWay, MemberWays, OpenRings, Role, WayStore, assemble_on_map,
 };
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
@@ -158,7 +158,7 @@ impl Visitor for Collector {
         let mut nodes = std::mem::take(&mut self.nodes);
         let members = MemberWays::read(relation.members(), ways, &mut nodes);
         let polygons = match members.missing {
-            None => members.assemble(&nodes, OpenRings::Refuse).polygons,
+            None => members.assemble_on_map(&nodes, OpenRings::Refuse).polygons,
             Some(_) => Vec::new(),
         };
         self.nodes = nodes;
@@ -233,7 +233,7 @@ fn complete<'a>(
 
 /// Returns the rings of a polygon, each closed by repeating its first point.
 fn rings(polygon: &AreaPolygon) -> impl Iterator<Item = Vec<Point>> {
-    let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
+    let rings = polygon.rings();
     rings.map(|ring| ring.iter().chain(ring.first()).copied().collect())
 }
 
@@ -379,7 +379,7 @@ impl Collector {
             role: Role::Other,
             nodes: &nodes,
         };
-        let polygons = assemble(&[way], OpenRings::Refuse).polygons;
+        let polygons = assemble_on_map(&[way], OpenRings::Refuse).polygons;
         if polygons.is_empty() {
             self.found.get_or_insert_default().incomplete += 1;
         }
