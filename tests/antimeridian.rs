@@ -2,6 +2,7 @@
 
 use crate::common::{Arg, run_fail, run_ok};
 use crate::export::{complaints, summary};
+use pbfhogg::areas::{FeatureReader, Form, Geometry};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -310,4 +311,28 @@ fn an_area_around_a_pole_is_no_region() {
         error.contains("way 1: it crosses the antimeridian and has a point at every longitude"),
         "{error}"
     );
+}
+
+#[test]
+fn the_areas_of_a_feature_reader_are_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = file(dir.path(), "in.opl", WORLD);
+    let reader = FeatureReader::from_path(&input).unwrap();
+    let areas = reader.select(|_, tags| {
+        if tags.is_empty() {
+            Form::Skip
+        } else {
+            Form::Area
+        }
+    });
+    let mut counts = Vec::new();
+    areas
+        .for_each(|feature| {
+            if let Geometry::Area(polygons) = feature.geometry {
+                counts.push((feature.id.to_string(), polygons.len()));
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(counts, [("w2".to_owned(), 2), ("r1".to_owned(), 2)]);
 }

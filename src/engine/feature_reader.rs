@@ -4,7 +4,7 @@ use super::geometry_pass::{GeometryPass, Visitor, Visits, is_area, on_earth};
 use super::input;
 use super::way_locations::{IndexType, LocateOptions};
 use crate::area::{
-    AreaNode, AreaPolygon, AreaWay, MemberWays, OpenRings, Role, WayStore, assemble,
+    AreaNode, AreaPolygon, AreaWay, MemberWays, OpenRings, Role, WayStore, assemble_on_map,
 };
 use crate::error::{FormatError, Result};
 use crate::file::PbfFile;
@@ -57,10 +57,11 @@ impl Feature {
 pub enum Geometry {
     /// The location of a node.
     Point(Point),
-    /// The locations of the nodes of a way, two or more. Nodes that are not in the file are left out.
+    /// The locations of the nodes of a way, two or more. Nodes that are not in the file are left out. A line across the
+    /// antimeridian is not cut.
     Line(Vec<Point>),
     /// The polygons of an area, one or more. Their rings neither cross each other nor share edges, so the polygons are
-    /// valid.
+    /// valid. An area across the antimeridian is cut there, unless it is around a pole.
     Area(Vec<AreaPolygon>),
 }
 
@@ -256,7 +257,7 @@ impl Visitor for Worker {
             Form::Area if nodes.len() == locations.len() && way.is_closed() => {
                 let (id, role) = (way.id(), Role::Other);
                 let nodes = &nodes;
-                let assembly = assemble(&[AreaWay { id, role, nodes }], OpenRings::Refuse);
+                let assembly = assemble_on_map(&[AreaWay { id, role, nodes }], OpenRings::Refuse);
                 if !assembly.polygons.is_empty() {
                     self.add(
                         ObjectKind::Way,
@@ -279,7 +280,8 @@ impl Visitor for Worker {
         if members.is_empty() || members.missing.is_some() {
             return Ok(());
         }
-        let polygons = members.assemble(&self.nodes, OpenRings::Refuse).polygons;
+        let assembly = members.assemble_on_map(&self.nodes, OpenRings::Refuse);
+        let polygons = assembly.polygons;
         if !polygons.is_empty() {
             let tags: Vec<_> = relation.tags().collect();
             self.add(
