@@ -2,6 +2,8 @@
 
 use crate::common::{Arg, run_fail, run_ok};
 use crate::export::{complaints, summary};
+use crate::geoparquet::{export, field, rows};
+use parquet::record::Field;
 use pbfhogg::areas::{FeatureReader, Form, Geometry};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -232,6 +234,25 @@ fn a_feature_without_a_length_is_an_error_that_is_listed() {
         (&kept["features"], &kept["errors"]),
         (&json!(5), &json!({}))
     );
+}
+
+#[test]
+fn the_centroid_of_what_was_cut_lies_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let objects = FIJI.replace("name=Road", "name=Road\nw3 v1 Nn1,n2 Thighway=path");
+    let input = file(dir.path(), "in.opl", &objects);
+    let table = dir.path().join("out.parquet");
+    export(&input, &table, &["--with", "centroid"]);
+    for row in rows(&table) {
+        let of = |name: &str| match field(&row, name) {
+            Field::Double(value) => *value,
+            other => panic!("{name}: {other:?}"),
+        };
+        let (lon, lat) = (of("centroid_lon"), of("centroid_lat"));
+        assert!((179.0..=180.0).contains(&lon.abs()), "{lon} {lat}");
+        assert!((-17.0..=-16.0).contains(&lat), "{lon} {lat}");
+    }
+    assert_eq!(rows(&table).len(), 3);
 }
 
 #[test]
