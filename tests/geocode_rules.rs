@@ -6,13 +6,13 @@ use pbfhogg::geocode::{GeocodeIndex, MapPiece, MapWalk, QueryOptions};
 use serde_json::Value;
 
 /// The answer about a place in a file of OPL, as a line and as JSON.
-struct Answers {
-    index: std::path::PathBuf,
+pub struct Answers {
+    pub index: std::path::PathBuf,
     directory: tempfile::TempDir,
 }
 
 impl Answers {
-    fn of(lines: &[&str]) -> Self {
+    pub fn of(lines: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (input, index) = (
             directory.path().join("in.opl"),
@@ -23,7 +23,7 @@ impl Answers {
         Self { index, directory }
     }
 
-    fn asked(&self, lat: f64, lon: f64, more: &[Arg]) -> String {
+    pub fn asked(&self, lat: f64, lon: f64, more: &[Arg]) -> String {
         let place = [lat.to_string(), lon.to_string()];
         let args: [Arg; 3] = [&"geocode", &self.index, &"--"];
         let [lat, lon] = &place;
@@ -34,18 +34,18 @@ impl Answers {
         found.trim_end().to_owned()
     }
 
-    fn line(&self, lat: f64, lon: f64) -> String {
+    pub fn line(&self, lat: f64, lon: f64) -> String {
         self.asked(lat, lon, &[])
     }
 
-    fn address(&self, lat: f64, lon: f64) -> Value {
+    pub fn address(&self, lat: f64, lon: f64) -> Value {
         let found: Value = serde_json::from_str(&self.asked(lat, lon, &[&"--json"])).unwrap();
         found["address"].clone()
     }
 }
 
 /// A square around a place as nodes and a closed way, whose ids begin at `id`.
-fn square(id: i64, [lat, lon]: [f64; 2], size: f64, tags: &str) -> Vec<String> {
+pub fn square(id: i64, [lat, lon]: [f64; 2], size: f64, tags: &str) -> Vec<String> {
     let corners = [[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]];
     let mut lines: Vec<String> = (id..)
         .zip(corners)
@@ -66,12 +66,12 @@ fn ordered(parts: &[Vec<String>]) -> Vec<String> {
     lines
 }
 
-fn answers(parts: &[Vec<String>]) -> Answers {
+pub fn answers(parts: &[Vec<String>]) -> Answers {
     let lines = ordered(parts);
     Answers::of(&lines.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn one(line: &str) -> Vec<String> {
+pub fn one(line: &str) -> Vec<String> {
     vec![line.to_owned()]
 }
 
@@ -311,7 +311,7 @@ fn streets_are_what_people_can_go_along_and_squares() {
 }
 
 /// A boundary around a place.
-fn boundary(id: i64, at: [f64; 2], size: f64, tags: &str) -> Vec<String> {
+pub fn boundary(id: i64, at: [f64; 2], size: f64, tags: &str) -> Vec<String> {
     square(id, at, size, &format!("boundary=administrative,{tags}"))
 }
 

@@ -45,6 +45,7 @@ mod formats;
 mod geocode;
 mod geocode_accuracy;
 mod geocode_index;
+mod geocode_languages;
 mod geocode_reverse;
 mod geocode_rules;
 mod geocode_service;

@@ -233,7 +233,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     }
     let options = geocode::Options::new(&args.index)
         .query(QueryOptions {
-            languages: args.lang.clone(),
+            languages: QueryOptions::parse_languages(&args.lang.join(",")),
             ..QueryOptions::default()
         })
         .is_json(args.json)

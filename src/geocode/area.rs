@@ -285,12 +285,12 @@ impl<'c> Area<'c> {
         })
     }
 
-    /// Returns the name in a language.
+    /// Returns the name in a language, which is a language tag in any case.
     pub(crate) fn name_in(&self, language: &str) -> Option<&'c str> {
         let mut tags = self.known.chain(self.names);
         let (_, name) = tags.find(|(key, _)| {
             let of = key.strip_prefix(b"name:");
-            of == Some(language.as_bytes())
+            of.is_some_and(|of| of.eq_ignore_ascii_case(language.as_bytes()))
         })?;
         std::str::from_utf8(name).ok()
     }

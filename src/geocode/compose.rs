@@ -5,7 +5,7 @@ use super::area::Area;
 use super::city::{city, guess, kind_of_name};
 use super::countries::{PostcodePlace, is_number_first, postcode_place};
 use super::item::{KeyNumber, text_tag};
-use super::options::QueryOptions;
+use super::languages::Languages;
 
 /// A part of an address, and the object from which it comes.
 pub(super) type Part<'i, T = &'i str> = Option<(T, NearObject)>;
@@ -67,6 +67,12 @@ pub(super) fn country_code_of(areas: &[Area<'_>]) -> Option<String> {
     of_country.or_else(of_part).map(str::to_lowercase)
 }
 
+/// Returns the country code in the tags of an address, in lower case.
+pub(super) fn country_in_address(tags: &[(&str, &str)]) -> Option<String> {
+    let code = text_tag(tags, "addr:country").filter(|code| code.len() == 2);
+    code.map(str::to_lowercase)
+}
+
 /// Returns the postcode of the area with the highest `admin_level`. Ignores areas without a postcode.
 fn postcode_of<'i>(areas: &[Area<'i>]) -> Part<'i> {
     let postal = |area: &Area<'i>| {
@@ -106,8 +112,7 @@ impl<'i> Parts<'i> {
         self.suburb = part("addr:suburb");
         self.city = part("addr:city");
         self.state = part("addr:state").or(part("addr:province"));
-        let code = text("addr:country").filter(|code| code.len() == 2);
-        self.country_code = code.map(str::to_lowercase);
+        self.country_code = country_in_address(tags);
     }
 
     /// Sets the street, unless the address has a street, a place, or a block in a neighbourhood.
@@ -144,17 +149,17 @@ impl<'i> Parts<'i> {
     }
 
     /// Uses a boundary at a usual level as the city, unless the address has a city.
-    pub(super) fn guess_city(&mut self, areas: &[Area<'i>], options: &QueryOptions) {
+    pub(super) fn guess_city(&mut self, areas: &[Area<'i>], languages: &Languages) {
         if self.city.is_none()
             && let Some(area) = guess(areas, self.country_code.as_deref())
         {
-            self.city = options.area_name(area).map(|name| (name, area.object()));
+            self.city = languages.area_name(area).map(|name| (name, area.object()));
             self.city_kind = self.city.map(|_| "city");
         }
     }
 
     /// Sets the parts that come from areas. `areas` must be in the order of their levels.
-    pub(super) fn add_areas(&mut self, areas: &[Area<'i>], options: &QueryOptions) {
+    pub(super) fn add_areas(&mut self, areas: &[Area<'i>], languages: &Languages) {
         let at_level = |levels: [u8; 2]| {
             let area_at = |wanted: &u8| {
                 areas
@@ -163,7 +168,7 @@ impl<'i> Parts<'i> {
             };
             levels.iter().find_map(area_at)
         };
-        let named = |area: &Area<'i>| Some((options.area_name(area)?, area.object()));
+        let named = |area: &Area<'i>| Some((languages.area_name(area)?, area.object()));
         let place_of = |kinds: &[&str]| {
             let mut areas = areas.iter().rev();
             areas.find_map(|area| {

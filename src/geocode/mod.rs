@@ -20,6 +20,7 @@ mod index;
 mod interpolation;
 mod item;
 mod json;
+mod languages;
 mod layout;
 mod leaf;
 mod leaf_encoder;

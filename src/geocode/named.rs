@@ -36,10 +36,10 @@ impl<'i> Query<'i, '_> {
             && names.has(written)
         {
             let name = text_tag(&street.tags, "name").filter(|name| is_same_name(name, written));
-            let in_language = self.options.name_in_language(&street.tags);
+            let in_language = self.languages.name_in_language(&street.tags);
             return Ok(in_language.or(name).unwrap_or(written));
         }
-        if self.options.languages.is_empty() {
+        if self.languages.is_empty() {
             return Ok(written);
         }
         let radius = self.index.manifest().coarse_search_radius;
@@ -50,16 +50,15 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the name, in the best language, of the city that an address calls `written`.
     pub(super) fn city_name(&self, written: &'i str, areas: &[Area<'i>]) -> Result<&'i str> {
-        if self.options.languages.is_empty() {
+        if self.languages.is_empty() {
             return Ok(written);
         }
-        let mut languages = self.options.languages.iter();
         let is_city = |area: &&Area<'i>| {
             let name = area.tag(KeyNumber::NAME);
             name.is_some_and(|name| is_same_name(name, written))
         };
         let city = areas.iter().rev().find(is_city);
-        let of_area = city.and_then(|city| languages.find_map(|language| city.name_in(language)));
+        let of_area = city.and_then(|city| self.languages.area_name_in_language(city));
         if let Some(name) = of_area {
             return Ok(name);
         }
@@ -96,7 +95,7 @@ impl<'i> Query<'i, '_> {
         }
         let street = named.or_else(|| street.map(|(nearest, _)| nearest.clone()));
         if let Some(street) = &street {
-            let name = self.options.name(&street.tags);
+            let name = self.languages.name(&street.tags);
             parts.street = name.map(|name| (name, street.object()));
             parts.add_postcode(text_tag(&street.tags, "postal_code"), street.object());
         }
@@ -137,7 +136,7 @@ impl<'i> Query<'i, '_> {
         let is_named = |area: &Area<'i>| area.names().any(|name| names.has(name));
         let code = country_code_of(areas);
         if let Some((area, kind)) = city_named(areas, code.as_deref(), is_named) {
-            let name = self.options.area_name(area);
+            let name = self.languages.area_name(area);
             return Ok(name.map(|name| (name, area.object(), kind)));
         }
         for (kinds, radius) in [(&CITIES[..], CITY_RADIUS), (&HAMLETS[..], PART_RADIUS)] {
@@ -154,7 +153,7 @@ impl<'i> Query<'i, '_> {
         let is_part = |area: &&Area<'i>| area.is_administrative && area.level > Some(8);
         let mut parts = areas.iter().rev().filter(is_part);
         if let Some(area) = parts.find(|area| area.names().any(|name| names.has(name)))
-            && let Some(name) = self.options.area_name(area)
+            && let Some(name) = self.languages.area_name(area)
         {
             return Ok(Some((name, area.object(), "suburb")));
         }
@@ -177,14 +176,17 @@ impl<'i> Query<'i, '_> {
             is_kind(area.tag(KeyNumber::PLACE)) && area.names().any(|name| names.has(name))
         });
         if let Some(area) = area {
-            let name = self.options.area_name(area).zip(area.tag(KeyNumber::PLACE));
+            let name = self
+                .languages
+                .area_name(area)
+                .zip(area.tag(KeyNumber::PLACE));
             return Ok(name.map(|(name, kind)| (name, area.object(), kind)));
         }
         let node = self.near(Layer::Places, radius, |item| {
             Ok(is_kind(item.tag("place")?) && has_name(&item.tags()?, &names))
         })?;
         Ok(node.and_then(|node| {
-            let name = self.options.name(&node.tags)?;
+            let name = self.languages.name(&node.tags)?;
             Some((name, node.object(), text_tag(&node.tags, "place")?))
         }))
     }
@@ -195,7 +197,7 @@ impl<'i> Query<'i, '_> {
         let found = self.near(layer, radius, |item| {
             Ok(item.tag("name")?.is_some_and(|name| names.has(name)))
         })?;
-        Ok(found.and_then(|found| self.options.name_in_language(&found.tags)))
+        Ok(found.and_then(|found| self.languages.name_in_language(&found.tags)))
     }
 }
 

@@ -33,7 +33,7 @@ impl<'i> Query<'i, '_> {
                 others.push(near.found.item.id);
                 continue;
             }
-            let names = tag(&near.tags, "place").zip(self.options.name(&near.tags));
+            let names = tag(&near.tags, "place").zip(self.languages.name(&near.tags));
             return Ok(names.map(|(place, name)| NearPlace {
                 object: near.object(),
                 place,

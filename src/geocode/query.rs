@@ -5,10 +5,11 @@ use super::answer::{
     Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearRoad, NearStreet, Nearest,
 };
 use super::area::Area;
-use super::compose::{Parts, label};
+use super::compose::{Parts, country_code_of, country_in_address, label};
 use super::folding::StreetNames;
 use super::index::{GeocodeIndex, Hit};
 use super::item::{tag, text_tag};
+use super::languages::Languages;
 use super::layout::Layer;
 use super::leaf::LeafItem;
 use super::options::QueryOptions;
@@ -102,6 +103,11 @@ impl<'i> Chosen<'i> {
     }
 }
 
+/// Returns the code of the country that contains the query point or, if it is not known, that the address names.
+fn country_code(areas: &[Area<'_>], chosen: Option<&Chosen<'_>>) -> Option<String> {
+    country_code_of(areas).or_else(|| country_in_address(&chosen?.near.tags))
+}
+
 impl GeocodeIndex {
     /// Finds the address and the objects at a location.
     ///
@@ -112,6 +118,7 @@ impl GeocodeIndex {
         let query = Query {
             index: self,
             options,
+            languages: Languages::of(options),
             place: place.into(),
         };
         query.answer(place)
@@ -122,11 +129,12 @@ impl GeocodeIndex {
 pub(super) struct Query<'i, 'o> {
     pub index: &'i GeocodeIndex,
     pub options: &'o QueryOptions,
+    pub languages: Languages,
     pub place: Point,
 }
 
 impl<'i> Query<'i, '_> {
-    fn answer(&self, place: Location) -> Result<Answer<'i>> {
+    fn answer(mut self, place: Location) -> Result<Answer<'i>> {
         let radius = self.index.manifest().coarse_search_radius;
         let first = self.near(Layer::Addresses, radius, |_| Ok(true))?;
         let street = self.near(Layer::Streets, radius, |_| Ok(true))?;
@@ -137,9 +145,11 @@ impl<'i> Query<'i, '_> {
         let named_street = street.as_ref().zip(names.as_ref());
         let chosen = self.address_here(usable.as_ref(), named_street, interpolation.as_ref())?;
         let object = chosen.as_ref().map(|chosen| chosen.near.answering());
+        let code = country_code(&areas, chosen.as_ref());
+        self.languages.set_place(&areas, code.as_deref());
         let mut parts = self.compose(chosen, named_street, &areas)?;
         let own_street = self.resolve(&mut parts, named_street, &areas)?;
-        parts.add_areas(&areas, self.options);
+        parts.add_areas(&areas, &self.languages);
         let nearest_place = match parts.city {
             Some(_) => None,
             None => self.nearest_place(&areas)?,
@@ -147,7 +157,7 @@ impl<'i> Query<'i, '_> {
         if let Some(place) = &nearest_place {
             parts.add_place(place);
         }
-        parts.guess_city(&areas, self.options);
+        parts.guess_city(&areas, &self.languages);
         let address = match first {
             Some(near) if tag(&near.tags, "addr:housenumber").is_none() => {
                 let has_number = |item: &LeafItem<'i>| Ok(item.tag("addr:housenumber")?.is_some());
@@ -223,7 +233,7 @@ impl<'i> Query<'i, '_> {
         }
         Some(NearStreet {
             object: near.object(),
-            name: self.options.name_in_language(&near.tags).or(name)?,
+            name: self.languages.name_in_language(&near.tags).or(name)?,
             highway,
             reference,
         })
@@ -270,7 +280,7 @@ impl<'i> Query<'i, '_> {
             *written = self.city_name(written, areas)?;
         }
         if let Some((near, _)) = street.filter(|(near, _)| near.distance_m() <= radius)
-            && let Some(name) = self.options.name(&near.tags)
+            && let Some(name) = self.languages.name(&near.tags)
         {
             parts.add_street(name, near.object());
         }
@@ -297,7 +307,7 @@ impl<'i> Query<'i, '_> {
 
     fn named(&self, area: &Area<'i>) -> Option<NamedArea<'i>> {
         let name = self
-            .options
+            .languages
             .area_name(area)
             .filter(|_| area.is_administrative)?;
         Some(NamedArea {

@@ -42,28 +42,8 @@ pub(super) fn place_of(parameters: &Parameters) -> Result<Location, String> {
 pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> QueryOptions {
     let list = parameters.get("accept-language").map(String::as_str);
     let list = list.or(header).unwrap_or_default();
-    let weighted = list.split(',').map(|entry| {
-        let (language, rest) = entry.split_once(';').unwrap_or((entry, ""));
-        let weight = rest.trim().strip_prefix("q=");
-        let weight = weight.and_then(|weight| weight.parse::<f32>().ok());
-        (language.trim(), weight.unwrap_or(1.0))
-    });
-    let is_language = |(language, _): &(&str, f32)| !language.is_empty() && *language != "*";
-    let mut weighted: Vec<(&str, f32)> = weighted.filter(is_language).take(16).collect();
-    weighted.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let mut languages: Vec<String> = Vec::new();
-    for (language, _) in weighted {
-        // Most tags of names have a language code without a region. After a code with a region, such as `de-AT`, the
-        // plain code `de` is therefore looked for.
-        let plain = language.split('-').next().unwrap_or(language);
-        for language in [language, plain] {
-            if !languages.iter().any(|known| known == language) {
-                languages.push(language.to_owned());
-            }
-        }
-    }
     QueryOptions {
-        languages,
+        languages: QueryOptions::parse_languages(list),
         has_boxes: true,
         resolves_names: false,
     }
