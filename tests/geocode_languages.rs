@@ -124,3 +124,20 @@ fn the_language_of_a_name_is_that_of_the_region_or_is_known_by_the_other_names()
     // Without a country, nothing is known about names.
     assert_eq!(street([10.0, 10.0], "fr,en"), "Street");
 }
+
+#[test]
+fn a_city_with_names_in_several_languages_is_shown_in_the_wanted_one() {
+    let tags = "admin_level=8,name=Bruxelles%20%-%20%Brussel,name:fr=Bruxelles,name:nl=Brussel,name:de=Brüssel";
+    let found = answers(&[
+        boundary(1, [50.8, 4.3], 0.1, tags),
+        one("n11 v1 Taddr:housenumber=1,addr:city=Bruxelles x4.3 y50.8"),
+        one("n12 v1 Taddr:housenumber=2,addr:city=BRUSSEL x4.35 y50.8"),
+    ]);
+    for lon in [4.3, 4.35] {
+        for (list, city) in [("de-BE", "Brüssel"), ("nl", "Brussel"), ("fr", "Bruxelles")] {
+            let line = found.asked(50.8, lon, &[&"--lang", &list]);
+            assert!(line.ends_with(city), "{line}");
+        }
+    }
+    assert_eq!(found.line(50.8, 4.35), "2, BRUSSEL");
+}

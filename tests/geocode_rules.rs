@@ -502,7 +502,7 @@ fn an_index_of_an_older_version_is_refused_with_what_to_do() {
     let found = Answers::of(&["n1 v1 Taddr:housenumber=7,addr:street=Main x10.001 y40.0001"]);
     let manifest = found.index.join("manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    let old = text.replace("\"version\": 3", "\"version\": 2");
+    let old = text.replace("\"version\": 4", "\"version\": 3");
     assert_ne!(old, text);
     std::fs::write(&manifest, old).unwrap();
     let error = crate::common::run_fail(&[&"geocode", &found.index, &"40", &"10"]);

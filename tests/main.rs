@@ -44,6 +44,7 @@ mod force;
 mod formats;
 mod geocode;
 mod geocode_accuracy;
+mod geocode_areas;
 mod geocode_index;
 mod geocode_languages;
 mod geocode_reverse;

@@ -218,7 +218,7 @@ fn collect(
     let (mut incomplete, mut interpolated) = (0, IdSet::default());
     let mut simplified = Vec::new();
     let max_vertices = options.max_area_vertices;
-    ctx.expect_phases(2);
+    ctx.expect_phases(4);
     let index_type = pass.run(
         |block| {
             shared.relations.read(block)?;

@@ -6,9 +6,10 @@
 
 use super::answer::NearObject;
 use super::container::Container;
-use super::item::{KEYS, KeyNumber, RowItem};
+use super::item::{KEYS, KeyNumber, RowItem, SIZE};
+use super::place_names::is_name;
 use crate::error::{FormatError, Result};
-use crate::geometry::{Edge, Extent, Point};
+use crate::geometry::{Edge, Extent, Point, doubled_area};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 
@@ -21,6 +22,8 @@ const EDGE_LEN: usize = 16;
 /// The size in bytes of the header of a part. The header has the distance in bytes from the record to the part, the
 /// southern edge, the height of a band, and the number of bands. The starts of the bands follow the header.
 const HEAD_LEN: usize = 8 + 4 + 4 + 4;
+/// The length in metres of 1e-7 degree of a meridian.
+const METRES_PER_E7: f64 = 111_195.08 / 1e7;
 
 /// An encoded area.
 pub(crate) struct EncodedArea {
@@ -53,6 +56,22 @@ pub(crate) fn encode_area(row: &RowItem<'_>) -> EncodedArea {
         }
     }
     EncodedArea { bytes, parts }
+}
+
+/// Returns the size of an area in square metres. `lines` are the rings of all parts, with an empty line between two
+/// parts. The outer ring of a part comes before its holes. The size is approximate, which is enough to compare
+/// areas around the same point.
+pub(super) fn size_m2(lines: &[Vec<Point>]) -> u64 {
+    let parts = lines.split(Vec::is_empty).filter_map(|rings| {
+        let middle = Extent::of(rings.iter().flatten())?.centre();
+        let narrow = (f64::from(middle.lat_e7) / 1e7).to_radians().cos();
+        let mut sizes = rings
+            .iter()
+            .map(|ring| doubled_area(ring).unsigned_abs() as f64 / 2.0);
+        let outer = sizes.next()?;
+        Some((outer - sizes.sum::<f64>()).max(0.0) * narrow)
+    });
+    (parts.sum::<f64>() * METRES_PER_E7 * METRES_PER_E7) as u64
 }
 
 /// Appends tags. The tags whose keys are in [`KEYS`] come first, preceded by their total length in bytes. A lookup of
@@ -276,13 +295,16 @@ impl<'c> Area<'c> {
         values
     }
 
+    /// Returns the size in square metres.
+    pub(crate) fn size_m2(&self) -> u64 {
+        let size = self.tag(const { KeyNumber::of(SIZE) });
+        size.and_then(|size| size.parse().ok()).unwrap_or(u64::MAX)
+    }
+
     /// Returns the names in all languages, the name without a language, and the alternative names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'c str> {
         let tags = self.known.chain(self.names);
-        tags.filter_map(|(key, name)| {
-            let is_name = key.windows(4).any(|part| part == b"name");
-            std::str::from_utf8(name).ok().filter(|_| is_name)
-        })
+        tags.filter_map(|(key, name)| std::str::from_utf8(name).ok().filter(|_| is_name(key)))
     }
 
     /// Returns the name in a language, which is a language tag in any case.

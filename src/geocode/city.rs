@@ -2,24 +2,21 @@
 
 use super::area::Area;
 use super::countries::{has_own_levels, municipality_levels, usual_levels};
-use super::item::{CENTRE, KeyNumber, LABEL};
+use super::item::{CENTRE, KeyNumber, LABEL, NAMESAKE};
 
 /// The values of `place` for settlements.
 const SETTLEMENTS: [&str; 3] = ["city", "town", "village"];
-/// The values of `place` for parts of municipalities, and for areas that are larger than municipalities.
-const NO_MUNICIPALITIES: [&str; 12] = [
+/// The values of `place` for parts of municipalities.
+const PARTS: [&str; 5] = [
     "suburb",
     "borough",
     "quarter",
     "neighbourhood",
     "city_block",
-    "district",
-    "county",
-    "province",
-    "state",
-    "region",
-    "country",
-    "island",
+];
+/// The values of `place` for areas that are larger than municipalities.
+const LARGER: [&str; 7] = [
+    "district", "county", "province", "state", "region", "country", "island",
 ];
 
 /// Returns the kind of settlement that a value of `place` or `border_type` names.
@@ -38,8 +35,22 @@ struct Roles<'a, 'i> {
     label: Option<&'static str>,
     /// The kind of settlement that the `admin_centre` node indicates.
     centre: Option<&'static str>,
-    /// Whether the tags or the label node show that the boundary is not that of a municipality.
-    is_other: bool,
+    /// The kind of the city within the boundary that has the same name.
+    namesake: Option<&'static str>,
+    /// The levels of boundaries with other names that contain the node of that city, as a set of bits.
+    levels_of_parts: u16,
+    /// Whether the tags or the label node show that the boundary is a part of a municipality.
+    is_part: bool,
+    /// Whether the tags or the label node show that the boundary is larger than a municipality.
+    is_larger: bool,
+}
+
+/// Parses a value of [`NAMESAKE`]: the kind of settlement, and a set of levels.
+fn namesake(value: &str) -> (Option<&'static str>, u16) {
+    let mut values = value.split(';');
+    let kind = values.next().and_then(settlement);
+    let levels = values.filter_map(|level| 1u16.checked_shl(level.parse().ok()?));
+    (kind, levels.fold(0, |all, level| all | level))
 }
 
 impl<'a, 'i> Roles<'a, 'i> {
@@ -48,29 +59,90 @@ impl<'a, 'i> Roles<'a, 'i> {
         if !area.is_administrative {
             return None;
         }
-        const KEYS: [KeyNumber; 5] = [
+        const KEYS: [KeyNumber; 6] = [
             KeyNumber::PLACE,
             KeyNumber::of("linked_place"),
             KeyNumber::of("border_type"),
             KeyNumber::of(LABEL),
             KeyNumber::of(CENTRE),
+            KeyNumber::of(NAMESAKE),
         ];
-        let [place, linked, border, label, centre] = area.tags(KEYS);
+        let [place, linked, border, label, centre, named] = area.tags(KEYS);
         let kind = |value: Option<&str>| value.and_then(settlement);
-        let is_other =
-            |value: Option<&str>| value.is_some_and(|value| NO_MUNICIPALITIES.contains(&value));
+        let is_in = |values: &[&str]| {
+            let has = |value: Option<&str>| value.is_some_and(|value| values.contains(&value));
+            has(place) || has(linked) || place.is_none() && has(label)
+        };
+        let (namesake, levels_of_parts) = named.map_or((None, 0), namesake);
         Some(Self {
             area,
             level,
             own: kind(place).or(kind(linked)).or(kind(border)),
             label: kind(label),
             centre: kind(centre),
-            is_other: is_other(place) || is_other(linked) || place.is_none() && is_other(label),
+            namesake: namesake.filter(|_| !is_in(&PARTS)),
+            levels_of_parts,
+            is_part: is_in(&PARTS),
+            is_larger: is_in(&LARGER),
         })
     }
 
     fn kind(&self) -> Option<&'static str> {
-        self.own.or(self.label).or(self.centre)
+        let of_members = self.own.or(self.label).or(self.centre);
+        of_members.or(self.namesake)
+    }
+
+    /// Whether the boundary is that of a part of a municipality, or larger than a municipality.
+    const fn is_other(&self) -> bool {
+        self.is_part || self.is_larger
+    }
+
+    /// Whether the boundary is that of a city of which boundaries of a level are parts.
+    fn is_divided_at(&self, level: u8) -> bool {
+        let bit = 1u16.checked_shl(level.into()).unwrap_or(0);
+        self.namesake.is_some() && self.levels_of_parts & bit != 0
+    }
+}
+
+/// The boundaries around a place, in the order of their levels.
+struct Boundaries<'a, 'i> {
+    all: Vec<Roles<'a, 'i>>,
+    /// The levels of municipalities in the country, or the usual ones.
+    levels: &'static [u8],
+    /// Whether the country is known.
+    is_country_known: bool,
+}
+
+impl<'a, 'i> Boundaries<'a, 'i> {
+    fn of(areas: &'a [Area<'i>], country_code: Option<&str>) -> Self {
+        let of_country = municipality_levels(country_code);
+        Self {
+            all: areas.iter().filter_map(Roles::of).collect(),
+            levels: of_country.unwrap_or(usual_levels()),
+            is_country_known: of_country.is_some(),
+        }
+    }
+
+    /// Returns the smallest boundary at the first of some levels that has one, without parts of municipalities and what
+    /// is larger than a municipality.
+    fn at(&self, levels: &[u8]) -> Option<&Roles<'a, 'i>> {
+        levels.iter().find_map(|level| {
+            let at_level = self.all.iter().filter(|area| area.level == *level);
+            let at_level = at_level.filter(|area| !area.is_other());
+            at_level.min_by_key(|area| area.area.size_m2())
+        })
+    }
+
+    /// Returns the boundary at a level of municipalities.
+    fn municipality(&self) -> Option<&Roles<'a, 'i>> {
+        self.at(self.levels)
+    }
+
+    /// Returns the boundaries that are not within `municipality`, the highest level first.
+    fn around(&self, municipality: Option<&Roles<'a, 'i>>) -> impl Iterator<Item = &Roles<'a, 'i>> {
+        let level = municipality.map(|municipality| municipality.level);
+        let all = self.all.iter().rev();
+        all.filter(move |area| level.is_none_or(|level| area.level <= level))
     }
 }
 
@@ -79,76 +151,75 @@ impl<'a, 'i> Roles<'a, 'i> {
 ///
 /// Ignores boundaries within a municipality, because they are its parts, whatever their tags. Prefers a boundary whose
 /// own tags indicate a settlement, then a boundary at a level of municipalities. In a known country, a label node
-/// counts less than the level, because the label of a province may be its capital. An `admin_centre` node always counts
-/// least.
+/// counts less than the level, because the label of a province may be its capital. A city above its parts, which have
+/// the level of municipalities, comes before these. An `admin_centre` node, and a city within the boundary that has the
+/// same name, count least. In a country whose municipalities have no boundaries, such a boundary may contain villages,
+/// so `guess` returns it after the nearest place.
 pub(super) fn city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
 ) -> Option<(&'a Area<'i>, &'static str)> {
-    let boundaries: Vec<Roles<'a, 'i>> = areas.iter().filter_map(Roles::of).collect();
-    let of_country = municipality_levels(country_code);
-    let levels = of_country.unwrap_or(usual_levels());
-    let at_level = |level: &u8| {
-        let mut boundaries = boundaries.iter();
-        boundaries.find(|area| area.level == *level && !area.is_other)
-    };
-    let municipality = levels.iter().find_map(at_level);
-    let reaches = |area: &&Roles<'_, '_>| {
-        municipality.is_none_or(|municipality| area.level <= municipality.level)
-    };
-    // The order is from the highest level to the lowest. In `boundaries`, the lowest level comes first.
-    let mut around = boundaries.iter().rev().filter(reaches);
+    let boundaries = Boundaries::of(areas, country_code);
+    let municipality = boundaries.municipality();
+    let around = || boundaries.around(municipality);
     let is_role = |area: &&Roles<'_, '_>| {
         area.own.is_some()
-            || area.label.is_some() && (municipality.is_none() || of_country.is_none())
+            || area.label.is_some() && (municipality.is_none() || !boundaries.is_country_known)
     };
-    let by_role = around.clone().find(is_role);
-    let by_centre = || around.find(|area| area.centre.is_some() && !area.is_other);
-    let found = by_role.or(municipality).or_else(by_centre)?;
+    let divided = || {
+        let level = municipality?.level;
+        around().find(|area| area.level < level && area.is_divided_at(level))
+    };
+    let by_centre = || around().find(|area| area.centre.is_some() && !area.is_other());
+    let by_namesake = || {
+        let has_levels = !boundaries.levels.is_empty();
+        around().find(|area| has_levels && area.namesake.is_some())
+    };
+    let found = around().find(is_role).or_else(divided).or(municipality);
+    let found = found.or_else(by_centre).or_else(by_namesake)?;
     Some((found.area, found.kind().unwrap_or("city")))
 }
 
-/// Returns the boundary to use as the city where neither `city` nor a place node gives one. Returns `None` in a country
-/// whose levels of municipalities are known, because boundaries at other levels of that country are wards, parishes or
-/// districts.
+/// Returns the boundary to use as the city where neither `city` nor a place node gives one, and its kind: one with the
+/// name of a city within it, or one at a usual level. The latter is not returned in a country whose levels of
+/// municipalities are known, because boundaries at other levels of that country are wards, parishes or districts.
 pub(super) fn guess<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
-) -> Option<&'a Area<'i>> {
-    if has_own_levels(country_code) {
-        return None;
-    }
-    let boundaries: Vec<Roles<'a, 'i>> = areas.iter().filter_map(Roles::of).collect();
-    let at = |level: u8| {
-        let mut boundaries = boundaries.iter();
-        boundaries.find(|area| area.level == level && !area.is_other)
+) -> Option<(&'a Area<'i>, &'static str)> {
+    let boundaries = Boundaries::of(areas, country_code);
+    let by_namesake = boundaries.around(None).find(|area| area.namesake.is_some());
+    let at_usual_level = || {
+        let is_known = has_own_levels(country_code);
+        boundaries.at(&[8, 10, 7]).filter(|_| !is_known)
     };
-    [8, 10, 7].into_iter().find_map(at).map(|found| found.area)
+    let found = by_namesake.or_else(at_usual_level)?;
+    Some((found.area, found.kind().unwrap_or("city")))
 }
 
-/// Returns the kind of the settlement with the given name among `areas`.
-pub(super) fn kind_of_name(areas: &[Area<'_>], name: &str) -> Option<&'static str> {
-    let with_name = areas
-        .iter()
-        .rev()
-        .filter(|area| area.tag(KeyNumber::NAME) == Some(name));
-    let kind = |area| Roles::of(area).and_then(|roles| roles.kind());
-    with_name.filter_map(kind).next()
-}
-
-/// Returns a boundary that `is_named` accepts, and the kind of its settlement. The tags or the label node of the
-/// boundary must indicate a settlement, or the boundary must be at a level of municipalities in the country.
+/// Returns the boundary of the city that an address names, and its kind. `is_named` returns whether an area has the
+/// name.
+///
+/// Prefers a boundary whose tags or members indicate a settlement, or whose level is that of municipalities. If there
+/// is none, the boundary that is not within a municipality of another name is that of the city, whatever its level.
 pub(super) fn city_named<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
     is_named: impl Fn(&Area<'i>) -> bool,
 ) -> Option<(&'a Area<'i>, &'static str)> {
-    let levels = municipality_levels(country_code).unwrap_or(usual_levels());
-    let named = areas.iter().rev().filter(|area| is_named(area));
-    let mut boundaries = named.filter_map(Roles::of);
-    let found = boundaries.find(|area| {
-        let is_municipality = levels.contains(&area.level) && !area.is_other;
-        area.own.or(area.label).is_some() || is_municipality
-    })?;
+    let boundaries = Boundaries::of(areas, country_code);
+    let is_settlement = |area: &&Roles<'_, '_>| {
+        let is_municipality = boundaries.levels.contains(&area.level) && !area.is_other();
+        let by_node = area.centre.is_some() && !area.is_other() || area.namesake.is_some();
+        area.own.or(area.label).is_some() || is_municipality || by_node
+    };
+    let mut settlements = boundaries.around(None).filter(is_settlement);
+    let larger = || {
+        let mut around = boundaries.around(boundaries.municipality());
+        around.find(|area| !area.is_other() && is_named(area.area))
+    };
+    // Comparing all names of a state takes long, so larger boundaries are asked only if no settlement has the name.
+    let found = settlements.find(|area| is_named(area.area));
+    let found = found.or_else(larger)?;
     Some((found.area, found.kind().unwrap_or("city")))
 }

@@ -2,10 +2,12 @@
 
 use super::answer::{Address, NearObject, NearPlace, Nearest, Sources};
 use super::area::Area;
-use super::city::{city, guess, kind_of_name};
+use super::city::{city, city_named, guess};
 use super::countries::{PostcodePlace, is_number_first, postcode_place};
 use super::item::{KeyNumber, text_tag};
 use super::languages::Languages;
+use super::place_names::PlaceNames;
+use std::cmp::Reverse;
 
 /// A part of an address, and the object from which it comes.
 pub(super) type Part<'i, T = &'i str> = Option<(T, NearObject)>;
@@ -21,6 +23,8 @@ pub(super) struct Parts<'i> {
     postcode: Part<'i>,
     pub suburb: Part<'i>,
     pub city: Part<'i>,
+    /// The city as the address spells it.
+    written_city: Option<&'i str>,
     pub city_kind: Option<&'i str>,
     county: Part<'i>,
     state: Part<'i>,
@@ -73,15 +77,39 @@ pub(super) fn country_in_address(tags: &[(&str, &str)]) -> Option<String> {
     code.map(str::to_lowercase)
 }
 
-/// Returns the postcode of the area with the highest `admin_level`. Ignores areas without a postcode.
+/// The sort key that orders areas around a point from the finest to the coarsest: areas that are not administrative,
+/// then administrative ones from the highest level to the lowest. Of equal areas, the smaller one is finer.
+fn fineness(area: &Area<'_>) -> (Reverse<u8>, u64) {
+    let level = area.level.filter(|_| area.is_administrative);
+    (Reverse(level.unwrap_or(u8::MAX)), area.size_m2())
+}
+
+/// Returns the smallest administrative area of the first of two levels that has one.
+fn at_level<'a, 'i>(areas: &'a [Area<'i>], levels: [u8; 2]) -> Option<&'a Area<'i>> {
+    levels.iter().find_map(|level| {
+        let areas = areas.iter().filter(|area| area.is_administrative);
+        let areas = areas.filter(|area| area.level == Some(*level));
+        areas.min_by_key(|area| area.size_m2())
+    })
+}
+
+/// Returns the finest area whose kind of place is in `kinds`, and its kind.
+fn place_of<'a, 'i>(areas: &'a [Area<'i>], kinds: &[&str]) -> Option<(&'a Area<'i>, &'i str)> {
+    let places = areas.iter().filter_map(|area| {
+        let kind = area.tag(KeyNumber::PLACE).filter(|of| kinds.contains(of))?;
+        Some((area, kind))
+    });
+    places.min_by_key(|(area, _)| fineness(area))
+}
+
+/// Returns the postcode of the finest area that has one.
 fn postcode_of<'i>(areas: &[Area<'i>]) -> Part<'i> {
-    let postal = |area: &Area<'i>| {
-        Some((
-            area.tag(const { KeyNumber::of("postal_code") })?,
-            area.object(),
-        ))
-    };
-    areas.iter().rev().find_map(postal)
+    let postal = areas.iter().filter_map(|area| {
+        let code = area.tag(const { KeyNumber::of("postal_code") })?.trim();
+        Some((code, area)).filter(|_| !code.is_empty())
+    });
+    let (code, area) = postal.min_by_key(|(_, area)| fineness(area))?;
+    Some((code, area.object()))
 }
 
 impl<'i> Parts<'i> {
@@ -111,6 +139,7 @@ impl<'i> Parts<'i> {
         self.postcode = part("addr:postcode");
         self.suburb = part("addr:suburb");
         self.city = part("addr:city");
+        self.written_city = text("addr:city");
         self.state = part("addr:state").or(part("addr:province"));
         self.country_code = country_in_address(tags);
     }
@@ -142,62 +171,63 @@ impl<'i> Parts<'i> {
         }
     }
 
-    /// Sets the kind of the city with the given name, unless the kind is known.
-    fn set_city_kind(&mut self, areas: &[Area<'i>], name: &str) {
-        let known = self.city_kind.or_else(|| kind_of_name(areas, name));
-        self.city_kind = Some(known.unwrap_or("city"));
+    /// Returns the boundary of the city that the address names, and its kind. `city` is the object that the address
+    /// names, or the object with the address.
+    fn named_city<'a>(
+        &self,
+        areas: &'a [Area<'i>],
+        city: &NearObject,
+    ) -> Option<(&'a Area<'i>, &'static str)> {
+        let names = PlaceNames::of(self.written_city);
+        city_named(areas, self.country_code.as_deref(), |area| {
+            (area.kind, area.id) == (city.kind, city.id) || names.have_any(area.names())
+        })
     }
 
     /// Uses a boundary at a usual level as the city, unless the address has a city.
     pub(super) fn guess_city(&mut self, areas: &[Area<'i>], languages: &Languages) {
         if self.city.is_none()
-            && let Some(area) = guess(areas, self.country_code.as_deref())
+            && let Some((area, kind)) = guess(areas, self.country_code.as_deref())
         {
             self.city = languages.area_name(area).map(|name| (name, area.object()));
-            self.city_kind = self.city.map(|_| "city");
+            self.city_kind = self.city.map(|_| kind);
         }
+    }
+
+    /// Sets the city and its kind, unless the address has a city. Returns the boundary of the city, if there is one.
+    fn add_city<'a>(
+        &mut self,
+        areas: &'a [Area<'i>],
+        languages: &Languages,
+    ) -> Option<&'a Area<'i>> {
+        if let Some((_, object)) = self.city {
+            let of_city = self.named_city(areas, &object);
+            let known = self.city_kind.or(of_city.map(|(_, kind)| kind));
+            self.city_kind = Some(known.unwrap_or("city"));
+            return of_city.map(|(area, _)| area);
+        }
+        let in_boundary = city(areas, self.country_code.as_deref());
+        let area = in_boundary.or_else(|| place_of(areas, &["city", "town", "village"]));
+        if let Some((area, kind)) = area.or_else(|| place_of(areas, &["hamlet"])) {
+            self.city = languages.area_name(area).map(|name| (name, area.object()));
+            self.city_kind = Some(kind);
+        }
+        in_boundary.map(|(area, _)| area)
     }
 
     /// Sets the parts that come from areas. `areas` must be in the order of their levels.
     pub(super) fn add_areas(&mut self, areas: &[Area<'i>], languages: &Languages) {
-        let at_level = |levels: [u8; 2]| {
-            let area_at = |wanted: &u8| {
-                areas
-                    .iter()
-                    .find(|area| area.is_administrative && area.level == Some(*wanted))
-            };
-            levels.iter().find_map(area_at)
-        };
         let named = |area: &Area<'i>| Some((languages.area_name(area)?, area.object()));
-        let place_of = |kinds: &[&str]| {
-            let mut areas = areas.iter().rev();
-            areas.find_map(|area| {
-                let kind = area.tag(KeyNumber::PLACE).filter(|of| kinds.contains(of))?;
-                Some((area, kind))
-            })
-        };
-        let (country, state) = (country_of(areas), at_level([4, 3]));
+        let (country, state) = (country_of(areas), at_level(areas, [4, 3]));
         self.country = country.and_then(named);
         self.country_code = country_code_of(areas).or(self.country_code.take());
         self.state = state.and_then(named).or(self.state.take());
         self.state_code = state.and_then(|area| area.code);
-        let mut municipality = None;
-        match self.city {
-            Some((name, _)) => self.set_city_kind(areas, name),
-            None => {
-                let in_boundary = city(areas, self.country_code.as_deref());
-                municipality = in_boundary.map(|(area, _)| area);
-                let area = in_boundary.or_else(|| place_of(&["city", "town", "village"]));
-                if let Some((area, kind)) = area.or_else(|| place_of(&["hamlet"])) {
-                    self.city = named(area);
-                    self.city_kind = Some(kind);
-                }
-            }
-        }
+        let municipality = self.add_city(areas, languages);
         let is_city = |area: &Area<'i>| {
             municipality.is_some_and(|city| (city.kind, city.id) == (area.kind, area.id))
         };
-        let county = at_level([6, 5]).filter(|area| !is_city(area));
+        let county = at_level(areas, [6, 5]).filter(|area| !is_city(area));
         self.county = county.and_then(named);
         // If the level of the municipality is below 8, all boundaries of higher levels around the place are parts of
         // the municipality.
@@ -208,10 +238,11 @@ impl<'i> Parts<'i> {
         };
         let is_named_city = |name: &str| self.city.is_some_and(|(city, _)| city == name);
         let suburb = || {
-            let at = at_level([10, 9]).filter(|area| !is_city(area));
-            let of_place = || place_of(&["suburb", "quarter", "neighbourhood"]);
+            let at = at_level(areas, [10, 9]).filter(|area| !is_city(area));
+            let of_place = || place_of(areas, &["suburb", "quarter", "neighbourhood"]);
             let area = at.or_else(|| of_place().map(|(area, _)| area));
-            let area = area.or_else(|| areas.iter().rev().find(is_part));
+            let parts = areas.iter().filter(is_part);
+            let area = area.or_else(|| parts.min_by_key(|area| fineness(area)));
             area.and_then(named)
                 .filter(|(name, _)| !is_named_city(name))
         };

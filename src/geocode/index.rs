@@ -18,7 +18,7 @@ use std::path::Path;
 /// The name of the manifest in the directory of an index.
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// The version of the index format.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// The contents of `manifest.json` in the directory of an index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_text, put_varint, take_text};
 
 /// Keys that an index stores as numbers. Their order is part of the format.
-pub(super) const KEYS: [&str; 45] = [
+pub(super) const KEYS: [&str; 47] = [
     "addr:housenumber",
     "addr:street",
     "addr:place",
@@ -52,6 +52,8 @@ pub(super) const KEYS: [&str; 45] = [
     "amenity",
     "shop",
     "tourism",
+    NAMESAKE,
+    SIZE,
 ];
 
 const _: () = assert!(KEYS.len() <= 64, "a set of key numbers has 64 bits");
@@ -87,6 +89,14 @@ pub(crate) const LABEL: &str = "@label";
 
 /// The synthetic key under which a boundary stores the value of the tag `place` of its `admin_centre` node.
 pub(crate) const CENTRE: &str = "@admin_centre";
+
+/// The synthetic key under which a boundary stores the value of the tag `place` of the city or town within it that has
+/// the same name (`namesakes`). The value "city;8;9" means that boundaries of the levels 8 and 9 with other names
+/// contain the node of the city, too.
+pub(crate) const NAMESAKE: &str = "@namesake";
+
+/// The synthetic key under which an area stores its size in square metres.
+pub(crate) const SIZE: &str = "@size";
 
 /// The synthetic key under which an address stores the id of the way that names its street. An address has this key if
 /// it names no street and its `associatedStreet` relation has no name.

@@ -7,6 +7,7 @@ use super::compose::{Parts, country_code_of};
 use super::folding::{StreetNames, is_same_name};
 use super::item::{KeyNumber, text_tag};
 use super::layout::Layer;
+use super::place_names::{PlaceNames, names_in};
 use super::query::{Near, Query};
 use crate::error::Result;
 
@@ -43,9 +44,12 @@ impl<'i> Query<'i, '_> {
             return Ok(written);
         }
         let radius = self.index.manifest().coarse_search_radius;
-        Ok(self
-            .name_of(Layer::Streets, radius, written)?
-            .unwrap_or(written))
+        let names = StreetNames::of(&[("name", written)]);
+        let street = self.near(Layer::Streets, radius, |item| {
+            Ok(item.tag("name")?.is_some_and(|name| names.has(name)))
+        })?;
+        let name = street.and_then(|street| self.languages.name_in_language(&street.tags));
+        Ok(name.unwrap_or(written))
     }
 
     /// Returns the name, in the best language, of the city that an address calls `written`.
@@ -53,18 +57,20 @@ impl<'i> Query<'i, '_> {
         if self.languages.is_empty() {
             return Ok(written);
         }
-        let is_city = |area: &&Area<'i>| {
-            let name = area.tag(KeyNumber::NAME);
-            name.is_some_and(|name| is_same_name(name, written))
-        };
-        let city = areas.iter().rev().find(is_city);
+        let names = PlaceNames::of([written]);
+        let is_named = |area: &Area<'i>| names.have_any(area.names());
+        let city = city_named(areas, country_code_of(areas).as_deref(), is_named);
+        let city = city.map(|(area, _)| area);
+        let city = city.or_else(|| areas.iter().rev().find(|area| is_named(area)));
         let of_area = city.and_then(|city| self.languages.area_name_in_language(city));
         if let Some(name) = of_area {
             return Ok(name);
         }
-        Ok(self
-            .name_of(Layer::Places, CITY_RADIUS, written)?
-            .unwrap_or(written))
+        let place = self.near(Layer::Places, CITY_RADIUS, |item| {
+            Ok(item.tag("name")?.is_some_and(|name| names.has(name)))
+        })?;
+        let name = place.and_then(|place| self.languages.name_in_language(&place.tags));
+        Ok(name.unwrap_or(written))
     }
 
     /// Does nothing unless the query resolves names. Finds the objects of the street, the part of the city and the city
@@ -132,15 +138,15 @@ impl<'i> Query<'i, '_> {
     /// Returns the city that an address names: a boundary around the query point, an area tagged as a city or a smaller
     /// settlement, or the nearest place node.
     fn city_named(&self, written: &'i str, areas: &[Area<'i>]) -> Result<Option<NamedPlace<'i>>> {
-        let names = StreetNames::of(&[("name", written)]);
-        let is_named = |area: &Area<'i>| area.names().any(|name| names.has(name));
+        let names = PlaceNames::of([written]);
+        let is_named = |area: &Area<'i>| names.have_any(area.names());
         let code = country_code_of(areas);
         if let Some((area, kind)) = city_named(areas, code.as_deref(), is_named) {
             let name = self.languages.area_name(area);
             return Ok(name.map(|name| (name, area.object(), kind)));
         }
         for (kinds, radius) in [(&CITIES[..], CITY_RADIUS), (&HAMLETS[..], PART_RADIUS)] {
-            if let Some(found) = self.place_named(written, kinds, radius, areas)? {
+            if let Some(found) = self.place_named(&names, kinds, radius, areas)? {
                 return Ok(Some(found));
             }
         }
@@ -149,32 +155,30 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the part of a city that an address names: an area around the query point, or the nearest place node.
     fn suburb_named(&self, written: &'i str, areas: &[Area<'i>]) -> Result<Option<NamedPlace<'i>>> {
-        let names = StreetNames::of(&[("name", written)]);
+        let names = PlaceNames::of([written]);
         let is_part = |area: &&Area<'i>| area.is_administrative && area.level > Some(8);
         let mut parts = areas.iter().rev().filter(is_part);
-        if let Some(area) = parts.find(|area| area.names().any(|name| names.has(name)))
+        if let Some(area) = parts.find(|area| names.have_any(area.names()))
             && let Some(name) = self.languages.area_name(area)
         {
             return Ok(Some((name, area.object(), "suburb")));
         }
-        self.place_named(written, &SUBURBS, PART_RADIUS, areas)
+        self.place_named(&names, &SUBURBS, PART_RADIUS, areas)
     }
 
-    /// Returns the place whose kind is in `kinds` and which has a name that is a spelling of `written`: an area around
-    /// the query point, or the nearest place node.
+    /// Returns the place whose kind is in `kinds` and which has one of `names`: an area around the query point, or the
+    /// nearest place node that is not elsewhere.
     fn place_named(
         &self,
-        written: &'i str,
+        names: &PlaceNames,
         kinds: &[&str],
         radius: f64,
         areas: &[Area<'i>],
     ) -> Result<Option<NamedPlace<'i>>> {
-        let names = StreetNames::of(&[("name", written)]);
         let is_kind = |kind: Option<&str>| kind.is_some_and(|kind| kinds.contains(&kind));
         let mut around = areas.iter().rev();
-        let area = around.find(|area| {
-            is_kind(area.tag(KeyNumber::PLACE)) && area.names().any(|name| names.has(name))
-        });
+        let area =
+            around.find(|area| is_kind(area.tag(KeyNumber::PLACE)) && names.have_any(area.names()));
         if let Some(area) = area {
             let name = self
                 .languages
@@ -182,26 +186,21 @@ impl<'i> Query<'i, '_> {
                 .zip(area.tag(KeyNumber::PLACE));
             return Ok(name.map(|(name, kind)| (name, area.object(), kind)));
         }
-        let node = self.near(Layer::Places, radius, |item| {
-            Ok(is_kind(item.tag("place")?) && has_name(&item.tags()?, &names))
+        let node = self.place_here(areas, |others| {
+            self.near(Layer::Places, radius, |item| {
+                Ok(!others.contains(&item.id)
+                    && is_kind(item.tag("place")?)
+                    && names.have_any(names_in(&item.tags()?)))
+            })
         })?;
         Ok(node.and_then(|node| {
             let name = self.languages.name(&node.tags)?;
             Some((name, node.object(), text_tag(&node.tags, "place")?))
         }))
     }
-
-    /// Returns the name, in the best language, of the nearest object whose `name` is a spelling of `written`.
-    fn name_of(&self, layer: Layer, radius: f64, written: &'i str) -> Result<Option<&'i str>> {
-        let names = StreetNames::of(&[("name", written)]);
-        let found = self.near(layer, radius, |item| {
-            Ok(item.tag("name")?.is_some_and(|name| names.has(name)))
-        })?;
-        Ok(found.and_then(|found| self.languages.name_in_language(&found.tags)))
-    }
 }
 
-/// Whether any name in `tags` is one of `names`.
+/// Whether any name in the tags of a street is one of `names`.
 fn has_name<'i>(tags: &[(&'i str, &'i str)], names: &StreetNames<'i>) -> bool {
     let mut of = tags.iter().filter(|(key, _)| key.contains("name"));
     of.any(|(_, name)| names.has(name))

@@ -4,10 +4,10 @@ use super::answer::NearPlace;
 use super::area::Area;
 use super::city::city;
 use super::compose::country_code_of;
-use super::folding::is_same_name;
 use super::index::Hit;
-use super::item::{KeyNumber, tag};
+use super::item::tag;
 use super::layout::Layer;
+use super::place_names::PlaceNames;
 use super::query::{Near, Query};
 use crate::error::Result;
 
@@ -20,25 +20,62 @@ const PLACES: [(&str, f64); 5] = [
     ("hamlet", 1_000.0),
     ("isolated_dwelling", 1_000.0),
 ];
-/// The maximum number of places that are rejected because they lie in another municipality.
+/// The maximum number of places that are rejected because they are elsewhere. If there are more, no place is found.
 const MAX_OTHERS: usize = 16;
+
+/// Returns the reach of places of a kind. Parts of cities have that of villages.
+fn reach_of(kind: &str) -> f64 {
+    let known = PLACES.iter().find(|(place, _)| *place == kind);
+    known.map_or(4_000.0, |(_, reach)| *reach)
+}
+
+/// Whether an area around the query point shows that places outside of it are elsewhere. `kind` is the kind of such a
+/// place.
+///
+/// A state does, and so does an area that is larger than such a place can be, because it is no part of the place. A
+/// district does for places that are smaller than towns. A smaller area may be one of several parts of the place.
+fn excludes(area: &Area<'_>, kind: &str) -> bool {
+    let reach = reach_of(kind);
+    let largest = std::f64::consts::PI * reach * reach;
+    let is_small = reach < reach_of("town");
+    area.is_administrative
+        && match area.level {
+            Some(..=4) => true,
+            Some(5..=8) if is_small => true,
+            _ => area.size_m2() as f64 > largest,
+        }
+}
 
 impl<'i> Query<'i, '_> {
     /// Returns the place node with the smallest ratio of distance to reach (see [`PLACES`]). `areas` are the areas that
-    /// contain the query point. A place node in a municipality that is not in `areas` is rejected.
+    /// contain the query point. A place node that is elsewhere is rejected.
     pub(super) fn nearest_place(&self, areas: &[Area<'i>]) -> Result<Option<NearPlace<'i>>> {
-        let mut others: Vec<i64> = Vec::new();
-        while let Some(near) = self.next_place(&others)? {
-            if self.is_elsewhere(&near, areas)? && others.len() < MAX_OTHERS {
-                others.push(near.found.item.id);
-                continue;
-            }
-            let names = tag(&near.tags, "place").zip(self.languages.name(&near.tags));
-            return Ok(names.map(|(place, name)| NearPlace {
+        let near = self.place_here(areas, |others| self.next_place(others))?;
+        Ok(near.and_then(|near| {
+            let (place, name) = tag(&near.tags, "place").zip(self.languages.name(&near.tags))?;
+            Some(NearPlace {
                 object: near.object(),
                 place,
                 name,
-            }));
+            })
+        }))
+    }
+
+    /// Returns the first place node that is not elsewhere. `next` returns the best place node whose id is not in a
+    /// list.
+    pub(super) fn place_here(
+        &self,
+        areas: &[Area<'i>],
+        next: impl Fn(&[i64]) -> Result<Option<Near<'i>>>,
+    ) -> Result<Option<Near<'i>>> {
+        let mut others: Vec<i64> = Vec::new();
+        while others.len() <= MAX_OTHERS
+            && let Some(near) = next(&others)?
+        {
+            if !self.is_elsewhere(&near, areas)? {
+                return Ok(Some(near));
+            }
+            others.push(near.found.item.id);
         }
         Ok(None)
     }
@@ -75,28 +112,32 @@ impl<'i> Query<'i, '_> {
         best.map(near).transpose()
     }
 
-    /// Whether a place is in a municipality that is not in `areas`.
+    /// Whether a place names another part of the earth than the one around the query point, which is in `areas`: it is
+    /// in another municipality, or outside of an area around the query point of which it would have to be a part.
     fn is_elsewhere(&self, near: &Near<'i>, areas: &[Area<'i>]) -> Result<bool> {
         let point = near.found.item.first_point();
         let point = point.map_err(|error| self.index.damaged(&error))?;
         let around = self.areas_around(point)?;
-        let is_shared = |area: &Area<'_>| {
+        let is_in = |areas: &[Area<'_>], wanted: &Area<'_>| {
             let mut areas = areas.iter();
-            areas.any(|other| (other.kind, other.id) == (area.kind, area.id))
+            areas.any(|area| (area.kind, area.id) == (wanted.kind, wanted.id))
         };
-        let code = country_code_of(areas);
-        let name = tag(&near.tags, "name").unwrap_or_default();
-        let has_name = |area: &&Area<'_>| {
-            area.is_administrative
-                && area
-                    .tag(KeyNumber::NAME)
-                    .is_some_and(|of| is_same_name(of, name))
-        };
-        let mut own = around.iter().filter(has_name).peekable();
-        if own.peek().is_some() {
-            return Ok(!own.any(is_shared));
+        let kind = tag(&near.tags, "place").unwrap_or_default();
+        let mut excluding = areas.iter().filter(|area| excludes(area, kind));
+        if excluding.any(|area| !is_in(&around, area)) {
+            return Ok(true);
         }
+        let names = PlaceNames::of_tags(&near.tags);
+        let boundaries = around.iter().filter(|area| area.is_administrative);
+        let boundaries = boundaries.filter(|area| area.level > Some(2));
+        let mut own = boundaries
+            .filter(|area| names.have_any(area.names()))
+            .peekable();
+        if own.peek().is_some() {
+            return Ok(!own.any(|area| is_in(areas, area)));
+        }
+        let code = country_code_of(areas);
         let municipality = city(&around, code.as_deref());
-        Ok(municipality.is_some_and(|(area, _)| !is_shared(area)))
+        Ok(municipality.is_some_and(|(area, _)| !is_in(areas, area)))
     }
 }

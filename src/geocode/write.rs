@@ -1,12 +1,13 @@
 //! Writes an index from sorted rows.
 
-use super::area::{EncodedArea, encode_area};
+use super::area::{EncodedArea, encode_area, size_m2};
 use super::container::ContainerWriter;
 use super::house_numbers::{HouseNumbers, addresses_of};
-use super::item::{BROKEN, RowItem};
+use super::item::{BROKEN, NAMESAKE, RowItem, SIZE};
 use super::layout::{CURVE_BITS, Layer, layer_of};
 use super::leaf::LEAF_ITEMS;
 use super::leaf_encoder::LeafEncoder;
+use super::namesakes::Namesakes;
 use super::pack::groups;
 use super::packed_rtree::PackedRTreeBuilder;
 use crate::error::{Error, FormatError, Result};
@@ -36,6 +37,7 @@ pub(crate) fn write_index(
     output: StreamOutput,
     ctx: &Context,
 ) -> Result<(StreamOutput, [u64; Layer::ALL.len()])> {
+    let namesakes = Namesakes::find(sorted, ROWS, ctx)?;
     let mut writer = IndexWriter::begin(output)?;
     let mut counts = [0; Layer::ALL.len()];
     let (addresses, rest) = sorted
@@ -52,7 +54,7 @@ pub(crate) fn write_index(
                 let rows = sorted.read(&range.keys)?;
                 let layer = layer_of(range.keys.start);
                 let layer = layer.ok_or_else(|| Error::Internal("a key without layer".into()));
-                let encoded = encode(layer?, &rows, interpolated, &numbers);
+                let encoded = encode(layer?, &rows, interpolated, &numbers, &namesakes);
                 encoded.map_err(|error| Error::Internal(error.to_string()))
             },
             |mut encoded| {
@@ -71,6 +73,7 @@ fn encode(
     rows: &SharedRows,
     interpolated: &IdSet,
     numbers: &HouseNumbers,
+    namesakes: &Namesakes,
 ) -> Result<Encoded, FormatError> {
     let parsed: Result<Vec<RowItem<'_>>, _> =
         rows.rows(0..rows.count()).map(RowItem::parse).collect();
@@ -83,7 +86,9 @@ fn encode(
         addresses: Vec::new(),
     };
     match layer {
-        Layer::Areas => encoded.areas = parsed.iter().map(encode_area).collect(),
+        Layer::Areas => {
+            encoded.areas = parsed.iter().map(|row| area(row, namesakes)).collect();
+        }
         Layer::Interpolations => {
             let of_rows = parsed.iter().map(|row| numbers.numbers(row));
             let of_rows = of_rows.collect::<Result<Vec<String>, _>>()?;
@@ -102,6 +107,19 @@ fn encode(
         encoded.addresses = addresses_of(&parsed, interpolated);
     }
     Ok(encoded)
+}
+
+/// Encodes an area with its size and, if it has the name of a city within it, with the kind of that city.
+fn area(row: &RowItem<'_>, namesakes: &Namesakes) -> EncodedArea {
+    let size = size_m2(row.lines.as_slice()).to_string();
+    let mut tags: Vec<(&str, &str)> = row.tags.clone();
+    tags.push((SIZE, &size));
+    tags.extend(namesakes.of_area(row).map(|kind| (NAMESAKE, kind)));
+    encode_area(&RowItem {
+        lines: row.lines.clone(),
+        tags,
+        ..*row
+    })
 }
 
 /// Packs rows into leaves. Returns the encoded leaves and their bounding boxes.

@@ -304,11 +304,17 @@ impl Parts {
         self.0.iter().map(|(key, text)| (&**key, text.as_str()))
     }
 
-    /// Returns the values of all parts except codes, joined with commas.
+    /// Returns the values of all parts except codes, joined with commas. Of consecutive areas with the same name, such
+    /// as a city that is a state, only the first is shown.
     pub(super) fn display_name(&self) -> String {
         let is_shown = |key: &str| !key.starts_with(CODE_KEY) && key != "country_code";
-        let shown = self.iter().filter(|(key, _)| is_shown(key));
-        let texts: Vec<&str> = shown.map(|(_, text)| text).collect();
+        let is_area = |key: &str| matches!(key, "county" | "state" | "country");
+        let mut texts: Vec<&str> = Vec::new();
+        for (key, text) in self.iter().filter(|(key, _)| is_shown(key)) {
+            if !(is_area(key) && texts.last() == Some(&text)) {
+                texts.push(text);
+            }
+        }
         texts.join(", ")
     }
 }

@@ -1,0 +1,234 @@
+//! Finds the boundaries that have the name of a city within them.
+//!
+//! A city state, a city that is a county, and a city above its districts are boundaries whose level does not show that
+//! they are municipalities. They are recognized by the place node of the city. Of the boundaries around a city that
+//! have its name, only the one with the highest level counts: a province with the name of its capital contains the
+//! boundary of the capital. A boundary that contains another city or town is no city either.
+
+use super::item::{RowItem, tag};
+use super::layout::{Layer, layer_of};
+use super::place_names::{names_in, normal_forms};
+use crate::error::{Error, FormatError, Result};
+use crate::geometry::{Edge, Extent, Point};
+use crate::index::SortedRows;
+use crate::osm::ObjectKind;
+use crate::runtime::{Context, Pass};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::cmp::Reverse;
+use std::fmt::Write;
+use std::hash::BuildHasher;
+
+/// The values of `place` of nodes whose names are compared with those of boundaries.
+const CITIES: [&str; 2] = ["city", "town"];
+/// The levels of boundaries that can be a city or a part of one.
+const LEVELS: std::ops::RangeInclusive<u8> = 3..=11;
+/// The lowest level of municipalities in any country.
+const MUNICIPALITIES: u8 = 5;
+
+/// The place node of a city or town.
+struct City {
+    point: Point,
+    id: i64,
+    kind: &'static str,
+    /// The hashes of the names, in order.
+    names: Vec<u64>,
+}
+
+/// A boundary around a city that has the name of the city.
+struct Namesake {
+    /// The index of the city.
+    city: usize,
+    level: u8,
+    boundary: (ObjectKind, i64),
+    /// Whether the boundary contains no city or town with another name.
+    is_alone: bool,
+}
+
+/// The boundaries that have the name of a city within them, with the values of [`NAMESAKE`](super::item::NAMESAKE).
+#[derive(Debug, Default)]
+pub(super) struct Namesakes {
+    values: FxHashMap<(ObjectKind, i64), String>,
+}
+
+/// Returns the hashes of the normal forms of an object's names, in order.
+fn hashes(row: &RowItem<'_>) -> Vec<u64> {
+    let names = names_in(&row.tags).flat_map(normal_forms);
+    let mut hashes: Vec<u64> = names.map(|name| FxBuildHasher.hash_one(name)).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
+}
+
+/// Whether an area with the given rings contains a point. Points on an edge belong to the area.
+fn holds(rings: &[Vec<Point>], place: Point) -> bool {
+    let mut is_inside = false;
+    for ring in rings {
+        for (from, to) in ring.iter().zip(ring.iter().skip(1)) {
+            let edge = Edge {
+                from: *from,
+                to: *to,
+            };
+            if edge.holds(place) {
+                return true;
+            }
+            is_inside ^= edge.crosses_ray_east_of(place);
+        }
+    }
+    is_inside
+}
+
+/// Returns the city or town of a row of the layer of places.
+fn city_of(row: &RowItem<'_>) -> Option<City> {
+    let kind = tag(&row.tags, "place")?;
+    let kind = CITIES.into_iter().find(|known| *known == kind)?;
+    let point = *row.lines.as_slice().first()?.first()?;
+    Some(City {
+        point,
+        id: row.id,
+        kind,
+        names: hashes(row),
+    })
+}
+
+/// The findings about boundaries.
+#[derive(Default)]
+struct Found {
+    namesakes: Vec<Namesake>,
+    /// The index of a city, and the level of a boundary around it that has another name.
+    others: Vec<(usize, u8)>,
+}
+
+impl Found {
+    /// Adds a row of the layer of areas. `cities` must be in the order of their latitudes.
+    fn add(&mut self, row: &RowItem<'_>, cities: &[City]) {
+        let level = tag(&row.tags, "admin_level").and_then(|level| level.parse::<u8>().ok());
+        let level = level.filter(|level| LEVELS.contains(level));
+        let is_administrative = tag(&row.tags, "boundary") == Some("administrative");
+        let rings = row.lines.as_slice();
+        let extent = Extent::of(rings.iter().flatten());
+        let (Some(level), Some(extent), true) = (level, extent, is_administrative) else {
+            return;
+        };
+        let start = cities.partition_point(|city| city.point.lat_e7 < extent.low.lat_e7);
+        let near = (start..).zip(&cities[start..]);
+        let near = near.take_while(|(_, city)| city.point.lat_e7 <= extent.high.lat_e7);
+        let near: Vec<(usize, &City)> = near.filter(|(_, city)| extent.holds(city.point)).collect();
+        if near.is_empty() {
+            return;
+        }
+        let names = hashes(row);
+        let is_named = |city: &City| {
+            city.names
+                .iter()
+                .any(|name| names.binary_search(name).is_ok())
+        };
+        let (mut named, others): (Vec<_>, Vec<_>) =
+            near.into_iter().partition(|(_, city)| is_named(city));
+        named.retain(|(_, city)| holds(rings, city.point));
+        let mut others = others
+            .into_iter()
+            .filter(|(_, city)| holds(rings, city.point));
+        let is_alone = if level >= MUNICIPALITIES {
+            let before = self.others.len();
+            self.others.extend(others.map(|(city, _)| (city, level)));
+            self.others.len() == before
+        } else {
+            !named.is_empty() && others.next().is_none()
+        };
+        self.namesakes
+            .extend(named.into_iter().map(|(city, _)| Namesake {
+                city,
+                level,
+                boundary: (row.kind, row.id),
+                is_alone,
+            }));
+    }
+}
+
+/// Returns the cities and towns in the rows of an index, in the order of their latitudes.
+fn cities(sorted: &SortedRows, rows: u64, ctx: &Context) -> Result<Vec<City>> {
+    let mut cities: Vec<City> = Vec::new();
+    let read = |rows: &[u8]| RowItem::parse(rows).map(|row| city_of(&row));
+    for_each_row(sorted, Layer::Places, rows, ctx, read, |city| {
+        cities.extend(city);
+    })?;
+    cities.sort_unstable_by_key(|city| (city.point.lat_e7, city.point.lon_e7, city.id));
+    Ok(cities)
+}
+
+/// Calls `read` with each row of a layer, on all threads, and `take` with the results, in the order of the rows. `rows`
+/// is the approximate number of rows that are read together.
+fn for_each_row<T: Send>(
+    sorted: &SortedRows,
+    layer: Layer,
+    rows: u64,
+    ctx: &Context,
+    read: impl Fn(&[u8]) -> Result<T, FormatError> + Sync,
+    mut take: impl FnMut(T),
+) -> Result<()> {
+    let mut ranges = sorted.ranges(rows);
+    ranges.retain(|range| layer_of(range.keys.start) == Some(layer));
+    Pass::new(layer.name(), ctx)
+        .with_budget(ctx.jobs as u64 * 2)
+        .run(
+            ranges,
+            || (),
+            |(), range| {
+                let rows = sorted.read(&range.keys)?;
+                let found = rows.rows(0..rows.count()).map(&read);
+                let found: Result<Vec<T>, FormatError> = found.collect();
+                found.map_err(|error| Error::Internal(error.to_string()))
+            },
+            |found| {
+                found.into_iter().for_each(&mut take);
+                Ok(())
+            },
+        )
+}
+
+impl Namesakes {
+    /// Finds the boundaries in the rows of an index. `rows` is the approximate number of rows that are read together.
+    pub(super) fn find(sorted: &SortedRows, rows: u64, ctx: &Context) -> Result<Self> {
+        let cities = cities(sorted, rows, ctx)?;
+        let (mut namesakes, mut levels) = (Vec::new(), vec![0u16; cities.len()]);
+        let read = |row: &[u8]| {
+            let mut found = Found::default();
+            found.add(&RowItem::parse(row)?, &cities);
+            Ok::<_, FormatError>(found)
+        };
+        for_each_row(sorted, Layer::Areas, rows, ctx, read, |found| {
+            namesakes.extend(found.namesakes);
+            for (city, level) in found.others {
+                levels[city] |= 1u16 << level;
+            }
+        })?;
+        Ok(Self::of(namesakes, &cities, &levels))
+    }
+
+    /// `levels` has, for each city, the levels of the boundaries around it that have other names, as a set of bits.
+    fn of(mut namesakes: Vec<Namesake>, cities: &[City], levels: &[u16]) -> Self {
+        let mut found = Self::default();
+        namesakes.sort_unstable_by_key(|namesake| {
+            (namesake.city, Reverse(namesake.level), namesake.boundary)
+        });
+        for of_city in namesakes.chunk_by(|one, other| one.city == other.city) {
+            let highest = of_city.first().map(|namesake| namesake.level);
+            let own = of_city
+                .iter()
+                .filter(|namesake| Some(namesake.level) == highest && namesake.is_alone);
+            for namesake in own {
+                let mut value = cities[namesake.city].kind.to_owned();
+                for level in LEVELS.filter(|level| levels[namesake.city] & 1u16 << *level != 0) {
+                    let _ = write!(value, ";{level}");
+                }
+                found.values.entry(namesake.boundary).or_insert(value);
+            }
+        }
+        found
+    }
+
+    /// Returns the value of [`NAMESAKE`](super::item::NAMESAKE) for an area.
+    pub(super) fn of_area(&self, row: &RowItem<'_>) -> Option<&str> {
+        self.values.get(&(row.kind, row.id)).map(String::as_str)
+    }
+}
