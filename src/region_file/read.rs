@@ -52,27 +52,48 @@ impl ShapeFileKind {
         }
     }
 
-    /// Returns the kind of a file that begins with `start`. `.poly` and OPL files have no signature, so any content
-    /// without a known signature is [`Self::Poly`].
-    fn of_content(start: &[u8]) -> Self {
-        match start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start() {
-            [b'{', ..] => Self::GeoJson,
+    /// Returns the kind of a file that begins with `start`; `None` if the content does not show it. `.poly` files have
+    /// no signature.
+    fn of_content(start: &[u8]) -> Option<Self> {
+        let start = start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start();
+        match start {
+            [b'{', ..] => Some(Self::GeoJson),
             [b'<', ..]
             | [0, 0, 0, _, b'\n', ..]
+            | [0xff, 0xe0, 4, b'o', b'5', ..]
             | [0x1f, 0x8b, ..]
             | [b'B', b'Z', b'h', ..]
-            | [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Osm,
-            _ => Self::Poly,
+            | [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Osm),
+            [b'n' | b'w' | b'r', b'-' | b'0'..=b'9', ..] => {
+                let line = start.split(|byte| *byte == b'\n').next();
+                let mut fields = line.unwrap_or_default().split(|byte| *byte == b' ');
+                let has_version = fields.any(|field| matches!(field, [b'v', b'0'..=b'9', ..]));
+                has_version.then_some(Self::Osm)
+            }
+            _ => None,
         }
+    }
+
+    /// Returns the kind of the file at `path`: the one that its content shows or, if the content shows none, the one
+    /// that its name stands for. A stream can be read only once, so only its name counts.
+    fn of_file(path: &Path) -> Result<Self> {
+        let mut start = [0; 64];
+        let named = Self::of_name(path);
+        let found = match named {
+            Some(_) if !path.is_file() => 0,
+            _ => Input::open(path)?.read_at(&mut start, 0)?,
+        };
+        let shown = start.get(..found).and_then(Self::of_content);
+        Ok(shown.or(named).unwrap_or(Self::Poly))
     }
 }
 
 /// The byte order mark of UTF-8, which some editors write.
 pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a region and checks its shape ([`Shape::check`]). Without `kind`, the kind is detected from the suffix of the
-/// file name or, if the suffix is unknown, from the content of the file. Fails for standard input (`-`). Errors name
-/// the file and, where possible, the ring and the vertex.
+/// Reads a region and checks its shape ([`Shape::check`]). Without `kind`, the kind is detected from the content of the
+/// file or, if the content does not show it, from the suffix of the file name. Fails for standard input (`-`). Errors
+/// name the file and, where possible, the ring and the vertex.
 pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
     read_shape_as(path, kind, Antimeridian::Cut)
 }
@@ -88,14 +109,7 @@ pub fn read_shape_as(
         let cause = "a region is read from a file, not from standard input";
         return Err(Error::Usage(cause.to_owned()));
     }
-    let kind = match kind.or_else(|| ShapeFileKind::of_name(path)) {
-        Some(kind) => kind,
-        None => {
-            let mut start = [0; 64];
-            let found = Input::open(path)?.read_at(&mut start, 0)?;
-            ShapeFileKind::of_content(&start[..found])
-        }
-    };
+    let kind = kind.map_or_else(|| ShapeFileKind::of_file(path), Ok)?;
     let shape = match kind {
         ShapeFileKind::GeoJson => geojson::parse(&read_text(path)?),
         ShapeFileKind::Poly => poly::parse(&read_text(path)?),
@@ -155,16 +169,37 @@ mod tests {
     }
 
     #[test]
-    fn the_content_tells_the_kind_where_the_suffix_does_not() {
+    fn the_content_tells_the_kind() {
+        let (geojson, osm) = (Some(ShapeFileKind::GeoJson), Some(ShapeFileKind::Osm));
         for (start, kind) in [
-            (&b"\xef\xbb\xbf\n {\"type\""[..], ShapeFileKind::GeoJson),
-            (b"<?xml", ShapeFileKind::Osm),
-            (b"\0\0\0\x0d\n\x09OSMHeader", ShapeFileKind::Osm),
-            (b"\x1f\x8b\x08", ShapeFileKind::Osm),
-            (b"berlin\n1\n", ShapeFileKind::Poly),
-            (b"", ShapeFileKind::Poly),
+            (&b"\xef\xbb\xbf\n {\"type\""[..], geojson),
+            (b"<?xml", osm),
+            (b"\0\0\0\x0d\n\x09OSMHeader", osm),
+            (b"\x1f\x8b\x08", osm),
+            (b"\xff\xe0\x04o5m2\xff", osm),
+            (b"n1 v1 x1 y1\n", osm),
+            (b"n1\n1\n 1 2\n", None),
+            (b"berlin\n1\n", None),
+            (b"", None),
         ] {
             assert_eq!(ShapeFileKind::of_content(start), kind);
+        }
+    }
+
+    #[test]
+    fn the_content_comes_before_the_suffix() {
+        let folder = tempfile::tempdir().unwrap();
+        let polygon = r#"{"type":"Polygon","coordinates":[[[0,0],[4,0],[4,4],[0,0]]]}"#;
+        for name in ["a.geojson", "a.poly", "a.osm", "a.txt", "a"] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, polygon).unwrap();
+            assert_eq!(read_shape(&path, None).unwrap().polygons.len(), 1);
+        }
+        let poly = "name\n1\n 1 2\n 3 4\n 5 2\nEND\nEND\n";
+        for name in ["a.poly", "a.txt", "a"] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, poly).unwrap();
+            assert_eq!(read_shape(&path, None).unwrap().polygons.len(), 1);
         }
     }
 
