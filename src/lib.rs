@@ -196,8 +196,8 @@ pub mod areas {
 }
 
 pub mod changes {
-    //! Change files: OsmChange and o5c, compressed or not. [`read()`] keeps the newest change of each object, and
-    //! [`batches`] makes batches of all changes, as for tables.
+    //! Change files: OsmChange, o5c, OPL and PBF, compressed or not. [`read()`] keeps the newest change of each object,
+    //! and [`batches`] makes batches of all changes, as for tables.
     //!
     //! ```no_run
     //! use pbfhogg::changes;

@@ -16,6 +16,7 @@ mod circles;
 mod combining;
 mod combining_changes;
 mod common;
+mod content_decides;
 mod copies;
 mod dependencies;
 mod derive_changes;

@@ -1,21 +1,23 @@
-use super::args::{RunArgs, WriteArgs, names_history};
+use super::args::{InputKind, RunArgs, WriteArgs, names_history, parse_input_format};
 use super::augmented_diff::EffectArgs;
 use super::conventions::Conventions;
 use super::{Answer, show, wrong_files};
 use crate::commands::apply_changes::{self, HeaderBox, SameVersion, Summary, UntaggedNodes};
 use crate::commands::augmented_diff::AugmentedDiffs;
+use crate::file::PbfFile;
 use crate::formats::{TextFormat, Visibility};
 use crate::io::OutputTarget;
-use crate::{Context, Disorder};
+use crate::pbf::feature;
+use crate::{Context, Disorder, Error, InputFormat};
 use anyhow::{Result, bail};
 use std::fmt::Write;
 use std::path::PathBuf;
 
 /// Apply change files to a sorted file
 ///
-/// Change files are OsmChange XML, plain or compressed with gzip, bzip2 or zstd. The highest version of an object in
-/// the base and all changes wins, so it does no harm to apply a day twice, or an older day later. Blobs without a
-/// changed object are copied unchanged.
+/// Change files are OsmChange, o5c, OPL or PBF, plain or compressed. The highest version of an object in the base and
+/// all changes wins, so it does no harm to apply a day twice, or an older day later. Blobs without a changed object are
+/// copied unchanged.
 ///
 /// The header gets the replication sequence number and timestamp of the change files, or of the state files next to
 /// them, such as 123.state.txt next to 123.osc.gz; --output-header overrides these.
@@ -56,16 +58,16 @@ pub struct Args {
     effects: EffectArgs,
     /// Treat the base as a history file, and add the versions in the change files
     ///
-    /// This is the default if the names of the base and of the output are those of history files, such as .osh.pbf. For
-    /// the output, -f can also name such a format.
+    /// This is the default if the base is a history file, and the name of the output or -f is that of one, such as
+    /// .osh.pbf.
     #[arg(short = 'H', long, conflicts_with_all = ["locations_on_ways", "in_place", "expire_tiles"])]
     with_history: bool,
     /// Patch a history file: a version in a change file replaces the same version in the base
     #[arg(long, conflicts_with_all = ["locations_on_ways", "in_place", "expire_tiles"])]
     redact: bool,
-    /// No effect: the format of the change files is detected from their content
-    #[arg(long, hide = true, value_name = "FORMAT")]
-    change_file_format: Option<String>,
+    /// Format of the change files if their content does not show it: osc, o5c, opl or pbf
+    #[arg(long, value_name = "FORMAT", value_parser = parse_input_format, hide_short_help = true)]
+    change_file_format: Option<InputKind>,
     #[command(flatten)]
     write: WriteArgs,
     #[command(flatten)]
@@ -73,7 +75,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
+    let ctx = args.context();
     let output = if args.in_place {
         args.write.in_place(&args.base)?
     } else {
@@ -84,8 +86,9 @@ pub fn run(args: &Args) -> Result<Answer> {
     } else {
         output
     };
-    let is_named_history = names_history(&args.base)
-        && (args.output.as_deref().is_some_and(names_history) || args.write.is_history_format());
+    let is_output_history =
+        args.output.as_deref().is_some_and(names_history) || args.write.is_history_format();
+    let is_named_history = names_history(&args.base) && is_output_history;
     let is_one_named = names_history(&args.base) || args.redact;
     if Conventions::current().needs_history_names
         && is_one_named
@@ -94,7 +97,6 @@ pub fn run(args: &Args) -> Result<Answer> {
     {
         bail!("base and output must both be history files by their names, or give --with-history");
     }
-    let is_history = args.with_history || args.redact || is_named_history;
     let may_replace = args.write.overwrite || args.in_place;
     let actions = args.augmented_diff.as_ref();
     let actions = actions.map(|path| args.effects.actions(path, may_replace));
@@ -114,22 +116,42 @@ pub fn run(args: &Args) -> Result<Answer> {
         locates_base: Conventions::current().locates_base,
         augmented_diffs: AugmentedDiffs::default().outputs(outputs.collect()),
     };
+    let explain = |error: Error| {
+        let output = args.output.as_deref();
+        wrong_files::of_apply(error.into(), &args.base, &args.changes, output)
+    };
+    let base = apply_changes::open_base(&options, &ctx).map_err(explain)?;
+    let is_history = args.with_history
+        || args.redact
+        || is_named_history
+        || is_output_history && has_history(&base);
     if is_history && !args.in_place && !args.locations_on_ways {
-        return add_to_history(args, &options, &ctx);
+        return add_to_history(args, &options, base, &ctx);
     }
-    let summary = apply_changes::run(&options, &ctx);
-    let summary = summary.map_err(|error| {
-        wrong_files::of_apply(
-            error.into(),
-            &args.base,
-            &args.changes,
-            args.output.as_deref(),
-        )
-    })?;
+    let summary = apply_changes::run_on(&options, base, &ctx).map_err(explain)?;
     warn(&summary, &ctx);
     args.run.report(&ctx, &summary, &options.output.target, || {
         report(&options.output.target, &summary)
     })
+}
+
+impl Args {
+    /// Creates the context. `-F` gives the format of the base, and `--change-file-format` that of the change files.
+    fn context(&self) -> Context {
+        let mut ctx = self.run.context();
+        let format = self.change_file_format;
+        ctx.change_format = format.map_or(InputFormat::Auto, |kind| kind.format);
+        let is_stated = format.is_some_and(|kind| kind.is_change);
+        ctx.data_as_changes = is_stated || Conventions::current().merges_data;
+        ctx
+    }
+}
+
+/// Whether a base is a history file by its content, unless its name has to show it.
+fn has_history(base: &PbfFile) -> bool {
+    !Conventions::current().needs_history_names
+        && base.header.has(feature::HISTORY)
+        && !base.header.text.is_change
 }
 
 /// Warns of nodes that are missing although ways or relations refer to them.
@@ -150,7 +172,12 @@ fn warn(summary: &Summary, ctx: &Context) {
     }
 }
 
-fn add_to_history(args: &Args, options: &apply_changes::Options, ctx: &Context) -> Result<Answer> {
+fn add_to_history(
+    args: &Args,
+    options: &apply_changes::Options,
+    base: PbfFile,
+    ctx: &Context,
+) -> Result<Answer> {
     let same_version = if args.redact || Conventions::current().redacts_history {
         SameVersion::Redact
     } else {
@@ -168,7 +195,7 @@ fn add_to_history(args: &Args, options: &apply_changes::Options, ctx: &Context) 
     let mut ctx = ctx.clone();
     // The objects in the inputs need not be in order, because the command sorts them.
     ctx.disorder = Disorder::Accept;
-    let summary = apply_changes::apply_to_history(&options, same_version, &ctx)?;
+    let summary = apply_changes::add_to_history(&options, base, same_version, &ctx)?;
     args.run.report(&ctx, &summary, &options.output.target, || {
         format!(
             "{}: {}\n",

@@ -46,7 +46,7 @@ pub struct Conventions {
     pub tells_disorder: bool,
     /// Whether `apply-changes --locations-on-ways` adds locations to a base whose ways have none.
     pub locates_base: bool,
-    /// Whether `merge-changes` accepts data files as changes.
+    /// Whether `apply-changes` and `merge-changes` accept data files as changes.
     pub merges_data: bool,
     /// Whether `diff` prints a changed object as one removed and one added object.
     pub diffs_in_pairs: bool,
@@ -77,7 +77,7 @@ pub struct Conventions {
     /// Whether a change counts as a creation if its version is 1. If `false`, a change counts as a creation only if the
     /// command knows that the object is new.
     pub creates_version_1: bool,
-    /// Whether `tags-filter` treats the objects of a change file like those of other files.
+    /// Whether `tags-filter` and `extract` treat the objects of a change file like those of other files.
     pub filters_changes_as_data: bool,
     /// Whether expressions can only test tags. Then `@version>1` is a key instead of a condition on the metadata, and
     /// `&` and `~` have no special meaning.

@@ -4,6 +4,7 @@ use super::{Answer, show, wrong_files};
 use crate::commands::merge_changes::{self, Options};
 use crate::commands::sort::{self, Dedupe, LastChange};
 use crate::engine::Format;
+use crate::engine::input::with_streams;
 use crate::formats::TextFormat;
 use crate::io::OutputTarget;
 use anyhow::Result;
@@ -11,9 +12,10 @@ use std::path::PathBuf;
 
 /// Merge change files into one
 ///
-/// Changes are written in the order of the files, so applying the result is the same as applying the files one after
-/// the other. With --simplify, only the last change of each object is written, in canonical order. The result has the
-/// replication state of the last file. In a format other than OsmChange, all changes are written in canonical order.
+/// Change files are OsmChange, o5c, OPL or PBF. Changes are written in the order of the files, so applying the result
+/// is the same as applying the files one after the other. With --simplify, only the last change of each object is
+/// written, in canonical order. The result has the replication state of the last file. In a format other than
+/// OsmChange, all changes are written in canonical order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pbfhogg merge-changes -s monday.osc.gz tuesday.osc.gz -o two-days.osc.gz
@@ -40,14 +42,17 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
+    let mut ctx = args.run.context();
+    ctx.change_format = ctx.input_format;
+    ctx.data_as_changes = ctx.input_is_change;
     let output = args.output.changes()?;
-    if !Conventions::current().merges_data {
+    if !Conventions::current().merges_data && !ctx.data_as_changes {
+        ctx = with_streams(&args.inputs, ctx)?;
         let path = match &output.target {
             OutputTarget::File { path, .. } => Some(path.as_path()),
             _ => None,
         };
-        if let Some(error) = wrong_files::of_merge(&args.inputs, path) {
+        if let Some(error) = wrong_files::of_merge(&args.inputs, path, &ctx) {
             return Err(error);
         }
     }

@@ -1,10 +1,13 @@
 mod hints;
 
-use super::args::{ExpressionArgs, OutputArgs, RunArgs, names_changes};
+use super::args::{ExpressionArgs, OutputArgs, RunArgs};
 use super::conventions::Conventions;
 use super::{Answer, show};
 use crate::Context;
-use crate::commands::tags_filter::{self, Options, changes};
+use crate::commands::tags_filter::{self, FilterInput, Options, changes};
+use crate::file::PbfFile;
+use crate::formats::FileContent;
+use crate::io::Input;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 
@@ -61,7 +64,7 @@ pub struct Args {
     /// Remove the tags of objects that are included only because others refer to them
     #[arg(short = 't', long)]
     remove_tags: bool,
-    /// Kind of the input: pbf, or osc for a change file [default: by the name of the input]
+    /// Kind of the input: pbf for data, or osc for a change file [default: by the content of the input]
     ///
     /// A change file is filtered into a change file. All deletions are kept, because they lack the tags of the object.
     #[arg(long, value_name = "KIND", value_enum, hide_possible_values = true)]
@@ -79,61 +82,80 @@ enum InputKind {
     Osc,
 }
 
+impl Args {
+    /// Returns the content of the input if the options or the conventions determine it.
+    fn content(&self) -> Option<FileContent> {
+        match self.input_kind {
+            Some(InputKind::Osc) => Some(FileContent::Changes),
+            Some(InputKind::Pbf) => Some(FileContent::Data),
+            None if Conventions::current().filters_changes_as_data => Some(FileContent::Data),
+            None => None,
+        }
+    }
+}
+
 pub fn run(args: &Args) -> Result<Answer> {
-    let ctx = args.run.context();
-    let is_osc = match args.input_kind {
-        Some(kind) => kind == InputKind::Osc,
-        None => names_changes(&args.input) && !Conventions::current().filters_changes_as_data,
-    };
-    let options = Options {
+    let mut ctx = args.run.context();
+    ctx.change_format = ctx.input_format;
+    ctx.data_as_changes = ctx.input_is_change;
+    let expressions = args.expressions.parse()?;
+    if expressions.is_empty() && !Conventions::current().filters_changes_as_data {
+        bail!("no expression was given: say what to keep, like w/highway, or -e FILE");
+    }
+    let options = |output| Options {
         input: args.input.clone(),
-        expressions: args.expressions.parse()?,
+        expressions,
         invert: args.invert_match,
         omit_referenced: args.omit_referenced,
         remove_tags: args.remove_tags,
-        output: if is_osc {
-            args.output.change_file()?
-        } else {
-            args.output.options()?
-        },
+        output,
     };
-    if options.expressions.is_empty() && !Conventions::current().filters_changes_as_data {
-        bail!("no expression was given: say what to keep, like w/highway, or -e FILE");
+    // The input decides which of the two outputs is written.
+    let (of_data, of_changes) = (args.output.options(), args.output.change_file());
+    let encoding = match (&of_data, &of_changes) {
+        (Ok(output), _) | (Err(_), Ok(output)) => Some(output.encoding()),
+        (Err(_), Err(_)) => None,
+    };
+    let Some(encoding) = encoding else {
+        return of_data.map(|_| Answer::Yes);
+    };
+    match tags_filter::open(&args.input, args.content(), &encoding, &ctx)? {
+        FilterInput::Changes(input) => filter_changes(args, &input, &options(of_changes?), &ctx),
+        FilterInput::Objects(file) => filter_data(args, &file, &options(of_data?), &ctx),
     }
-    if is_osc {
-        return filter_changes(args, &options, &ctx);
-    }
-    let summary = tags_filter::run(&options, &ctx)?;
+}
+
+fn filter_data(args: &Args, file: &PbfFile, options: &Options, ctx: &Context) -> Result<Answer> {
+    let summary = tags_filter::filter(file, options, ctx)?;
     if summary.kept.written.objects == Some(0) {
-        warn_of_empty(args, &options, summary.has_keys, &ctx);
+        warn_of_empty(args, options, summary.has_keys, ctx);
     }
-    args.run
-        .report(&ctx, &summary, &options.output.target, || {
-            let referenced = summary
-                .kept
-                .written
-                .objects
-                .unwrap_or(0)
-                .saturating_sub(summary.matched);
-            let more = match (options.omit_referenced, summary.missing) {
-                (true, _) => String::new(),
-                (false, 0) => format!(
-                    " that match, {} that they refer to",
-                    show::number(referenced)
-                ),
-                (false, missing) => format!(
-                    " that match, {} that they refer to ({} are not in the file)",
-                    show::number(referenced),
-                    show::number(missing)
-                ),
-            };
-            format!(
-                "{}: {}{more}, {}\n",
-                options.output.target.path().display(),
-                show::counted(summary.matched, "object"),
-                show::bytes(summary.kept.written.bytes),
-            )
-        })?;
+    args.run.report(ctx, &summary, &options.output.target, || {
+        let referenced = summary
+            .kept
+            .written
+            .objects
+            .unwrap_or(0)
+            .saturating_sub(summary.matched);
+        let more = match (options.omit_referenced, summary.missing) {
+            (true, _) => String::new(),
+            (false, 0) => format!(
+                " that match, {} that they refer to",
+                show::number(referenced)
+            ),
+            (false, missing) => format!(
+                " that match, {} that they refer to ({} are not in the file)",
+                show::number(referenced),
+                show::number(missing)
+            ),
+        };
+        format!(
+            "{}: {}{more}, {}\n",
+            options.output.target.path().display(),
+            show::counted(summary.matched, "object"),
+            show::bytes(summary.kept.written.bytes),
+        )
+    })?;
     Ok(Answer::Yes)
 }
 
@@ -147,8 +169,8 @@ fn warn_of_empty(args: &Args, options: &Options, has_keys: Option<bool>, ctx: &C
     ));
 }
 
-fn filter_changes(args: &Args, options: &Options, ctx: &Context) -> Result<Answer> {
-    let summary = changes::run(options, ctx)?;
+fn filter_changes(args: &Args, input: &Input, options: &Options, ctx: &Context) -> Result<Answer> {
+    let summary = changes::filter(input, options, ctx)?;
     if summary.matched == 0 {
         warn_of_empty(args, options, None, ctx);
     }

@@ -7,40 +7,36 @@
 use super::conventions::Conventions;
 use crate::Context;
 use crate::file::PbfFile;
-use crate::formats::TextFormat;
+use crate::formats::{FileContent, TextFormat};
 use crate::io::Input;
 use crate::pbf::feature;
 use anyhow::{Error, anyhow};
 use std::path::{Path, PathBuf};
 
-/// The content of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
-    Changes,
-    Data,
-}
-
-/// Returns the content of a regular file; `None` if the content is unknown or the file is not a regular file.
-fn content(path: &Path) -> Option<Content> {
-    if !path.is_file() {
+/// Returns the content of a file; `None` if the content is unknown, or if the file is a stream, which can be read only
+/// once.
+fn content(path: &Path, ctx: &Context) -> Option<FileContent> {
+    if !path.is_file() && ctx.file(path).is_none() {
         return None;
     }
-    let input = Input::open(path).ok()?;
+    let input = Input::open_in(path, ctx).ok()?;
     match TextFormat::of(&input).ok()? {
-        Some(TextFormat::OsmChange) => Some(Content::Changes),
-        Some(TextFormat::Osm) => Some(Content::Data),
+        Some(format) if format.is_change() => Some(FileContent::Changes),
+        Some(format) if format.is_data() => Some(FileContent::Data),
         Some(_) => None,
         None => {
+            let is_named = FileContent::of_name(path, None) == Some(FileContent::Changes);
             let file = PbfFile::of_input(input, &Context::new(1)).ok()?;
             // A PBF file with the history feature may contain changes, so its content counts as unknown.
-            (!file.header.has(feature::HISTORY)).then_some(Content::Data)
+            (!is_named && !file.header.has(feature::HISTORY)).then_some(FileContent::Data)
         }
     }
 }
 
 /// Returns the first file with the given content.
-fn first(paths: &[PathBuf], wanted: Content) -> Option<&PathBuf> {
-    paths.iter().find(|path| content(path) == Some(wanted))
+fn first<'p>(paths: &'p [PathBuf], wanted: FileContent, ctx: &Context) -> Option<&'p PathBuf> {
+    let mut paths = paths.iter();
+    paths.find(|path| content(path, ctx) == Some(wanted))
 }
 
 /// Formats a command line that begins with the name of this program.
@@ -62,8 +58,9 @@ fn paths(paths: &[PathBuf]) -> Vec<&Path> {
 /// Returns the error to print after `apply-changes` failed with `error`. If the base is a change file, or if one of
 /// `changes` is a data file, the new error names the right command line.
 pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&Path>) -> Error {
-    if content(base) == Some(Content::Changes) {
-        return match first(changes, Content::Data) {
+    let ctx = Context::new(1);
+    if content(base, &ctx) == Some(FileContent::Changes) {
+        return match first(changes, FileContent::Data, &ctx) {
             Some(data) => {
                 let others = changes.iter().filter(|path| *path != data);
                 let inputs = [data.as_path(), base].into_iter();
@@ -84,21 +81,21 @@ pub fn of_apply(error: Error, base: &Path, changes: &[PathBuf], output: Option<&
             }
         };
     }
-    match first(changes, Content::Data) {
-        Some(data) => anyhow!(
+    match first(changes, FileContent::Data, &ctx) {
+        Some(data) if !Conventions::current().merges_data => anyhow!(
             "{}: this is data, not a change file: {} joins data, {} makes a change file of two states",
             data.display(),
             line("merge", &[base, data], output),
             line("derive-changes", &[base, data], None)
         ),
-        None => error,
+        _ => error,
     }
 }
 
 /// Returns an error if an input of `merge-changes` is a data file. The error names the right command line.
-pub fn of_merge(inputs: &[PathBuf], output: Option<&Path>) -> Option<Error> {
-    let data = first(inputs, Content::Data)?;
-    let message = match first(inputs, Content::Changes) {
+pub fn of_merge(inputs: &[PathBuf], output: Option<&Path>, ctx: &Context) -> Option<Error> {
+    let data = first(inputs, FileContent::Data, ctx)?;
+    let message = match first(inputs, FileContent::Changes, ctx) {
         None => format!("{} joins data", line("merge", &paths(inputs), output)),
         Some(_) => {
             let changes = inputs.iter().filter(|path| *path != data);
@@ -120,23 +117,24 @@ pub fn of_merge(inputs: &[PathBuf], output: Option<&Path>) -> Option<Error> {
 /// names the right command line.
 pub fn of_derive(error: Error, old: &Path, new: &Path, output: &Path) -> Error {
     let output = (output != Path::new("-")).then_some(output);
-    let [of_old, of_new] = [content(old), content(new)];
+    let ctx = Context::new(1);
+    let [of_old, of_new] = [content(old, &ctx), content(new, &ctx)];
     let (changes, message) = match (of_old, of_new) {
-        (Some(Content::Changes), Some(Content::Changes)) => (
+        (Some(FileContent::Changes), Some(FileContent::Changes)) => (
             old,
             format!(
                 "{} joins change files",
                 line("merge-changes", &[old, new], output)
             ),
         ),
-        (_, Some(Content::Changes)) => (
+        (_, Some(FileContent::Changes)) => (
             new,
             format!(
                 "{} applies changes",
                 line("apply-changes", &[old, new], None)
             ),
         ),
-        (Some(Content::Changes), _) => (
+        (Some(FileContent::Changes), _) => (
             old,
             format!(
                 "{} applies changes",

@@ -23,6 +23,7 @@ use crate::osm::{Edges, ObjectKind, format_timestamp, nano_of_e7};
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 use crate::runtime::Context;
 use edit::{Applied, Editor, Rules, Tally};
+pub(crate) use history::add_to_history;
 pub use history::{SameVersion, apply_to_history};
 use locations::LocationUpdates;
 pub use locations::UntaggedNodes;
@@ -138,8 +139,8 @@ impl LocationsSummary {
 
 /// Applies change files to a file of current data.
 ///
-/// Reads the base, and reads all change files into memory. Change files are OsmChange XML, plain or compressed with
-/// gzip, bzip2 or zstd. The state files beside them are read, too (`123.state.txt` beside `123.osc.gz`). Writes one
+/// Reads the base, and reads all change files into memory. Change files are OsmChange, o5c, OPL or PBF, with any
+/// compression. The state files beside them are read, too (`123.state.txt` beside `123.osc.gz`). Writes one
 /// file with the highest version of each object in the base and the changes; of equal versions, the one with the latest
 /// timestamp is written. Blobs without a changed object are copied. A base that is not in canonical order is first
 /// sorted into a temporary file in the directory of the output.
@@ -163,10 +164,25 @@ impl LocationsSummary {
 /// - The objects of a blob that has to be decoded are not in canonical order, although the header or the index of the
 ///   base declares it.
 /// - The base is in a text format, and the output has the same path.
-/// - A change file is not OsmChange, or is damaged; the change files together have more than 4 GB of distinct strings,
+/// - A change file has data, or is damaged; the change files together have more than 4 GB of distinct strings,
 ///   or more tags or references than 32 bits can count.
 /// - [`Options::locations_on_ways`] is set, [`Options::locates_base`] is not, and no way of the base has locations.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
+    run_on(options, open_base(options, ctx)?, ctx)
+}
+
+/// Opens the base. Fails if an augmented diff may not be written, or has the path of another file.
+pub(crate) fn open_base(options: &Options, ctx: &Context) -> Result<PbfFile> {
+    let inputs = options.changes.iter().chain([&options.base]);
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
+    options
+        .augmented_diffs
+        .check(&options.output.target, &inputs)?;
+    input::open_to_copy(&options.base, &options.output.encoding(), ctx)
+}
+
+/// Does the same as [`run`], with the base from [`open_base`].
+pub(crate) fn run_on(options: &Options, base: PbfFile, ctx: &Context) -> Result<Summary> {
     let phases = if options.locations_on_ways.is_some() {
         4
     } else {
@@ -175,7 +191,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(phases + 6 * options.augmented_diffs.outputs.len() as u64);
     let versions = options.augmented_diffs.kept_versions();
     let read = || read_changes(&options.changes, SameTime::LastRead, versions, ctx);
-    apply(options, read, ctx)
+    apply_to(options, base, read, ctx)
 }
 
 /// Works like [`run`], but applies the changes that `read_changes` returns, with the
@@ -185,12 +201,15 @@ pub(crate) fn apply(
     read_changes: impl FnOnce() -> Result<ChangeSet>,
     ctx: &Context,
 ) -> Result<Summary> {
-    let inputs = options.changes.iter().chain([&options.base]);
-    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
-    options
-        .augmented_diffs
-        .check(&options.output.target, &inputs)?;
-    let file = input::open_to_copy(&options.base, &options.output.encoding(), ctx)?;
+    apply_to(options, open_base(options, ctx)?, read_changes, ctx)
+}
+
+fn apply_to(
+    options: &Options,
+    file: PbfFile,
+    read_changes: impl FnOnce() -> Result<ChangeSet>,
+    ctx: &Context,
+) -> Result<Summary> {
     if options.output.target.path() == options.base && input::is_text(&file) {
         let cause = "this is a text file: a PBF cannot take its place; give another output";
         return Err(Error::file(&options.base, cause));

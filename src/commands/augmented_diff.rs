@@ -254,7 +254,7 @@ impl Output {
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
 /// - The base is a history file, according to its header or because it contains deleted versions.
-/// - A change file is not OsmChange, or is damaged.
+/// - A change file has data, or is damaged.
 /// - With [`Output::ByChangeset`]: a change has no changeset, a file of the directory is not an augmented diff of this
 ///   program, or another run writes to the directory.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {

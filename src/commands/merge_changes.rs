@@ -7,8 +7,8 @@ use crate::engine::headers::generator;
 use crate::error::{Error, Result};
 use crate::formats::{
     Change, ChangeAction, ChangeSet, ChangeState, DocumentHeader, EncodedText, KeptVersions,
-    OscText, SameTime, TextCompression, TextEncoder, TextFormat, TextOutput, read_change_states,
-    read_changes, read_texts,
+    OscText, SameTime, TextCompression, TextEncoder, TextOutput, change_sources, change_states,
+    read_changes, read_sources,
 };
 use crate::io::{Input, OutputTarget};
 use crate::runtime::{Context, parallel_classify_phase};
@@ -90,7 +90,7 @@ impl Summary {
 
 /// Merges change files.
 ///
-/// Reads change files: OsmChange XML, plain or compressed with gzip, bzip2 or zstd, and the state files beside them
+/// Reads change files: OsmChange, o5c, OPL or PBF, with any compression, and the state files beside them
 /// (`123.state.txt` beside `123.osc.gz`). Writes one change file with the replication states before and after all its
 /// changes. If the inputs do not follow each other, warns and leaves these states out.
 ///
@@ -104,7 +104,7 @@ impl Summary {
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
-/// - An input is not OsmChange. With [`Options::simplify`], all inputs together have more than 4 GB of distinct
+/// - An input is not a change file. With [`Options::simplify`], all inputs together have more than 4 GB of distinct
 ///   strings, or more tags or references than 32 bits can count.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     // The output is created before the inputs are read, so that a wrong path fails at once.
@@ -182,12 +182,12 @@ impl MergedOutput {
 fn pass_through(options: &Options, mut merged: MergedOutput, ctx: &Context) -> Result<Summary> {
     let inputs = options.inputs.iter().map(|path| Input::open_in(path, ctx));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
-    let states = read_change_states(&options.inputs, &inputs)?;
+    let sources = change_sources(&inputs, ctx)?;
+    let states = change_states(&options.inputs, &sources)?;
     merged.begin(options, &states, ctx)?;
     let phase = ctx.phase("merge changes", 0);
-    read_texts(
-        &inputs,
-        TextFormat::OsmChange,
+    read_sources(
+        &sources,
         ctx,
         || TextEncoder::new(options.compression),
         |encoder, _, changes| encode_changes(encoder, &changes, changes.changes()),

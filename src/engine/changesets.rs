@@ -2,13 +2,12 @@
 //! its input as text also writes the changesets. [`put`] writes them before or after the objects, as in the input, and
 //! [`put_sorted`] writes them ordered by id.
 
-use super::input_format::format_of;
 use super::output_options::{Format, OutputOptions};
 use super::sink::Sink;
 use crate::error::Result;
 use crate::file::PbfFile;
 use crate::formats::{
-    Changeset, ChangesetText, TextFormat, TextOptions, holds_changesets, read_changesets,
+    Changeset, ChangesetText, TextFormat, TextOptions, format_of, holds_changesets, read_changesets,
 };
 use crate::runtime::Context;
 
@@ -40,7 +39,7 @@ pub(crate) fn put(
     let Some(options) = room(output) else {
         return Ok(());
     };
-    let Some(format) = format_of(text, ctx)? else {
+    let Some(format) = format_of(text, ctx.input_format)? else {
         return Ok(());
     };
     if holds_changesets(text, format)? != (place == Place::Before) {
@@ -73,7 +72,7 @@ pub(crate) fn put_sorted(
     };
     let mut all: Vec<Changeset> = Vec::new();
     for changesets in files.iter().filter_map(|file| file.changesets.as_ref()) {
-        if let Some(format) = format_of(&changesets.text, ctx)? {
+        if let Some(format) = format_of(&changesets.text, ctx.input_format)? {
             read_changesets(&changesets.text, format, |changeset| {
                 all.push(changeset.clone());
                 Ok(())

@@ -3,20 +3,19 @@
 
 use super::headers::HeaderOptions;
 use crate::engine::OutputOptions;
-use crate::engine::input_format::format_of;
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::sort::{Dedupe, SortJob, sort_files};
 use crate::engine::text_versions::has_versions_apart;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, TextChangesets, TocNeeds, WriteOptions};
 use crate::formats::{
-    Change, ChangeSet, DocumentHeader, TextFormat, names_text_history, read_start, read_texts,
+    Change, ChangeSet, DocumentHeader, FileContent, TextFormat, format_of, read_start, read_texts,
 };
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
 use crate::osm::Bbox;
 use crate::pbf::{BlockBuilder, Compression, EncodedBlock, HeaderBlock, feature};
 use crate::runtime::Context;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Opens an input whose blobs are not copied to an output. A text input becomes a temporary PBF compressed with lz4.
 pub(crate) fn open(path: &Path, ctx: &Context) -> Result<PbfFile> {
@@ -59,11 +58,28 @@ fn without_changesets(file: Result<PbfFile>, ctx: &Context) -> Result<PbfFile> {
     file.inspect(|file| super::changesets::note_left_out(file, ctx))
 }
 
+/// Returns the context, changed so that the streams among `paths` can be opened more than once.
+pub(crate) fn with_streams(paths: &[PathBuf], mut ctx: Context) -> Result<Context> {
+    for path in paths {
+        let is_stream = path.as_os_str() == "-"
+            || path
+                .metadata()
+                .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+        if is_stream && ctx.file(path).is_none() {
+            let input = Input::open_in(path, &ctx)?;
+            let file = input.file().try_clone();
+            let file = file.map_err(|error| Error::io(path, "cannot open", error))?;
+            ctx = ctx.with_file(path, file);
+        }
+    }
+    Ok(ctx)
+}
+
 /// Opens an input in any format. Returns the input, and its text format or `None` for PBF. The format is that in
 /// [`Context::input_format`] or, with `InputFormat::Auto`, detected from the content.
 pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<TextFormat>)> {
     let input = Input::open_in(path, ctx)?;
-    let format = format_of(&input, ctx)?;
+    let format = format_of(&input, ctx.input_format)?;
     Ok((input, format))
 }
 
@@ -121,6 +137,7 @@ fn converted(
     let mut file = PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)?;
     file.header.text = document_header.text;
     file.header.text.is_change = format.is_change();
+    file.header.text.is_data = format.is_data();
     file.header.is_converted = true;
     if !file.header.has(feature::HISTORY) && has_versions_apart(&file, ctx)? {
         file.header.set_required(feature::HISTORY, true);
@@ -196,7 +213,8 @@ fn convert(
     let output = OutputOptions::new(target).write(write);
     let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
     let path = input.path().to_owned();
-    let mut is_history = format.is_change() || ctx.input_is_history || names_text_history(&path);
+    let is_named = FileContent::of_name(&path, Some(format)) == Some(FileContent::History);
+    let mut is_history = format.is_change() || ctx.input_is_history || is_named;
     let (mut deleted, mut before) = (0, None::<Change>);
     let (mut has_objects, mut changesets) = (false, 0);
     let phase = ctx.phase("convert", 0);

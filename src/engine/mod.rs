@@ -11,7 +11,7 @@ pub(crate) mod geometry_pass;
 pub(crate) mod headers;
 pub(crate) mod id_search;
 pub(crate) mod input;
-mod input_format;
+pub(crate) mod input_content;
 pub(crate) mod object_batches;
 pub(crate) mod object_row;
 mod output_chunk;

@@ -17,7 +17,12 @@ impl ChangeAction {
     /// Returns the kind of change that led to this version of an object: a deletion if the object is not visible, a
     /// creation for a visible version 1, and a modification otherwise.
     pub(crate) fn of(object: &Object<'_>) -> Self {
-        match (object.info.visible, object.info.version) {
+        Self::of_version(object.info.visible, object.info.version)
+    }
+
+    /// Returns the kind of change that led to a version of an object, as [`of`](Self::of) does.
+    pub(super) const fn of_version(is_visible: bool, version: Option<u32>) -> Self {
+        match (is_visible, version) {
             (false, _) => Self::Delete,
             (true, Some(1)) => Self::Create,
             (true, _) => Self::Modify,

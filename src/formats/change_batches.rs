@@ -1,8 +1,8 @@
 //! Changes for callers that make batches of them, such as tables in memory.
 
+use super::change_files::change_source;
 use super::change_set::{Change, ChangeSet};
-use super::format::TextFormat;
-use super::read::read_texts;
+use super::read::read_sources;
 use crate::io::Input;
 use crate::pbf::Object;
 use crate::runtime::{Batches, Context};
@@ -24,7 +24,7 @@ pub trait ChangeMaker {
     fn is_full(&self) -> bool;
 }
 
-/// Makes batches of all changes of a change file (OsmChange or o5c), in the order of the file.
+/// Makes batches of all changes of a change file (OsmChange, o5c, OPL or PBF), in the order of the file.
 ///
 /// Threads make batches ahead: up to two for each, and those of the 24 MB of text that is parsed at a time. They end
 /// when the iterator is dropped. Errors are items of the iterator, which ends after an error: the file cannot be opened,
@@ -36,10 +36,9 @@ pub fn batches<M: ChangeMaker>(
 ) -> Batches<M::Batch> {
     let path = path.into();
     Batches::start(2 * ctx.jobs, ctx, move |ctx, take| {
-        let input = [Input::open_in(&path, ctx)?];
-        read_texts(
-            &input,
-            TextFormat::OsmChange,
+        let source = change_source(&Input::open_in(&path, ctx)?, ctx)?;
+        read_sources(
+            &[source],
             ctx,
             &maker,
             |maker, _, changes: ChangeSet| {

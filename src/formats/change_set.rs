@@ -1,6 +1,7 @@
 //! Change sets: the changes of one or more change files.
 
 mod newest;
+mod objects;
 #[cfg(test)]
 mod tests;
 

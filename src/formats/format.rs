@@ -59,6 +59,11 @@ impl TextFormat {
         matches!(self, Self::OsmChange | Self::O5c)
     }
 
+    /// Whether a file of this format has data, and is never a change file.
+    pub(crate) const fn is_data(self) -> bool {
+        matches!(self, Self::Osm | Self::O5m)
+    }
+
     /// Detects the format of an input from its first bytes, after they are decompressed and converted to UTF-8. Returns
     /// `None` for an unknown format. Fails if the input cannot be read, or cannot be decompressed far enough to detect
     /// the format.
@@ -134,20 +139,6 @@ fn names_opl(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut endings = name.rsplit('.').take(2);
     endings.any(|ending| ending.eq_ignore_ascii_case("opl"))
-}
-
-/// Whether a file name has the extension of a history file in a text format, compressed or not: `.osh`, `.osh.xml` or
-/// `.osh.opl`.
-pub(crate) fn names_text_history(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.to_ascii_lowercase();
-    let without = |name: &str, endings: &[&str]| {
-        let mut endings = endings.iter();
-        let rest = endings.find_map(|ending| Some(name.strip_suffix(ending)?.to_owned()));
-        rest.unwrap_or_else(|| name.to_owned())
-    };
-    let name = without(&name, &[".gz", ".bz2", ".zst"]);
-    without(&name, &[".xml", ".opl"]).ends_with(".osh")
 }
 
 #[cfg(test)]

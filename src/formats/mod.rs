@@ -3,10 +3,12 @@
 mod augmented_xml;
 mod change_action;
 mod change_batches;
+mod change_files;
 mod change_set;
 mod change_state;
 mod changesets;
 mod checksum;
+mod content;
 mod document_header;
 mod encoding;
 pub(crate) mod features;
@@ -37,18 +39,19 @@ mod xml;
 pub(crate) use augmented_xml::{AugmentedObject, AugmentedXml, Place, PlacedNode, XmlAction};
 pub use change_action::ChangeAction;
 pub use change_batches::{ChangeMaker, batches as change_batches};
+pub(crate) use change_files::change_sources;
 pub use change_set::{Change, ChangeSet, SameTime};
 pub use change_state::ChangeState;
 pub(crate) use change_state::DataState;
 pub use changesets::{Changeset, Comment, read_changesets};
 pub(crate) use changesets::{changeset_header, holds_changesets};
 pub(crate) use checksum::{add_changeset, add_object};
+pub(crate) use content::{FileContent, format_of};
 pub use document_header::{DocumentHeader, Replication};
 pub use features::{
     Attribute, Attributes, FeatureFormat, FeatureOptions, GeometryTypes, TagColumn, UniqueId,
 };
 pub use format::TextFormat;
-pub(crate) use format::names_text_history;
 pub(crate) use header_facts::{declares_history, header_options};
 pub(crate) use object_text::{ObjectChunk, ObjectText};
 #[cfg(feature = "parquet")]
@@ -56,8 +59,8 @@ pub use parquet::{
     ColumnType, DerivedColumns, GeoParquetOptions, GeoParquetVersion, MAX_FILE_LEN,
     ObjectTableOptions, PageCompression, PartitionKey, Theme, ThemeColumn,
 };
-pub(crate) use read::read_start;
 pub use read::read_texts;
+pub(crate) use read::{ObjectSource, read_sources, read_start};
 pub use text_compression::TextCompression;
 pub(crate) use text_document::TextDocument;
 pub use text_encoder::{EncodedText, TextEncoder};
@@ -73,9 +76,12 @@ pub(crate) use change_set::KeptVersions;
 use change_set::NewestChanges;
 use std::path::Path;
 
-/// Reads change files (OsmChange or o5c) in the given order. Keeps one change per object: the change with the highest
-/// version or, among equal versions, with the latest time. If times are equal or missing, keeps the change that was
-/// read last. A missing version counts as the highest.
+/// Reads change files (OsmChange, o5c, OPL or PBF) in the given order. Keeps one change per object: the change with the
+/// highest version or, among equal versions, with the latest time. If times are equal or missing, keeps the change that
+/// was read last. A missing version counts as the highest.
+///
+/// An object that a file in OPL or PBF marks as deleted is a deletion. Of the others, those with version 1 are created,
+/// and those with another version or without one are modified.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
     read_changes(paths, SameTime::LastRead, KeptVersions::Newest, ctx)
 }
@@ -99,6 +105,13 @@ pub(crate) fn read_changes<P: AsRef<Path>>(
     Ok(reader.finish(states, ctx))
 }
 
+/// Reads a change file that is open already, like [`read_change_files`]. Ignores the state file beside it.
+pub(crate) fn read_change_input(input: &Input, ctx: &Context) -> Result<ChangeSet> {
+    let mut reader = ChangeReader::new(SameTime::LastRead, KeptVersions::Newest);
+    reader.add(std::slice::from_ref(input), ctx)?;
+    Ok(reader.finish(Vec::new(), ctx))
+}
+
 /// Reads change files in groups, as they arrive.
 #[derive(Debug)]
 pub(crate) struct ChangeReader {
@@ -119,7 +132,8 @@ impl ChangeReader {
     /// Reads the next change files.
     pub(crate) fn add(&mut self, inputs: &[Input], ctx: &Context) -> Result<()> {
         let (first, changes) = (self.headers.len(), &mut self.changes);
-        let headers = read::read_all(inputs, TextFormat::OsmChange, first, changes, ctx)?;
+        let sources = change_sources(inputs, ctx)?;
+        let headers = read::read_all(&sources, first, changes, ctx)?;
         self.headers.extend(headers);
         Ok(())
     }
@@ -139,10 +153,17 @@ pub fn read_change_states<P: AsRef<Path>>(
     paths: &[P],
     inputs: &[Input],
 ) -> Result<Vec<ChangeState>> {
-    let states = paths.iter().zip(inputs).map(|(path, input)| {
-        let start = read_start(input, TextFormat::OsmChange)?;
+    change_states(paths, &change_sources(inputs, &Context::new(1))?)
+}
+
+/// Reads the states of change files like [`read_change_states`].
+pub(crate) fn change_states<P: AsRef<Path>>(
+    paths: &[P],
+    sources: &[ObjectSource],
+) -> Result<Vec<ChangeState>> {
+    let states = paths.iter().zip(sources).map(|(path, source)| {
         let sidecar = read::sidecar(path.as_ref());
-        Ok(ChangeState::of(start.document_header(), sidecar))
+        Ok(ChangeState::of(&source.document_header()?, sidecar))
     });
     states.filter_map(Result::transpose).collect()
 }
@@ -158,7 +179,8 @@ pub fn read_osm_file(path: &Path) -> Result<ChangeSet> {
     };
     let ctx = Context::default();
     let mut objects = NewestChanges::new(SameTime::LastRead, KeptVersions::Newest);
-    read::read_all(&[input], format, 0, &mut objects, &ctx)?;
+    let source = ObjectSource::text(&input, format);
+    read::read_all(&[source], 0, &mut objects, &ctx)?;
     Ok(objects.finish(&ctx))
 }
 

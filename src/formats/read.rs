@@ -1,4 +1,5 @@
-//! Reading files that are not PBF. Chunks are parsed on all cores, and the results are merged in file order.
+//! Reading the objects of files: files that are not PBF, and change files of any format. Chunks are parsed on all
+//! cores, and the results are merged in file order.
 
 use super::change_set::{ChangeSet, NewestChanges};
 use super::document_header::{DocumentHeader, Replication};
@@ -7,8 +8,9 @@ use super::o5m::{self, O5mChunks};
 use super::text_chunks::{TextChunk, TextChunks};
 use super::{opl, xml};
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::binary_kind;
+use crate::file::{BlobDecoder, HeaderWalker, PbfFile, binary_kind};
 use crate::io::Input;
+use crate::pbf::BlobEntry;
 use crate::runtime::{Context, parallel_classify_phase};
 use std::path::Path;
 
@@ -28,55 +30,170 @@ impl TextChunk {
     }
 }
 
-/// A part of a file: text that a worker parses, or objects of a format that only one thread can read.
+/// An input, and how its objects are read.
+#[derive(Debug)]
+pub(crate) struct ObjectSource {
+    input: Input,
+    form: SourceForm,
+}
+
+#[derive(Debug)]
+enum SourceForm {
+    /// A file that is not PBF. An object is created unless the file says otherwise.
+    Text(TextFormat),
+    /// A file that is not PBF and lists versions of objects. Each of them becomes the change that led to it.
+    Versions(TextFormat),
+    /// A PBF file. Each version becomes the change that led to it.
+    Pbf(Box<PbfFile>),
+}
+
+impl ObjectSource {
+    /// Creates a source in which the format gives the action of each object.
+    pub(super) fn text(input: &Input, format: TextFormat) -> Self {
+        Self {
+            input: input.clone(),
+            form: SourceForm::Text(format),
+        }
+    }
+
+    /// Creates a source in which each version of an object becomes the change that led to it.
+    pub(super) fn versions(input: &Input, format: TextFormat) -> Self {
+        Self {
+            input: input.clone(),
+            form: SourceForm::Versions(format),
+        }
+    }
+
+    /// Creates a source of the versions in a PBF file.
+    pub(super) fn pbf(file: PbfFile) -> Self {
+        Self {
+            input: file.input.clone(),
+            form: SourceForm::Pbf(Box::new(file)),
+        }
+    }
+
+    /// The text format; `None` for PBF.
+    pub(crate) const fn format(&self) -> Option<TextFormat> {
+        match &self.form {
+            SourceForm::Text(format) | SourceForm::Versions(format) => Some(*format),
+            SourceForm::Pbf(_) => None,
+        }
+    }
+
+    /// Reads the header of the file.
+    pub(super) fn document_header(&self) -> Result<DocumentHeader> {
+        match &self.form {
+            SourceForm::Text(format) | SourceForm::Versions(format) => {
+                Ok(read_start(&self.input, *format)?.document_header().clone())
+            }
+            SourceForm::Pbf(file) => Ok(DocumentHeader::of(&file.header)),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        self.format()
+            .map_or(Ok(()), |format| check(&self.input, format))
+    }
+
+    /// Opens the file. Warnings go to `ctx`.
+    fn chunks(&self, ctx: &Context) -> Result<Chunks<'_>> {
+        match &self.form {
+            SourceForm::Text(format) | SourceForm::Versions(format) => {
+                Chunks::open(&self.input, *format, Some(ctx))
+            }
+            SourceForm::Pbf(file) => Ok(Chunks::Pbf {
+                start: Some(Box::new(ChangeSet::of_header(DocumentHeader::of(
+                    &file.header,
+                )))),
+                frames: file.frames(),
+            }),
+        }
+    }
+
+    /// Returns the objects of a chunk. `decoder` is the decoder of the worker, which is created when it is needed.
+    fn parse(
+        &self,
+        chunk: Chunk,
+        decoder: &mut Option<BlobDecoder>,
+        ctx: &Context,
+    ) -> Result<ChangeSet> {
+        let mut set = match chunk {
+            Chunk::Text(text, format) => text.parse(self.input.path(), format)?,
+            Chunk::Objects(objects) => *objects,
+            Chunk::Blob(entry) => {
+                let decoder = decoder.get_or_insert_with(|| BlobDecoder::new(&self.input, ctx));
+                decoder.switch_to(&self.input);
+                decoder.decode(&entry, ChangeSet::of_block)?
+            }
+        };
+        if matches!(self.form, SourceForm::Versions(_)) {
+            set.name_actions();
+        }
+        Ok(set)
+    }
+}
+
+/// A part of a file: text or a blob that a worker parses, or objects of a format that only one thread can read.
 enum Chunk {
-    Text(TextChunk),
+    Text(TextChunk, TextFormat),
     Objects(Box<ChangeSet>),
+    Blob(Box<BlobEntry>),
 }
 
 impl Chunk {
     /// The estimated memory in bytes of the chunk and of its results.
     fn cost(&self) -> u64 {
+        /// The estimated length of the text of a blob, for each byte of the blob.
+        const TEXT_OF_BLOB: u64 = 12;
         match self {
-            Self::Text(text) => text.bytes.len() as u64 * MEMORY_FACTOR,
+            Self::Text(text, _) => text.bytes.len() as u64 * MEMORY_FACTOR,
             Self::Objects(objects) => o5m::memory(objects) * 2,
-        }
-    }
-
-    fn parse(self, path: &Path, format: TextFormat) -> Result<ChangeSet> {
-        match self {
-            Self::Text(text) => text.parse(path, format),
-            Self::Objects(objects) => Ok(*objects),
+            Self::Blob(entry) => u64::from(entry.frame_len) * TEXT_OF_BLOB * MEMORY_FACTOR,
         }
     }
 }
 
 /// The chunks of a file, in file order.
-enum Chunks {
-    Text(Box<TextChunks>),
+enum Chunks<'f> {
+    Text(Box<TextChunks>, TextFormat),
     O5m(Box<O5mChunks>),
+    Pbf {
+        /// The header of the file; `None` once it has been returned.
+        start: Option<Box<ChangeSet>>,
+        frames: HeaderWalker<'f>,
+    },
 }
 
-impl Chunks {
-    /// Opens a file. Warnings go to `ctx`.
+impl Chunks<'_> {
+    /// Opens a file that is not PBF. Warnings go to `ctx`.
     fn open(input: &Input, format: TextFormat, ctx: Option<&Context>) -> Result<Self> {
         Ok(match o5m::chunks_of(input, format, ctx)? {
             Some(chunks) => Self::O5m(Box::new(chunks)),
-            None => Self::Text(Box::new(TextChunks::new(input, format)?)),
+            None => Self::Text(Box::new(TextChunks::new(input, format)?), format),
         })
     }
 }
 
-impl Iterator for Chunks {
+impl Iterator for Chunks<'_> {
     type Item = Result<Chunk>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::Text(chunks) => Some(chunks.next()?.map(Chunk::Text)),
+            Self::Text(chunks, format) => {
+                let chunk = chunks.next()?;
+                Some(chunk.map(|text| Chunk::Text(text, *format)))
+            }
             Self::O5m(chunks) => {
                 let objects = chunks.next()?.map(Box::new);
                 Some(objects.map(Chunk::Objects))
             }
+            Self::Pbf { start, frames } => match start.take() {
+                Some(start) => Some(Ok(Chunk::Objects(start))),
+                None => {
+                    let head = frames.next()?;
+                    Some(head.map(|head| Chunk::Blob(Box::new(head.entry))))
+                }
+            },
         }
     }
 }
@@ -93,11 +210,24 @@ pub fn read_texts<S, T: Send>(
     work: impl Fn(&mut S, usize, ChangeSet) -> Result<T> + Sync,
     merge: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
-    for input in inputs {
-        check(input, format)?;
-    }
-    let chunks = inputs.iter().enumerate().flat_map(|(number, input)| {
-        let (chunks, failed) = match Chunks::open(input, format, Some(ctx)) {
+    let sources = inputs.iter();
+    let sources: Vec<_> = sources
+        .map(|input| ObjectSource::text(input, format))
+        .collect();
+    read_sources(&sources, ctx, init, work, merge)
+}
+
+/// Does the same as [`read_texts`] for files of any formats.
+pub(crate) fn read_sources<S, T: Send>(
+    sources: &[ObjectSource],
+    ctx: &Context,
+    init: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize, ChangeSet) -> Result<T> + Sync,
+    merge: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    sources.iter().try_for_each(ObjectSource::check)?;
+    let chunks = sources.iter().enumerate().flat_map(|(number, source)| {
+        let (chunks, failed) = match source.chunks(ctx) {
             Ok(chunks) => (Some(chunks), None),
             Err(error) => (None, Some(Err(error))),
         };
@@ -112,15 +242,15 @@ pub fn read_texts<S, T: Send>(
         BUDGET,
         chunks,
         |(_, chunk)| chunk.cost(),
-        init,
-        |scratch, (number, chunk)| {
-            let path = inputs[number].path();
+        || (None::<BlobDecoder>, init()),
+        |(decoder, scratch), (number, chunk)| {
+            let source = &sources[number];
             // `parse` consumes the chunk, so its text is freed before its objects are processed.
-            let objects = chunk.parse(path, format)?;
+            let objects = source.parse(chunk, decoder, ctx)?;
             for remark in objects.remarks() {
                 ctx.warn(format!(
                     "{}: the data may be incomplete: the server that made the file says: {}",
-                    path.display(),
+                    source.input.path().display(),
                     remark.replace(char::is_control, "?")
                 ));
             }
@@ -130,12 +260,14 @@ pub fn read_texts<S, T: Send>(
     )
 }
 
-/// Parses the first chunk of a file, which has the document header and the first objects.
+/// Parses the first chunk of a file that is not PBF. The chunk has the document header and the first objects.
 pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
     check(input, format)?;
     match Chunks::open(input, format, None)?.next() {
-        Some(chunk) => chunk?.parse(input.path(), format),
-        None => Ok(ChangeSet::default()),
+        Some(Ok(Chunk::Text(text, format))) => text.parse(input.path(), format),
+        Some(Ok(Chunk::Objects(objects))) => Ok(*objects),
+        Some(Err(error)) => Err(error),
+        Some(Ok(Chunk::Blob(_))) | None => Ok(ChangeSet::default()),
     }
 }
 
@@ -154,20 +286,18 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
     Err(Error::file_of(path, ErrorKind::NotOsm, cause))
 }
 
-/// Adds all objects of text files to `all`, in file order. The number of the first file is `first`. Returns the header
-/// of each file, in which only the replication states and the URL are set.
+/// Adds all objects of files to `all`, in file order. The number of the first file is `first`. Returns the header of
+/// each file, in which only the replication states and the URL are set.
 pub(super) fn read_all(
-    inputs: &[Input],
-    format: TextFormat,
+    sources: &[ObjectSource],
     first: usize,
     all: &mut NewestChanges,
     ctx: &Context,
 ) -> Result<Vec<DocumentHeader>> {
-    let mut headers = vec![DocumentHeader::default(); inputs.len()];
+    let mut headers = vec![DocumentHeader::default(); sources.len()];
     let work = |(): &mut (), number: usize, objects: ChangeSet| Ok((number, objects));
-    read_texts(
-        inputs,
-        format,
+    read_sources(
+        sources,
         ctx,
         || (),
         work,
@@ -175,7 +305,7 @@ pub(super) fn read_all(
             objects.set_file((first + number) as u32);
             headers[number].note_replication(objects.document_header());
             let added = all.add(objects, ctx);
-            added.map_err(|cause| Error::file(inputs[number].path(), cause))
+            added.map_err(|cause| Error::file(sources[number].input.path(), cause))
         },
     )?;
     Ok(headers)

@@ -54,6 +54,18 @@ pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
     inputs.filter_map(|input| input.identity).collect()
 }
 
+/// The name of standard input in messages.
+const STANDARD_INPUT: &str = "standard input";
+
+/// Returns the name of an input in messages.
+fn name_of(path: &Path) -> &Path {
+    if path.as_os_str() == "-" {
+        Path::new(STANDARD_INPUT)
+    } else {
+        path
+    }
+}
+
 /// Registers an open input for [`identities_at`].
 fn register(input: &Arc<OpenInput>) {
     let mut open = lock(&OPEN);
@@ -75,7 +87,7 @@ impl Input {
         if let Some(file) = ctx.file(path) {
             let file = file.try_clone();
             let file = file.map_err(|error| Error::io(path, "cannot open", error))?;
-            return Self::from_temporary(file, path);
+            return Self::from_temporary(file, name_of(path));
         }
         match ctx.io {
             IoMode::Direct => Self::open_by(path, |path| direct_reader(path, ctx)),
@@ -151,7 +163,7 @@ impl Input {
                 "standard input is a terminal: give a file or a pipe".into(),
             ));
         }
-        Self::spool(Path::new("standard input"), stdin.lock())
+        Self::spool(Path::new(STANDARD_INPUT), stdin.lock())
     }
 
     /// Copies a stream to an unnamed temporary file, so that it can be read at any offset. `path` is for messages.

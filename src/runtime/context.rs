@@ -78,6 +78,14 @@ pub struct Context {
     pub input_format: InputFormat,
     /// Whether inputs in text formats are treated as history files, whatever their content.
     pub input_is_history: bool,
+    /// Whether inputs are change files. This matters for PBF and OPL, which look the same for changes and for a
+    /// history.
+    pub input_is_change: bool,
+    /// The format of the change files of commands that read data as well. [`input_format`](Self::input_format) is the
+    /// format of the data then.
+    pub change_format: InputFormat,
+    /// Whether data is accepted as changes: each object is then created or modified.
+    pub data_as_changes: bool,
     /// The treatment of inputs that are not in canonical order or that are history files. Applies to the commands for
     /// which osmium needs ordered or current data.
     pub disorder: Disorder,
@@ -129,6 +137,9 @@ impl Context {
             io: IoMode::default(),
             input_format: InputFormat::default(),
             input_is_history: false,
+            input_is_change: false,
+            change_format: InputFormat::default(),
+            data_as_changes: false,
             disorder: Disorder::default(),
             observer: Arc::new(NoObserver),
             stats: Arc::default(),

@@ -15,7 +15,8 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormatKind {
     Pbf {
-        /// Whether the name is that of a history file, such as `.osh.pbf`.
+        /// Whether the name is that of a history file, such as `.osh.pbf`, or of a change file, which has deletions,
+        /// too.
         is_history: bool,
     },
     Text {
@@ -42,9 +43,9 @@ impl FormatKind {
         .unwrap_or((text, TextCompression::None));
         let (prefix, name) = name.split_once('.').unwrap_or(("", name));
         let format = match (prefix, name) {
-            ("" | "osm" | "osh", "pbf") if compression == TextCompression::None => {
+            ("" | "osm" | "osh" | "osc", "pbf") if compression == TextCompression::None => {
                 return Some(Self::Pbf {
-                    is_history: prefix == "osh",
+                    is_history: matches!(prefix, "osh" | "osc"),
                 });
             }
             ("", "osm" | "osh" | "xml") | ("osm" | "osh", "xml") => TextFormat::Osm,
@@ -351,16 +352,19 @@ pub struct InputKind {
     pub format: InputFormat,
     /// Whether the format name is that of history files, such as `osh`.
     pub is_history: bool,
+    /// Whether the format name is that of change files in a format that data has, too: `osc.pbf` or `osc.opl`.
+    pub is_change: bool,
 }
 
 /// Parses the name of an input format. Options and a compression suffix, as in `osm.gz`, are accepted and have no
 /// effect.
-pub(super) fn parse_input_format(text: &str) -> Result<InputKind, String> {
+pub fn parse_input_format(text: &str) -> Result<InputKind, String> {
     let name = text.split(',').next().unwrap_or_default();
     if is_o5m(name) {
         return Ok(InputKind {
             format: InputFormat::O5m,
             is_history: false,
+            is_change: false,
         });
     }
     let kind = FormatKind::parse(name);
@@ -374,9 +378,12 @@ pub(super) fn parse_input_format(text: &str) -> Result<InputKind, String> {
             TextFormat::Debug => None,
         },
     });
+    let format = format.ok_or(INPUT_FORMATS)?;
+    let is_change = name.starts_with("osc.") && format != InputFormat::Osc;
     Ok(InputKind {
-        format: format.ok_or(INPUT_FORMATS)?,
-        is_history: kind.is_some_and(FormatKind::is_history),
+        format,
+        is_history: !is_change && kind.is_some_and(FormatKind::is_history),
+        is_change,
     })
 }
 

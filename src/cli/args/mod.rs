@@ -7,7 +7,9 @@ mod region;
 mod run;
 mod values;
 
-pub use format::{FormatKind, FormatSpec, names_changes, names_history};
+pub use format::{
+    FormatKind, FormatSpec, InputKind, names_changes, names_history, parse_input_format,
+};
 pub use objects::{ChangesetKindArgs, ExpressionArgs, IdArgs, KindArgs, read_expressions};
 pub use output::{OutputArgs, WriteArgs, text_target};
 pub use region::{RegionArgs, region};

@@ -25,7 +25,8 @@ pub struct RunArgs {
     pub jobs: usize,
     /// Format of the inputs if their content does not show it: pbf, osm, osc, opl, o5m or o5c
     ///
-    /// OSM XML, OsmChange, OPL and o5m, compressed or not, are first converted to a temporary PBF file.
+    /// OSM XML, OsmChange, OPL and o5m, compressed or not, are first converted to a temporary PBF file. osc.opl and
+    /// osc.pbf state that the objects of a file are changes.
     #[arg(short = 'F', long, value_name = "FORMAT", value_parser = parse_input_format, hide_short_help = true)]
     pub input_format: Option<InputKind>,
     /// Read and write without the page cache (O_DIRECT), so that other files stay cached
@@ -105,6 +106,7 @@ impl RunArgs {
         if let Some(kind) = self.input_format {
             ctx.input_format = kind.format;
             ctx.input_is_history = kind.is_history;
+            ctx.input_is_change = kind.is_change;
         }
         ctx.disorder = Conventions::current().disorder;
         let is_person = std::io::stderr().is_terminal();

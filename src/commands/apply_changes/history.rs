@@ -6,7 +6,7 @@ use crate::engine::input;
 use crate::engine::sort::{Dedupe, EqualVersions, SortJob, Summary, sort_files};
 use crate::error::Result;
 use crate::file::{PbfFile, WriteOptions};
-use crate::formats::{TextFormat, read_change_states};
+use crate::formats::{change_sources, change_states};
 use crate::io::{Input, OutputTarget, ScratchFile};
 use crate::pbf::feature;
 use crate::runtime::Context;
@@ -32,28 +32,34 @@ pub enum SameVersion {
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
-/// - A change file is not OsmChange.
+/// - A change file has data.
 pub fn apply_to_history(
     options: &Options,
     same_version: SameVersion,
     ctx: &Context,
 ) -> Result<Summary> {
+    let base = input::open_to_copy(&options.base, &options.output.encoding(), ctx)?;
+    add_to_history(options, base, same_version, ctx)
+}
+
+/// Does the same as [`apply_to_history`], with a base that is open already.
+pub(crate) fn add_to_history(
+    options: &Options,
+    mut base: PbfFile,
+    same_version: SameVersion,
+    ctx: &Context,
+) -> Result<Summary> {
     let encoding = options.output.encoding();
-    let mut base = input::open_to_copy(&options.base, &encoding, ctx)?;
     base.header.set_required(feature::HISTORY, true);
     let inputs = options.changes.iter().map(|path| Input::open_in(path, ctx));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
-    let states = read_change_states(&options.changes, &inputs)?;
+    let sources = change_sources(&inputs, ctx)?;
+    let states = change_states(&options.changes, &sources)?;
     let mut header = base.header.clone();
     carry_on(&mut header, &states, options, ctx);
-    let changes = inputs.into_iter().map(|input| {
-        input::to_pbf(
-            input,
-            Some(TextFormat::OsmChange),
-            encoding.compression,
-            ctx,
-        )
-    });
+    let changes = inputs.into_iter().zip(&sources);
+    let changes = changes
+        .map(|(input, source)| input::to_pbf(input, source.format(), encoding.compression, ctx));
     let mut files = changes.collect::<Result<Vec<_>>>()?;
     // If the change files contain a version twice, the last one counts, as if the files were applied one after the
     // other.

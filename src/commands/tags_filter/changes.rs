@@ -6,8 +6,9 @@ use crate::engine::Format;
 use crate::engine::block_matcher::selects_object;
 use crate::engine::headers::generator;
 use crate::error::{Error, Result};
-use crate::formats::{ChangeAction, OscText, TextCompression, TextOutput, read_change_files};
+use crate::formats::{ChangeAction, OscText, TextCompression, TextOutput, read_change_input};
 use crate::index::IdSets;
+use crate::io::Input;
 use crate::osm::{ObjectFilter, ObjectId, ObjectKind};
 use crate::pbf::{List, Object, ObjectBody};
 use crate::runtime::Context;
@@ -29,9 +30,9 @@ pub struct ChangesSummary {
 /// Keeps the changes of objects with certain tags, and of the objects that these objects refer to. All deletions are
 /// kept, since a deletion does not have the tags of the object.
 ///
-/// Reads one change file: OsmChange XML, plain or compressed with gzip, bzip2 or zstd. Only the last change of each
-/// object is used. Writes one change file in canonical order. The file is compressed if the output format requests it
-/// or, without a text format, if the name ends in `.gz`, `.bz2` or `.zst`.
+/// Reads one change file: OsmChange, o5c, OPL or PBF, with any compression. Only the last change of each object is
+/// used. Writes one change file in canonical order. The file is compressed if the output format requests it or, without
+/// a text format, if the name ends in `.gz`, `.bz2` or `.zst`.
 ///
 /// # Memory
 ///
@@ -42,11 +43,16 @@ pub struct ChangesSummary {
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
-/// - The input is not OsmChange, or has more than 4 GB of distinct strings, or more tags or references than 32 bits can
-///   count.
+/// - The input is not a change file, or has more than 4 GB of distinct strings, or more tags or references than 32 bits
+///   can count.
 pub fn run(options: &Options, ctx: &Context) -> Result<ChangesSummary> {
+    filter(&Input::open_in(&options.input, ctx)?, options, ctx)
+}
+
+/// Does the same as [`run`], with an input that is open already. Ignores [`Options::input`].
+pub(crate) fn filter(input: &Input, options: &Options, ctx: &Context) -> Result<ChangesSummary> {
     let filter = ObjectFilter::new(options.expressions.iter().cloned());
-    let set = read_change_files(std::slice::from_ref(&options.input), ctx)?;
+    let set = read_change_input(input, ctx)?;
     let versions = set.changes().iter().filter(|change| !change.is_deletion());
     let objects: Vec<_> = versions.map(|change| set.object(change)).collect();
     let matched: IdSets = objects

@@ -81,8 +81,10 @@ pub(crate) struct TextFacts {
     pub josm_upload: Option<String>,
     /// The attribute `version` of the root element.
     pub version: Option<String>,
-    /// Whether the file is a change file.
+    /// Whether the format is one of change files.
     pub is_change: bool,
+    /// Whether the format is one of data only. OPL has both data and changes.
+    pub is_data: bool,
 }
 
 /// The value of a replication field. Some writers store -1 for an unknown value, which becomes `None`.

@@ -1,0 +1,151 @@
+//! Determines the content of open files: data, a history or changes.
+//!
+//! OsmChange and o5c are formats of changes, OSM XML and o5m are formats of data. PBF and OPL are formats of both:
+//! there, changes look like a history. The deletions tell one from the other, because a history has the versions before
+//! them.
+
+use crate::error::{FormatError, Result};
+use crate::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
+use crate::formats::{FileContent, TextFormat};
+use crate::osm::TypeThenId;
+use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
+use crate::runtime::Context;
+use std::collections::HashMap;
+
+/// The maximum number of blobs in which deletions are counted.
+const MAX_BLOBS: usize = 64;
+/// The maximum number of deletions that are counted in a blob.
+const MAX_DELETIONS: usize = 1 << 14;
+
+/// Returns the content of a file. `-F` comes first, then the format, then the deletions, then the name of the file.
+///
+/// Decodes up to 64 blobs of a file that declares a history.
+pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
+    let text = &file.header.text;
+    if text.is_change {
+        return Ok(FileContent::Changes);
+    }
+    if let Some(stated) = FileContent::stated(ctx) {
+        return Ok(stated);
+    }
+    let has_history = file.header.has(feature::HISTORY);
+    let declared = if has_history {
+        FileContent::History
+    } else {
+        FileContent::Data
+    };
+    if text.is_data {
+        return Ok(declared);
+    }
+    let deletions = if has_history {
+        count_deletions(file, ctx)?
+    } else {
+        Deletions::default()
+    };
+    // Of the text formats, only OPL leaves the content open.
+    let format = file.header.is_converted.then_some(TextFormat::Opl);
+    let named = FileContent::of_name(file.input.path(), format);
+    Ok(match deletions.evidence() {
+        Evidence::Certain(content) => content,
+        Evidence::Likely(content) => named.unwrap_or(content),
+        Evidence::None => named.unwrap_or(declared),
+    })
+}
+
+/// Counts the deletions in blobs that are spread over the file.
+fn count_deletions(file: &PbfFile, ctx: &Context) -> Result<Deletions> {
+    let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
+    let may_have = |entry: &&BlobEntry| {
+        !entry.flags.has(BlobFlags::SCANNED) || entry.flags.has(BlobFlags::DELETED)
+    };
+    let entries: Vec<&BlobEntry> = plan.entries.iter().filter(may_have).collect();
+    let step = entries.len().div_ceil(MAX_BLOBS).max(1);
+    let mut decoder = BlobDecoder::new(&file.input, ctx);
+    let mut deletions = Deletions::default();
+    // The last blob is always among them, because changes may be sorted by action, and deletions come last then.
+    for entry in entries.into_iter().rev().step_by(step) {
+        ctx.cancellation.check()?;
+        decoder.decode(entry, |payload| {
+            deletions.count(&Block::parse_bare(payload)?)
+        })?;
+    }
+    Ok(deletions)
+}
+
+/// The content that deletions show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Evidence {
+    /// The deletions are those of this content only.
+    Certain(FileContent),
+    /// The deletions fit this content better than another.
+    Likely(FileContent),
+    /// There are no deletions, or as many of one kind as of the other.
+    None,
+}
+
+/// A deletion in a block.
+struct Deletion {
+    /// The version; 0 if it is unknown.
+    version: u32,
+    /// Whether the block has an earlier version of the object.
+    is_known: bool,
+}
+
+/// The numbers of deletions in some blobs.
+#[derive(Debug, Clone, Copy, Default)]
+struct Deletions {
+    /// Deletions that follow an earlier version of the object.
+    of_known: u64,
+    /// Deletions of version 2 or later whose earlier versions are not in the blob.
+    of_unknown: u64,
+    /// Other deletions without an earlier version. A history has none of version 1, but files made by hand do.
+    of_first: u64,
+}
+
+impl Deletions {
+    /// Adds deletions of a block, at most one for each object.
+    fn count(&mut self, block: &Block<'_>) -> Result<(), FormatError> {
+        let mut deleted: HashMap<TypeThenId, Deletion> = HashMap::new();
+        let mut objects = block.walk();
+        while let Some(key) = objects.next_key()? {
+            let info = objects.version_info()?;
+            if info.is_deleted && deleted.len() < MAX_DELETIONS {
+                deleted.entry(key).or_insert(Deletion {
+                    version: info.version_number().unwrap_or(0),
+                    is_known: false,
+                });
+            }
+        }
+        if deleted.is_empty() {
+            return Ok(());
+        }
+        let mut objects = block.walk();
+        while let Some(key) = objects.next_key()? {
+            if let Some(deletion) = deleted.get_mut(&key) {
+                let version = objects.version_info()?.version_number();
+                deletion.is_known |= version.is_some_and(|version| version < deletion.version);
+            }
+        }
+        for deletion in deleted.values() {
+            let count = match deletion.version {
+                _ if deletion.is_known => &mut self.of_known,
+                0 | 1 => &mut self.of_first,
+                _ => &mut self.of_unknown,
+            };
+            *count += 1;
+        }
+        Ok(())
+    }
+
+    fn evidence(&self) -> Evidence {
+        let lone = self.of_unknown + self.of_first;
+        match lone.cmp(&self.of_known) {
+            std::cmp::Ordering::Less => Evidence::Certain(FileContent::History),
+            std::cmp::Ordering::Equal => Evidence::None,
+            std::cmp::Ordering::Greater if self.of_unknown > self.of_known => {
+                Evidence::Certain(FileContent::Changes)
+            }
+            std::cmp::Ordering::Greater => Evidence::Likely(FileContent::Changes),
+        }
+    }
+}

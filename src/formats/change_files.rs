@@ -1,0 +1,63 @@
+//! Opening change files. They are OsmChange, o5c, OPL or PBF; the content decides, and compression does not matter.
+
+use super::content::{FileContent, format_of};
+use super::format::TextFormat;
+use super::read::ObjectSource;
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::PbfFile;
+use crate::io::Input;
+use crate::pbf::feature;
+use crate::runtime::{Context, InputFormat};
+
+/// Returns the sources of change files. Their format is [`Context::change_format`] or, with [`InputFormat::Auto`],
+/// detected from their content. Fails if a file has data, unless [`Context::data_as_changes`] is set.
+pub(crate) fn change_sources(inputs: &[Input], ctx: &Context) -> Result<Vec<ObjectSource>> {
+    let sources = inputs.iter().map(|input| change_source(input, ctx));
+    sources.collect()
+}
+
+/// Returns the source of a change file, as [`change_sources`] does.
+pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource> {
+    let format = match ctx.change_format {
+        // If the format cannot be detected, the parser of OsmChange describes the problem.
+        InputFormat::Auto => TextFormat::of(input).unwrap_or_default(),
+        given => format_of(input, given)?,
+    };
+    match format {
+        Some(format @ (TextFormat::OsmChange | TextFormat::O5c)) => {
+            Ok(ObjectSource::text(input, format))
+        }
+        // OPL has no form of its own for changes.
+        Some(format @ TextFormat::Opl) => Ok(ObjectSource::versions(input, format)),
+        Some(format @ (TextFormat::Osm | TextFormat::O5m)) if ctx.data_as_changes => {
+            Ok(ObjectSource::versions(input, format))
+        }
+        Some(TextFormat::O5m) => Err(no_changes(input, "an o5m file")),
+        None if ctx.change_format == InputFormat::Pbf || is_pbf(input)? => pbf_source(input, ctx),
+        Some(TextFormat::Osm | TextFormat::Debug) | None => {
+            Ok(ObjectSource::text(input, TextFormat::OsmChange))
+        }
+    }
+}
+
+/// Whether a file begins like a PBF file.
+fn is_pbf(input: &Input) -> Result<bool> {
+    Ok(matches!(input.start()?, [0, 0, 0, _, b'\n', ..]))
+}
+
+/// Returns the source of a change file in PBF. Only a file that declares a history has deletions. Of any other file,
+/// the name has to say that its objects are changes.
+fn pbf_source(input: &Input, ctx: &Context) -> Result<ObjectSource> {
+    let file = PbfFile::of_input(input.clone(), ctx)?;
+    let is_named = FileContent::of_name(input.path(), None) == Some(FileContent::Changes);
+    if ctx.data_as_changes || is_named || file.header.has(feature::HISTORY) {
+        Ok(ObjectSource::pbf(file))
+    } else {
+        Err(no_changes(input, "a PBF file"))
+    }
+}
+
+fn no_changes(input: &Input, name: &str) -> Error {
+    let cause = format!("this is {name} with data, not a change file");
+    Error::file_of(input.path(), ErrorKind::NotOsm, cause)
+}

@@ -1,0 +1,67 @@
+//! Change sets of files that list versions of objects: PBF, and text formats without sections for actions.
+
+use super::{ChangeSet, Draft};
+use crate::error::FormatError;
+use crate::formats::change_action::ChangeAction;
+use crate::formats::document_header::DocumentHeader;
+use crate::osm::ObjectKind;
+use crate::pbf::{Block, Object, ObjectBody};
+
+impl ChangeSet {
+    /// Creates a set with a header and without changes.
+    pub(in crate::formats) fn of_header(document_header: DocumentHeader) -> Self {
+        Self {
+            document_header,
+            ..Self::default()
+        }
+    }
+
+    /// Reads the payload of a blob. Each object becomes the change that led to its version.
+    pub(in crate::formats) fn of_block(payload: &[u8]) -> Result<Self, FormatError> {
+        let mut set = Self::default();
+        for object in Block::parse(payload)?.objects()? {
+            set.add(&object).map_err(FormatError::with)?;
+        }
+        Ok(set)
+    }
+
+    /// Replaces the action of each object that is not deleted by the one that led to its version.
+    pub(in crate::formats) fn name_actions(&mut self) {
+        for change in &mut self.changes {
+            change.action = ChangeAction::of_version(!change.is_deletion(), change.version);
+        }
+    }
+
+    /// Appends the change that led to a version of an object. Fails if the lists or strings become longer than 32 bits
+    /// can address.
+    fn add(&mut self, object: &Object<'_>) -> Result<(), String> {
+        let mut draft = Draft::new(self, object.kind(), ChangeAction::of(object));
+        draft.id = object.id;
+        draft.version = object.info.version;
+        draft.timestamp = object.info.timestamp;
+        draft.changeset = object.info.changeset;
+        draft.uid = object.info.uid;
+        draft.user = self.strings.add(object.info.user.unwrap_or_default());
+        for (key, value) in &object.tags {
+            let tag = [self.strings.add(key), self.strings.add(value)];
+            self.tags.extend(tag);
+        }
+        match &object.body {
+            ObjectBody::Node { location } => draft.location = *location,
+            ObjectBody::Way { refs, locations } => {
+                self.refs.extend_from_slice(refs);
+                let roles = refs.iter().map(|_| (ObjectKind::Node, 0));
+                self.roles.extend(roles);
+                self.locations.extend_from_slice(locations);
+            }
+            ObjectBody::Relation { members } => {
+                for member in members {
+                    let role = self.strings.add(member.role);
+                    self.refs.push(member.id);
+                    self.roles.push((member.kind, role));
+                }
+            }
+        }
+        self.finish(&draft)
+    }
+}

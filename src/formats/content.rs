@@ -1,0 +1,113 @@
+//! The format of an input, and its content: data, a history or changes.
+//!
+//! The bytes of a file decide. Where two contents have the same bytes, the name of the file decides.
+
+use super::format::TextFormat;
+use crate::error::Result;
+use crate::io::Input;
+use crate::runtime::{Context, InputFormat};
+use std::path::Path;
+
+/// The content of an OSM file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileContent {
+    /// Data of one moment: each object has one version, and no object is deleted.
+    Data,
+    /// The versions of objects, in order, with deleted ones among them.
+    History,
+    /// Objects that are created, modified or deleted.
+    Changes,
+}
+
+impl FileContent {
+    /// Returns the content that the options of the run state; `None` if they leave it open.
+    pub(crate) const fn stated(ctx: &Context) -> Option<Self> {
+        match (ctx.input_is_change, ctx.input_is_history) {
+            (true, _) => Some(Self::Changes),
+            (false, true) => Some(Self::History),
+            (false, false) => None,
+        }
+    }
+
+    /// Returns the content that the name of a file stands for: `.osh` and `.osc` in XML, `.osh.opl` and `.osc.opl` in
+    /// OPL, `.osh.pbf` and `.osc.pbf` in PBF. A name that belongs to another format stands for nothing. `format` is the
+    /// format of the file; `None` for PBF.
+    pub(crate) fn of_name(path: &Path, format: Option<TextFormat>) -> Option<Self> {
+        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+        let mut endings = [".gz", ".bz2", ".zst"].iter();
+        let plain = endings.find_map(|ending| name.strip_suffix(ending));
+        let name = match (format, plain.unwrap_or(&name)) {
+            (None, _) => name.strip_suffix(".pbf")?,
+            (Some(TextFormat::Opl), plain) => plain.strip_suffix(".opl")?,
+            (Some(_), plain) => plain.strip_suffix(".xml").unwrap_or(plain),
+        };
+        if name.ends_with(".osh") {
+            Some(Self::History)
+        } else if name.ends_with(".osc") {
+            Some(Self::Changes)
+        } else {
+            None
+        }
+    }
+}
+
+/// Returns the text format of an input; `None` for PBF and for unknown content. The format is `given` or, with
+/// [`InputFormat::Auto`], detected from the content.
+pub(crate) fn format_of(input: &Input, given: InputFormat) -> Result<Option<TextFormat>> {
+    Ok(match given {
+        InputFormat::Pbf => None,
+        InputFormat::Osm => Some(TextFormat::Osm),
+        InputFormat::Osc => Some(TextFormat::OsmChange),
+        InputFormat::Opl => Some(TextFormat::Opl),
+        InputFormat::O5m => match TextFormat::of(input)? {
+            Some(TextFormat::O5c) => Some(TextFormat::O5c),
+            _ => Some(TextFormat::O5m),
+        },
+        InputFormat::Auto => TextFormat::of(input)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_for_a_content_of_its_format() {
+        let (xml, opl) = (Some(TextFormat::Osm), Some(TextFormat::Opl));
+        for (name, format) in [
+            ("a.osh", xml),
+            ("b/a.x.OSH.gz", xml),
+            ("a.osh.xml.bz2", xml),
+            ("a.osh.opl.zst", opl),
+            ("a.osh.pbf", None),
+        ] {
+            let found = FileContent::of_name(Path::new(name), format);
+            assert_eq!(found, Some(FileContent::History), "{name}");
+        }
+        for (name, format) in [
+            ("a.osc.opl", opl),
+            ("a.osc.opl.gz", opl),
+            ("a.osc.pbf", None),
+        ] {
+            let found = FileContent::of_name(Path::new(name), format);
+            assert_eq!(found, Some(FileContent::Changes), "{name}");
+        }
+        for (name, format) in [
+            ("a.osc", opl),
+            ("a.osh", opl),
+            ("a.osc", None),
+            ("a.osh.pbf", opl),
+            ("a.osh.opl", None),
+            ("a.osm.pbf", None),
+            ("a.osm", xml),
+            ("a", xml),
+            ("", xml),
+        ] {
+            assert_eq!(
+                FileContent::of_name(Path::new(name), format),
+                None,
+                "{name}"
+            );
+        }
+    }
+}
