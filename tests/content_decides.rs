@@ -2,7 +2,7 @@
 //! read in every format that has them.
 
 use crate::awkward_objects::ask_second;
-use crate::common::answers::Answer;
+use crate::common::answers::{Answer, ask};
 use crate::common::oracle::{osmconvert, osmconvert_to, osmium, osmium_answer};
 use crate::common::{Arg, in_turn, pbfhogg, run_fail, run_ok};
 use std::fs::File;
@@ -341,4 +341,43 @@ fn a_history_is_one_by_its_content_where_changes_are_added() {
     // Without such an output, the versions are not written.
     let line = format!("apply-changes {{in}} {} -f opl", changes.display());
     assert_eq!(answer(&line, &neutral, false).0, Some(2));
+}
+
+#[test]
+fn no_region_is_cut_out_of_a_change_file_that_does_not_place_its_objects() {
+    let dir = tempfile::tempdir().unwrap();
+    for input in change_files(dir.path()) {
+        let args: [Arg; 6] = [&"extract", &"-b", &"-180,-90,180,90", &input, &"-f", &"opl"];
+        let message = run_fail(&args);
+        for part in [
+            "this is a change file",
+            "deletions: 3;",
+            "1 of 1",
+            "update --clip",
+        ] {
+            assert!(message.contains(part), "{message}");
+        }
+        // The user can ask for what is placed, and osmium cuts it.
+        let forced = ask(&[&args[..], &[&"-H" as Arg][..]].concat());
+        assert_eq!(forced.status, 0, "{forced:?}");
+        assert!(forced.stdout.contains("n5 v1"), "{forced:?}");
+        let second = ask_second(&args);
+        assert_eq!(second.status, 0, "{second:?}");
+    }
+    let osc = dir.path().join("c.osc");
+    let args: [Arg; 7] = [&"extract", &"-H", &"-b", &"0,0,9,9", &osc, &"-f", &"opl"];
+    let forced = ask(&args);
+    assert!(forced.stderr.contains("deletions: 3;"), "{forced:?}");
+    // A change file that places everything is cut.
+    let whole = CHANGES.replace("<nd ref=\"1\"/>", "");
+    let (start, rest) = whole.split_once("<delete>").unwrap();
+    let (_, rest) = rest.split_once("</delete>").unwrap();
+    let (middle, _) = rest.split_once("<delete>").unwrap();
+    let whole = put(
+        dir.path(),
+        "whole.osc",
+        format!("{start}{middle}</osmChange>"),
+    );
+    let args: [Arg; 6] = [&"extract", &"-b", &"0,0,9,9", &whole, &"-f", &"opl"];
+    assert_eq!(ask(&args).stdout.lines().count(), 3);
 }

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 /// A region is a box (-b) or a polygon of any size from a file (-p: GeoJSON, .poly, or an OSM file with boundary or
 /// multipolygon relations or closed ways). A configuration file (-c) lists many regions. The edges belong to the
 /// region. All features of a GeoJSON file, or all areas of an OSM file, together form one region. A box without area is
-/// an error. A region without data gives an empty file and a warning.
+/// an error. A region without data gives an empty file and a warning. A change file that does not say where all of its
+/// objects are is an error, too.
 ///
 /// The output has the nodes in the region, the ways that contain one of these nodes, and the relations that have one of
 /// these nodes or ways as a member. The strategy adds more: simple adds nothing; complete-ways adds all nodes of the
@@ -53,6 +54,8 @@ pub struct Args {
     )]
     clean: Vec<Attribute>,
     /// Accept a history file: if one version of an object is kept, all its versions are kept
+    ///
+    /// With this option, a change file is cut, too, as far as it says where its objects are.
     #[arg(short = 'H', long)]
     with_history: bool,
     /// Maximum memory, such as 8G; with many regions, the input is read several times if necessary
@@ -263,6 +266,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         write: args.output.write.encoding(args.output.output.as_deref())?,
         max_memory: args.max_memory,
         refuses_empty: false,
+        accepts_changes: args.with_history || Conventions::current().filters_changes_as_data,
         max_regions_per_pass: args.max_regions_per_pass.map(|most| most as usize),
     };
     let summary = extract::run(&options, &ctx)?;

@@ -1,5 +1,6 @@
 //! `extract`: cuts out the objects of a region, or of each of many regions in one run.
 
+mod change_input;
 mod memory;
 mod selection;
 mod strategy;
@@ -76,6 +77,9 @@ pub struct Options {
     /// Whether to fail, and to write nothing, if no region contains a node. A region without objects otherwise causes
     /// only a warning.
     pub refuses_empty: bool,
+    /// Whether a change file is cut although it does not place all of its objects. Those are left out, and a warning
+    /// gives their number. Otherwise such a change file is an error.
+    pub accepts_changes: bool,
 }
 
 impl Options {
@@ -92,6 +96,7 @@ impl Options {
             max_memory: None,
             max_regions_per_pass: None,
             refuses_empty: false,
+            accepts_changes: false,
         }
     }
 }
@@ -104,6 +109,7 @@ setters!(Options {
     max_memory: Option<u64>,
     max_regions_per_pass: Option<usize>,
     refuses_empty: bool,
+    accepts_changes: bool,
 });
 
 /// The result of `extract`.
@@ -156,6 +162,8 @@ pub struct Extracted {
 /// - [`Options::max_memory`] is less than 24 MB, or the ids of a single region need more memory than the limit leaves
 ///   for ids.
 /// - [`Options::refuses_empty`] is set, and no region contains a node.
+/// - [`Options::accepts_changes`] is not set, and the input is a change file with deletions, with ways whose nodes it
+///   does not have, or with relations of which it has no member.
 ///
 /// # Examples
 ///
@@ -187,6 +195,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     outputs.into_iter().try_for_each(OutputTarget::check)?;
     ctx.expect_phases(PHASES);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
+    change_input::check(&file, options, ctx)?;
     cut(&file, options, ctx)
 }
 
