@@ -52,6 +52,7 @@ mod geocode_reverse;
 mod geocode_rules;
 mod geocode_service;
 mod geocode_service_load;
+mod geocode_streets;
 mod geocode_tables;
 mod geoparquet;
 mod getid;

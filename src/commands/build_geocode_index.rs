@@ -5,6 +5,7 @@ mod kinds;
 mod numbered_cells;
 mod relations;
 mod simplify;
+mod street_names;
 
 use crate::engine::IndexType;
 use crate::engine::geometry_pass::{GeometryPass, Visits};

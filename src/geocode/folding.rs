@@ -1,181 +1,65 @@
 //! Comparing spellings of the names of streets and cities.
 //!
 //! Two names are the same if they differ only in case, diacritics, punctuation, white space and abbreviations of street
-//! types. The abbreviations are those of the OSM wiki page "Name finder: Abbreviations".
+//! types.
 
+use super::abbreviations::{
+    compound, cyrillic_type, direction, first_word, hyphenated, last_word, middle_word,
+};
+use super::letters::words;
 use std::cell::{Cell, OnceCell};
 
-/// Letters without diacritics, each with its variants that have diacritics.
-const PLAIN: [(&str, &str); 36] = [
-    ("a", "àáâãäåāăąǎǻạảấầẩẫậắằẳẵặ"),
-    ("b", "ḃ"),
-    ("c", "çćĉċč"),
-    ("d", "ďđḋ"),
-    ("e", "èéêëēĕėęěẹẻẽếềểễệ"),
-    ("f", "ḟ"),
-    ("g", "ĝğġģǧ"),
-    ("h", "ĥħ"),
-    ("i", "ìíîïĩīĭįıǐỉị"),
-    ("j", "ĵ"),
-    ("k", "ķǩ"),
-    ("l", "ĺļľŀł"),
-    ("m", "ṁ"),
-    ("n", "ñńņňŋ"),
-    ("o", "òóôõöøōŏőǒǿọỏốồổỗộơớờởỡợ"),
-    ("p", "ṗ"),
-    ("r", "ŕŗř"),
-    ("s", "śŝşšșṡ"),
-    ("t", "ţťŧțṫ"),
-    ("u", "ùúûüũūŭůűųǔụủưứừửữự"),
-    ("w", "ŵẁẃẅ"),
-    ("y", "ýÿŷỳỵỷỹ"),
-    ("z", "źżž"),
-    ("ss", "ß"),
-    ("ae", "æǽ"),
-    ("oe", "œ"),
-    ("th", "þ"),
-    ("α", "άἀἁ"),
-    ("ε", "έ"),
-    ("η", "ή"),
-    ("ι", "ίϊΐ"),
-    ("ο", "ό"),
-    ("υ", "ύϋΰ"),
-    ("ω", "ώ"),
-    ("σ", "ς"),
-    ("е", "ёѐ"),
-];
-
-/// Words at the end of a name, and their abbreviations.
-const LAST: [&[&str]; 31] = [
-    &["street", "st", "str"],
-    &["road", "rd"],
-    &["avenue", "ave", "av"],
-    &["boulevard", "blvd", "bvd"],
-    &["drive", "dr", "drv"],
-    &["lane", "ln"],
-    &["court", "ct", "crt"],
-    &["place", "pl"],
-    &["square", "sq"],
-    &["terrace", "ter", "terr", "tce"],
-    &["highway", "hwy"],
-    &["parkway", "pkwy", "pky"],
-    &["crescent", "cres", "cr"],
-    &["close", "cl"],
-    &["gardens", "gdns", "gdn"],
-    &["circle", "cir"],
-    &["trail", "trl"],
-    &["expressway", "expy", "expwy"],
-    &["freeway", "fwy"],
-    &["grove", "gr", "grv"],
-    &["parade", "pde"],
-    &["way", "wy"],
-    &["caddesi", "cadde", "cad", "cd"],
-    &["sokagi", "sokak", "sok", "sk"],
-    &["bulvari", "bulvar", "bul", "blv"],
-    &["gate", "gt"],
-    &["gatan", "g"],
-    &["vagen", "v"],
-    &["katu", "k"],
-    &["utca", "u"],
-    &["ulica", "ul"],
-];
-
-/// Words at the start of a name, and their abbreviations.
-const FIRST: [&[&str]; 15] = [
-    &["avenue", "avenida", "avinguda", "av", "ave", "avda", "avd"],
-    &["boulevard", "bd", "bld", "blvd", "boul", "bulevar"],
-    &["rue", "rua", "r"],
-    &["calle", "carrer", "c", "cl"],
-    &[
-        "plaza", "placa", "praca", "place", "piazza", "pl", "pza", "pca", "p",
-    ],
-    &["ulica", "ulice", "ul"],
-    &["aleja", "aleje", "al"],
-    &["chemin", "ch", "che"],
-    &["impasse", "imp"],
-    &["allee", "all"],
-    &["route", "rte"],
-    &["travessa", "trav", "tv"],
-    &["largo", "lg"],
-    &["paseo", "passeig", "pg", "po"],
-    &["saint", "st", "sankt", "sint"],
-];
-
-/// Words for directions, and their abbreviations.
-const DIRECTIONS: [&[&str]; 8] = [
-    &["north", "n"],
-    &["south", "s"],
-    &["east", "e"],
-    &["west", "w"],
-    &["northeast", "ne"],
-    &["northwest", "nw"],
-    &["southeast", "se"],
-    &["southwest", "sw"],
-];
-
-/// Street types at the end of a compound word, and their abbreviations.
-const ENDINGS: [(&str, &str); 3] = [("strasse", "str"), ("straat", "str"), ("platz", "pl")];
-
-/// Returns the first word of the group that contains `word`.
-fn standing_for<'w>(groups: &[&[&'static str]], word: &'w str) -> Option<&'w str>
-where
-    'static: 'w,
-{
-    let group = groups.iter().find(|group| group.contains(&word))?;
-    group.first().copied()
-}
-
-/// Returns the words of a name in lower case, without diacritics.
-fn words(name: &str) -> Vec<String> {
-    let (mut words, mut word) = (Vec::new(), String::new());
-    for char in name.chars().flat_map(char::to_lowercase) {
-        match char {
-            'a'..='z' | '0'..='9' => word.push(char),
-            // An apostrophe does not end a word, and a combining mark is dropped, so neither adds anything.
-            '\'' | '’' | '‘' | '`' | '´' | 'ʼ' | '\u{300}'..='\u{36f}' => {}
-            _ if char.is_alphanumeric() => {
-                let plain = PLAIN.iter().find(|(_, marked)| marked.contains(char));
-                match plain {
-                    Some((plain, _)) => word.push_str(plain),
-                    None => word.push(char),
-                }
+/// Replaces pairs of words that are an abbreviation with a hyphen by the words that they stand for.
+fn with_whole_words(words: Vec<String>) -> Vec<String> {
+    let mut whole: Vec<String> = Vec::with_capacity(words.len());
+    for word in words {
+        match whole.last().and_then(|last| hyphenated(last, &word)) {
+            Some(both) => {
+                whole.pop();
+                whole.push(both.to_owned());
             }
-            _ if !word.is_empty() => words.push(std::mem::take(&mut word)),
-            _ => {}
+            None => whole.push(word),
         }
     }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    words
+    whole
 }
 
 /// Returns the normal form of a name, which all spellings of the name share.
 pub(crate) fn folded(name: &str) -> String {
-    let words = words(name);
-    let is_direction = |word: &String| standing_for(&DIRECTIONS, word).is_some();
+    let all = with_whole_words(words(name));
+    // The types of streets in Cyrillic letters come last, because they may be before or after the name proper.
+    let (mut proper, mut types) = (Vec::with_capacity(all.len()), String::new());
+    for word in &all {
+        match cyrillic_type(word).filter(|_| all.len() > 1) {
+            Some(kind) => types.push_str(kind),
+            None => proper.push(word.as_str()),
+        }
+    }
+    let mut out = String::with_capacity(name.len());
+    put_words(&mut out, &proper);
+    out.push_str(&types);
+    if out.is_empty() { all.concat() } else { out }
+}
+
+/// Appends the normal forms of the words of a name.
+fn put_words(out: &mut String, words: &[&str]) {
+    let is_direction = |word: &&str| direction(word).is_some();
     // The type of the street is the last word, or the word before a direction, as in "Main St N".
     let mut last = words.len().saturating_sub(1);
     if last > 1 && words.get(last).is_some_and(is_direction) {
         last -= 1;
     }
-    let mut out = String::with_capacity(name.len());
     for (at, word) in words.iter().enumerate() {
-        let is_alone = words.len() == 1;
-        let put = if is_alone {
+        let put = if words.len() == 1 {
             None
         } else if at == last {
-            standing_for(&LAST, word)
+            last_word(word)
         } else if at == 0 || at > last {
-            standing_for(&DIRECTIONS, word).or_else(|| standing_for(&FIRST, word))
+            first_word(word)
         } else {
-            matches!(word.as_str(), "st" | "sankt" | "sint").then_some("saint")
+            middle_word(word)
         };
-        let ending = ENDINGS.iter().find_map(|(ending, short)| {
-            let start = word.strip_suffix(ending)?;
-            Some((start, *short))
-        });
-        match (put, ending) {
+        match (put, compound(word)) {
             (Some("street"), _) => out.push_str("str"),
             (Some("place"), _) if at == last => out.push_str("pl"),
             // Some spellings of Polish and Russian names omit the word for a street, so the normal form never has this
@@ -186,11 +70,9 @@ pub(crate) fn folded(name: &str) -> String {
                 out.push_str(start);
                 out.push_str(short);
             }
-            (None, None) if matches!(word.as_str(), "улица" | "ул") => {}
             (None, None) => out.push_str(word),
         }
     }
-    out
 }
 
 /// Whether two names are spellings of the same name.
@@ -202,6 +84,13 @@ pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
     }
 }
 
+/// Returns the entries of a list that is separated by semicolons. A text without a semicolon is its only entry.
+pub(crate) fn entries(list: &str) -> impl Iterator<Item = &str> {
+    list.split(';')
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+}
+
 /// The names of a street, for comparisons with other names.
 pub(super) struct StreetNames<'i> {
     names: Vec<&'i str>,
@@ -211,7 +100,7 @@ pub(super) struct StreetNames<'i> {
 }
 
 impl<'i> StreetNames<'i> {
-    /// The names in the tags of a street, in all languages and with alternative names.
+    /// The names in the tags of a street, in all languages and with alternative names. A tag may have a list of names.
     pub(super) fn of(tags: &[(&'i str, &'i str)]) -> Self {
         let names = tags.iter().filter(|(key, _)| key.contains("name"));
         Self {
@@ -221,7 +110,8 @@ impl<'i> StreetNames<'i> {
         }
     }
 
-    /// Whether `name` is a spelling of one of the names of the street.
+    /// Whether `name` is a spelling of one of the names of the street. If `name` is a list, one of its entries has to
+    /// be.
     pub(super) fn has(&self, name: &'i str) -> bool {
         if let Some((last, result)) = self.last.get()
             && std::ptr::eq(last, name)
@@ -229,12 +119,10 @@ impl<'i> StreetNames<'i> {
             return result;
         }
         let result = self.names.contains(&name) || {
-            let names = self.names.iter();
-            let all = self
-                .folded
-                .get_or_init(|| names.map(|name| folded(name)).collect());
-            let wanted = folded(name);
-            !wanted.is_empty() && all.contains(&wanted)
+            let names = self.names.iter().flat_map(|name| entries(name));
+            let all = self.folded.get_or_init(|| names.map(folded).collect());
+            let is_one = |wanted: String| !wanted.is_empty() && all.contains(&wanted);
+            entries(name).map(folded).any(is_one)
         };
         self.last.set(Some((name, result)));
         result
@@ -263,6 +151,38 @@ mod tests {
             ("Bağdat Caddesi", "Bagdat Cad."),
             ("Mickiewicza", "ulica Mickiewicza"),
             ("улица Ленина", "Ленина ул."),
+            ("Mount Pleasant Road", "Mt. Pleasant Rd"),
+            ("Old Mount Vernon Road", "Old Mt Vernon Rd"),
+            ("Rocky Mount", "Rocky Mt"),
+            ("Great Portland Street", "Gt Portland St"),
+            ("County Road 12", "County Rd 12"),
+            (
+                "Dr. Martin Luther King Jr. Blvd",
+                "Doctor Martin Luther King Junior Boulevard",
+            ),
+            ("Platz der Republik", "Pl. der Republik"),
+            ("plac Wolności", "pl. Wolnosci"),
+            ("Jalan Merdeka", "Jl. Merdeka"),
+            ("Λεωφόρος Συγγρού", "Λεωφ. Συγγρου"),
+            ("вулиця Шевченка", "вул. Шевченка"),
+            ("вулиця Шевченка", "Шевченка вул."),
+            ("проспект Перемоги", "пр. Перемоги"),
+            ("проспект Перемоги", "пр-т Перемоги"),
+            ("Невский проспект", "Невский пр-кт"),
+            ("Невский проспект", "проспект Невскии\u{306}"),
+            ("провулок Шкільний", "пров. Шкільний"),
+            ("Садовый переулок", "пер. Садовый"),
+            ("бульвар Тараса Шевченка", "б-р Тараса Шевченка"),
+            ("площадь Революции", "пл. Революции"),
+            ("набережная реки Мойки", "наб. реки Мойки"),
+            ("Киевское шоссе", "Киевское ш."),
+            ("улица", "УЛИЦА"),
+            ("ガード通り", "カ\u{3099}ート\u{3099}通り"),
+            (
+                "세종로",
+                "\u{1109}\u{1166}\u{110c}\u{1169}\u{11bc}\u{1105}\u{1169}",
+            ),
+            ("１丁目", "1丁目"),
         ] {
             assert!(is_same_name(one, other), "{one}, {other}");
         }
@@ -281,8 +201,33 @@ mod tests {
             ("銀座", "新宿"),
             ("?", "!"),
             ("Rue Haute", "Rue Basse"),
+            ("вулиця Шевченка", "провулок Шевченка"),
+            ("пр. Ленина", "пр-д Ленина"),
+            ("проспект Мира", "площадь Мира"),
+            ("Mount Street", "Mountain Street"),
+            ("かき通り", "がぎ通り"),
         ] {
             assert!(!is_same_name(one, other), "{one}, {other}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_names_has_each_of_its_names() {
+        let street = StreetNames::of(&[
+            ("name", "High Street"),
+            ("alt_name", "Market Pl.; Old Road;"),
+        ]);
+        for name in [
+            "High St",
+            "Market Place",
+            "old road",
+            "Elsewhere;Old Rd",
+            "Old Road;High Street",
+        ] {
+            assert!(street.has(name), "{name}");
+        }
+        for name in ["Market Place Old Road", "Elsewhere", ";", ""] {
+            assert!(!street.has(name), "{name}");
         }
     }
 }

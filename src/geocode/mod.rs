@@ -5,6 +5,7 @@
 //! R-tree (`packed_rtree`) whose leaves hold the objects (`leaf`). The polygons of areas are cut into bands of latitude
 //! (`area`).
 
+mod abbreviations;
 mod address_search;
 mod address_tags;
 mod answer;
@@ -24,6 +25,7 @@ mod languages;
 mod layout;
 mod leaf;
 mod leaf_encoder;
+mod letters;
 mod lines;
 mod local_projection;
 mod map;
@@ -35,6 +37,7 @@ mod packed_rtree;
 mod place_names;
 mod places;
 mod query;
+mod sides;
 mod write;
 
 pub use answer::{
@@ -42,7 +45,7 @@ pub use answer::{
     NearStreet, Nearest, Sources,
 };
 pub(crate) use container::is_container;
-pub(crate) use folding::is_same_name;
+pub(crate) use folding::{entries, is_same_name};
 pub(crate) use house_numbers::node_list;
 pub(crate) use index::MANIFEST;
 pub use index::{GeocodeIndex, Manifest};

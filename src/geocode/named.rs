@@ -4,7 +4,7 @@ use super::answer::NearObject;
 use super::area::Area;
 use super::city::city_named;
 use super::compose::{Parts, country_code_of};
-use super::folding::{StreetNames, is_same_name};
+use super::folding::{StreetNames, entries, is_same_name};
 use super::item::{KeyNumber, text_tag};
 use super::layout::Layer;
 use super::place_names::{PlaceNames, names_in};
@@ -36,7 +36,8 @@ impl<'i> Query<'i, '_> {
         if let Some((street, names)) = street
             && names.has(written)
         {
-            let name = text_tag(&street.tags, "name").filter(|name| is_same_name(name, written));
+            let is_written = |name: &&str| entries(written).any(|entry| is_same_name(name, entry));
+            let name = text_tag(&street.tags, "name").filter(is_written);
             let in_language = self.languages.name_in_language(&street.tags);
             return Ok(in_language.or(name).unwrap_or(written));
         }
@@ -46,7 +47,7 @@ impl<'i> Query<'i, '_> {
         let radius = self.index.manifest().coarse_search_radius;
         let names = StreetNames::of(&[("name", written)]);
         let street = self.near(Layer::Streets, radius, |item| {
-            Ok(item.tag("name")?.is_some_and(|name| names.has(name)))
+            Ok(has_name(&item.tags()?, &names))
         })?;
         let name = street.and_then(|street| self.languages.name_in_language(&street.tags));
         Ok(name.unwrap_or(written))

@@ -13,6 +13,7 @@ use super::languages::Languages;
 use super::layout::Layer;
 use super::leaf::LeafItem;
 use super::options::QueryOptions;
+use super::sides::name_by_side;
 use crate::error::{FormatError, Result};
 use crate::geometry::{Extent, Point};
 use crate::osm::Location;
@@ -35,13 +36,15 @@ impl<'i> Near<'i> {
         options: &QueryOptions,
     ) -> Result<Self> {
         let damaged = |error| index.damaged(&error);
+        let mut tags = found.item.tags().map_err(damaged)?;
+        name_by_side(&mut tags, &found).map_err(damaged)?;
         Ok(Self {
             extent: if options.has_boxes {
                 Some(found.item.extent().map_err(damaged)?)
             } else {
                 None
             },
-            tags: found.item.tags().map_err(damaged)?,
+            tags,
             found,
         })
     }

@@ -90,14 +90,40 @@ fn degrees_of(location: Location) -> Degrees {
     [location.lat_e7(), location.lon_e7()].map(|e7| f64::from(e7) / 1e7)
 }
 
+/// Tags with a name for streets that have only other names.
+fn as_meant(mut tags: HashMap<String, String>) -> HashMap<String, String> {
+    let is_named = tags.get("name").is_some_and(|name| !name.trim().is_empty());
+    if tags.contains_key("highway") && !is_named {
+        let mut keys: Vec<&String> = tags.keys().collect();
+        keys.sort();
+        let is_language = |key: &str| {
+            let language = key.strip_prefix("name:");
+            language.is_some_and(|language| matches!(language.len(), 2 | 3))
+        };
+        let first = |is_wanted: &dyn Fn(&str) -> bool| {
+            let key = keys.iter().find(|key| is_wanted(key))?;
+            Some(tags[*key].clone())
+        };
+        let name = first(&|key| key == "official_name")
+            .or_else(|| first(&|key| key == "loc_name"))
+            .or_else(|| first(&|key| key == "alt_name"))
+            .or_else(|| first(&|key| key == "int_name"))
+            .or_else(|| first(&is_language));
+        if let Some(name) = name {
+            tags.insert("name".to_owned(), name);
+        }
+    }
+    tags
+}
+
 /// The nodes with tags, and the ways, of a file with their locations. Ways of which a node is missing are left out.
 pub fn things(path: &Path) -> Vec<Thing> {
     let mut locations: HashMap<i64, Degrees> = HashMap::new();
     let mut things = Vec::new();
     let tags_of = |element: &Element<'_>| -> HashMap<String, String> {
         let tags = element.tags();
-        tags.map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .collect()
+        let tags = tags.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        as_meant(tags.collect())
     };
     ElementReader::from_path(path)
         .unwrap()
@@ -182,7 +208,7 @@ fn area_of(line: &str) -> Thing {
     Thing {
         is_area: true,
         rings: counts,
-        tags: tags.collect(),
+        tags: as_meant(tags.collect()),
         ..Thing::new(kind, id / 2, lines.collect())
     }
 }

@@ -1,5 +1,6 @@
 //! Decides which objects the index contains, based on their tags.
 
+use super::street_names::{is_street_name, street_name};
 use crate::engine::geometry_pass::is_area;
 use crate::error::FormatError;
 use crate::geocode::{tag, text_tag};
@@ -148,16 +149,22 @@ pub(super) fn area_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     kept.copied().collect()
 }
 
-/// Returns those tags of a street that the index keeps.
+/// Returns those tags of a street that the index keeps. A street without `name` gets one of its other names as `name`.
 pub(super) fn street_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     let is_kept = |key: &str, value: &str| match key {
         "name" => !value.trim().is_empty(),
         "highway" | "ref" | "postal_code" => true,
         "place" => value == "square",
-        key => is_name(key),
+        key => is_street_name(key),
     };
     let kept = tags.iter().filter(|(key, value)| is_kept(key, value));
-    kept.copied().collect()
+    let mut kept: TagList<'a> = kept.copied().collect();
+    if tag(&kept, "name").is_none()
+        && let Some(name) = street_name(tags)
+    {
+        kept.push(("name", name));
+    }
+    kept
 }
 
 /// Returns the value of `place` if the object has a name and the index keeps that value.
@@ -193,7 +200,7 @@ impl StreetKind {
     pub(super) fn of(tags: Tags<'_, '_>) -> Option<Self> {
         let highway = tag(tags, "highway");
         let is_street = highway.is_some_and(|highway| STREETS.contains(&highway));
-        if has_name(tags) && (is_street || is_square(tags)) {
+        if (is_street || is_square(tags)) && street_name(tags).is_some() {
             return Some(Self::Street);
         }
         let is_road = highway.is_some_and(|highway| ROADS.contains(&highway));

@@ -1,0 +1,92 @@
+//! The names of streets, which may have other names than `name`.
+
+use crate::geocode::{entries, text_tag};
+
+/// The keys of names besides `name`, in the order in which one of them replaces a missing `name`.
+const OTHER_NAMES: [&str; 11] = [
+    "name:left",
+    "name:right",
+    "name:forward",
+    "name:backward",
+    "official_name",
+    "loc_name",
+    "alt_name",
+    "short_name",
+    "nat_name",
+    "reg_name",
+    "int_name",
+];
+/// The rank of a name in a language, such as `name:de`, behind those of [`OTHER_NAMES`].
+const IN_LANGUAGE: usize = OTHER_NAMES.len();
+/// The rank of the further names of a key, such as `alt_name:de` and `name_1`.
+const FURTHER: usize = IN_LANGUAGE + 1;
+
+/// Whether the part of a key behind `name:` is a language, such as `de` and `sr-Latn`, rather than a property of the
+/// name, such as `etymology`.
+fn is_language(text: &str) -> bool {
+    let rest = text.trim_start_matches(|char: char| char.is_ascii_lowercase());
+    let is_subtag = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+    matches!(text.len() - rest.len(), 2 | 3)
+        && (rest.is_empty() || rest.starts_with(['-', '_']) && rest.chars().all(is_subtag))
+}
+
+/// Returns the rank of a key among the keys of names besides `name`; `None` if it is not the key of a name.
+fn rank(key: &str) -> Option<usize> {
+    if let Some(rank) = OTHER_NAMES.iter().position(|name| *name == key) {
+        return Some(rank);
+    }
+    if let Some(language) = key.strip_prefix("name:")
+        && is_language(language)
+    {
+        return Some(IN_LANGUAGE);
+    }
+    let is_further = |name: &str| {
+        key.strip_prefix(name).is_some_and(|rest| {
+            let number = rest.strip_prefix('_').unwrap_or_default();
+            rest.strip_prefix(':').is_some_and(is_language) || number.parse::<u8>().is_ok()
+        })
+    };
+    let mut names = std::iter::once("name").chain(OTHER_NAMES);
+    names.any(is_further).then_some(FURTHER)
+}
+
+/// Whether a key is that of a name of a street.
+pub(super) fn is_street_name(key: &str) -> bool {
+    key == "name" || rank(key).is_some()
+}
+
+/// Returns the `name` in the tags of a street, or else the other name whose key has the lowest rank.
+pub(super) fn street_name<'a>(tags: &[(&'a str, &'a str)]) -> Option<&'a str> {
+    let other = || {
+        let names = tags.iter().filter_map(|&(key, list)| {
+            let name = entries(list).next()?;
+            Some((rank(key)?, key, name))
+        });
+        names.min().map(|(_, _, name)| name)
+    };
+    text_tag(tags, "name").or_else(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_street_without_a_name_has_its_best_other_name() {
+        for (tags, name) in [
+            (&[("name", "A"), ("name:left", "B")][..], Some("A")),
+            (&[("name", " "), ("name:right", "B")], Some("B")),
+            (&[("name:fr", "F"), ("name:ar", "R")], Some("R")),
+            (&[("name:sr-Latn", "L")], Some("L")),
+            (&[("name_1", "B"), ("alt_name", ";C; D")], Some("C")),
+            (
+                &[("name:etymology:wikidata", "Q1"), ("old_name", "O")],
+                None,
+            ),
+            (&[("tiger:name_base", "B"), ("noname", "yes")], None),
+            (&[("name:pronunciation", "B"), ("name:fr", "")], None),
+        ] {
+            assert_eq!(street_name(tags), name, "{tags:?}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Streets whose two sides have different names.
+
+use super::folding::folded;
+use super::index::Hit;
+use super::item::{Shape, text_tag};
+use super::local_projection::{LocalProjection, segment_distance};
+use crate::error::FormatError;
+
+/// The distance in metres within which a place is on a street, and on neither side of it.
+const ON_STREET: f64 = 0.01;
+/// The difference, in square metres, up to which two segments of a street are equally near.
+const EQUALLY_NEAR: f64 = 1e-6;
+
+/// The side of a street, as seen along its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// Whether `name` is that of one side of a street, or both names in a row, as in "A / B".
+fn is_of_sides(name: &str, [left, right]: [&str; 2]) -> bool {
+    name == left
+        || name == right
+        || [[left, right], [right, left]]
+            .iter()
+            .any(|both| folded(&both.join(" ")) == folded(name))
+}
+
+/// Returns the side of a line on which the origin is; `None` if the origin is on the line.
+fn side_of(lines: &[Vec<[f64; 2]>]) -> Option<Side> {
+    // The squared distance of the nearest segment, and the distance of the origin from the straight line through it,
+    // which is positive on the left. At a corner, two segments are equally near, and the side is that of the segment
+    // whose straight line is farther.
+    let (mut nearest, mut across) = (f64::INFINITY, 0.0_f64);
+    for pair in lines.iter().flat_map(|line| line.windows(2)) {
+        let [from, to] = pair else { continue };
+        let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+        let length = dx.hypot(dy);
+        if length == 0.0 {
+            continue;
+        }
+        let squared = segment_distance(*from, *to);
+        let to_left = (dy * from[0] - dx * from[1]) / length;
+        let is_nearer = squared < nearest - EQUALLY_NEAR;
+        let is_as_near = squared <= nearest + EQUALLY_NEAR;
+        if is_nearer || is_as_near && to_left.abs() > across.abs() {
+            across = to_left;
+        }
+        nearest = nearest.min(squared);
+    }
+    match across {
+        across if across > ON_STREET => Some(Side::Left),
+        across if across < -ON_STREET => Some(Side::Right),
+        _ => None,
+    }
+}
+
+/// If the two sides of a street have different names, sets the tag `name` to the name of the side on which the query
+/// point is. Keeps a `name` that is neither of these names nor made of both.
+pub(super) fn name_by_side<'i>(
+    tags: &mut [(&'i str, &'i str)],
+    found: &Hit<'_>,
+) -> Result<(), FormatError> {
+    let [Some(left), Some(right)] = ["name:left", "name:right"].map(|key| text_tag(tags, key))
+    else {
+        return Ok(());
+    };
+    if found.item.shape != Shape::Line || left == right {
+        return Ok(());
+    }
+    let Some((_, name)) = tags.iter_mut().find(|(key, _)| *key == "name") else {
+        return Ok(());
+    };
+    if !is_of_sides(name, [left, right]) {
+        return Ok(());
+    }
+    let projection = LocalProjection::around(found.place);
+    let lines = found.item.lines()?;
+    let project = |line: &Vec<_>| {
+        line.iter()
+            .map(|point| projection.project(*point))
+            .collect()
+    };
+    let lines: Vec<Vec<[f64; 2]>> = lines.iter().map(project).collect();
+    match side_of(&lines) {
+        Some(Side::Left) => *name = left,
+        Some(Side::Right) => *name = right,
+        None => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_side_of_a_line_is_that_of_its_nearest_segment() {
+        let corner = [[-10.0, 5.0], [5.0, 5.0], [5.0, -10.0]];
+        let moved = |by: [f64; 2]| {
+            let line = corner.map(|[x, y]| [x - by[0], y - by[1]]);
+            side_of(&[line.to_vec()])
+        };
+        for (place, side) in [
+            ([0.0, 0.0], Some(Side::Right)),
+            ([0.0, 7.0], Some(Side::Left)),
+            ([7.0, 0.0], Some(Side::Left)),
+            ([6.0, 7.0], Some(Side::Left)),
+            // Beyond the end of the line.
+            ([4.0, -12.0], Some(Side::Right)),
+            ([0.0, 5.0], None),
+        ] {
+            assert_eq!(moved(place), side, "{place:?}");
+        }
+        assert_eq!(side_of(&[vec![[0.0, 0.0], [0.0, 0.0]]]), None);
+    }
+
+    #[test]
+    fn a_name_of_both_sides_is_made_of_their_names() {
+        for name in [
+            "A Street",
+            "B Road",
+            "A Street / B Road",
+            "B Road - A Street",
+        ] {
+            assert!(is_of_sides(name, ["A Street", "B Road"]), "{name}");
+        }
+        assert!(!is_of_sides("Border Lane", ["A Street", "B Road"]));
+    }
+}

@@ -1,0 +1,198 @@
+//! The streets and house numbers that `geocode` answers with: names in all spellings, missing numbers, interpolation,
+//! and the nodes of houses.
+
+use crate::common::run_ok;
+use pbfhogg::Location;
+use pbfhogg::geocode::{GeocodeIndex, QueryOptions};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The tags of an object.
+type Tags<'t> = &'t [(&'t str, &'t str)];
+
+/// An index of a file of OPL.
+struct Index {
+    index: GeocodeIndex,
+    _directory: TempDir,
+}
+
+impl Index {
+    fn of(lines: &[String]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let [input, path] = ["in.opl", "index"].map(|name| directory.path().join(name));
+        let mut lines = lines.to_vec();
+        lines.sort_by_key(|line| {
+            let (object, _) = line.split_once(' ').unwrap();
+            (
+                "nwr".find(&object[..1]),
+                object[1..].parse::<i64>().unwrap(),
+            )
+        });
+        std::fs::write(&input, lines.join("\n") + "\n").unwrap();
+        run_ok(&[&"build-geocode-index", &input, &"-o", &path]);
+        Self {
+            index: GeocodeIndex::open(&path).unwrap(),
+            _directory: directory,
+        }
+    }
+
+    /// The answer about a place.
+    fn answer(&self, lat: f64, lon: f64) -> Value {
+        let place = Location::from_degrees(lat, lon).unwrap();
+        let answer = self.index.reverse(place, &QueryOptions::default()).unwrap();
+        serde_json::from_str(&answer.json()).unwrap()
+    }
+
+    fn line(&self, lat: f64, lon: f64) -> String {
+        self.answer(lat, lon)["label"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+}
+
+/// A text as the value of a tag in OPL.
+fn escaped(text: &str) -> String {
+    let escaped = |char: char| match char {
+        char if char.is_ascii_alphanumeric() => char.to_string(),
+        char => format!("%{:x}%", u32::from(char)),
+    };
+    text.chars().map(escaped).collect()
+}
+
+/// A street to the east, and a house 11 m to the north of it. Ids begin at `id`.
+fn street_and_house(id: i64, lat: f64, names: Tags<'_>, house: Tags<'_>) -> Vec<String> {
+    let tags = |tags: Tags<'_>| -> String {
+        let tags = tags
+            .iter()
+            .map(|(key, value)| format!(",{key}={}", escaped(value)));
+        tags.collect()
+    };
+    let [second, third] = [id + 1, id + 2];
+    vec![
+        format!("n{id} v1 T x10.0 y{lat:.7}"),
+        format!("n{second} v1 T x10.004 y{lat:.7}"),
+        format!(
+            "n{third} v1 Tsource=a{} x10.002 y{:.7}",
+            tags(house),
+            lat + 0.0001
+        ),
+        format!(
+            "w{id} v1 Thighway=residential{} Nn{id},n{second}",
+            tags(names)
+        ),
+    ]
+}
+
+/// The line at a place beside a street with names, 3 m from it, and 8 m from a house of a street called `written`.
+fn lines_beside(cases: &[(Tags<'_>, &str)]) -> Vec<String> {
+    let lat = |number: usize| 40.0 + number as f64 * 0.1;
+    let parts = cases.iter().enumerate().map(|(number, (names, written))| {
+        let house = [("addr:housenumber", "7"), ("addr:street", *written)];
+        street_and_house(1 + 10 * number as i64, lat(number), names, &house)
+    });
+    let index = Index::of(&parts.flatten().collect::<Vec<_>>());
+    let numbers = 0..cases.len();
+    numbers
+        .map(|number| index.line(lat(number) + 0.00003, 10.002))
+        .collect()
+}
+
+#[test]
+fn a_house_is_on_a_street_that_has_its_name_in_a_list_or_in_another_spelling() {
+    let cases: [(Tags<'_>, &str); 12] = [
+        (
+            &[
+                ("name", "High Street"),
+                ("alt_name", "Market Place;Old Road"),
+            ],
+            "Old Road",
+        ),
+        (
+            &[("name", "High Street"), ("alt_name", "A; Market Place ")],
+            "Market Pl.",
+        ),
+        (&[("name", "High Street"), ("name_1", "Route 5")], "Route 5"),
+        (&[("name", "High Street;Low Street")], "Low St"),
+        (&[("name", "High Street")], "Low Street;High Street"),
+        (&[("name", "Невский проспект")], "Невскии\u{306} пр."),
+        (&[("name", "вулиця Шевченка")], "вул. Шевченка"),
+        (&[("name", "проспект Перемоги")], "пр-т Перемоги"),
+        (&[("name", "ガード通り")], "カ\u{3099}ート\u{3099}通り"),
+        (&[("name", "Mount Pleasant Road")], "Mt Pleasant Rd"),
+        (&[("name", "Strasse"), ("alt_name:de", "Berg;Tal")], "Tal"),
+        (&[("name", "Évora"), ("old_name", "Alt")], "E\u{301}vora"),
+    ];
+    let found = lines_beside(&cases);
+    let with_number = |line: &String| line.ends_with(" 7");
+    assert!(found.iter().all(with_number), "{found:#?}");
+    assert_eq!(found[4], "High Street 7");
+    assert_eq!(found[9], "Mount Pleasant Road 7");
+}
+
+#[test]
+fn another_street_stays_another_street_in_lists_and_other_scripts() {
+    let cases: [(Tags<'_>, &str); 6] = [
+        (
+            &[
+                ("name", "High Street"),
+                ("alt_name", "Market Place;Old Road"),
+            ],
+            "Market Place Old Road",
+        ),
+        (&[("name", "вулиця Шевченка")], "провулок Шевченка"),
+        (&[("name", "пр-т Ленина")], "пр-д Ленина"),
+        (&[("name", "かき通り")], "がぎ通り"),
+        (&[("name", "Mount Street")], "Mountain Street"),
+        (&[("name", "A"), ("name:etymology", "Goethe")], "Goethe"),
+    ];
+    let found = lines_beside(&cases);
+    for (line, (names, _)) in found.iter().zip(&cases) {
+        assert_eq!(line, names[0].1);
+    }
+}
+
+#[test]
+fn a_street_with_a_name_in_a_language_or_of_a_side_has_this_name() {
+    let names: [(Tags<'_>, &str); 8] = [
+        (&[("name:fr", "Rue")], "Rue"),
+        (&[("name:sv", "Gatan"), ("name:fi", "Katu")], "Katu"),
+        (&[("name", " "), ("name:sr-Latn", "Ulica")], "Ulica"),
+        (&[("name:left", "Links")], "Links"),
+        (&[("alt_name", "Erste;Zweite")], "Erste"),
+        (&[("name:etymology:wikidata", "Q1")], ""),
+        (&[("noname", "yes")], ""),
+        (&[("old_name", "Alt")], ""),
+    ];
+    let lat = |number: usize| 50.0 + number as f64 * 0.1;
+    let parts = names.iter().enumerate().map(|(number, (names, _))| {
+        street_and_house(1 + 10 * number as i64, lat(number), names, &[])
+    });
+    let index = Index::of(&parts.flatten().collect::<Vec<_>>());
+    for (number, (_, name)) in names.iter().enumerate() {
+        let found = index.answer(lat(number) + 0.00003, 10.002);
+        let street = &found["nearest"]["street"]["name"];
+        assert_eq!(street.as_str().unwrap_or_default(), *name, "{found}");
+        assert_eq!(found["nearest"]["road"].is_object(), name.is_empty());
+    }
+}
+
+#[test]
+fn a_place_beside_a_street_with_two_names_is_on_its_own_side() {
+    let sides = [("name:left", "Links"), ("name:right", "Rechts")];
+    let both = [&sides[..], &[("name", "Links / Rechts")]].concat();
+    let own = [&sides[..], &[("name", "Grenze")]].concat();
+    let mut lines = street_and_house(1, 48.0, &sides, &[]);
+    lines.extend(street_and_house(11, 48.1, &both, &[]));
+    lines.extend(street_and_house(21, 48.2, &own, &[]));
+    let house = [("addr:housenumber", "5"), ("addr:street", "Links")];
+    lines.extend(street_and_house(31, 48.3, &sides, &house));
+    let index = Index::of(&lines);
+    // The streets lead to the east, so their left is in the north.
+    for lat in [48.0, 48.1] {
+        assert_eq!(index.line(lat + 0.0002, 10.002), "Links");
+        assert_eq!(index.line(lat - 0.0002, 10.002), "Rechts");
+    }
+    assert_eq!(index.line(48.2002, 10.002), "Grenze");
+    assert_eq!(index.line(48.30008, 10.002), "Links 5");
+}
