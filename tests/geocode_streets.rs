@@ -196,3 +196,48 @@ fn a_place_beside_a_street_with_two_names_is_on_its_own_side() {
     assert_eq!(index.line(48.2002, 10.002), "Grenze");
     assert_eq!(index.line(48.30008, 10.002), "Links 5");
 }
+
+#[test]
+fn a_value_that_says_no_is_no_house_number() {
+    let values = [
+        "no", "None", "NO ", "", " ", "-", "?", "s/n", "б/н", "unknown",
+    ];
+    let lat = |number: usize| 45.0 + number as f64 * 0.1;
+    let parts = values.iter().enumerate().map(|(number, value)| {
+        let house = [("addr:housenumber", *value), ("addr:street", "Main")];
+        street_and_house(
+            1 + 10 * number as i64,
+            lat(number),
+            &[("name", "Main")],
+            &house,
+        )
+    });
+    let mut lines: Vec<String> = parts.flatten().collect();
+    // The nearest house with a number answers, and a house with a name has none.
+    lines.push("n901 v1 Taddr:housenumber=3,addr:street=Main x10.0021 y45.0001".to_owned());
+    lines.push(
+        "n902 v1 Taddr:housenumber=no,addr:housename=Mill,addr:street=Lane x10.0 y44.0".to_owned(),
+    );
+    let index = Index::of(&lines);
+    for (number, value) in values.iter().enumerate() {
+        let found = index.answer(lat(number) + 0.0001, 10.002);
+        let expected = if number == 0 { "Main 3" } else { "Main" };
+        assert_eq!(found["label"], expected, "{value:?}");
+        assert_eq!(
+            found["nearest"]["address"].is_object(),
+            number == 0,
+            "{value:?}"
+        );
+    }
+    let named = index.answer(44.0, 10.0);
+    assert_eq!(named["label"], "Mill, Lane");
+    assert!(named["address"]["house_number"].is_null());
+    // Words that only begin like these are numbers.
+    let own = street_and_house(
+        1,
+        45.0,
+        &[],
+        &[("addr:housenumber", "No 5"), ("addr:street", "X")],
+    );
+    assert_eq!(Index::of(&own).line(45.0001, 10.002), "X No 5");
+}

@@ -14,6 +14,44 @@ pub(super) const NUMBERS: [&str; 3] = [
 /// The keys of the tags that replace a house number.
 const NAMES: [&str; 2] = ["addr:housename", "addr:block_number"];
 
+/// Values that say that there is no house number, in lower case. The OSM wiki page "Key:nohousenumber" has the usual
+/// ones of several countries.
+const NO_NUMBERS: [&str; 24] = [
+    "no",
+    "none",
+    "null",
+    "nil",
+    "yes",
+    "unknown",
+    "fixme",
+    "n/a",
+    "no number",
+    "unnumbered",
+    "ohne",
+    "s/n",
+    "s.n.",
+    "s.n",
+    "s/n.",
+    "sn",
+    "snc",
+    "s.n.c.",
+    "sin número",
+    "sem número",
+    "senza numero",
+    "б/н",
+    "без номера",
+    "нет",
+];
+
+/// Whether the value of a tag is a house number, or the name or the block of a house: it has a letter or a digit, and
+/// is not a word for a missing number.
+pub(crate) fn is_number(value: &str) -> bool {
+    let value = value.trim();
+    value.bytes().any(|byte| byte.is_ascii_digit())
+        || value.contains(char::is_alphanumeric)
+            && !NO_NUMBERS.contains(&value.to_lowercase().as_str())
+}
+
 /// Returns the house number in the tags of an address.
 pub(super) fn house_number(tags: &[(&str, &str)]) -> Option<String> {
     let [number, conscription, street] = NUMBERS.map(|key| text_tag(tags, key));
@@ -52,4 +90,31 @@ pub(super) fn is_same_address(one: &[(&str, &str)], other: &[(&str, &str)]) -> b
         .zip(other_street)
         .is_none_or(|(one, other)| is_same_name(one, other));
     is_same && house_number(one) == house_number(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_a_missing_number_are_no_numbers() {
+        for value in [
+            "",
+            " ",
+            "\t",
+            "no",
+            "No ",
+            "NONE",
+            "-",
+            "?",
+            "S/N",
+            "б/н",
+            "Без номера",
+        ] {
+            assert!(!is_number(value), "{value}");
+        }
+        for value in ["1", "12b", "A", "0", "no 5", "½", "Nova", "七", "s/n 3"] {
+            assert!(is_number(value), "{value}");
+        }
+    }
 }

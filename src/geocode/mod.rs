@@ -40,6 +40,7 @@ mod query;
 mod sides;
 mod write;
 
+pub(crate) use address_tags::is_number;
 pub use answer::{
     Address, Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearPlace, NearRoad,
     NearStreet, Nearest, Sources,

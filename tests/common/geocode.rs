@@ -90,8 +90,15 @@ fn degrees_of(location: Location) -> Degrees {
     [location.lat_e7(), location.lon_e7()].map(|e7| f64::from(e7) / 1e7)
 }
 
-/// Tags with a name for streets that have only other names.
+/// Tags without house numbers that say that there is none, and with a name for streets that have only other names.
 fn as_meant(mut tags: HashMap<String, String>) -> HashMap<String, String> {
+    let is_none = |number: &String| {
+        let none = ["", "no", "none", "s/n", "s.n."];
+        none.contains(&number.trim().to_lowercase().as_str())
+    };
+    if tags.get("addr:housenumber").is_some_and(is_none) {
+        tags.remove("addr:housenumber");
+    }
     let is_named = tags.get("name").is_some_and(|name| !name.trim().is_empty());
     if tags.contains_key("highway") && !is_named {
         let mut keys: Vec<&String> = tags.keys().collect();

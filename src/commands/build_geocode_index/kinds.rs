@@ -3,7 +3,7 @@
 use super::street_names::{is_street_name, street_name};
 use crate::engine::geometry_pass::is_area;
 use crate::error::FormatError;
-use crate::geocode::{tag, text_tag};
+use crate::geocode::{is_number, tag, text_tag};
 use crate::pbf::{Block, Element};
 
 /// The values of `place` that the index keeps.
@@ -132,13 +132,16 @@ fn has_name(tags: Tags<'_, '_>) -> bool {
     text_tag(tags, "name").is_some()
 }
 
-/// Returns the `addr:*` tags of an object, its `name`, and the tag that gives its class.
+/// Returns the `addr:*` tags of an object, its `name`, and the tag that gives its class. A tag whose value says that
+/// there is no house number is left out.
 pub(super) fn address_tags<'a>(tags: Tags<'_, 'a>) -> TagList<'a> {
     let class = CLASS_KEYS.iter().find(|key| tag(tags, key).is_some());
-    let is_kept = |key: &str| {
-        key.starts_with("addr:") || key == "name" || class.is_some_and(|class| *class == key)
+    let is_kept = |key: &str, value: &str| {
+        let is_wanted = key.starts_with("addr:") || key == "name";
+        (is_wanted || class.is_some_and(|class| *class == key))
+            && (!makes_address(key) || is_number(value))
     };
-    let kept = tags.iter().filter(|(key, _)| is_kept(key));
+    let kept = tags.iter().filter(|(key, value)| is_kept(key, value));
     kept.copied().collect()
 }
 
@@ -182,10 +185,14 @@ pub(super) fn is_wanted_area(tags: Tags<'_, '_>) -> bool {
     }
 }
 
+/// Whether a tag with this key makes an object an address.
+fn makes_address(key: &str) -> bool {
+    key == "addr:housenumber" || ADDRESS_KEYS.contains(&key)
+}
+
 pub(super) fn is_address(tags: Tags<'_, '_>) -> bool {
-    tags.iter().any(|(key, value)| {
-        *key == "addr:housenumber" || ADDRESS_KEYS.contains(key) && !value.trim().is_empty()
-    })
+    let mut tags = tags.iter();
+    tags.any(|(key, value)| makes_address(key) && is_number(value))
 }
 
 /// The kind of a way. A street has a name, and a road has none.
