@@ -171,8 +171,10 @@ fn compare_with_plain_search(name: &str, plain: &Plain, index: &GeocodeIndex, ra
             let expected = interpolated(place, way.unwrap(), &plain.numbers);
             match &near.house_number {
                 Some(number) if matches!(rule, Some("even" | "odd" | "all")) => {
+                    // Those of the ends may have letters.
+                    let number = number.trim_end_matches(|char: char| char.is_ascii_lowercase());
                     assert!(
-                        expected.contains(number),
+                        expected.iter().any(|expected| expected == number),
                         "{name} {place:?}: {near:?}, {expected:?}"
                     );
                 }

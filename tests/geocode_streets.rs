@@ -241,3 +241,65 @@ fn a_value_that_says_no_is_no_house_number() {
     );
     assert_eq!(Index::of(&own).line(45.0001, 10.002), "X No 5");
 }
+
+/// The numbers of places along an interpolation way from one number to another.
+fn along(cases: &[(&str, &str, &str)]) -> Vec<Vec<String>> {
+    let lat = |number: usize| 50.0 + number as f64 * 0.1;
+    let mut lines = Vec::new();
+    for (number, (from, to, rule)) in cases.iter().enumerate() {
+        let (id, lat) = (1 + 10 * number as i64, lat(number));
+        for (id, lon, value) in [(id, "10.0", from), (id + 1, "10.006", to)] {
+            let value = escaped(value);
+            lines.push(format!(
+                "n{id} v1 Taddr:housenumber={value} x{lon} y{lat:.7}"
+            ));
+        }
+        let rule = escaped(rule);
+        lines.push(format!(
+            "w{id} v1 Taddr:interpolation={rule},addr:street=Long Nn{id},n{}",
+            id + 1
+        ));
+    }
+    let index = Index::of(&lines);
+    let of_case = |number: usize| {
+        let numbers = [0.001, 0.002, 0.003, 0.004, 0.005].map(|east| {
+            let answer = index.answer(lat(number) + 0.00001, 10.0 + east);
+            let found = answer["address"]["house_number"].as_str();
+            found.unwrap_or_default().to_owned()
+        });
+        let mut numbers = numbers.to_vec();
+        numbers.dedup();
+        numbers
+    };
+    (0..cases.len()).map(of_case).collect()
+}
+
+#[test]
+fn numbers_are_interpolated_as_the_tag_and_the_ends_have_them() {
+    let cases = [
+        ("2", "14", "Even ", "4 6 8 10 12"),
+        ("A", "G", "alphabetic", "B C D E F"),
+        ("94-01", "94-13", "odd", "94-03 94-05 94-07 94-09 94-11"),
+        ("1", "13", "even", "3 5 7 9 11"),
+        ("12", "12f", "Alphabetic", "12a 12b 12c 12d 12e"),
+    ];
+    let found = along(&cases.map(|(from, to, rule, _)| (from, to, rule)));
+    for (found, (from, to, _, expected)) in found.iter().zip(cases) {
+        assert_eq!(found.join(" "), expected, "{from} {to}");
+    }
+}
+
+#[test]
+fn no_number_is_interpolated_where_the_ends_contradict_each_other() {
+    let cases = [
+        ("1", "10", "even"),
+        ("94-01", "96-21", "odd"),
+        ("12a", "12f", "all"),
+        ("2", "8", "some"),
+        ("2", "s/n", "even"),
+        ("12,14", "20", "even"),
+    ];
+    for (found, case) in along(&cases).iter().zip(cases) {
+        assert_eq!(found.as_slice(), [""], "{case:?}");
+    }
+}

@@ -54,6 +54,19 @@ pub(crate) fn node_list(refs: impl Iterator<Item = i64>) -> String {
     list
 }
 
+/// The character that stands for a comma in an entry of [`NUMBERS`]. No tag in OSM has it.
+const COMMA: char = '\u{1f}';
+
+/// Returns a house number as an entry of [`NUMBERS`] has it.
+fn encoded(number: &str) -> String {
+    number.replace(',', COMMA.encode_utf8(&mut [0; 4]))
+}
+
+/// Returns the house number in an entry of [`NUMBERS`].
+pub(super) fn decoded(entry: &str) -> String {
+    entry.replace(COMMA, ",")
+}
+
 impl HouseNumbers {
     /// Adds addresses of nodes.
     pub(super) fn add(&mut self, addresses: Vec<(i64, Tags)>) {
@@ -78,7 +91,7 @@ impl HouseNumbers {
         for (at, address) in self.of(row)? {
             if let Some((_, number)) = address.iter().find(|(key, _)| key == "addr:housenumber") {
                 let comma = if numbers.is_empty() { "" } else { "," };
-                let _ = write!(numbers, "{comma}{at}:{number}");
+                let _ = write!(numbers, "{comma}{at}:{}", encoded(number));
             }
         }
         Ok(numbers)

@@ -1,5 +1,10 @@
 //! Interpolating house numbers along a way.
+//!
+//! The OSM wiki page "Addresses" has the values of `addr:interpolation`. `even` and `odd` mean that every second number
+//! from the first one on is there, as the value 2 does, so the numbers at the ends decide which numbers these are. No
+//! number is made where tags and ends leave it open.
 
+use super::house_numbers::decoded;
 use super::item::{NUMBERS, tag};
 use super::local_projection::{LocalProjection, along, segment_distance};
 use crate::geometry::Point;
@@ -8,28 +13,63 @@ use crate::geometry::Point;
 struct Anchor {
     /// The length of the way up to the node, in metres.
     at: f64,
-    number: HouseNumber,
+    /// The house number as it is written.
+    number: String,
 }
 
-/// A house number that can be interpolated, such as 12 or 12b.
+/// A house number that can be interpolated, such as 12, 12b, 94-01 or C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct HouseNumber {
-    number: i64,
+struct HouseNumber<'t> {
+    /// The text before the number, such as `94-`. All numbers along a way have it.
+    prefix: &'t str,
+    /// The digits; empty if the house number is only a letter.
+    digits: &'t str,
+    /// The text between the number and the letter.
+    separator: &'t str,
     letter: Option<char>,
 }
 
-impl HouseNumber {
-    fn parse(text: &str) -> Option<Self> {
+/// Splits a text before the longest end that consists of characters which `is_part` accepts.
+fn split_end(text: &str, is_part: impl Fn(char) -> bool) -> (&str, &str) {
+    let start = text.trim_end_matches(is_part);
+    text.split_at(start.len())
+}
+
+impl<'t> HouseNumber<'t> {
+    fn parse(text: &'t str) -> Option<Self> {
         let text = text.trim();
-        let end = text.find(|char: char| !char.is_ascii_digit());
-        let (digits, letter) = text.split_at(end.unwrap_or(text.len()));
-        let mut letters = letter.trim().chars();
+        let (head, letters) = split_end(text, char::is_alphabetic);
+        let (head, separator) = match letters {
+            "" => (head, ""),
+            _ => split_end(head, |char| !char.is_alphanumeric()),
+        };
+        let (prefix, digits) = split_end(head, |char| char.is_ascii_digit());
+        let mut letters = letters.chars();
         let letter = letters.next();
         let is_whole = letters.next().is_none() && letter.is_none_or(|l| l.is_ascii_alphabetic());
-        Some(Self {
-            number: digits.parse::<u32>().ok().filter(|_| is_whole)?.into(),
+        // Only a letter may come without a number, and then it has nothing before it.
+        let is_complete = !digits.is_empty() || letter.is_some() && text.len() == 1;
+        (is_whole && is_complete).then_some(Self {
+            prefix,
+            digits,
+            separator,
             letter,
         })
+    }
+
+    fn number(&self) -> Option<i64> {
+        self.digits.parse::<u32>().ok().map(i64::from)
+    }
+
+    /// The position of the letter in the alphabet, from 1 on; 0 without a letter, as 25 comes before 25a.
+    fn letter_position(&self) -> i64 {
+        let position = |letter: char| i64::from(u32::from(letter.to_ascii_lowercase())) - 96;
+        self.letter.map_or(0, position)
+    }
+
+    /// Whether the number begins with a zero, which fills it up to the length of others.
+    fn is_padded(&self) -> bool {
+        self.digits.len() > 1 && self.digits.starts_with('0')
     }
 }
 
@@ -57,7 +97,7 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
         let (node, number) = anchor.split_once(':')?;
         Some(Anchor {
             at: *lengths.get(node.parse::<usize>().ok()?)?,
-            number: HouseNumber::parse(number)?,
+            number: decoded(number),
         })
     });
     let anchors: Vec<Anchor> = anchors.collect();
@@ -71,39 +111,177 @@ pub(super) fn interpolated(line: &[Point], tags: &[(&str, &str)], place: Point) 
     } else {
         0.0
     };
-    between(
-        from.number,
-        to.number,
-        tag(tags, "addr:interpolation")?,
-        part,
-    )
+    let rule = Rule::parse(tag(tags, "addr:interpolation")?)?;
+    between(&from.number, &to.number, rule, part)
 }
 
-/// Returns the house number at the fraction `part` of the distance from `from` to `to`. `rule` is the value of
-/// `addr:interpolation`.
-fn between(from: HouseNumber, to: HouseNumber, rule: &str, part: f64) -> Option<String> {
-    let step = match rule {
-        "even" | "odd" => 2,
-        "all" => 1,
-        "alphabetic" => {
-            let [first, last] =
-                [from.letter?, to.letter?].map(|letter| i64::from(u32::from(letter)));
-            let letter = first + ((last - first) as f64 * part).round() as i64;
-            let letter = char::from_u32(u32::try_from(letter).ok()?)?;
-            return (from.number == to.number).then(|| format!("{}{letter}", from.number));
+/// The value of `addr:interpolation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    /// The difference of two neighbouring numbers.
+    Step(i64),
+    /// Neighbouring houses differ in their letters.
+    Letters,
+}
+
+impl Rule {
+    fn parse(text: &str) -> Option<Self> {
+        match text.trim().to_lowercase().as_str() {
+            "even" | "odd" => Some(Self::Step(2)),
+            "all" => Some(Self::Step(1)),
+            "alphabetic" => Some(Self::Letters),
+            text => {
+                let step = text.parse::<i64>().ok().filter(|step| *step > 0)?;
+                Some(Self::Step(step))
+            }
         }
-        rule => rule.parse::<i64>().ok().filter(|step| *step > 0)?,
+    }
+}
+
+/// Returns the house number at the fraction `part` of the distance from `from` to `to`.
+fn between(from: &str, to: &str, rule: Rule, part: f64) -> Option<String> {
+    let ends = [HouseNumber::parse(from)?, HouseNumber::parse(to)?];
+    let [first, last] = ends;
+    let numbers = ends.map(|end| end.number());
+    let letters = last.letter_position() - first.letter_position();
+    // The numbers from one end to the other, without the first one.
+    let steps = match (rule, numbers) {
+        _ if first.prefix != last.prefix => return None,
+        (Rule::Letters, _) if first.digits == last.digits => letters,
+        (Rule::Step(step), [Some(first), Some(last)]) if first != last => {
+            let difference = last - first;
+            (difference % step == 0).then_some(difference / step)?
+        }
+        // Between 7 and 7a, there is no other number, whatever the rule.
+        (Rule::Step(_), [Some(_), Some(_)]) if letters.abs() <= 1 => letters,
+        _ => return None,
     };
-    let distance = to.number - from.number;
-    let parity = match rule {
-        "even" => Some(0),
-        "odd" => Some(1),
-        _ => None,
+    let at = (steps as f64 * part).round() as i64;
+    if at == 0 || at == steps {
+        // A number at an end is the one of the node, as it is written.
+        let end = if at == 0 { from } else { to };
+        return Some(end.trim().to_owned());
+    }
+    match rule {
+        Rule::Letters => lettered(&ends, first.letter_position() + at),
+        Rule::Step(step) => numbered(&ends, first.number()? + at * step),
+    }
+}
+
+/// Returns a house number with the letter at a position of the alphabet, in the form of the numbers at the ends.
+fn lettered(ends: &[HouseNumber<'_>; 2], position: i64) -> Option<String> {
+    let like = ends.iter().find(|end| end.letter.is_some())?;
+    let letter = char::from_u32(u32::try_from(position + 96).ok()?)?;
+    let letter = if like.letter?.is_ascii_uppercase() {
+        letter.to_ascii_uppercase()
+    } else {
+        letter
     };
-    let fits = parity.is_none_or(|parity| from.number % 2 == parity && to.number % 2 == parity);
-    if !fits || distance % step != 0 {
+    let HouseNumber {
+        prefix,
+        digits,
+        separator,
+        ..
+    } = like;
+    Some(format!("{prefix}{digits}{separator}{letter}"))
+}
+
+/// Returns a house number without a letter, in the form of the numbers at the ends. Returns `None` if the ends do not
+/// tell this form: if both have the same letter, or only one number is filled up with zeros.
+fn numbered(ends: &[HouseNumber<'_>; 2], number: i64) -> Option<String> {
+    let [first, last] = ends;
+    let positions = ends.map(|end| end.letter_position());
+    if positions[0] != 0 && positions[0] == positions[1] {
         return None;
     }
-    let steps = ((distance / step) as f64 * part).round() as i64;
-    Some((from.number + steps * step).to_string())
+    let padded = ends.iter().find(|end| end.is_padded());
+    let width = padded.map_or(0, |padded| padded.digits.len());
+    let fits = |end: &HouseNumber<'_>| {
+        let len = end.digits.len();
+        len == width || len > width && !end.is_padded()
+    };
+    if !fits(first) || !fits(last) {
+        return None;
+    }
+    Some(format!("{}{number:0width$}", first.prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The different numbers along a way, in their order.
+    fn numbers(from: &str, to: &str, rule: &str) -> Vec<String> {
+        let at = |part: u32| between(from, to, Rule::parse(rule)?, f64::from(part) / 1000.0);
+        let mut numbers: Vec<String> = (0..=1000).filter_map(at).collect();
+        numbers.dedup();
+        numbers
+    }
+
+    #[test]
+    fn numbers_are_those_that_the_tag_and_the_ends_leave_no_doubt_about() {
+        for (from, to, rule, expected) in [
+            ("2", "8", "even", "2 4 6 8"),
+            ("9", "3", "odd", "9 7 5 3"),
+            ("2", "6", " Even ", "2 4 6"),
+            ("1", "3", "ALL", "1 2 3"),
+            ("1", "9", "4", "1 5 9"),
+            // The ends say that all numbers are odd.
+            ("1", "5", "even", "1 3 5"),
+            ("A", "D", "alphabetic", "A B C D"),
+            ("d", "a", "Alphabetic", "d c b a"),
+            ("25", "25c", "alphabetic", "25 25a 25b 25c"),
+            ("25 A", "25 C", "alphabetic", "25 A 25 B 25 C"),
+            ("94-01", "94-07", "odd", "94-01 94-03 94-05 94-07"),
+            ("94-98", "94-102", "2", "94-98 94-100 94-102"),
+            ("94-01A", "94-01C", "alphabetic", "94-01A 94-01B 94-01C"),
+            ("N8", "N12", "even", "N8 N10 N12"),
+            // The letters of the ends are only theirs.
+            ("12a", "16", "even", "12a 14 16"),
+            ("12b", "14a", "even", "12b 14a"),
+            ("7", "7a", "odd", "7 7a"),
+            ("12", "12", "all", "12"),
+        ] {
+            assert_eq!(
+                numbers(from, to, rule).join(" "),
+                expected,
+                "{from} {to} {rule}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_number_is_made_where_the_tag_and_the_ends_do_not_decide() {
+        for (from, to, rule) in [
+            ("1", "10", "even"),
+            ("1", "10", "odd"),
+            ("1", "10", "4"),
+            ("1", "9", "0"),
+            ("1", "9", "-2"),
+            ("1", "9", ""),
+            ("1", "9", "yes"),
+            ("1", "9", "even;odd"),
+            ("1", "9", "99999999999999999999"),
+            ("12a", "14c", "alphabetic"),
+            ("12", "20", "alphabetic"),
+            ("A", "12", "alphabetic"),
+            ("A", "G", "even"),
+            ("12a", "12f", "all"),
+            ("94-01", "95-21", "odd"),
+            ("1", "94-21", "odd"),
+            ("2-4", "8", "even"),
+            ("12,14", "20", "even"),
+            ("2", "8bis", "even"),
+            ("2", "", "even"),
+            ("Haus", "9", "all"),
+            ("4294967296", "4294967298", "even"),
+        ] {
+            let found = numbers(from, to, rule);
+            assert!(found.is_empty(), "{from} {to} {rule}: {found:?}");
+        }
+        // Between these ends, a number may or may not have a letter or a zero.
+        for (from, to) in [("2a", "8a"), ("01", "7"), ("001", "09")] {
+            assert_eq!(numbers(from, to, "2"), [from, to]);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::kinds::{
     StreetKind, TagList, WAY_KEYS, address_tags, area_tags, is_address, is_building,
-    is_street_area, is_street_relation, is_wanted_area, place_kind, street_tags,
+    is_interpolation, is_street_area, is_street_relation, is_wanted_area, place_kind, street_tags,
 };
 use super::numbered_cells::NumberedCells;
 use super::relations::Relations;
@@ -73,7 +73,7 @@ impl WayLayers {
         let is_address = is_address(tags);
         let layers = Self {
             is_address,
-            is_interpolation: !is_address && tag(tags, "addr:interpolation").is_some(),
+            is_interpolation: !is_address && is_interpolation(tags),
             is_wanted: is_wanted_area(tags),
             is_building: !is_address && is_building(tags),
             street: StreetKind::of(tags),

@@ -195,6 +195,11 @@ pub(super) fn is_address(tags: Tags<'_, '_>) -> bool {
     tags.any(|(key, value)| makes_address(key) && is_number(value))
 }
 
+/// Whether house numbers are interpolated along a way.
+pub(super) fn is_interpolation(tags: Tags<'_, '_>) -> bool {
+    text_tag(tags, "addr:interpolation").is_some_and(|rule| !rule.eq_ignore_ascii_case("no"))
+}
+
 /// The kind of a way. A street has a name, and a road has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreetKind {
