@@ -303,3 +303,42 @@ fn no_number_is_interpolated_where_the_ends_contradict_each_other() {
         assert_eq!(found.as_slice(), [""], "{case:?}");
     }
 }
+
+/// A square around a place as nodes and a closed way, whose ids begin at `id`.
+fn square(id: i64, [lat, lon]: [f64; 2], tags: &str) -> Vec<String> {
+    let corners = [[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]];
+    let nodes = (id..).zip(corners).map(|(id, [north, east])| {
+        let (lat, lon) = (lat + north * 0.0002, lon + east * 0.0002);
+        format!("n{id} v1 T x{lon:.7} y{lat:.7}")
+    });
+    let mut lines: Vec<String> = nodes.collect();
+    let refs = [0, 1, 2, 3, 0].map(|at| format!("n{}", id + at));
+    lines.push(format!("w{id} v1 T{tags} N{}", refs.join(",")));
+    lines
+}
+
+#[test]
+fn at_a_node_in_a_building_the_node_answers_and_elsewhere_in_it_the_building() {
+    let building = "building=yes,addr:housenumber=5,addr:street=Main,addr:postcode=99";
+    let mut lines = square(1, [49.0, 8.0], building);
+    lines.extend(square(11, [49.1, 8.0], building));
+    lines.extend(square(21, [49.2, 8.0], building));
+    lines.extend(
+        [
+            "n6 v1 Taddr:housenumber=6 x8.0001 y49.0001",
+            "n16 v1 Taddr:housename=Mill,addr:street=Main x8.0001 y49.1001",
+            "n26 v1 Taddr:housename=Mill,addr:street=Side x8.0001 y49.2001",
+        ]
+        .map(str::to_owned),
+    );
+    let index = Index::of(&lines);
+    // What the node lacks is that of the building. Coordinates of five decimals are near enough.
+    assert_eq!(index.line(49.0001, 8.0001), "Main 6, 99");
+    assert_eq!(index.line(49.000_105, 8.000_105), "Main 6, 99");
+    assert_eq!(index.line(49.1001, 8.0001), "Mill, Main 5, 99");
+    assert_eq!(index.line(49.2001, 8.0001), "Mill, Side, 99");
+    for lat in [49.0, 49.1, 49.2] {
+        assert_eq!(index.line(lat, 8.0), "Main 5, 99");
+        assert_eq!(index.line(lat + 0.00012, 8.0001), "Main 5, 99");
+    }
+}

@@ -1,6 +1,8 @@
 //! Finding the address of a query point.
 
-use super::address_tags::{NUMBERS, has_text, house_number, is_same_address, item_is_address};
+use super::address_tags::{
+    NUMBERS, has_text, house_number, is_same_address, is_same_street, item_is_address,
+};
 use super::folding::StreetNames;
 use super::interpolation::interpolated;
 use super::item::{BROKEN, STREET, Shape, tag, text_tag};
@@ -15,6 +17,8 @@ use crate::osm::ObjectKind;
 /// The distance in metres within which a numbered node is preferred to the area around it, if the area has several
 /// numbered nodes.
 const BESIDE: f64 = 5.0;
+/// The distance in metres within which a query point is at a node: coordinates may be rounded to five decimals.
+const AT_NODE: f64 = 1.0;
 /// The distance in metres within which a query point is at a house. At a house, the number of the house is preferred to
 /// a nearer interpolated number. A nearer street with another name then contradicts the address of the house only if
 /// the query point is on the nearer street and not on the street of the house.
@@ -82,20 +86,54 @@ impl<'i> Query<'i, '_> {
         let Some((_, area)) = area else {
             return Ok(None);
         };
-        let item = area.found.item;
-        if let Some(node) = self.node_in(&item, None)? {
+        match self.node_for(&area)? {
+            Some(mut node) => {
+                node.add_shared(&area.tags);
+                Ok(Some(node))
+            }
+            None => Ok(Some(area)),
+        }
+    }
+
+    /// Returns the node that answers instead of an area with an address around the query point.
+    fn node_for(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
+        let item = &area.found.item;
+        if let Some(node) = self.node_in(item, None)? {
             let is_same =
                 house_number(&area.tags).is_none() || is_same_address(&node.tags, &area.tags);
-            // A node with another address than the area is used only if it is close and the area has further numbered
-            // nodes. The nodes are then separate addresses within the area.
-            let id = node.found.item.id;
-            if is_same || node.distance_m() <= BESIDE && self.node_in(&item, Some(id))?.is_some() {
-                let mut node = node;
-                node.add_shared(&area.tags);
+            // A node with another address answers at the node itself. It also answers around the node if the area has
+            // further numbered nodes, because the nodes are then separate addresses within the area.
+            let distance = node.distance_m();
+            let id = Some(node.found.item.id);
+            if is_same
+                || distance <= AT_NODE
+                || distance <= BESIDE && self.node_in(item, id)?.is_some()
+            {
                 return Ok(Some(node));
             }
         }
-        Ok(Some(area))
+        self.named_node_at(area)
+    }
+
+    /// Returns the node without a house number that is an address in an area, if the query point is at the node. The
+    /// node gets the number of the area, unless both name different streets.
+    fn named_node_at(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
+        let node = self.near(Layer::Addresses, AT_NODE, |item| {
+            Ok(item.kind == ObjectKind::Node
+                && !has_text(item, &NUMBERS)?
+                && item_is_address(item)?
+                && area.found.item.holds(item.first_point()?)?)
+        })?;
+        let numbered = node.map(|mut node| {
+            if is_same_street(&node.tags, &area.tags) {
+                let numbers = NUMBERS.map(|key| (key, text_tag(&area.tags, key)));
+                let numbers = numbers.into_iter();
+                node.tags
+                    .extend(numbers.filter_map(|(key, number)| Some((key, number?))));
+            }
+            node
+        });
+        Ok(numbered)
     }
 
     /// Returns the smallest area in a layer that contains the query point, and the size of that area in square metres.

@@ -83,13 +83,16 @@ pub(super) fn item_is_address(item: &LeafItem<'_>) -> Result<bool, FormatError> 
     Ok(has_text(item, &NUMBERS)? || has_text(item, &NAMES)?)
 }
 
+/// Whether two addresses have the same street, or one of them has none.
+pub(super) fn is_same_street(one: &[(&str, &str)], other: &[(&str, &str)]) -> bool {
+    let [one, other] = [one, other].map(|tags| text_tag(tags, "addr:street"));
+    one.zip(other)
+        .is_none_or(|(one, other)| is_same_name(one, other))
+}
+
 /// Whether two addresses have the same house number and, if both have a street, the same street.
 pub(super) fn is_same_address(one: &[(&str, &str)], other: &[(&str, &str)]) -> bool {
-    let [one_street, other_street] = [one, other].map(|tags| text_tag(tags, "addr:street"));
-    let is_same = one_street
-        .zip(other_street)
-        .is_none_or(|(one, other)| is_same_name(one, other));
-    is_same && house_number(one) == house_number(other)
+    is_same_street(one, other) && house_number(one) == house_number(other)
 }
 
 #[cfg(test)]
