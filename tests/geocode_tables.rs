@@ -78,7 +78,7 @@ fn answers_are_appended_to_the_lines_as_they_came() {
         format!("1,46.0,6.0,\" x \",\"Lac, \"\"A\"\" ; 7, 1200 Bourg\",7,{street},1200,Bourg,,,,"),
         "2,0,0,,,,,,,,,,".to_owned(),
         "3,north,6,y,,,,,,,,,line 4: latitude 'north' is not a number".to_owned(),
-        "4,46.0,,,,,,,,,line 5: 2 columns: there is no column 3".to_owned(),
+        "4,46.0,,,,,,,,,,,line 5: 2 columns: there is no column 3".to_owned(),
     ];
     assert_eq!(out.lines().collect::<Vec<_>>(), expected);
     // The separator and the ends of lines of the table; without names of columns, none are added.
@@ -94,6 +94,117 @@ fn answers_are_appended_to_the_lines_as_they_came() {
         assert_eq!((status, out.as_str()), (2, ""), "{table}");
         assert!(said.contains("line 1: --csv needs columns"), "{said}");
     }
+}
+
+/// The fields of the rows of a table, as another reader of tables sees them. Empty lines are rows without fields.
+fn rows(table: &str, separator: char) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut field) = (Vec::new(), Vec::new(), String::new());
+    let (mut is_quoted, mut chars) = (false, table.chars().peekable());
+    while let Some(char) = chars.next() {
+        match char {
+            '"' if is_quoted && chars.peek() == Some(&'"') => field.extend(chars.next()),
+            '"' if is_quoted => is_quoted = false,
+            _ if is_quoted => field.push(char),
+            '"' if field.is_empty() => is_quoted = true,
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\n' if row.is_empty() && field.is_empty() => rows.push(Vec::new()),
+            '\n' => {
+                row.push(std::mem::take(&mut field));
+                rows.push(std::mem::take(&mut row));
+            }
+            char if char == separator => row.push(std::mem::take(&mut field)),
+            char => field.push(char),
+        }
+    }
+    assert!(!is_quoted && row.is_empty() && field.is_empty(), "{table}");
+    rows
+}
+
+#[test]
+fn every_row_has_the_columns_of_the_header_and_empty_lines_stay_empty() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = index(directory.path());
+    let rows_of = |options: &[&str], table: &str, separator| {
+        let (status, out, said) = geocode(&index, &[&["--csv"][..], options].concat(), table);
+        assert_eq!((status, said.as_str()), (0, ""), "{table}");
+        rows(&out, separator)
+    };
+    let table =
+        "id,lat,lon,note\n1,46,6,a\n2,46,6\n3,46,6,x,extra\n\n4,46,6,,, \n5\n   \n6,46,6,\"a\n";
+    let found = rows_of(&[], table, ',');
+    let widths: Vec<usize> = found.iter().map(Vec::len).collect();
+    assert_eq!(widths, [13, 13, 13, 13, 0, 13, 13, 0, 13]);
+    let answered = |row: &[String]| row[4] == LABEL && row[12].is_empty();
+    assert!(
+        [1, 2, 5].iter().all(|row| answered(&found[*row])),
+        "{found:?}"
+    );
+    assert_eq!(found[2][..4], ["2", "46", "6", ""]);
+    // What is too much stays in the last column.
+    assert_eq!(found[3][..5], ["3", "46", "6", "x,extra", ""]);
+    assert_eq!(found[3][12], "line 4: 5 columns, but the table has 4");
+    assert_eq!(found[6][12], "line 7: one column: there is no column 2");
+    assert_eq!(found[8][0], "6,46,6,\"a");
+    assert_eq!(found[8][12], "line 9: a quote does not end");
+    // The first line of a table without names tells its width.
+    let found = rows_of(&["--columns", "2,3"], "1;46;6;\n2;46;6\n3;46;6;a;b\n", ';');
+    assert!(found.iter().all(|row| row.len() == 13), "{found:?}");
+    assert!(answered(&found[0]) && answered(&found[1]) && !answered(&found[2]));
+    let found = rows_of(&[], "46,6\n\n7,46,6\n46\n", ',');
+    let widths: Vec<usize> = found.iter().map(Vec::len).collect();
+    assert_eq!(widths, [11, 0, 11, 11]);
+    assert_eq!(found[2][1], "46,6");
+    let (_, out, _) = geocode(&index, &["--csv"], "\n  \nlat,lon\n46,6\n");
+    assert!(out.starts_with("\n\nlat,lon,address,"), "{out}");
+    // A row of tabs is no empty line.
+    let found = rows_of(&[], "lat\tlon\n\t\n46\t6\n", '\t');
+    assert!(found.iter().all(|row| row.len() == 11), "{found:?}");
+}
+
+#[test]
+fn line_breaks_stay_as_they_are_in_quotes_and_at_the_ends_of_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = index(directory.path());
+    let table = "\u{feff}lat,\"the\r\nnote\",lon\r\n46,\"a\n\"\"b\"\"\n\",6\r\n\r\n46,5\" pipe,6\r\n46,c,north\r\n46,d,6";
+    let (status, out, said) = geocode(&index, &["--csv"], table);
+    assert_eq!((status, said.as_str()), (0, ""));
+    let answer = "\"Lac, \"\"A\"\" ; 7, 1200 Bourg\",7,\"Lac, \"\"A\"\" ;\",1200,Bourg,,,,";
+    let expected = [
+        "\u{feff}lat,\"the\r\nnote\",lon,address,house_number,street,postcode,city,state,country,country_code,error\r\n"
+            .to_owned(),
+        format!("46,\"a\n\"\"b\"\"\n\",6,{answer}\r\n\r\n46,5\" pipe,6,{answer}\r\n"),
+        "46,c,north,,,,,,,,,line 8: longitude 'north' is not a number\r\n".to_owned(),
+        format!("46,d,6,{answer}\r\n"),
+    ];
+    assert_eq!(out, expected.concat());
+    // Without --csv, a row is one answer.
+    let (_, out, _) = geocode(&index, &[], "lat,note,lon\n46,\"a\nb\",6\n46,c,6\n");
+    assert_eq!(out, format!("{LABEL}\n{LABEL}\n"));
+    // In a JSON object, a quote is no quote of a table.
+    let object = "{\"lat\": 46, \"lon\": 6, \"note\": \"\\\"\"}\n";
+    let (_, out, _) = geocode(&index, &[], &object.repeat(2));
+    assert_eq!(out, format!("{LABEL}\n{LABEL}\n"));
+    // A separator in quotes does not separate.
+    let (_, out, _) = geocode(&index, &[], "lat,lon,\"a;b\"\n46,6,\"c\td\"\n");
+    assert_eq!(out, format!("{LABEL}\n"));
+    let (_, out, _) = geocode(&index, &["--columns", "1,2"], "\u{feff}46,6\n");
+    assert_eq!(out, format!("{LABEL}\n"));
+}
+
+#[test]
+fn a_quote_that_does_not_end_spoils_only_its_own_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = index(directory.path());
+    let row = format!("46,6,{}\n", "x".repeat(100));
+    let table = "lat,lon,note\n46,6,\"open\n".to_owned() + &row.repeat(700);
+    let (status, out, _) = geocode(&index, &["--csv"], &table);
+    assert_eq!(status, 0);
+    let found = rows(&out, ',');
+    assert_eq!(found.len(), 702);
+    assert!(found.iter().all(|row| row.len() == 12));
+    assert_eq!(found[1][11], "line 2: a quote does not end");
+    let is_answered = |row: &Vec<String>| row[11].is_empty() && row[3] == LABEL;
+    assert!(found[2..].iter().all(is_answered));
 }
 
 #[test]

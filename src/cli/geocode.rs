@@ -162,7 +162,7 @@ pub struct Args {
     /// Print everything that is known about the place, as JSON
     #[arg(long)]
     json: bool,
-    /// Append the answers as further columns to the lines of a table, which are otherwise unchanged
+    /// Append the answers as further columns to the lines of a table, all of which get the same number of columns
     #[arg(long, conflicts_with_all = ["json", "lat", "serve"])]
     csv: bool,
     /// Column numbers of the latitude and the longitude, counted from 1, such as 3,2

@@ -7,8 +7,10 @@ mod client_io;
 #[cfg(feature = "serve")]
 mod connection;
 mod csv;
+mod fields;
 #[cfg(feature = "serve")]
 mod geocode_json;
+mod lines;
 #[cfg(feature = "serve")]
 mod map_text;
 #[cfg(feature = "serve")]
@@ -34,9 +36,11 @@ use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
 use crate::geometry::Extent;
 use crate::osm::{Bbox, Location};
 use crossbeam_channel::Receiver;
-use places::{Separator, TableForm};
+use csv::RowForm;
+use lines::{Input, Lines, Quotes};
+use places::TableForm;
 use rayon::prelude::*;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -46,16 +50,12 @@ pub use serve::{MAX_CONNECTIONS, ServeOptions, TIMEOUT, serve};
 #[cfg(feature = "serve")]
 pub use service::parse_origin;
 
-/// The maximum number of lines that are read at once. These lines are answered before more lines are read.
-const LINES: u64 = 1 << 15;
 /// The number of lines that a thread answers at a time.
 const CHUNK: usize = 1 << 8;
 /// The expected size of an answer, in bytes.
 const ANSWER_LEN: usize = 1 << 10;
-/// The size of the input buffer and of the output buffer, in bytes.
+/// The size of the output buffer in bytes.
 const BUFFER_LEN: usize = 1 << 20;
-/// The maximum length of a line, in bytes.
-const MAX_LINE: usize = 1 << 16;
 
 /// The options of `geocode`.
 #[derive(Debug, Clone)]
@@ -163,15 +163,13 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
     let threads = threads.build();
     let threads =
         threads.map_err(|error| Error::Usage(format!("cannot start threads: {error}")))?;
-    let mut input = Input {
-        reader: BufReader::with_capacity(BUFFER_LEN, input),
-        left: options.limit.unwrap_or(u64::MAX),
-    };
+    let mut input = Input::new(input, options.limit);
     let mut job = Job {
         options,
         bbox: index.bbox()?,
         index: &index,
         table: None,
+        rows: None,
         header: None,
         lines_before: 0,
     };
@@ -182,18 +180,19 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
         let writer = scope.spawn(move || write(&answers, output));
         let mut answer_next = || -> Result<bool> {
             let lines = input.take()?;
-            if lines.ends.is_empty() {
+            if lines.count() == 0 {
                 return Ok(false);
             }
-            let header = job.begin(&lines)?;
+            job.begin(&lines)?;
+            input.quotes = job.quotes();
             // The line with the names of the columns does not count as a place, so one more line may be read.
-            input.left = input.left.saturating_add(u64::from(header.is_some()));
+            input.left = input.left.saturating_add(u64::from(job.header.is_some()));
             let answers = threads.install(|| job.answers_to(&lines))?;
             job.count_exchanged(&answers, &mut summary);
-            job.lines_before += lines.ends.len() as u64;
+            job.lines_before += lines.breaks();
             job.header = None;
             // Sending fails if the writer has failed, which is reported below.
-            Ok(sender.send((header, answers)).is_ok())
+            Ok(sender.send(answers).is_ok())
         };
         let answered = loop {
             match answer_next() {
@@ -214,13 +213,11 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
     Ok(summary)
 }
 
-/// Writes groups of answers, each after its header line if it has one.
-fn write(groups: &Receiver<(Option<Vec<u8>>, Answers)>, output: impl Write) -> Result<()> {
+/// Writes groups of answers.
+fn write(groups: &Receiver<Answers>, output: impl Write) -> Result<()> {
     let mut output = BufWriter::with_capacity(BUFFER_LEN, output);
-    for (header, answers) in groups {
-        let header = header.as_deref();
-        let mut lines = header.into_iter().chain(answers.iter());
-        let written = lines.try_for_each(|line| output.write_all(line));
+    for answers in groups {
+        let written = answers.iter().try_for_each(|line| output.write_all(line));
         written
             .and_then(|()| output.flush())
             .map_err(write_failed)?;
@@ -243,10 +240,10 @@ type Answered<'a> = std::result::Result<Answer<'a>, &'a str>;
 struct Answers {
     chunks: Vec<Vec<u8>>,
     /// For each line, the index of the chunk with its answer, and the range of the answer in the chunk; `None` for a
-    /// line with column names.
+    /// line with column names that is not written.
     places: Vec<Option<(usize, Range<usize>)>>,
-    /// The indices of the lines with a place whose latitude and longitude look swapped.
-    exchanged: Vec<usize>,
+    /// The numbers of the lines with a place whose latitude and longitude look swapped.
+    exchanged: Vec<u64>,
 }
 
 impl Answers {
@@ -265,44 +262,56 @@ struct Job<'o> {
     bbox: Bbox,
     /// The form of the table; `None` before the first line that is not blank.
     table: Option<TableForm>,
-    /// The index of the line with column names, if that line is in the current group of lines.
-    header: Option<usize>,
+    /// The form of the rows of a table to which answers are appended.
+    rows: Option<RowForm>,
+    /// The index of the line with column names, if that line is in the current group of lines, and its answer, which is
+    /// empty without [`Options::is_csv`].
+    header: Option<(usize, Vec<u8>)>,
+    /// The number of line breaks before the current group of lines.
     lines_before: u64,
 }
 
 impl Job<'_> {
-    /// Detects the form of the table from the first line that is not blank, unless the form is known. If that line has
-    /// column names, returns the header line of the output, which is empty without [`Options::is_csv`].
-    fn begin(&mut self, lines: &Lines) -> Result<Option<Vec<u8>>> {
-        let is_blank = |number: &usize| lines.get(*number).trim_ascii().is_empty();
-        let first = (0..lines.ends.len()).find(|number| !is_blank(number));
-        let Some(first) = first.filter(|_| self.table.is_none()) else {
-            return Ok(None);
+    /// Detects the form of the table from the first line that is not blank, unless the form is known.
+    fn begin(&mut self, lines: &Lines) -> Result<()> {
+        let Some(first) = lines.first_text().filter(|_| self.table.is_none()) else {
+            return Ok(());
         };
-        let line = String::from_utf8_lossy(lines.get(first));
-        let line = line.trim_end_matches(['\n', '\r']);
+        let line = lines.get(first);
         let failed = |cause: String| {
-            let number = self.lines_before + first as u64 + 1;
+            let number = self.number(lines, first);
             Error::file(Path::new("-"), format!("line {number}: {cause}"))
         };
-        let form = TableForm::of(line, self.options.columns).map_err(failed)?;
+        let form = TableForm::of(&String::from_utf8_lossy(line), self.options.columns);
+        let form = form.map_err(failed)?;
         let mut header = Vec::new();
         if self.options.is_csv {
-            let separator = form.csv_separator().map_err(failed)?;
+            let rows = RowForm::of(&form).map_err(failed)?;
             if form.has_header {
-                csv::put_header(&mut header, line, separator);
+                rows.put_header(&mut header, line);
             }
+            self.rows = Some(rows);
         }
-        let has_header = form.has_header;
-        self.header = has_header.then_some(first);
+        self.header = form.has_header.then_some((first, header));
         self.table = Some(form);
-        Ok(has_header.then_some(header))
+        Ok(())
+    }
+
+    /// The quotes in which fields of the table may have line breaks.
+    fn quotes(&self) -> Quotes {
+        self.table
+            .as_ref()
+            .map_or(Quotes::Undecided, TableForm::quotes)
+    }
+
+    /// Returns the number of a line of the current group, counted from 1 on.
+    fn number(&self, lines: &Lines, line: usize) -> u64 {
+        self.lines_before + lines.breaks_before(line) + 1
     }
 
     /// Adds the places whose latitude and longitude look swapped to `summary`.
     fn count_exchanged(&self, answers: &Answers, summary: &mut Summary) {
-        for line in &answers.exchanged {
-            let line = self.lines_before + *line as u64 + 1;
+        for line in answers.exchanged.iter().copied() {
             let columns = self.table.as_ref().and_then(|table| table.columns);
             summary.columns = columns.unwrap_or([0, 1]);
             summary.exchanged += 1;
@@ -315,6 +324,9 @@ impl Job<'_> {
 
     /// Returns the place in a line, or the reason why there is none.
     fn place_in(&self, line: &[u8]) -> Result<Location, String> {
+        if let Some(rows) = &self.rows {
+            rows.check(line)?;
+        }
         let text = std::str::from_utf8(line).map_err(|_| "not UTF-8".to_owned())?;
         match &self.table {
             Some(table) => table.place_in(text),
@@ -322,13 +334,16 @@ impl Job<'_> {
         }
     }
 
-    /// Appends the answer to a line, and a line break.
-    fn put_line(&self, out: &mut Vec<u8>, line: &[u8], number: usize, answer: Answered<'_>) {
-        let number = self.lines_before + number as u64 + 1;
+    /// Appends the answer to a line, and a line break. `number` is the number of the line.
+    fn put_line(&self, out: &mut Vec<u8>, line: &[u8], number: u64, answer: Answered<'_>) {
         let answer = answer.map_err(|cause| format!("line {number}: {cause}"));
-        let separator = self.table.as_ref().map(|table| table.separator);
-        if let (true, Some(Separator::Byte(separator))) = (self.options.is_csv, separator) {
-            csv::put_row(out, line, separator, &answer);
+        if let Some(rows) = &self.rows {
+            rows.put_row(out, line, &answer);
+            return;
+        }
+        if self.options.is_csv {
+            // Only blank lines come before the first line of a table.
+            csv::put_blank(out, line);
             return;
         }
         match answer {
@@ -346,8 +361,9 @@ impl Job<'_> {
             let point = place.as_ref().ok().map(|place| Extent::at((*place).into()));
             (point.map(|point| point.curve_position(32)), number, place)
         };
-        let numbers = (0..lines.ends.len()).into_par_iter();
-        let numbers = numbers.filter(|number| self.header != Some(*number));
+        let header = self.header.as_ref();
+        let numbers = (0..lines.count()).into_par_iter();
+        let numbers = numbers.filter(|number| header.is_none_or(|(header, _)| header != number));
         let mut questions: Vec<Question> = numbers.map(question).collect();
         questions.par_sort_unstable_by_key(|(position, number, _)| (*position, *number));
         let answer = |questions: &[Question]| -> Result<(Vec<u8>, Vec<usize>)> {
@@ -358,7 +374,8 @@ impl Job<'_> {
                     Ok(place) => Ok(self.index.reverse(*place, &self.options.query)?),
                     Err(error) => Err(error.as_str()),
                 };
-                self.put_line(&mut chunk, lines.get(*number), *number, answer);
+                let line = self.number(lines, *number);
+                self.put_line(&mut chunk, lines.get(*number), line, answer);
                 ends.push(chunk.len());
             }
             Ok((chunk, ends))
@@ -366,11 +383,11 @@ impl Job<'_> {
         let answered: Result<Vec<_>> = questions.par_chunks(CHUNK).map(answer).collect();
         let is_exchanged = |(_, number, place): &Question| {
             let place = place.as_ref().ok()?;
-            is_exchanged(&self.bbox, *place).then_some(*number)
+            is_exchanged(&self.bbox, *place).then(|| self.number(lines, *number))
         };
         let mut answers = Answers {
             chunks: Vec::new(),
-            places: vec![None; lines.ends.len()],
+            places: vec![None; lines.count()],
             exchanged: questions.iter().filter_map(is_exchanged).collect(),
         };
         for (questions, (chunk, ends)) in questions.chunks(CHUNK).zip(answered?) {
@@ -380,6 +397,10 @@ impl Job<'_> {
                 start = end;
             }
             answers.chunks.push(chunk);
+        }
+        if let Some((number, text)) = header {
+            answers.places[*number] = Some((answers.chunks.len(), 0..text.len()));
+            answers.chunks.push(text.clone());
         }
         Ok(answers)
     }
@@ -393,86 +414,4 @@ fn put_error(line: &mut Vec<u8>, options: &Options, error: &str) {
         format!("error: {error}")
     };
     line.extend_from_slice(text.as_bytes());
-}
-
-/// An input that is read line by line.
-struct Input<R> {
-    reader: BufReader<R>,
-    /// The number of lines that may still be read.
-    left: u64,
-}
-
-/// Consecutive lines with their line breaks.
-#[derive(Default)]
-struct Lines {
-    text: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Lines {
-    /// Returns a line with its line break.
-    fn get(&self, number: usize) -> &[u8] {
-        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.text[start..self.ends[number]]
-    }
-
-    /// Returns the length in bytes of the last line if it has no line break yet, and otherwise 0.
-    fn unfinished(&self) -> usize {
-        self.text.len() - self.ends.last().map_or(0, |end| *end)
-    }
-
-    /// The length of the longest line, in bytes.
-    fn longest(&self) -> usize {
-        let lens = (0..self.ends.len()).map(|number| self.get(number).len());
-        lens.max().unwrap_or(0).max(self.unfinished())
-    }
-
-    /// Adds text up to its last line break, but at most `limit` lines. Text without a line break is added whole.
-    /// Returns the number of bytes that were added.
-    fn add(&mut self, text: &[u8], limit: u64) -> usize {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let ends = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
-        let before = self.text.len();
-        self.ends.extend(ends.take(limit).map(|end| before + end));
-        let added = match self.ends.last() {
-            Some(end) if *end > before => end - before,
-            _ => text.len(),
-        };
-        self.text.extend_from_slice(&text[..added]);
-        added
-    }
-}
-
-impl<R: Read> Input<R> {
-    /// Reads the next lines. Does not wait for more input if at least one line was read.
-    fn take(&mut self) -> Result<Lines> {
-        let mut lines = Lines::default();
-        let limit = self.left.min(LINES);
-        while (lines.ends.len() as u64) < limit {
-            let text = self.reader.fill_buf();
-            let text = text.map_err(|error| Error::io(Path::new("-"), "cannot read", error))?;
-            if text.is_empty() {
-                if lines.unfinished() > 0 {
-                    lines.ends.push(lines.text.len());
-                }
-                break;
-            }
-            let added = lines.add(text, limit - lines.ends.len() as u64);
-            self.reader.consume(added);
-            if lines.unfinished() > MAX_LINE {
-                break;
-            }
-            // If no more bytes have arrived, the lines are answered at once, because an interactive user expects an
-            // answer after each line.
-            if self.reader.buffer().is_empty() && lines.unfinished() == 0 {
-                break;
-            }
-        }
-        if lines.longest() > MAX_LINE {
-            let cause = format!("a line is longer than {MAX_LINE} bytes");
-            return Err(Error::file(Path::new("-"), cause));
-        }
-        self.left -= lines.ends.len() as u64;
-        Ok(lines)
-    }
 }

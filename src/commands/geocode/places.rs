@@ -1,5 +1,7 @@
 //! Reads places from lines of text. A line is two numbers, a row of a table, or a JSON object.
 
+use super::fields::Fields;
+use super::lines::Quotes;
 use crate::geometry::point_of_text;
 use crate::osm::Location;
 use std::borrow::Cow;
@@ -67,9 +69,11 @@ pub(super) enum Separator {
 }
 
 impl Separator {
-    /// Returns the separator of a line.
+    /// Returns the separator of a line. Quoted text does not count.
     fn of(line: &str) -> Self {
-        let found = b"\t;,".iter().find(|byte| line.as_bytes().contains(byte));
+        let outside = line.split('"').step_by(2);
+        let is_outside = |byte: &&u8| outside.clone().any(|text| text.as_bytes().contains(byte));
+        let found = b"\t;,".iter().find(is_outside);
         found.map_or(Self::Spaces, |byte| Self::Byte(*byte))
     }
 }
@@ -83,24 +87,31 @@ pub(super) struct TableForm {
     pub columns: Option<[usize; 2]>,
     /// Whether the first line has the names of the columns.
     pub has_header: bool,
+    /// The number of columns of the first line.
+    pub width: usize,
+    /// Whether the first line ends with a carriage return and a line feed.
+    pub is_crlf: bool,
     is_json: bool,
 }
 
 impl TableForm {
-    /// Detects the form of a table by its first line. `columns` are the indices of the columns with the latitude and
-    /// the longitude, if the user gave them.
+    /// Detects the form of a table by its first line, which may have its line break. `columns` are the indices of the
+    /// columns with the latitude and the longitude, if the user gave them.
     ///
     /// # Errors
     ///
     /// The first line has column names, but no name of a column of latitudes, or no name of a column of longitudes.
     pub(super) fn of(first: &str, columns: Option<[usize; 2]>) -> Result<Self, String> {
-        let first = first.trim_start_matches('\u{feff}');
+        let is_crlf = first.ends_with("\r\n");
+        let first = trimmed(first);
         let separator = Separator::of(first);
         if first.trim_start().starts_with('{') && columns.is_none() {
             return Ok(Self {
                 separator,
                 columns: None,
                 has_header: false,
+                width: 1,
+                is_crlf,
                 is_json: true,
             });
         }
@@ -135,6 +146,8 @@ impl TableForm {
             separator,
             columns,
             has_header,
+            width: fields.len(),
+            is_crlf,
             is_json: false,
         })
     }
@@ -151,12 +164,21 @@ impl TableForm {
         }
     }
 
+    /// The quotes in which fields may have line breaks. There are none in lines of two numbers.
+    pub(super) fn quotes(&self) -> Quotes {
+        match (self.separator, self.columns) {
+            (Separator::Byte(separator), Some(_)) => Quotes::Behind(separator),
+            _ => Quotes::Nowhere,
+        }
+    }
+
     /// Returns the place in a line.
     pub(super) fn place_in(&self, line: &str) -> Result<Location, String> {
+        let line = trimmed(line);
         let Some(columns) = self.columns else {
-            return parse_place(line.trim_start_matches('\u{feff}'));
+            return parse_place(line);
         };
-        let fields = fields_of(line.trim_end_matches(['\n', '\r']), self.separator)?;
+        let fields = fields_of(line, self.separator)?;
         let field = |column: usize| {
             let missing = || match fields.len() {
                 1 => "one column".to_owned(),
@@ -167,6 +189,12 @@ impl TableForm {
         };
         place(field(columns[0])?, field(columns[1])?)
     }
+}
+
+/// Returns a line without its line break, and without the byte order mark with which a text may begin.
+fn trimmed(line: &str) -> &str {
+    let line = line.trim_end_matches(['\n', '\r']);
+    line.strip_prefix('\u{feff}').unwrap_or(line)
 }
 
 /// Returns the fields of a line, without their quotes.
@@ -187,8 +215,8 @@ fn fields_of(line: &str, separator: Separator) -> Result<Vec<Cow<'_, str>>, Stri
         let (_, _, more, fields) = reader.read_record(&[], text, ends);
         (len, count) = (len + more, count + fields);
     }
-    if line.matches('"').count() % 2 == 1 {
-        return Err("a quote does not end in its line".into());
+    if Fields::of(line.as_bytes(), separator).is_open {
+        return Err("a quote does not end".into());
     }
     text.truncate(len);
     let mut start = 0;
@@ -220,6 +248,8 @@ mod tests {
                 "\"49.41\",\"say \"\"no\"\"\",8.69",
             ),
             ("lat lon", "49.41   8.69"),
+            ("lat,lon,\"a;b\"\r\n", "49.41,8.69,\"x\ny\"\r\n"),
+            ("lat,lon,size", "49.41,8.69,5\" pipe"),
         ] {
             let form = TableForm::of(first, None).unwrap();
             assert!(form.has_header, "{first}");
@@ -229,6 +259,7 @@ mod tests {
             ("7,x,8.69,49.41", [3, 2], false),
             ("a,b,c,d", [3, 2], true),
             ("49.41 8.69", [0, 1], false),
+            ("\u{feff}49.41,8.69", [0, 1], false),
         ] {
             let form = TableForm::of(first, Some(columns)).unwrap();
             assert_eq!(form.has_header, has_header, "{first}");
