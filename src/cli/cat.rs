@@ -1,4 +1,5 @@
 use super::args::{Attribute, ChangesetKindArgs, OutputArgs, RunArgs};
+use super::conventions::Conventions;
 use super::{Answer, show, sort};
 use crate::commands::{self, cat};
 use crate::engine::Format;
@@ -57,10 +58,14 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
+    let mut output = args.output.options()?;
+    if args.inputs.len() > 1 {
+        output.header.inherited = Conventions::current().concatenated_fields;
+    }
     if args.dedupe {
         let options = commands::sort::Options {
             inputs: args.inputs.clone(),
-            output: args.output.options()?,
+            output,
             dedupe: commands::sort::Dedupe::HighestVersion,
             changesets: args.kinds.has_changesets(),
         };
@@ -68,7 +73,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     }
     let options = cat::Options {
         inputs: args.inputs.clone(),
-        output: args.output.options()?,
+        output,
         kinds: args.kinds.set(),
         changesets: args.kinds.has_changesets(),
         clean: Attribute::all_of(&args.clean),

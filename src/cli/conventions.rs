@@ -87,6 +87,8 @@ pub struct Conventions {
     pub ignores_force: bool,
     /// The accepted order of the two corners of a bounding box.
     pub corners: CornerOrder,
+    /// The header fields that `cat` copies if it has several inputs.
+    pub concatenated_fields: InheritedFields,
     /// Returns the header fields that a command copies from its input.
     inherited: fn(command: &str) -> InheritedFields,
 }
@@ -124,6 +126,7 @@ const PBFHOGG: Conventions = Conventions {
     only_tag_expressions: false,
     ignores_force: true,
     corners: CornerOrder::Southwest,
+    concatenated_fields: InheritedFields::All,
     inherited: |_| InheritedFields::All,
 };
 
@@ -161,6 +164,7 @@ const OSMIUM: Conventions = Conventions {
     only_tag_expressions: true,
     ignores_force: false,
     corners: CornerOrder::Any,
+    concatenated_fields: InheritedFields::Needed,
     inherited: |command| match command {
         "apply-changes" | "derive-changes" | "extract" | "merge" | "merge-changes" => {
             InheritedFields::Needed

@@ -125,7 +125,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         size_hint.bytes = 0;
         size_hint.copied = 0;
     }
-    let mut output = options.output.clone();
+    let mut output = options.output.clone().for_inputs(&files);
     output.write.has_spatial_layout = keeps_spatial_layout(&files, options);
     let mut sink = Sink::create(&output, header, size_hint, ctx)?;
     for file in &files {

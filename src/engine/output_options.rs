@@ -1,10 +1,10 @@
 //! The output of a command: its target, its format, the options for its blobs, and its header.
 
 use super::HeaderOptions;
-use crate::file::{BlobLocations, WriteOptions};
+use crate::file::{BlobLocations, PbfFile, WriteOptions};
 use crate::formats::{TextOptions, WayLocations};
 use crate::io::OutputTarget;
-use crate::pbf::Compression;
+use crate::pbf::{Compression, feature};
 use std::path::PathBuf;
 
 /// The output of a command that writes one file.
@@ -87,6 +87,18 @@ impl OutputOptions {
             && text.way_locations == WayLocations::Never
         {
             text.way_locations = WayLocations::IfKnown;
+        }
+        self
+    }
+
+    /// Resolves [`BlobLocations::DropDeclared`] for an output with the objects of `files`. Ways lose their locations if
+    /// at least one file declares that its ways have them: the header of the output declares locations only if all
+    /// files do.
+    #[must_use]
+    pub(crate) fn for_inputs(mut self, files: &[PbfFile]) -> Self {
+        let is_located = |file: &PbfFile| file.header.has(feature::LOCATIONS);
+        if self.write.way_locations == BlobLocations::DropDeclared && files.iter().any(is_located) {
+            self.write.way_locations = BlobLocations::Drop;
         }
         self
     }

@@ -133,6 +133,10 @@ const SHARD_BYTES: u64 = 32 << 20;
 /// Sorts and merges `files` into one output in canonical order. Fails if there is no file.
 pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> Result<Summary> {
     let mut header = merged_header(&files)?;
+    let job = &SortJob {
+        output: job.output.clone().for_inputs(&files),
+        ..job.clone()
+    };
     // `copy_while_sorted` announces a phase itself. A single file whose header declares order is expected to need no
     // other phase.
     ctx.expect_phases(u64::from(files.len() > 1 || !header.has(feature::SORTED)));
