@@ -6,7 +6,7 @@ use crate::Context;
 use crate::commands::diff::{self, Counts, Deletions, Equality, Format, Summary, page};
 use crate::commands::{self, HeaderOptions, InheritedFields, cat};
 use crate::engine::OutputOptions;
-use crate::formats::TextFormat;
+use crate::formats::{TextFormat, TextOptions};
 use crate::io::{OutputTarget, ScratchDirectory};
 use crate::osm::KindSet;
 use anyhow::{Result, bail};
@@ -290,7 +290,9 @@ fn derive_in(args: &Args, output: OutputOptions, ctx: &Context) -> Result<Answer
     };
     let mut options = diff::Options::new(&args.old, &args.new);
     options.kinds = args.kinds.set();
-    options.output = Some((Format::Osc(deletions(args)?), target));
+    // The temporary file has all attributes: the output leaves out what its format requires.
+    let text = TextOptions::new(TextFormat::OsmChange);
+    options.output = Some((Format::Osc(deletions(args, text)?), target));
     diff::run(&options, ctx)?;
     let summary = cat::run(&cat::Options::new(vec![changes], output.clone()), ctx)?;
     args.run.report(ctx, &summary, &output.target, || {
@@ -332,7 +334,7 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
         bail!("standard output is not compressed: use -f osc, and pipe it through a compressor");
     }
     if is_osc {
-        Ok(Format::Osc(deletions(args)?))
+        Ok(Format::Osc(deletions(args, change_text(args)?)?))
     } else {
         Ok(Format::Text {
             common,
@@ -341,8 +343,23 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
     }
 }
 
-/// Returns the options for change files, most of which are about deleted objects.
-fn deletions(args: &Args) -> Result<Deletions> {
+/// Returns the attributes that objects have in a change file.
+fn change_text(args: &Args) -> Result<TextOptions> {
+    let changes = FormatSpec::changes();
+    let spec = match &args.format {
+        Some(DiffFormat::Objects(spec)) => spec,
+        Some(DiffFormat::Lines | DiffFormat::Augmented) | None => &changes,
+    };
+    let format = spec.kind.or(changes.kind).map(|kind| spec.format(kind));
+    Ok(match format.transpose()? {
+        Some(crate::Format::Text(text)) => text,
+        Some(crate::Format::Pbf) | None => TextOptions::new(TextFormat::OsmChange),
+    })
+}
+
+/// Returns the options for change files, most of which are about deleted objects. `text` selects the attributes of
+/// objects.
+fn deletions(args: &Args, text: TextOptions) -> Result<Deletions> {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH);
     let timestamp = if args.update_timestamp {
         Some(now()?.as_secs() as i64)
@@ -355,6 +372,7 @@ fn deletions(args: &Args) -> Result<Deletions> {
         keep_details: args.keep_details,
         creates_version_1: Conventions::current().creates_version_1,
         generator: args.generator.clone(),
+        text,
     })
 }
 

@@ -14,7 +14,7 @@ mod side;
 use crate::engine::headers::generator;
 use crate::engine::shards::{MergeStep, Source, Sources, are_equal, plan_steps};
 use crate::error::{Error, Result};
-use crate::formats::{DocumentHeader, OscText, Replication, TextOptions, TextOutput};
+use crate::formats::{DocumentHeader, OscText, Replication, TextFormat, TextOptions, TextOutput};
 pub use crate::geometry::CellCounts;
 use crate::io::OutputTarget;
 use crate::osm::{KindSet, ObjectKind};
@@ -114,12 +114,13 @@ pub enum Format {
     Osc(Deletions),
 }
 
-/// The options of a change file, which define how deletions and creations are written, and the name of the program.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// The options of a change file, which define how deletions and creations are written, the attributes of objects, and
+/// the name of the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deletions {
-    /// Whether a deletion has the version of the object in the old file plus one. Otherwise it has the version in the
-    /// old file.
+    /// Whether a deletion has the version of the object in the old file plus one, or 1 if the object has no version.
+    /// Otherwise it has the version in the old file.
     pub increment_version: bool,
     /// The timestamp of deletions, in seconds since 1970; if `None`, a deletion has the timestamp of the object in the
     /// old file.
@@ -132,6 +133,22 @@ pub struct Deletions {
     pub creates_version_1: bool,
     /// The name of the writing program; `None` for the name and the version of this program.
     pub generator: Option<String>,
+    /// The attributes that are written: the metadata of objects, the locations of nodes in ways, and the replication
+    /// state.
+    pub text: TextOptions,
+}
+
+impl Default for Deletions {
+    fn default() -> Self {
+        Self {
+            increment_version: false,
+            timestamp: None,
+            keep_details: false,
+            creates_version_1: false,
+            generator: None,
+            text: TextOptions::new(TextFormat::OsmChange),
+        }
+    }
 }
 
 /// The numbers of objects that are in one file alone, equal, or different.
@@ -252,15 +269,7 @@ fn compare_files(
         None => Ok(()),
     };
     if let Some(Format::Osc(deletions)) = format {
-        let [old, new] = &sides;
-        put(&OscText::prologue_of(&DocumentHeader {
-            previous: Replication {
-                sequence: old.file.header.replication_sequence,
-                timestamp: old.file.header.replication_timestamp,
-            },
-            generator: Some(generator(deletions.generator.as_deref())),
-            ..DocumentHeader::of(&new.file.header)
-        }))?;
+        put(&OscText::prologue_of(&change_header(deletions, &sides)))?;
     }
     let mut summary = Summary::default();
     let steps = plan(options, &sides, &mut summary, ctx);
@@ -290,6 +299,30 @@ fn compare_files(
         .map(|charts| charts.finish(&sides, ctx))
         .transpose()?;
     Ok((summary, charts))
+}
+
+/// Returns the header of a change file that turns the first of the files into the second.
+fn change_header(deletions: &Deletions, sides: &[Side; 2]) -> DocumentHeader {
+    let [old, new] = sides;
+    let header = DocumentHeader {
+        generator: Some(generator(deletions.generator.as_deref())),
+        ..DocumentHeader::of(&new.file.header)
+    };
+    if deletions.text.replication {
+        DocumentHeader {
+            previous: Replication {
+                sequence: old.file.header.replication_sequence,
+                timestamp: old.file.header.replication_timestamp,
+            },
+            ..header
+        }
+    } else {
+        DocumentHeader {
+            replication: Replication::default(),
+            replication_url: None,
+            ..header
+        }
+    }
 }
 
 /// Compares the objects of merge steps, and calls `take` with each result in order. `init` creates the comparison of a

@@ -7,7 +7,7 @@ use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, Visibility};
 use super::write_xml::{Indent, XmlBuffer, document};
 use crate::osm::{ObjectId, format_timestamp};
-use crate::pbf::Object;
+use crate::pbf::{InfoFields, Object};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -16,20 +16,27 @@ use std::io::{self, Write};
 pub struct OscText {
     elements: XmlBuffer,
     section: Option<ChangeAction>,
+    /// The metadata fields that are not written.
+    without: InfoFields,
 }
 
 impl Default for OscText {
     fn default() -> Self {
-        let options = TextOptions::new(TextFormat::OsmChange);
-        Self {
-            // The section of an object shows whether it is deleted, so no object needs the attribute `visible`.
-            elements: XmlBuffer::new(&options, Visibility::Never),
-            section: None,
-        }
+        Self::new(&TextOptions::new(TextFormat::OsmChange))
     }
 }
 
 impl OscText {
+    /// Creates an empty buffer for changes whose objects are written as `options` require.
+    pub fn new(options: &TextOptions) -> Self {
+        Self {
+            // The section of an object shows whether it is deleted, so no object needs the attribute `visible`.
+            elements: XmlBuffer::new(options, Visibility::Never),
+            section: None,
+            without: options.without,
+        }
+    }
+
     /// Returns the text before the changes. `generator` is the name of the program.
     pub fn prologue(generator: &str) -> String {
         Self::prologue_of(&DocumentHeader {
@@ -55,6 +62,8 @@ impl OscText {
     /// Appends a deletion that gives only the id, the version and the time of the deleted object.
     pub fn put_deletion(&mut self, id: ObjectId, version: Option<u32>, timestamp: Option<i64>) {
         self.begin_section(ChangeAction::Delete);
+        let version = version.filter(|_| !self.without.contains(InfoFields::VERSION));
+        let timestamp = timestamp.filter(|_| !self.without.contains(InfoFields::TIMESTAMP));
         let _ = write!(self.elements.text, "    <{} id=\"{}\"", id.kind, id.id);
         if let Some(version) = version {
             let _ = write!(self.elements.text, " version=\"{version}\"");

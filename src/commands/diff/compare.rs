@@ -340,7 +340,10 @@ impl<'c, 'a> Pair<'c, 'a> {
                 charts: comparison.has_charts.then(Box::default),
                 ..StepFindings::default()
             },
-            osc: OscText::default(),
+            osc: match &comparison.format {
+                Some(Format::Osc(deletions)) => OscText::new(&deletions.text),
+                _ => OscText::default(),
+            },
             text: match &comparison.format {
                 Some(Format::Objects { text, .. }) => Some(SignedText::new(text)),
                 _ => None,
@@ -494,7 +497,7 @@ impl<'c, 'a> Pair<'c, 'a> {
                 let object = &mut self.old.object;
                 let info = &mut object.info;
                 if deletions.increment_version {
-                    info.version = info.version.map(|version| version.saturating_add(1));
+                    info.version = Some(info.version.unwrap_or(0).saturating_add(1));
                 }
                 info.timestamp = deletions.timestamp.or(info.timestamp);
                 if deletions.keep_details {
