@@ -58,6 +58,8 @@ pub struct Conventions {
     pub exports_twice: bool,
     /// Whether `export` writes areas after all points and lines.
     pub exports_areas_last: bool,
+    /// Whether `export --stop-on-error`, after it has written all features, fails if relations are incomplete.
+    pub stops_on_incomplete: bool,
     /// Whether `export` makes lines of routes.
     pub exports_routes: bool,
     /// How lines and areas across the antimeridian are treated: the features of `export`, and regions from OSM files.
@@ -114,6 +116,7 @@ const PBFHOGG: Conventions = Conventions {
     needs_all_nodes: false,
     exports_twice: false,
     exports_areas_last: false,
+    stops_on_incomplete: false,
     exports_routes: true,
     antimeridian: Antimeridian::Cut,
     index_types: "auto\ndense\nexternal\nsparse\n",
@@ -151,6 +154,7 @@ const OSMIUM: Conventions = Conventions {
     needs_all_nodes: true,
     exports_twice: true,
     exports_areas_last: true,
+    stops_on_incomplete: true,
     exports_routes: false,
     antimeridian: Antimeridian::Keep,
     index_types: "dense_file_array\ndense_mem_array\ndense_mmap_array\nflex_mem\nsparse_file_array\n\

@@ -151,9 +151,23 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let reports = args.show_errors || args.show_warnings || args.stop_on_error;
     let summary = export::run(&options, reports.then_some(&mut report), &ctx)?;
-    args.run.report(&ctx, &summary, &options.target, || {
+    let answer = args.run.report(&ctx, &summary, &options.target, || {
         text(&options, &summary, args.show_errors)
-    })
+    })?;
+    if args.stop_on_error && conventions.stops_on_incomplete {
+        refuse_incomplete(&options, &summary)?;
+    }
+    Ok(answer)
+}
+
+/// Fails if the file has incomplete relations.
+fn refuse_incomplete(options: &Options, summary: &Summary) -> crate::Result<()> {
+    if summary.incomplete == 0 {
+        return Ok(());
+    }
+    let relations = show::counted(summary.incomplete, "relation");
+    let cause = format!("{relations} of which a part is not in the file");
+    Err(crate::Error::file(&options.input, cause))
 }
 
 /// Returns the rules that apply without a configuration file.
