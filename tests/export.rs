@@ -53,7 +53,7 @@ const CONFIG: &str = r#"{
 
 /// A line of osmium, with the number of digits that a coordinate has: its JSON library writes about one in sixty numbers
 /// with 17 digits, such as 7.4209117000000008, which is the same floating-point number as 7.4209117.
-fn with_short_numbers(line: &str) -> String {
+pub fn with_short_numbers(line: &str) -> String {
     let Some((head, properties)) = line.split_once("\"properties\"") else {
         return line.to_owned();
     };
@@ -112,7 +112,7 @@ fn from_least(points: &mut Vec<String>) {
 const EWKB_START: &str = "0106000020E6100000";
 
 /// A line with each ring begun at its least corner: `reference/osmium-parity.md` says when osmium begins elsewhere.
-fn with_least_corners(line: &str, format: &str) -> String {
+pub fn with_least_corners(line: &str, format: &str) -> String {
     let rings = |list: &str, separator: &str| {
         let mut points: Vec<String> = list.split(separator).map(str::to_owned).collect();
         from_least(&mut points);
@@ -168,7 +168,7 @@ fn with_least_corners(line: &str, format: &str) -> String {
     }
 }
 
-fn is_area(line: &str, format: &str) -> bool {
+pub fn is_area(line: &str, format: &str) -> bool {
     match format {
         "text" => line.contains("MULTIPOLYGON("),
         "pg" => line.contains(EWKB_START),

@@ -95,6 +95,7 @@ mod repair_rules;
 mod replication_state;
 mod round_trips;
 mod safety;
+mod second_name;
 mod segments;
 mod soak;
 mod sort;

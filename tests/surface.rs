@@ -56,7 +56,7 @@ impl Line {
 }
 
 /// Splits a command line at spaces. Single quotes hold words together.
-fn words(command: &str) -> Vec<String> {
+pub fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut is_quoted) = (Vec::new(), None::<String>, false);
     for char in command.chars() {
         match char {
@@ -74,12 +74,12 @@ fn words(command: &str) -> Vec<String> {
 
 /// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
-struct Outcome {
-    status: Option<i32>,
-    stdout: String,
-    has_stderr: bool,
+pub struct Outcome {
+    pub status: Option<i32>,
+    pub stdout: String,
+    pub has_stderr: bool,
     /// The files that are new or changed.
-    files: BTreeMap<PathBuf, String>,
+    pub files: BTreeMap<PathBuf, String>,
 }
 
 fn table() -> Vec<Line> {
@@ -187,7 +187,7 @@ fn prepare(directory: &Path) {
 }
 
 /// Copies the files and directories whose names fulfil a condition, and makes hard links to the other ones.
-fn copy_directory(from: &Path, to: &Path, is_copied: &dyn Fn(&str) -> bool) {
+pub fn copy_directory(from: &Path, to: &Path, is_copied: &dyn Fn(&str) -> bool) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
@@ -300,7 +300,7 @@ fn content(path: &Path, bytes: &[u8]) -> String {
 
 /// A text without what differs between the programs for reasons that have a row in the document: the name of the
 /// program, the layout of osmium's memory, and the places where sections of change files end.
-fn comparable(text: &str) -> String {
+pub fn comparable(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut in_buffers = false;
     for line in text.lines() {
@@ -332,7 +332,7 @@ fn generator_replaced(line: &str) -> String {
 }
 
 /// The first difference between the outcomes of both programs, in few lines.
-fn difference(ours: &Outcome, theirs: &Outcome) -> String {
+pub fn difference(ours: &Outcome, theirs: &Outcome) -> String {
     let shown = |outcome: &Outcome| {
         let files: Vec<_> = outcome.files.keys().collect();
         format!(
@@ -363,7 +363,7 @@ fn difference(ours: &Outcome, theirs: &Outcome) -> String {
 }
 
 /// Whether osmium is there, in the version whose behaviour the table and the document describe.
-fn osmium_is_as_described() -> bool {
+pub fn osmium_is_as_described() -> bool {
     if !crate::common::oracle::osmium() {
         return false;
     }
@@ -376,7 +376,7 @@ fn osmium_is_as_described() -> bool {
 }
 
 /// The keys of the rows in the document.
-fn keys_with_reasons() -> BTreeSet<String> {
+pub fn keys_with_reasons() -> BTreeSet<String> {
     let document = include_str!("../reference/osmium-parity.md");
     let cells = document
         .lines()

@@ -28,6 +28,7 @@ pub mod regions;
 pub mod repaired;
 pub mod service;
 pub mod web;
+pub mod writers;
 pub mod year;
 
 pub use objects::*;

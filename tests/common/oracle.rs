@@ -32,13 +32,9 @@ const STOOD_FOR: [&str; 5] = [
 /// The PBF files in `tests/data` and in the folder that `PBFHOGG_DATA` names, sorted by name: one of each shape, or all
 /// of them with `PBFHOGG_LONG=1`. Short runs have the middle of Heidelberg instead of the whole file.
 pub fn real_files() -> Vec<PathBuf> {
-    let entries = data_folders()
-        .into_iter()
-        .flat_map(|folder| std::fs::read_dir(folder).expect("the data folder opens"));
-    let paths = entries.map(|entry| entry.expect("the data folder can be listed").path());
     let stands_for_itself =
         |path: &PathBuf| is_long() || !STOOD_FOR.iter().any(|name| path.ends_with(name));
-    let files = paths.filter(|path| is_pbf(path) && stands_for_itself(path));
+    let files = all_real_files().into_iter().filter(stands_for_itself);
     let part = |path: PathBuf| {
         if path.ends_with("heidelberg.osm.pbf") && !is_long() {
             middle_of_heidelberg(path)
@@ -47,6 +43,17 @@ pub fn real_files() -> Vec<PathBuf> {
         }
     };
     let mut files: Vec<PathBuf> = files.map(part).collect();
+    files.sort();
+    files
+}
+
+/// All PBF files in `tests/data` and in the folder that `PBFHOGG_DATA` names, in short runs, too, sorted by name.
+pub fn all_real_files() -> Vec<PathBuf> {
+    let entries = data_folders()
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(folder).expect("the data folder opens"));
+    let paths = entries.map(|entry| entry.expect("the data folder can be listed").path());
+    let mut files: Vec<PathBuf> = paths.filter(|path| is_pbf(path)).collect();
     files.sort();
     files
 }
