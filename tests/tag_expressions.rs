@@ -1,5 +1,6 @@
 //! Tags that `&` joins, regular expressions, and the warning if nothing is kept.
 
+use crate::common::oracle::osmium;
 use crate::common::questions::{Inputs, file_of};
 use crate::common::{Arg, mixed_objects, pbfhogg, run_fail, run_ok};
 use std::path::{Path, PathBuf};
@@ -268,7 +269,7 @@ fn a_file_of_expressions_has_comments_and_empty_lines() {
     let [one, other] = ["one", "other"].map(|name| dir.path().join(name));
     std::fs::write(
         &one,
-        "# nothing\n\n  n/id = zero # the first\r\nw/highway#=path\n\t\n",
+        "# nothing\n\n  n/id = zero # the first\r\nw/highway #=path\n\t\n",
     )
     .unwrap();
     std::fs::write(&other, "a/name").unwrap();
@@ -285,6 +286,57 @@ fn a_file_of_expressions_has_comments_and_empty_lines() {
     assert_eq!(names(&["-e", one]), [0, -5, 1 << 40]);
     assert_eq!(names(&["-e", one, "-e", other]), [0, -5, 1, 1 << 40, 7]);
     assert_eq!(names(&["-e", one, "r/type=site"]), [0, -5, 1 << 40, -7]);
+}
+
+/// Runs `tags-filter` with a file of expressions, and returns the ids that it finds.
+fn matching_file(program: &mut std::process::Command, file: &Path, list: &Path) -> String {
+    program.args(["tags-filter", "-R", "-f", "opl"]).arg(file);
+    let ran = program.arg("-e").arg(list).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    ids(&ran)
+}
+
+#[test]
+fn a_hash_in_a_word_of_a_file_of_expressions_is_no_comment() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in.opl");
+    let text = "n1 x1 y1 Tcolour=#ff0000\nn2 x1 y1 Tcolour=red\nn3 x1 y1 Tcolour=\n\
+                n4 x1 y1 Tref=A#1\nn5 x1 y1 Tref=A\n";
+    std::fs::write(&file, text).unwrap();
+    let list = dir.path().join("list.txt");
+    // The ids under both names. Under the second name, every hash begins a comment, as in osmium.
+    for (expressions, own, second) in [
+        ("n/colour=#ff0000\n", "n1", "n3"),
+        ("n/colour=#ff0000 # the colour #1\n", "n1", "n3"),
+        ("colour=#ff0000,red\t# two\n", "n1 n2", "n3"),
+        ("ref=A#1\n", "n4", "n5"),
+        ("ref=A # 1\n", "n5", "n5"),
+        ("#colour\n # colour\nref=*#*\n", "n4", "n4 n5"),
+    ] {
+        std::fs::write(&list, expressions).unwrap();
+        assert_eq!(
+            matching_file(&mut pbfhogg(), &file, &list),
+            own,
+            "{expressions}"
+        );
+        let found = matching_file(pbfhogg().arg("osmium"), &file, &list);
+        assert_eq!(found, second, "{expressions}");
+        if osmium() {
+            let theirs = matching_file(&mut std::process::Command::new("osmium"), &file, &list);
+            assert_eq!(theirs, second, "{expressions}");
+        }
+    }
+    let output = run_ok(&[
+        &"export",
+        &"-f",
+        &"geojsonseq",
+        &file,
+        &"--expressions",
+        &list,
+    ]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.matches("A#1").count(), 1, "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
 }
 
 #[test]

@@ -84,6 +84,9 @@ pub struct Conventions {
     /// Whether expressions can only test tags. Then `@version>1` is a key instead of a condition on the metadata, and
     /// `&` and `~` have no special meaning.
     pub only_tag_expressions: bool,
+    /// Whether every `#` in a file of expressions begins a comment. If `false`, a `#` within a word is a part of the
+    /// expression, such as `colour=#ff0000`.
+    pub cuts_at_every_hash: bool,
     /// Whether commands for which `--force` has no meaning accept and ignore it. Scripts pass `--force` to allow a file
     /// without an index, but every command allows such files in any case.
     pub ignores_force: bool,
@@ -127,6 +130,7 @@ const PBFHOGG: Conventions = Conventions {
     creates_version_1: false,
     filters_changes_as_data: false,
     only_tag_expressions: false,
+    cuts_at_every_hash: false,
     ignores_force: true,
     corners: CornerOrder::Southwest,
     concatenated_fields: InheritedFields::All,
@@ -166,6 +170,7 @@ const OSMIUM: Conventions = Conventions {
     creates_version_1: true,
     filters_changes_as_data: true,
     only_tag_expressions: true,
+    cuts_at_every_hash: true,
     ignores_force: false,
     corners: CornerOrder::Any,
     concatenated_fields: InheritedFields::Needed,

@@ -18,7 +18,7 @@ pub struct SelectionArgs {
     /// Export only objects that match EXPRESSION, as in tags-filter; repeatable
     #[arg(long, value_name = "EXPRESSION", value_parser = ObjectExpression::parse)]
     filter: Vec<ObjectExpression>,
-    /// Read expressions for --filter from FILE, one per line; # begins a comment
+    /// Read expressions for --filter from FILE, one per line; # at the start of a word begins a comment
     #[arg(long, value_name = "FILE")]
     expressions: Vec<PathBuf>,
     /// Cut geometries at the edges of a region: a box as for --bbox, or a file as for --polygon

@@ -78,7 +78,8 @@ impl ObjectExpression {
         })
     }
 
-    /// Parses each line of `text` as an expression, with `parse`. `#` begins a comment. An error names the line,
+    /// Parses each line of `text` as an expression, with `parse`. At the start of a line and after whitespace, `#`
+    /// begins a comment; elsewhere it is a part of the expression, such as `colour=#ff0000`. An error names the line,
     /// counted from 1.
     pub fn parse_lines(
         text: &str,
@@ -86,8 +87,7 @@ impl ObjectExpression {
     ) -> Result<Vec<Self>, String> {
         let mut expressions = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
-            let line = line.split_once('#').map_or(line, |(before, _)| before);
-            let line = line.trim();
+            let line = without_comment(line).trim();
             if !line.is_empty() {
                 let expression = parse(line);
                 expressions.push(expression.map_err(|cause| format!("line {number}: {cause}"))?);
@@ -107,6 +107,14 @@ impl ObjectExpression {
             .as_ref()
             .is_some_and(|tag| tag.matches_value(value))
     }
+}
+
+/// Returns the part of a line before a comment. A comment begins with a `#` at the start of the line or after
+/// whitespace.
+fn without_comment(line: &str) -> &str {
+    let mut hashes = line.match_indices('#').map(|(at, _)| &line[..at]);
+    let comment = hashes.find(|before| before.is_empty() || before.ends_with(char::is_whitespace));
+    comment.unwrap_or(line)
 }
 
 /// Parses the letters before the slash. Returns the kinds, and whether `a` for areas is among the letters. No letters
@@ -287,6 +295,23 @@ mod tests {
         let parse = |text| ObjectExpression::parse_lines(text, ObjectExpression::parse);
         assert_eq!(parse(text).unwrap().len(), 2);
         assert!(parse("a\nx/b").unwrap_err().contains("line 2"));
+    }
+
+    #[test]
+    fn a_hash_within_a_word_is_no_comment() {
+        for (line, expected) in [
+            ("colour=#ff0000", "colour=#ff0000"),
+            ("colour=#ff0000 # red", "colour=#ff0000 "),
+            ("ref=A#1,B#2\t# two", "ref=A#1,B#2\t"),
+            ("# colour=#ff0000", ""),
+            ("#", ""),
+            ("  # nothing", "  "),
+            ("a\u{a0}# nothing", "a\u{a0}"),
+            ("name=é#1", "name=é#1"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(without_comment(line), expected, "{line}");
+        }
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub struct ExpressionArgs {
     /// of a key or value stands for any text. & joins tags that all have to match.
     #[arg(value_name = "EXPRESSION")]
     expressions: Vec<String>,
-    /// Read expressions from FILE, one per line; # begins a comment
+    /// Read expressions from FILE, one per line; # at the start of a word begins a comment
     #[arg(short = 'e', long = "expressions", value_name = "FILE")]
     expression_files: Vec<PathBuf>,
 }
@@ -151,6 +151,14 @@ pub fn read_expressions(
 ) -> Result<Vec<ObjectExpression>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| anyhow!("{}: cannot read: {error}", path.display()))?;
+    let text = if Conventions::current().cuts_at_every_hash {
+        let lines = text
+            .lines()
+            .map(|line| line.split('#').next().unwrap_or(line));
+        lines.collect::<Vec<_>>().join("\n")
+    } else {
+        text
+    };
     let lines = ObjectExpression::parse_lines(&text, parse);
     Ok(lines.map_err(|cause| crate::Error::file(path, cause))?)
 }
