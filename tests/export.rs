@@ -287,7 +287,7 @@ fn a_closed_way_is_a_line_or_an_area_by_its_tags() {
         ("natural", "water", 'a'),
         ("natural", "coastline", 'w'),
         ("natural", "tree_row", 'w'),
-        ("barrier", "hedge", 'a'),
+        ("barrier", "hedge", 'w'),
         ("barrier", "fence", 'w'),
         ("waterway", "river", 'w'),
         ("waterway", "dock", 'a'),

@@ -102,6 +102,7 @@ mod sort;
 mod split;
 mod surface;
 mod synth;
+mod tables_rules;
 mod tag_expressions;
 mod tags_filter;
 mod tags_filter_changes;

@@ -131,34 +131,34 @@ impl FeatureRules {
 
 /// The tags that make a closed way an area, in the notation of a configuration.
 ///
-/// The list is "polygon features" (<https://github.com/tyrasd/osm-polygon-features>, 2017, CC0). Tagging has changed
-/// since then only for `indoor`.
-pub const AREA_TAGS: [&str; 27] = [
+/// The list is "polygon features" (<https://github.com/tyrasd/osm-polygon-features>, 2017, CC0), without the values
+/// that are lines by the OSM wiki (<https://wiki.openstreetmap.org/wiki/Key:area>) unless they have `area=yes`. These
+/// are all values of `barrier`, and tracks, runways, cart paths, dykes, trenches and the like. `indoor` is added.
+pub const AREA_TAGS: [&str; 26] = [
     "building!=no",
     "amenity!=no",
     "landuse!=no",
-    "leisure!=no",
+    "leisure!=no,track,slipway",
     "area!=no",
     "boundary!=no",
     "place!=no",
     "shop!=no",
     "tourism!=no",
-    "historic!=no",
+    "historic!=no,aqueduct,citywalls,city_wall,hollow_way,railway,road,roman_road,wall",
     "public_transport!=no",
     "office!=no",
     "building:part!=no",
-    "military!=no",
-    "ruins!=no",
+    "military!=no,trench",
+    "ruins!=no,yes",
     "area:highway!=no",
     "craft!=no",
-    "golf!=no",
-    "indoor!=no",
+    "golf!=no,cartpath,hole,path",
+    "indoor!=no,wall",
     "highway=services,rest_area,escape,elevator",
-    "natural!=no,coastline,cliff,ridge,arete,tree_row",
+    "natural!=no,arete,cliff,coastline,couloir,earth_bank,gully,ridge,tree_row,valley",
     "waterway=riverbank,dock,boatyard,dam",
-    "barrier=city_wall,ditch,hedge,retaining_wall,wall,spikes",
     "railway=station,turntable,roundhouse,platform",
-    "man_made!=no,cutline,embankment,pipeline",
+    "man_made!=no,cutline,dyke,embankment,goods_conveyor,pipeline",
     "power=plant,substation,generator,transformer",
-    "aeroway!=no,taxiway",
+    "aeroway!=no,jet_bridge,parking_position,runway,taxilane,taxiway",
 ];
