@@ -1,6 +1,6 @@
 //! `export`: lines of relations, the antimeridian, regions that select or cut, and selections as of version 0.5.
 
-use crate::common::lines::lines_of;
+use crate::common::lines::{lines_of, with_nested_members};
 use crate::common::oracle::{real_file, small_real_files};
 use crate::common::{Kind, decode, is_long, run_ok};
 use crate::export::fixture;
@@ -62,6 +62,11 @@ fn routes_are_the_lines_of_a_plain_merge() {
                 )
             })
             .collect();
+        let relations: HashMap<i64, _> = objects
+            .iter()
+            .filter(|object| object.kind == Kind::Relation)
+            .map(|relation| (relation.id, relation))
+            .collect();
         let mut expected = BTreeMap::new();
         for relation in objects
             .iter()
@@ -70,7 +75,7 @@ fn routes_are_the_lines_of_a_plain_merge() {
             let is_line = |(key, value): &(String, String)| {
                 key == "type" && matches!(value.as_str(), "route" | "waterway")
             };
-            let lines = lines_of(relation, &ways);
+            let lines = lines_of(&with_nested_members(relation, &relations, &[]), &ways);
             if relation.tags.iter().any(is_line) && !lines.is_empty() {
                 let degrees = |place: &(i64, i64)| [place.0 as f64 / 1e9, place.1 as f64 / 1e9];
                 let lines: Vec<Vec<[f64; 2]>> = lines

@@ -3,6 +3,9 @@
 
 use crate::common::oracle::osmium;
 use crate::common::{pbfhogg, run_ok};
+use crate::geoparquet::export;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -82,4 +85,97 @@ fn closed_barriers_and_tracks_are_lines_unless_they_have_area_yes() {
         theirs.sort();
         assert_eq!(second, theirs);
     }
+}
+
+/// Exports a file as GeoJSON, and returns the number of lines and points of each feature by its id.
+fn lines_by_id(file: &Path, types: &str) -> BTreeMap<String, Vec<usize>> {
+    let output = run_ok(&[
+        &"export",
+        &"-q",
+        &"-f",
+        &"geojsonl",
+        &"-u",
+        &"type_id",
+        &"-t",
+        &"relation",
+        &"--line-relations",
+        &types,
+        &file,
+    ]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let features = text.lines().map(|line| {
+        let feature: Value = serde_json::from_str(line).unwrap();
+        let lines = feature["geometry"]["coordinates"]
+            .as_array()
+            .unwrap()
+            .iter();
+        let counts = lines.map(|line| line.as_array().unwrap().len());
+        (feature["id"].as_str().unwrap().to_owned(), counts.collect())
+    });
+    features.collect()
+}
+
+#[test]
+fn a_route_of_routes_has_their_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = input(
+        dir.path(),
+        "n1 x1 y0\nn2 x2 y0\nn3 x3 y0\nn4 x4 y0\nn5 x4 y1\n\
+         w1 Nn1,n2\nw2 Nn2,n3\nw3 Nn3,n4\nw4 Nn3,n4,n5,n3\n\
+         r1 Ttype=route Mw1@\nr2 Ttype=route Mw2@\n\
+         r3 Ttype=route Mr1@,r2@\n\
+         r4 Ttype=superroute Mr1@,r2@\n\
+         r5 Ttype=route Mr3@main,w3@,r5@,r6@\n\
+         r6 Ttype=route Mr5@,w4@\n\
+         r7 Ttype=route Mw1@,r8@,r9@platform,r10@\n\
+         r8 Ttype=multipolygon,landuse=forest Mw4@outer\n\
+         r9 Ttype=route Mw3@\n\
+         r10 Ttype=public_transport Mw3@\n\
+         r11 Ttype=waterway Mw1@main_stream,r12@tributary,r13@\n\
+         r12 Ttype=waterway Mw3@\nr13 Ttype=waterway Mw2@\n\
+         r14 Ttype=network Mr1@\n",
+    );
+    let found = lines_by_id(&file, "route,superroute,waterway");
+    let expected = [
+        ("r1", &[2][..]),
+        ("r2", &[2]),
+        ("r3", &[3]),
+        ("r4", &[3]),
+        // The ways of relation 6, which contains relation 5, come last.
+        ("r5", &[4, 4]),
+        ("r6", &[4, 4]),
+        ("r7", &[2]),
+        ("r9", &[2]),
+        ("r11", &[3]),
+        ("r12", &[2]),
+        ("r13", &[2]),
+    ];
+    for (id, points) in expected {
+        assert_eq!(found.get(id).map(Vec::as_slice), Some(points), "{id}");
+    }
+    // The area, and nothing else.
+    assert_eq!(found.len(), expected.len() + 1, "{found:?}");
+    // Without superroutes in the list, routes still have the lines of their members.
+    assert_eq!(lines_by_id(&file, "route")["r3"], [3]);
+    let table = dir.path().join("out.parquet");
+    let summary = export(&file, &table, &["-t", "relation"]);
+    assert_eq!(
+        (&summary["lines"], &summary["incomplete"]),
+        (&11.into(), &0.into())
+    );
+}
+
+#[test]
+fn a_route_whose_member_route_is_missing_is_incomplete() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = input(
+        dir.path(),
+        "n1 x1 y0\nn2 x2 y0\nw1 Nn1,n2\nr1 Ttype=route Mw1@,r9@\nr2 Ttype=route Mw1@,r9@stop\n",
+    );
+    let table = dir.path().join("out.parquet");
+    let summary = export(&file, &table, &[]);
+    assert_eq!(
+        (&summary["lines"], &summary["incomplete"]),
+        (&2.into(), &1.into())
+    );
 }

@@ -1,14 +1,20 @@
-//! Relations that are members of superroutes, with their own members.
+//! Relations that are members of routes, with their own members.
 
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
 use rustc_hash::FxHashMap;
 
-/// The maximum number of levels of nested relations, including the superroute itself. Deeper relations are ignored.
+/// The maximum number of levels of nested relations, including the route itself. A route with deeper relations is
+/// incomplete.
 pub(crate) const MAX_DEPTH: usize = 16;
 
-/// The direct and indirect member relations of superroutes. Maps the id of each member relation to its own members, or
-/// to `None` if the relation is not in the file.
+/// The maximum number of members of nested relations that make up a route. A route with more of them is incomplete. The
+/// longest routes of the world have fewer than a tenth. Relations that contain each other many times could otherwise
+/// have members without end.
+const MAX_NESTED: usize = 1 << 20;
+
+/// The direct and indirect member relations of routes. Maps the id of each member relation to its own members, or to
+/// `None` if the relation is not in the file.
 #[derive(Debug, Default)]
 pub(crate) struct NestedRelations(FxHashMap<i64, Option<Vec<RouteMember>>>);
 
@@ -17,8 +23,11 @@ pub(crate) struct NestedRelations(FxHashMap<i64, Option<Vec<RouteMember>>>);
 pub(crate) struct RouteWays {
     /// The ids of the ways, in order. A way may occur several times.
     pub ids: Vec<i64>,
-    /// Whether ways may be missing because a member relation is not in the file.
+    /// Whether ways may be missing, because a member relation is not in the file, or because there are too many levels
+    /// or members of nested relations.
     pub lack_relations: bool,
+    /// The number of members of nested relations so far.
+    nested: usize,
 }
 
 /// A member way or member relation that is part of the line of a route.
@@ -29,21 +38,27 @@ pub(crate) enum RouteMember {
 }
 
 impl RouteMember {
-    /// Returns the members that are part of the line of a route. Leaves out platforms and stops, because they lie
-    /// beside the line.
+    /// Returns the members that are part of the line of a route. Leaves out platforms and stops, which lie beside the
+    /// line, and relations of tributaries and of traffic messages (TMC).
     pub(crate) fn of<'m>(members: impl Iterator<Item = Member<'m>>) -> impl Iterator<Item = Self> {
-        let is_beside = |role: &str| {
-            ["platform", "stop"]
-                .iter()
-                .any(|start| role.starts_with(start))
-        };
+        let begins_with =
+            |role: &str, starts: &[&str]| starts.iter().any(|start| role.starts_with(start));
         members
-            .filter(move |member| !is_beside(member.role))
-            .filter_map(|member| match member.kind {
+            .filter(move |member| !begins_with(member.role, &["platform", "stop"]))
+            .filter_map(move |member| match member.kind {
                 ObjectKind::Node => None,
+                ObjectKind::Relation if begins_with(member.role, &["tributary", "TMC:"]) => None,
                 ObjectKind::Way => Some(Self::Way(member.id)),
                 ObjectKind::Relation => Some(Self::Relation(member.id)),
             })
+    }
+
+    /// Returns the id of a member relation; `None` for a way.
+    pub(crate) const fn relation(self) -> Option<i64> {
+        match self {
+            Self::Way(_) => None,
+            Self::Relation(id) => Some(id),
+        }
     }
 }
 
@@ -83,10 +98,15 @@ impl NestedRelations {
         ways: &mut RouteWays,
     ) {
         for member in members {
+            ways.nested += usize::from(above.len() > 1);
+            if ways.nested > MAX_NESTED {
+                ways.lack_relations = true;
+                return;
+            }
             match member {
                 RouteMember::Way(id) => ways.ids.push(id),
-                RouteMember::Relation(id) if above.len() < MAX_DEPTH && !above.contains(&id) => {
-                    match self.0.get(&id) {
+                RouteMember::Relation(id) if !above.contains(&id) => {
+                    match self.0.get(&id).filter(|_| above.len() < MAX_DEPTH) {
                         None | Some(None) => ways.lack_relations = true,
                         Some(Some(members)) => {
                             above.push(id);
@@ -98,5 +118,55 @@ impl NestedRelations {
                 RouteMember::Relation(_) => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A route that has the relation `id` as its member.
+    fn route_of(nested: &NestedRelations, id: i64) -> RouteWays {
+        let member = Member {
+            kind: ObjectKind::Relation,
+            id,
+            role: "",
+        };
+        nested.ways_of(0, [member].into_iter())
+    }
+
+    #[test]
+    fn a_route_that_is_nested_too_deeply_is_incomplete() {
+        let mut nested = NestedRelations::default();
+        for id in 1..20 {
+            nested.add(
+                id,
+                vec![RouteMember::Way(id), RouteMember::Relation(id + 1)],
+            );
+        }
+        let found = route_of(&nested, 1);
+        assert_eq!(found.ids, (1..16).collect::<Vec<_>>());
+        assert!(found.lack_relations);
+        nested.add(15, vec![RouteMember::Way(15)]);
+        let found = route_of(&nested, 1);
+        assert_eq!(found.ids, (1..16).collect::<Vec<_>>());
+        assert!(!found.lack_relations);
+    }
+
+    #[test]
+    fn relations_that_contain_each_other_many_times_have_an_end() {
+        let mut nested = NestedRelations::default();
+        for id in 1..16 {
+            nested.add(id, vec![RouteMember::Relation(id + 1); 20]);
+        }
+        nested.add(15, vec![RouteMember::Way(1); 20]);
+        let found = route_of(&nested, 1);
+        assert!(found.ids.len() < MAX_NESTED && found.lack_relations);
+        // Relations in a circle are followed once.
+        nested.add(1, vec![RouteMember::Relation(2), RouteMember::Way(1)]);
+        nested.add(2, vec![RouteMember::Relation(1), RouteMember::Way(2)]);
+        let found = route_of(&nested, 1);
+        assert_eq!(found.ids, [2, 1]);
+        assert!(!found.lack_relations);
     }
 }

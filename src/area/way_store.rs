@@ -17,7 +17,7 @@ pub(crate) struct WayStore {
     /// The position of each wanted way, indexed by the rank of its id; `None` for a way that is not stored.
     positions: Vec<Option<Position>>,
     batches: Vec<Box<[u8]>>,
-    /// The relations that are members of superroutes.
+    /// The relations that are members of routes.
     nested: NestedRelations,
 }
 
@@ -61,7 +61,7 @@ impl WayStore {
         }
     }
 
-    /// Sets the relations that are members of superroutes.
+    /// Sets the relations that are members of routes.
     pub(crate) fn with_nested(self, nested: NestedRelations) -> Self {
         Self { nested, ..self }
     }

@@ -6,6 +6,45 @@ use std::collections::HashMap;
 /// A place: longitude and latitude in nanodegrees.
 pub type Place = (i64, i64);
 
+/// Returns a relation whose member relations are replaced by their own members, unless they are areas, lie beside the
+/// line, or are in `above`, the ids of the relations that contain this one.
+pub fn with_nested_members(
+    relation: &Object,
+    relations: &HashMap<i64, &Object>,
+    above: &[i64],
+) -> Object {
+    const PARTS: [&str; 6] = [
+        "route",
+        "superroute",
+        "route_master",
+        "network",
+        "waterway",
+        "collection",
+    ];
+    let above = [above, &[relation.id]].concat();
+    let mut all = relation.clone();
+    all.members.clear();
+    for member in &relation.members {
+        let (kind, id, role) = member;
+        let is_beside = ["platform", "stop", "tributary", "TMC:"]
+            .iter()
+            .any(|start| role.starts_with(start));
+        if *kind != Kind::Relation {
+            all.members.push(member.clone());
+        } else if !is_beside
+            && !above.contains(id)
+            && let Some(part) = relations.get(id)
+        {
+            let type_of = part.tags.iter().find(|(key, _)| key == "type");
+            if type_of.is_none_or(|(_, value)| PARTS.contains(&value.as_str())) {
+                let part = with_nested_members(part, relations, &above);
+                all.members.extend(part.members);
+            }
+        }
+    }
+    all
+}
+
 /// Returns the lines of a relation: its member ways in order, each joined to the line before it where their ends meet.
 /// Platforms and stops are left out, and so are ways that are not in the file.
 pub fn lines_of(relation: &Object, ways: &HashMap<i64, Vec<Option<Place>>>) -> Vec<Vec<Place>> {

@@ -1,7 +1,7 @@
 //! Relations that are lines, such as routes.
 
 use crate::area::{AreaNode, StoredWay, WayStore};
-use crate::engine::geometry_pass::is_superroute;
+use crate::engine::geometry_pass::has_member_lines;
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
 use crate::pbf::Relation;
@@ -9,18 +9,17 @@ use crate::pbf::Relation;
 /// The types of relations that become lines by default.
 pub const LINE_RELATIONS: [&str; 3] = ["route", "waterway", "superroute"];
 
-/// The lines of a relation, and whether some of its ways, nodes of these ways, or member relations of a superroute are
-/// missing.
+/// The lines of a relation, and whether some of its ways, nodes of these ways, or member relations are missing.
 pub(super) struct RelationLines {
     pub lines: Vec<Vec<Point>>,
     pub is_incomplete: bool,
 }
 
 impl RelationLines {
-    /// Merges the member ways of a relation in the order of its members. In a superroute, the ways of a member relation
-    /// take the place of that relation. The contents of `nodes` are overwritten.
+    /// Merges the member ways of a relation in the order of its members. The ways of a member relation take the place of
+    /// that relation, if it is a route or the like. The contents of `nodes` are overwritten.
     pub(super) fn of(relation: &Relation<'_>, ways: &WayStore, nodes: &mut Vec<AreaNode>) -> Self {
-        let follows = is_superroute(relation);
+        let follows = has_member_lines(relation);
         let members = relation.members();
         let members = members.filter(|one| follows || one.kind != ObjectKind::Relation);
         let found = ways.ways_of_route(relation.id(), members);

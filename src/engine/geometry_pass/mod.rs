@@ -12,7 +12,7 @@ use super::scan::Scan;
 use super::way_locations::{
     FirstRead, IndexType, LocateOptions, NodeParts, WayLocations, WayLocator,
 };
-use crate::area::{NestedRelations, WayBatch, WayStore};
+use crate::area::{NestedRelations, RouteMember, WayBatch, WayStore};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::geometry::Point;
@@ -21,7 +21,7 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Element, Info, Relation, Way, feature};
 use crate::runtime::{ChunkQueue, Context};
 use blob::BlobVisit;
-pub(crate) use nested::is_superroute;
+pub(crate) use nested::has_member_lines;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -268,8 +268,8 @@ impl<'a> GeometryPass<'a> {
         found.copied().collect()
     }
 
-    /// Reads the relations that `areas` selects, and the relations that are nested in the superroutes among the
-    /// selected relations. Returns the ids of the member ways of all these relations, and the nested relations.
+    /// Reads the relations that `areas` selects, and the relations that are nested in the routes among the selected
+    /// relations. Returns the ids of the member ways of all these relations, and the nested relations.
     fn member_ways(
         &self,
         areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
@@ -286,14 +286,12 @@ impl<'a> GeometryPass<'a> {
                     if let Element::Relation(relation) = element
                         && is_wanted
                     {
-                        let of_kind = |kind| {
-                            let members = relation.members();
-                            members.filter(move |member| member.kind == kind)
-                        };
-                        ways.extend(of_kind(ObjectKind::Way).map(|member| member.id));
-                        if is_superroute(&relation) {
-                            let found = of_kind(ObjectKind::Relation);
-                            relations.extend(found.map(|member| member.id));
+                        let members = relation.members();
+                        let members = members.filter(|member| member.kind == ObjectKind::Way);
+                        ways.extend(members.map(|member| member.id));
+                        if has_member_lines(&relation) {
+                            let members = RouteMember::of(relation.members());
+                            relations.extend(members.filter_map(RouteMember::relation));
                         }
                     }
                     Ok(())

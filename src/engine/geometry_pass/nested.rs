@@ -1,6 +1,6 @@
-//! Reads the relations that are members of superroutes.
+//! Reads the relations that are members of routes.
 
-use super::GeometryPass;
+use super::{GeometryPass, is_area};
 use crate::area::{MAX_DEPTH, NestedRelations, RouteMember};
 use crate::engine::scan::Scan;
 use crate::error::Result;
@@ -9,10 +9,25 @@ use crate::osm::ObjectKind;
 use crate::pbf::{Element, Relation};
 use std::collections::BTreeSet;
 
-/// Whether a relation is a superroute. The line of a superroute consists of the lines of its member relations.
-pub(crate) fn is_superroute(relation: &Relation<'_>) -> bool {
-    let mut tags = relation.tags();
-    tags.any(|(key, value)| key == "type" && value == "superroute")
+/// Whether the line of a relation has the lines of its member relations. This holds for all relations that are not
+/// areas.
+pub(crate) fn has_member_lines(relation: &Relation<'_>) -> bool {
+    !is_area(relation.tags())
+}
+
+/// Whether the line of a member relation is a part of the line of a route. Other member relations are areas, stop areas,
+/// traffic messages and the like.
+fn is_part_of_route(relation: &Relation<'_>) -> bool {
+    const TYPES: [&str; 6] = [
+        "route",
+        "superroute",
+        "route_master",
+        "network",
+        "waterway",
+        "collection",
+    ];
+    let type_of = relation.tags().find(|(key, _)| *key == "type");
+    type_of.is_none_or(|(_, value)| TYPES.contains(&value))
 }
 
 impl GeometryPass<'_> {
@@ -33,7 +48,7 @@ impl GeometryPass<'_> {
             // Every relation counts as missing until it is found, so that a relation that is not in the file is not
             // looked for again.
             needed.iter().for_each(|id| nested.add_missing(*id));
-            let scan = Scan::bare("superroutes", self.file, &self.plan, self.ctx).with_strings();
+            let scan = Scan::bare("member routes", self.file, &self.plan, self.ctx).with_strings();
             scan.run(
                 |entry| entry.kinds.contains(ObjectKind::Relation),
                 |_, block| {
@@ -42,7 +57,9 @@ impl GeometryPass<'_> {
                         if let Element::Relation(relation) = element
                             && needed.contains(&relation.id())
                         {
+                            let is_part = is_part_of_route(&relation);
                             let members = RouteMember::of(relation.members());
+                            let members = members.filter(|_| is_part);
                             found.push((relation.id(), members.collect::<Vec<_>>()));
                         }
                         Ok(())
