@@ -3,7 +3,8 @@
 
 use crate::common::oracle::osmium;
 use crate::common::{pbfhogg, run_ok};
-use crate::geoparquet::export;
+use crate::geoparquet::{export, field, rows, text};
+use parquet::record::{Field, Row};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -178,4 +179,100 @@ fn a_route_whose_member_route_is_missing_is_incomplete() {
         (&summary["lines"], &summary["incomplete"]),
         (&2.into(), &1.into())
     );
+}
+
+/// The rows of a table by the kind and the id of their objects, such as `n1`.
+fn rows_by_id(path: &Path) -> BTreeMap<String, Row> {
+    let named = rows(path).into_iter().map(|row| {
+        let kind = text(field(&row, "osm_type"));
+        let id = field(&row, "osm_id").to_string();
+        (format!("{}{id}", &kind[..1]), row)
+    });
+    named.collect()
+}
+
+/// A text column of a row; `None` if it is null.
+fn column(row: &Row, name: &str) -> Option<String> {
+    match field(row, name) {
+        Field::Null => None,
+        value => Some(text(value)),
+    }
+}
+
+/// Exports the themes of a file, and returns the category and the class of each feature of a theme.
+fn classes(file: &Path, theme: &str) -> BTreeMap<String, (Option<String>, Option<String>)> {
+    let table = file.with_extension("parquet");
+    export(file, &table, &["--theme", theme]);
+    let rows = rows_by_id(&table).into_iter();
+    rows.map(|(id, row)| (id, (column(&row, "category"), column(&row, "class"))))
+        .collect()
+}
+
+#[test]
+fn the_category_of_a_feature_comes_from_a_tag_that_the_theme_selects() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = input(
+        dir.path(),
+        "n1 x8 y49 Tamenity=shelter,public_transport=platform,name=Stop\n\
+         n2 x8.001 y49 Tamenity=bench,tourism=artwork,name=Art\n\
+         n3 x8 y49 Thighway=crossing,railway=no,public_transport=stop_position\n\
+         n4 x8 y49 Tamenity=cafe,tourism=hotel\n\
+         n5 x8.001 y49.001\n\
+         w1 Thighway=footway,public_transport=platform Nn1,n2\n\
+         w2 Tnatural=water,water=lake,waterway=no Nn1,n2,n5,n1\n\
+         w3 Tlanduse=no,natural=wood Nn1,n2,n5,n1\n\
+         w4 Tlanduse=basin,natural=scrub Nn1,n2,n5,n1\n",
+    );
+    let pair = |category: &str, class: &str| (Some(category.to_owned()), Some(class.to_owned()));
+    let transit = classes(&file, "transit");
+    assert_eq!(transit["n1"], pair("public_transport", "platform"));
+    assert_eq!(transit["n3"], pair("public_transport", "stop_position"));
+    assert_eq!(transit["w1"], pair("public_transport", "platform"));
+    let pois = classes(&file, "pois");
+    assert_eq!(pois["n1"], pair("amenity", "shelter"));
+    assert_eq!(pois["n2"], pair("tourism", "artwork"));
+    assert_eq!(pois["n4"], pair("amenity", "cafe"));
+    let water = classes(&file, "water");
+    assert_eq!(water["w2"], pair("natural", "lake"));
+    assert_eq!(water["w4"], pair("landuse", "basin"));
+    let landuse = classes(&file, "landuse");
+    assert_eq!(landuse["w3"], pair("natural", "wood"));
+    assert_eq!(landuse["w4"], pair("natural", "scrub"));
+}
+
+#[test]
+fn columns_of_own_themes_skip_tags_that_the_filter_does_not_match() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = input(
+        dir.path(),
+        "n1 x1 y1 Tamenity=cafe,shop=no,operator=A\nn2 x1 y1\nn3 x2 y2\nn4 x2 y1\n\
+         w1 Tamenity=cafe,shop=bakery,brand=B Nn2,n3\n\
+         w2 Tshop=bakery,organic=no,amenity=parking Nn2,n3,n4,n2\n\
+         w3 Tshop=bakery,organic=yes,amenity=parking Nn2,n3,n4,n2\n",
+    );
+    let themes = dir.path().join("own.toml");
+    std::fs::write(
+        &themes,
+        "[[theme]]\nname = \"food\"\n\
+         filter = [\"n/amenity=cafe\", \"w/shop=bakery&organic=yes\", \"a/shop\", \"w/brand\"]\n\
+         columns = [\n\
+           { name = \"category\", keys = [\"amenity\", \"shop\"], type = \"key\" },\n\
+           { name = \"class\", keys = [\"amenity\", \"shop\", \"organic\"] },\n\
+           { name = \"owner\", keys = [\"operator\", \"brand\"] },\n\
+           { name = \"amenity\" },\n\
+         ]\n",
+    )
+    .unwrap();
+    let found = classes(&file, themes.to_str().unwrap());
+    let pair = |category: &str, class: &str| (Some(category.to_owned()), Some(class.to_owned()));
+    assert_eq!(found["n1"], pair("amenity", "cafe"));
+    // The way is selected by its brand alone: cafes are nodes, and bakeries are areas or organic.
+    assert_eq!(found["w1"], (None, None));
+    assert_eq!(found["w2"], pair("shop", "bakery"));
+    assert_eq!(found["w3"], pair("shop", "bakery"));
+    let rows = rows_by_id(&file.with_extension("parquet"));
+    assert_eq!(column(&rows["n1"], "owner").as_deref(), Some("A"));
+    assert_eq!(column(&rows["w1"], "owner").as_deref(), Some("B"));
+    // A column of one key has its tag in any case.
+    assert_eq!(column(&rows["w2"], "amenity").as_deref(), Some("parking"));
 }

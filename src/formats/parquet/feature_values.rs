@@ -167,7 +167,9 @@ impl<'k> FeatureValues<'k> {
         let (geometry, tags) = row.geometry(&mut self.buffer)?;
         put_wkb(wkb, &geometry, None);
         let parents = || parents(self.areas, &geometry, row.kind, row.id, tags);
-        self.of_theme.add(self.theme, tags, text, parents)?;
+        let subject = (row.kind, &geometry);
+        self.of_theme
+            .add(self.theme, subject, tags, text, parents)?;
         let extent = geometry.extent();
         for (column, wanted) in self.tag_columns.iter_mut().zip(self.wanted) {
             // `flatten` skips errors, which the loop below reports.

@@ -3,7 +3,7 @@
 
 use super::{ColumnType, Theme};
 use crate::formats::features::{Feature, Geometry};
-use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind};
+use crate::osm::{ObjectExpression, ObjectFilter, ObjectKind, TagPattern};
 
 /// The maximum number of themes of a table.
 const MAX_THEMES: usize = 64;
@@ -124,8 +124,8 @@ impl ThemeSet {
                 let (expression, owner) = (&self.filter.expressions()[index], self.owners[index]);
                 if found >> owner & 1 == 0
                     && expression.matches_value(value)
-                    && applies_to(expression, feature)
-                    && has_all(expression, feature)
+                    && applies_to(expression, feature.kind, &feature.geometry)
+                    && has_all(&expression.more_tags, feature.tags)
                     && self.themes[owner].geometry_types.has(&feature.geometry)
                 {
                     found |= 1 << owner;
@@ -134,27 +134,49 @@ impl ThemeSet {
         }
         found
     }
+
+    /// Whether the filter of a theme asks for the key of a tag, but does not select the feature by this tag. `tags` are
+    /// all tags of the feature.
+    pub(in super::super) fn rejects(
+        &self,
+        theme: usize,
+        (kind, geometry): (ObjectKind, &Geometry<'_>),
+        tags: &[(&str, &str)],
+        (key, value): (&str, &str),
+    ) -> bool {
+        let expressions = self.filter.expressions().iter().zip(&self.owners);
+        let of_theme = expressions.filter(|(_, owner)| **owner == theme);
+        let mut is_asked_for = false;
+        for (expression, _) in of_theme {
+            let patterns = || expression.tag.iter().chain(&expression.more_tags);
+            for pattern in patterns().filter(|pattern| pattern.key.matches(key)) {
+                is_asked_for = true;
+                if pattern.matches_value(value)
+                    && applies_to(expression, kind, geometry)
+                    && has_all(patterns(), tags)
+                {
+                    return false;
+                }
+            }
+        }
+        is_asked_for
+    }
 }
 
-/// Whether an expression applies to a feature, because it applies to the kind of the feature's object, or because it
-/// applies to areas and the feature is an area or a closed line.
-fn applies_to(expression: &ObjectExpression, feature: &Feature<'_>) -> bool {
-    let is_area = || match (feature.kind, &feature.geometry) {
+/// Whether an expression applies to a feature with a geometry, because it applies to the kind of the feature's object,
+/// or because it applies to areas and the feature is an area or a closed line.
+fn applies_to(expression: &ObjectExpression, kind: ObjectKind, geometry: &Geometry<'_>) -> bool {
+    let is_area = || match (kind, geometry) {
         (ObjectKind::Way, Geometry::LineString(points)) => {
             points.len() > 3 && points.first() == points.last()
         }
         (_, geometry) => matches!(geometry, Geometry::MultiPolygon(_)),
     };
-    expression.kinds.contains(feature.kind) || expression.areas && is_area()
+    expression.kinds.contains(kind) || expression.areas && is_area()
 }
 
-/// Whether the tags of a feature match all patterns of an expression after the first one.
-fn has_all(expression: &ObjectExpression, feature: &Feature<'_>) -> bool {
-    let mut wanted = expression.more_tags.iter();
-    wanted.all(|tag| {
-        feature
-            .tags
-            .iter()
-            .any(|(key, value)| tag.matches(key, value))
-    })
+/// Whether each pattern matches one of the tags.
+fn has_all<'p>(patterns: impl IntoIterator<Item = &'p TagPattern>, tags: &[(&str, &str)]) -> bool {
+    let mut patterns = patterns.into_iter();
+    patterns.all(|pattern| tags.iter().any(|(key, value)| pattern.matches(key, value)))
 }

@@ -5,6 +5,8 @@ use super::super::row::StoredTags;
 use super::super::schema::{int_list, optional};
 use super::{ColumnType, ThemeSet, cast};
 use crate::error::{FormatError, Result};
+use crate::formats::features::Geometry;
+use crate::osm::ObjectKind;
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::data_type::ByteArray;
 use parquet::schema::types::TypePtr;
@@ -79,23 +81,34 @@ impl<'t> ThemeValues<'t> {
         self.columns.iter_mut().for_each(ColumnValues::clear);
     }
 
-    /// Adds the values of a row of a theme. `text` must convert a slice of the row to a value. `parents` must return
-    /// the ids of the administrative boundaries around the row's area.
+    /// Adds the values of a row of a theme, whose feature has the kind and the geometry `subject`. `text` must convert a
+    /// slice of the row to a value. `parents` must return the ids of the administrative boundaries around the row's
+    /// area.
     pub(in super::super) fn add(
         &mut self,
         theme: usize,
+        subject: (ObjectKind, &Geometry<'_>),
         tags: StoredTags<'_>,
         text: impl Fn(&[u8]) -> ByteArray,
         parents: impl Fn() -> Vec<i64>,
     ) -> Result<(), FormatError> {
-        for (column, values) in self.themes.columns().iter().zip(&mut self.columns) {
+        let themes = self.themes;
+        let mut all = None;
+        let mut is_rejected = |key: &[u8], value: &[u8]| {
+            let all = all.get_or_insert_with(|| texts(tags));
+            let tag = std::str::from_utf8(key)
+                .ok()
+                .zip(std::str::from_utf8(value).ok());
+            tag.is_some_and(|tag| themes.rejects(theme, subject, all, tag))
+        };
+        for (column, values) in themes.columns().iter().zip(&mut self.columns) {
             let keys = column.keys.get(theme).and_then(Option::as_ref);
             if let ColumnValues::List(lists) = values {
                 let parents = keys.map_or_else(Vec::new, |_| parents());
                 lists.push_list(parents.into_iter());
                 continue;
             }
-            let found = keys.map_or(Ok(None), |keys| find(keys, tags))?;
+            let found = keys.map_or(Ok(None), |keys| find(keys, tags, &mut is_rejected))?;
             let is_key = column.column_type == ColumnType::Key;
             let as_text = || found.and_then(|(_, value)| std::str::from_utf8(value).ok());
             match values {
@@ -132,15 +145,35 @@ impl<'t> ThemeValues<'t> {
 /// A key and a value of a tag.
 type Tag<'t> = (&'t [u8], &'t [u8]);
 
-/// Returns the tag whose key comes first in `keys`, or `None` if no tag has one of the keys.
-fn find<'t>(keys: &[String], tags: StoredTags<'t>) -> Result<Option<Tag<'t>>, FormatError> {
+/// Returns the tag whose key comes first in `keys`, or `None` if no tag has one of the keys. Of several keys, those
+/// count whose tag is not rejected, so that a class is not that of a tag by which the theme does not select the feature.
+fn find<'t>(
+    keys: &[String],
+    tags: StoredTags<'t>,
+    mut is_rejected: impl FnMut(&[u8], &[u8]) -> bool,
+) -> Result<Option<Tag<'t>>, FormatError> {
     for wanted in keys {
         for tag in tags {
             let (key, value) = tag?;
             if key == wanted.as_bytes() {
+                if keys.len() > 1 && is_rejected(key, value) {
+                    break;
+                }
                 return Ok(Some((key, value)));
             }
         }
     }
     Ok(None)
+}
+
+/// Returns the tags as text. Leaves out tags that cannot be read.
+fn texts(tags: StoredTags<'_>) -> Vec<(&str, &str)> {
+    let tags = tags.flatten();
+    tags.filter_map(|(key, value)| {
+        Some((
+            std::str::from_utf8(key).ok()?,
+            std::str::from_utf8(value).ok()?,
+        ))
+    })
+    .collect()
 }
