@@ -173,8 +173,8 @@ pub mod model {
     //! Objects, ids, locations and boxes.
 
     pub use crate::osm::{
-        Age, Bbox, Degrees, Edges, KindSet, Location, ObjectId, ObjectKind, Unversioned,
-        parse_object_ids,
+        Age, Bbox, Degrees, Edges, KindSet, Location, ObjectId, ObjectKind, UniqueTags,
+        Unversioned, parse_object_ids,
     };
     pub use crate::pbf::{
         Element, Info, List, Member, Members, Node, Object, ObjectBody, Refs, Relation, Tags, Way,

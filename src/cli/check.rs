@@ -15,8 +15,8 @@ use std::path::PathBuf;
 /// a problem.
 ///
 /// --full decodes all objects, and finds everything in a file that another command would refuse: strings that are not
-/// UTF-8, indices beyond the string table, columns of different lengths. It also compares the objects with the features
-/// that the header declares.
+/// UTF-8, indices beyond the string table, columns of different lengths. It also names tags with a key that the object
+/// has already, and compares the objects with the features that the header declares.
 ///
 /// --index decodes every blob and compares it with the table of contents and the index in its header. A blob that was
 /// damaged on disk differs from its content hash. --index also counts the blobs that are compressed in segments, which
@@ -258,6 +258,14 @@ fn put_contents(out: &mut String, summary: &Summary) {
         let _ = writeln!(
             out,
             "strings with characters that XML does not know, such as control characters: {count}"
+        );
+    }
+    let repeated_keys = summary.repeated_keys.unwrap_or(0);
+    if repeated_keys > 0 {
+        let _ = writeln!(
+            out,
+            "tags with a key that the object has already: {}",
+            show::number(repeated_keys)
         );
     }
 }

@@ -1,5 +1,5 @@
 //! The data model, with kinds and ids of objects, their canonical order, locations, bounding boxes, times, expressions
-//! that select objects, and string pools.
+//! that select objects, tags without repeated keys, and string pools.
 
 mod age;
 mod bbox;
@@ -15,6 +15,7 @@ mod string_matcher;
 mod strings;
 mod tag_pattern;
 mod time;
+mod unique_tags;
 
 pub use age::{Age, Unversioned};
 pub use bbox::{Bbox, DECIMICRO_PER_DEGREE, Degrees, format_e7, parse_e7, parse_stored_e7};
@@ -31,3 +32,5 @@ pub use string_matcher::{RegexMatcher, StringMatcher};
 pub use strings::StringPool;
 pub use tag_pattern::TagPattern;
 pub use time::{format_timestamp, parse_moment, parse_period, parse_timestamp};
+pub use unique_tags::UniqueTags;
+pub(crate) use unique_tags::{SeenKeys, retain_unique};

@@ -43,6 +43,8 @@ pub(super) struct Contents {
     pub listed: Vec<Fault>,
     /// The number of strings with characters that XML 1.0 does not allow.
     pub inexpressible: u64,
+    /// The number of tags whose key an earlier tag of the same object has.
+    pub repeated_keys: u64,
 }
 
 /// The findings about the contents of a blob.
@@ -53,6 +55,8 @@ pub(super) struct BlobContents {
     faults: Vec<ContentFault>,
     /// The number of further faults.
     more: u64,
+    /// The number of tags whose key an earlier tag of the same object has.
+    repeated_keys: u64,
 }
 
 /// The rules for checking the contents of a blob.
@@ -94,6 +98,7 @@ impl ContentFindings {
                 self.contents.inexpressible += facts.inexpressible;
             }
         }
+        self.contents.repeated_keys += found.repeated_keys;
         self.contents.count += found.faults.len() as u64 + found.more;
         let listed = &mut self.contents.listed;
         listed.extend(found.faults.into_iter().map(|fault| Fault {
@@ -157,12 +162,13 @@ pub(super) fn check(
 impl ContentRules {
     /// Checks the objects in the payload of a blob.
     pub(super) fn check_payload(self, entry: &BlobEntry, payload: &[u8]) -> BlobContents {
-        let (mut faults, mut more) = (Vec::new(), 0);
+        let (mut faults, mut more, mut repeated_keys) = (Vec::new(), 0, 0);
         let facts = content_faults(payload, |fault| {
             let kind = fault.object.map(|(kind, _)| kind);
             if kind.is_some_and(|kind| !self.kinds.contains(kind)) {
                 return;
             }
+            repeated_keys += u64::from(fault.is_repeated_key);
             if faults.len() < self.max_listed {
                 faults.push(fault)
             } else {
@@ -174,6 +180,7 @@ impl ContentRules {
             facts: facts.as_ref().ok().copied(),
             faults,
             more,
+            repeated_keys,
         };
         if let Err(error) = facts {
             found.faults.push(damage(&error));
@@ -188,6 +195,7 @@ fn damage(error: &FormatError) -> ContentFault {
         object: None,
         what: error.to_string(),
         is_readable: false,
+        is_repeated_key: false,
     }
 }
 
@@ -204,6 +212,7 @@ fn decode_and_check(
             facts: None,
             faults: vec![damage(&source)],
             more: 0,
+            repeated_keys: 0,
         }),
         decoded => decoded,
     }

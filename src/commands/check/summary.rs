@@ -33,6 +33,9 @@ pub struct Summary {
     /// The number of strings, over all blobs, with characters that XML 1.0 does not allow, such as control characters.
     /// Each use of one of these strings is a fault. `None` without [`Options::full`](super::Options::full).
     pub inexpressible: Option<u64>,
+    /// The number of tags whose key an earlier tag of the same object has. Each of them is a fault. `None` without
+    /// [`Options::full`](super::Options::full).
+    pub repeated_keys: Option<u64>,
     /// The result of the check of indexes; `None` if indexes were not checked.
     pub index: Option<IndexCheck>,
     /// The numbers of references to missing objects; `None` if references were not checked.
@@ -133,6 +136,7 @@ impl Summary {
     pub(super) fn take_contents(&mut self, found: Contents) {
         self.faults = Some(found.count);
         self.inexpressible = Some(found.inexpressible);
+        self.repeated_keys = Some(found.repeated_keys);
         self.listed_faults = found.listed;
     }
 

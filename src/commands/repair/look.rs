@@ -200,6 +200,11 @@ fn check(entry: &mut BlobEntry, payload: &[u8], has_checksum: bool) -> Result<u6
         let cause = "strings with characters that XML does not know";
         return Err(FormatError::new(cause));
     }
+    if Block::parse(payload)?.repeated_keys()? > 0 {
+        return Err(FormatError::new(
+            "tags with a key that the object has already",
+        ));
+    }
     Ok(odd.short_ways)
 }
 

@@ -6,6 +6,7 @@ use super::element::Tags;
 use super::messages::{NodeMessage, RawInfo, RelationMessage, WayMessage, string_id};
 use super::outline::StringTable;
 use super::parsed::{Block, BlockMessage};
+use super::repeated_keys::repeated_keys;
 use crate::error::FormatError;
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{are_short_varints, check_varints};
@@ -15,6 +16,8 @@ use crate::pbf::wire::{are_short_varints, check_varints};
 pub(crate) struct ContentFacts {
     /// The number of strings with characters that XML 1.0 does not allow.
     pub inexpressible: u64,
+    /// The number of tags whose key an earlier tag of the same object has.
+    pub repeated_keys: u64,
     /// Whether there are deleted versions.
     pub has_deleted: bool,
     /// Whether there are ways with nodes.
@@ -32,16 +35,22 @@ impl Block<'_> {
         let mut messages = self.messages();
         while let Some(message) = messages.next()? {
             let is_visible = match message {
-                BlockMessage::Dense(dense) => dense.check_contents(strings)?,
+                BlockMessage::Dense(dense) => {
+                    let is_visible = dense.check_contents(strings)?;
+                    facts.repeated_keys += dense.repeated_keys(strings)?;
+                    is_visible
+                }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
-                    Tags::beside(strings, &node.keys, &node.values)?;
+                    let tags = Tags::beside(strings, &node.keys, &node.values)?;
+                    facts.repeated_keys += repeated_keys(tags);
                     check_info(&node.info, strings)?
                 }
                 BlockMessage::Single(ObjectKind::Way, bytes) => {
                     let way = WayMessage::parse(bytes)?;
                     way.check()?;
-                    Tags::beside(strings, &way.keys, &way.values)?;
+                    let tags = Tags::beside(strings, &way.keys, &way.values)?;
+                    facts.repeated_keys += repeated_keys(tags);
                     facts.has_refs |= !way.refs.is_empty();
                     facts.has_locations |= !way.lats.is_empty();
                     check_info(&RawInfo::parse_optional(way.info)?, strings)?
@@ -49,7 +58,8 @@ impl Block<'_> {
                 BlockMessage::Single(ObjectKind::Relation, bytes) => {
                     let relation = RelationMessage::parse(bytes)?;
                     relation.check(strings.len())?;
-                    Tags::beside(strings, &relation.keys, &relation.values)?;
+                    let tags = Tags::beside(strings, &relation.keys, &relation.values)?;
+                    facts.repeated_keys += repeated_keys(tags);
                     check_info(&RawInfo::parse_optional(relation.info)?, strings)?
                 }
             };
@@ -174,6 +184,7 @@ mod tests {
         let mut facts = ContentFacts::default();
         block.try_for_each(|element| {
             facts.has_deleted |= !element.info().visible;
+            facts.repeated_keys += repeated_keys(element.tags());
             if let Element::Way(way) = element {
                 facts.has_refs |= way.refs().next().is_some();
                 facts.has_locations |= way.nano_locations().next().is_some();

@@ -10,7 +10,8 @@
 //! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`,
 //!   `stored_ways`. `node_versions` and `prefix` read the beginning of a block.
 //! - Checks: `contents` (everything in a block), `string_faults` (strings that are not UTF-8 or not allowed in XML),
-//!   `limits` (sizes of objects). `salvage` reads what is left of a damaged block.
+//!   `repeated_keys` (objects of which several tags have the same key), `limits` (sizes of objects). `salvage` reads
+//!   what is left of a damaged block.
 //! - `list` has lists that are borrowed or owned.
 
 pub(super) mod contents;
@@ -29,6 +30,7 @@ pub(super) mod outline;
 pub(super) mod parsed;
 pub(super) mod prefix;
 pub(super) mod raw_element;
+pub(super) mod repeated_keys;
 pub(super) mod row_info;
 pub(super) mod salvage;
 #[cfg(test)]

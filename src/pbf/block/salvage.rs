@@ -10,7 +10,7 @@ use super::object::{Object, ObjectBody, nearest_location};
 use super::outline::{BlockUnits, Message, StringTable, check_string_count};
 use super::string_faults::{is_forbidden_in_xml, is_inexpressible};
 use crate::error::FormatError;
-use crate::osm::{Location, ObjectKind};
+use crate::osm::{Location, ObjectKind, retain_unique};
 use crate::pbf::wire::schema::{primitive_block, string_table};
 use crate::pbf::wire::{Fields, Packed, Varints};
 use serde::Serialize;
@@ -39,7 +39,8 @@ pub struct Salvage {
     /// The number of nodes that were left out because their coordinates are beyond the earth.
     pub outside: u64,
     /// The number of tags, roles, user names, lists of locations, and metadata of objects that were left out in whole or
-    /// in part, because they are damaged. Tags without a key count, too.
+    /// in part, because they are damaged. Tags without a key count, too, and those whose key an earlier tag of the object
+    /// has.
     pub parts_dropped: u64,
     /// The number of tags, roles and user names in which bytes that are not UTF-8, or characters that XML 1.0 does not
     /// allow, were replaced.
@@ -226,6 +227,7 @@ impl<'s> Reader<'s> {
         while let (Ok(key), Ok(value)) = (run.read(), run.read()) {
             self.add_tag(key, value, &mut tags);
         }
+        self.found.parts_dropped += retain_unique(&mut tags);
         self.located(node.id, (node.lat, node.lon), node.info, tags)
     }
 
@@ -383,6 +385,7 @@ impl<'s> Reader<'s> {
                 }
             }
         }
+        self.found.parts_dropped += retain_unique(&mut tags);
         tags
     }
 }

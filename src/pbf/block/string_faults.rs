@@ -8,7 +8,7 @@ use super::object::{Object, ObjectBody};
 use super::outline::{BlockOutline, NOT_UTF8, StringTable, check_string_count};
 use super::parsed::Block;
 use crate::error::FormatError;
-use crate::osm::ObjectKind;
+use crate::osm::{ObjectKind, SeenKeys};
 use crate::pbf::wire::Fields;
 use crate::pbf::wire::schema::string_table;
 use std::fmt::Write;
@@ -38,6 +38,8 @@ pub(crate) struct ContentFault {
     pub what: String,
     /// Whether the block can be read in spite of the fault.
     pub is_readable: bool,
+    /// Whether the fault is a tag whose key an earlier tag of the object has.
+    pub is_repeated_key: bool,
 }
 
 /// Fails if a string of the block in `payload` is not UTF-8. The error names an object that uses the string, if there
@@ -122,11 +124,12 @@ fn named(payload: &[u8], error: FormatError) -> FormatError {
     }
 }
 
-/// Checks all objects of the block in `payload`, and calls `take` with each use of a faulty string. Fails if the
-/// objects cannot be decoded for a reason other than a faulty string.
+/// Checks all objects of the block in `payload`, and calls `take` with each use of a faulty string, and with each tag
+/// whose key an earlier tag of the object has. Fails if the objects cannot be decoded for a reason other than a faulty
+/// string.
 pub(crate) fn content_faults(
     payload: &[u8],
-    take: impl FnMut(ContentFault),
+    mut take: impl FnMut(ContentFault),
 ) -> Result<ContentFacts, FormatError> {
     let outline = BlockOutline::parse(payload)?;
     let RawStrings { texts, faults } = RawStrings::parse(outline.string_table)?;
@@ -134,11 +137,36 @@ pub(crate) fn content_faults(
     let inexpressible = faults.iter().filter(|fault| fault.is_utf8).count() as u64;
     let block = block.with_strings(with_escaped(texts, &faults));
     if !faults.is_empty() {
-        string_uses(&block, &faults, take)?;
+        string_uses(&block, &faults, &mut take)?;
+    }
+    let facts = block.check_contents()?;
+    if facts.repeated_keys > 0 {
+        tags_with_repeated_keys(&block, &mut take)?;
     }
     Ok(ContentFacts {
         inexpressible,
-        ..block.check_contents()?
+        ..facts
+    })
+}
+
+/// Calls `take` with each tag whose key an earlier tag of the same object has.
+fn tags_with_repeated_keys(
+    block: &Block<'_>,
+    mut take: impl FnMut(ContentFault),
+) -> Result<(), FormatError> {
+    block.try_for_each(|element| {
+        let mut seen = SeenKeys::default();
+        for (key, _) in element.tags() {
+            if !seen.insert(key) {
+                take(ContentFault {
+                    object: Some((element.kind(), element.id())),
+                    what: format!("the key \"{}\" occurs again", escaped(key.as_bytes())),
+                    is_readable: true,
+                    is_repeated_key: true,
+                });
+            }
+        }
+        Ok(())
     })
 }
 
@@ -164,6 +192,7 @@ fn string_uses(
                     object: Some((object.kind(), object.id)),
                     what: format!("{} {}: {text}", place(), faults[fault].what()),
                     is_readable: faults[fault].is_utf8,
+                    is_repeated_key: false,
                 });
             }
         };
@@ -188,6 +217,7 @@ fn string_uses(
             object: None,
             what: format!("string {index}, which no object uses, {what}: {text}"),
             is_readable: fault.is_utf8,
+            is_repeated_key: false,
         });
     }
     Ok(())

@@ -1,0 +1,113 @@
+//! Tags of which several have the same key. OSM allows one value a key, and so do maps and JSON objects.
+
+use std::collections::HashSet;
+
+/// The number of keys up to which they are compared one by one.
+const FEW: usize = 16;
+
+/// The keys of an object's tags that have been seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct SeenKeys<'t> {
+    few: [&'t str; FEW],
+    /// The number of keys in `few`.
+    count: usize,
+    /// The keys beyond [`FEW`].
+    many: HashSet<&'t str>,
+}
+
+impl<'t> SeenKeys<'t> {
+    /// Adds a key. Returns `false` if it was added before.
+    #[inline]
+    pub(crate) fn insert(&mut self, key: &'t str) -> bool {
+        let mut few = self.few.iter().take(self.count);
+        if few.any(|seen| *seen == key) {
+            return false;
+        }
+        match self.few.get_mut(self.count) {
+            Some(free) => {
+                *free = key;
+                self.count += 1;
+                true
+            }
+            None => self.many.insert(key),
+        }
+    }
+}
+
+/// Iterates over tags as pairs of key and value. Of several tags with the same key, the first one counts.
+#[derive(Debug)]
+pub struct UniqueTags<'t, I> {
+    tags: I,
+    seen: SeenKeys<'t>,
+    repeated: u64,
+}
+
+impl<'t, I: Iterator<Item = (&'t str, &'t str)>> UniqueTags<'t, I> {
+    /// Creates an iterator over the tags of an object.
+    pub fn new(tags: I) -> Self {
+        Self {
+            tags,
+            seen: SeenKeys::default(),
+            repeated: 0,
+        }
+    }
+
+    /// The number of tags that were left out so far, because an earlier tag has their key.
+    pub const fn repeated(&self) -> u64 {
+        self.repeated
+    }
+}
+
+impl<'t, I: Iterator<Item = (&'t str, &'t str)>> Iterator for UniqueTags<'t, I> {
+    type Item = (&'t str, &'t str);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let tag = self.tags.next()?;
+            if self.seen.insert(tag.0) {
+                return Some(tag);
+            }
+            self.repeated += 1;
+        }
+    }
+}
+
+/// Removes the tags whose key an earlier tag has. Returns their number.
+pub(crate) fn retain_unique<'t>(tags: &mut Vec<(&'t str, &'t str)>) -> u64 {
+    let (mut seen, before) = (SeenKeys::default(), tags.len());
+    tags.retain(|&(key, _)| seen.insert(key));
+    (before - tags.len()) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_several_tags_with_a_key_counts() {
+        let tags = [
+            ("name", "a"),
+            ("x", "1"),
+            ("name", "b"),
+            ("", "c"),
+            ("x", "1"),
+        ];
+        let mut unique = UniqueTags::new(tags.into_iter());
+        let found: Vec<_> = unique.by_ref().collect();
+        assert_eq!(found, [("name", "a"), ("x", "1"), ("", "c")]);
+        assert_eq!(unique.repeated(), 2);
+        let mut list = tags.to_vec();
+        assert_eq!(retain_unique(&mut list), 2);
+        assert_eq!(list, found);
+        assert_eq!(retain_unique(&mut list), 0);
+    }
+
+    #[test]
+    fn many_keys_are_seen_too() {
+        let keys: Vec<String> = (0..100).map(|key| key.to_string()).collect();
+        let mut seen = SeenKeys::default();
+        assert!(keys.iter().all(|key| seen.insert(key)));
+        assert!(!keys.iter().any(|key| seen.insert(key)));
+    }
+}
