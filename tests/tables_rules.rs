@@ -1,6 +1,7 @@
 //! Rules of tables of features and of feeds: closed ways, tags with a key that comes twice, columns of themes, routes of
 //! routes, and the tag `type` of areas.
 
+use crate::common::answers::ask;
 use crate::common::oracle::osmium;
 use crate::common::{pbfhogg, run_ok};
 use crate::geoparquet::{export, field, rows, text};
@@ -275,4 +276,238 @@ fn columns_of_own_themes_skip_tags_that_the_filter_does_not_match() {
     assert_eq!(column(&rows["w1"], "owner").as_deref(), Some("B"));
     // A column of one key has its tag in any case.
     assert_eq!(column(&rows["w2"], "amenity").as_deref(), Some("parking"));
+}
+
+/// Objects of which several tags have the same key.
+const REPEATED: &str = "\
+n1 v1 x10 y50 Tamenity=bar,name=first,name=second,name:de=a,name:de=b\n\
+n2 v1 x11 y50 Tamenity=bar,name=ok\n\
+w1 v1 Nn1,n2 Thighway=path,highway=track\n\
+r1 v1 Ttype=route,route=hiking,route=foot Mw1@\n";
+
+#[test]
+fn a_key_occurs_once_in_the_maps_of_tables() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = input(dir.path(), REPEATED);
+    let table = dir.path().join("out.parquet");
+    let summary = export(&file, &table, &["--with", "names", "--column", "name"]);
+    assert_eq!(summary["repeated_keys"], 4);
+    let found = rows_by_id(&table);
+    let map = |row: &Row, name: &str| field(row, name).to_string();
+    assert_eq!(map(&found["n1"], "names"), r#"{"de" -> "a"}"#);
+    assert_eq!(column(&found["n1"], "name").as_deref(), Some("first"));
+    let tags = map(&found["n1"], "tags");
+    assert_eq!(tags.matches(" -> ").count(), 3, "{tags}");
+    assert!(tags.contains(r#""name" -> "first""#), "{tags}");
+    assert_eq!(map(&found["w1"], "tags"), r#"{"highway" -> "path"}"#);
+    let summary = export(&file, &table, &["--theme", "pois"]);
+    assert_eq!(summary["repeated_keys"], 2);
+    assert_eq!(map(&rows_by_id(&table)["n1"], "tags"), tags);
+    // Tables of objects.
+    let root = dir.path().join("raw");
+    assert_eq!(export(&file, &root, &["--raw"])["repeated_keys"], 4);
+    let raw = rows(&root.join("type=node/part-0000.parquet"));
+    assert_eq!(map(&raw[0], "tags"), tags);
+    let raw = rows(&root.join("type=relation/part-0000.parquet"));
+    assert_eq!(map(&raw[0], "tags").matches(" -> ").count(), 2);
+    // A warning says how many tags were left out.
+    let output = run_ok(&[&"export", &file, &"-O", &"-o", &table]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("4 tags were left out"), "{stderr}");
+    let output = run_ok(&[
+        &"export",
+        &file,
+        &"--filter",
+        &"n/name=ok",
+        &"-O",
+        &"-o",
+        &table,
+    ]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!stderr.contains("left out"), "{stderr}");
+}
+
+#[test]
+fn a_key_occurs_once_in_features_of_text_but_not_under_the_second_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = input(dir.path(), REPEATED);
+    for options in [
+        &["-f", "geojson"][..],
+        &["-f", "geojsonseq"],
+        &["-f", "text"],
+        &["-f", "pg"],
+        &["-f", "pg", "-x", "tags_type=hstore"],
+    ] {
+        let of = |program: &mut Command| {
+            let ran = program.arg("export").arg(&file).args(options).output();
+            let ran = ran.unwrap();
+            assert!(ran.status.success(), "{ran:?}");
+            (ran.stdout, String::from_utf8(ran.stderr).unwrap())
+        };
+        let (own, warning) = of(&mut pbfhogg());
+        let own = String::from_utf8(own).unwrap();
+        assert!(own.contains("first") && !own.contains("second"), "{own}");
+        assert!(own.contains("path") && !own.contains("track"), "{own}");
+        assert!(warning.contains("3 tags were left out"), "{warning}");
+        let (second, warning) = of(pbfhogg().arg("osmium"));
+        assert!(!warning.contains("left out"), "{warning}");
+        let text = String::from_utf8_lossy(&second);
+        assert!(text.contains("first") && text.contains("second"), "{text}");
+        if osmium() {
+            assert_eq!(of(&mut Command::new("osmium")).0, second, "{options:?}");
+        }
+    }
+}
+
+#[test]
+fn check_names_keys_that_occur_again_and_repair_leaves_them_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, pbf) = (input(dir.path(), REPEATED), dir.path().join("in.osm.pbf"));
+    run_ok(&[&"cat", &file, &"-o", &pbf]);
+    for file in [&file, &pbf] {
+        let found = ask(&[&"check", &"--full", &"--json", file]);
+        assert_eq!(found.status, 1);
+        let json = found.json();
+        assert_eq!(
+            (&json["repeated_keys"], &json["faults"]),
+            (&4.into(), &4.into())
+        );
+        let found = ask(&[&"check", &"--full", file]).stdout;
+        for line in [
+            "n1 in blob 1: the key \"name\" occurs again",
+            "n1 in blob 1: the key \"name:de\" occurs again",
+            "the key \"highway\" occurs again",
+            "the key \"route\" occurs again",
+            "tags with a key that the object has already: 4",
+        ] {
+            assert!(found.contains(line), "{line}: {found}");
+        }
+        let nodes = ask(&[&"check", &"--full", &"-t", &"node", &"--json", file]).json();
+        assert_eq!(nodes["repeated_keys"], 2);
+        // Other checks do not look at tags.
+        assert_eq!(ask(&[&"check", file]).status, 0);
+    }
+    let mended = dir.path().join("mended.osm.pbf");
+    let answer = ask(&[&"repair", &pbf, &"-o", &mended]);
+    assert_eq!(answer.status, 1, "{answer:?}");
+    assert_eq!(ask(&[&"check", &"--full", &"--index", &mended]).status, 0);
+    let text = String::from_utf8(run_ok(&[&"cat", &"-f", &"opl", &mended]).stdout).unwrap();
+    assert!(
+        text.contains("Tamenity=bar,name=first,name:de=a "),
+        "{text}"
+    );
+    assert!(text.contains("Ttype=route,route=hiking "), "{text}");
+}
+
+/// The rows of an augmented diff as the properties of their features.
+fn feed(base: &Path, change: &str) -> Vec<Value> {
+    let path = base.with_file_name("change.osc");
+    std::fs::write(
+        &path,
+        format!("<osmChange version='0.6'>{change}</osmChange>"),
+    )
+    .unwrap();
+    let output = run_ok(&[&"augmented-diff", &"-q", &"-f", &"geojsonseq", &base, &path]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines = text.lines().map(|line| line.trim_start_matches('\u{1e}'));
+    let rows = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    rows.map(|mut row| row["properties"].take()).collect()
+}
+
+#[test]
+fn a_key_occurs_once_in_feeds() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = input(dir.path(), REPEATED);
+    let change = "<modify><node id='1' version='2' lat='50' lon='10.5'><tag k='name' v='third'/>\
+                  <tag k='name' v='fourth'/></node></modify>";
+    let rows = feed(&file, change);
+    assert_eq!(rows[0]["new_tags"], serde_json::json!({"name": "third"}));
+    assert_eq!(rows[0]["old_tags"]["name"], "first");
+    let table = dir.path().join("feed.parquet");
+    let changes = dir.path().join("change.osc");
+    let output = run_ok(&[&"augmented-diff", &"--json", &file, &changes, &"-o", &table]);
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(summary["repeated_keys"].as_u64() >= Some(3), "{summary}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("tags were left out"), "{stderr}");
+    let found = crate::geoparquet::rows(&table);
+    assert_eq!(
+        field(&found[0], "new_tags").to_string(),
+        r#"{"name" -> "third"}"#
+    );
+    let old = field(&found[0], "old_tags").to_string();
+    assert_eq!(old.matches(" -> ").count(), 3, "{old}");
+}
+
+const AREAS: &str = "\
+n1 v1 x1 y1\nn2 v1 x2 y1\nn3 v1 x2 y2\nn4 v1 x1 y2\n\
+w1 v1 Nn1,n2,n3,n4\nw2 v1 Nn1,n2,n3,n4,n1\n\
+r1 v1 Ttype=multipolygon,landuse=forest Mw2@outer\n\
+r2 v1 Ttype=route,route=hiking Mw2@\n\
+r3 v1 Ttype=boundary,name=X Mw2@outer,w9@outer\n\
+r4 v1 Ttype=multipolygon,natural=water Mw1@outer\n\
+r5 v1 Ttype=site,name=Y Mw2@\n";
+
+#[test]
+fn the_tag_type_of_an_area_is_in_neither_state_of_a_feed() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = input(dir.path(), AREAS);
+    let way = |id: i64, nodes: &[i64]| {
+        let nodes = nodes.iter().map(|id| format!("<nd ref='{id}'/>"));
+        let nodes: String = nodes.collect();
+        format!("<modify><way id='{id}' version='2'>{nodes}</way></modify>")
+    };
+    let relation = |id: i64, kind: &str| {
+        format!(
+            "<modify><relation id='{id}' version='2'><member type='way' ref='2' role='outer'/>\
+             <tag k='type' v='{kind}'/><tag k='name' v='Z'/></relation></modify>"
+        )
+    };
+    for (change, without, with) in [
+        // The ring opens: the areas are lost, but their tags are not changed.
+        (way(2, &[1, 2, 3, 4]), &[1, 3][..], &[2, 5][..]),
+        (
+            "<delete><way id='2' version='2'/></delete>".into(),
+            &[1, 3],
+            &[2, 5],
+        ),
+        // The ring closes.
+        (way(1, &[1, 2, 3, 4, 1]), &[4], &[]),
+        (
+            "<modify><node id='2' version='2' lat='1' lon='2.5'/></modify>".into(),
+            &[1, 3, 4],
+            &[2, 5],
+        ),
+        (relation(1, "boundary"), &[1], &[]),
+        // What the relation is after the change decides.
+        (relation(1, "site"), &[], &[1]),
+        (relation(5, "multipolygon"), &[5], &[]),
+        (
+            "<delete><relation id='4' version='2'/><relation id='5' version='2'/></delete>".into(),
+            &[4],
+            &[5],
+        ),
+    ] {
+        let rows = feed(&file, &change);
+        let relations = rows.iter().filter(|row| row["type"] == "relation");
+        let (mut found_without, mut found_with) = (Vec::new(), Vec::new());
+        for row in relations {
+            let has_type: Vec<bool> = ["old_tags", "new_tags"]
+                .iter()
+                .filter_map(|name| Some(row.get(name)?.get("type").is_some()))
+                .collect();
+            assert!(!has_type.contains(&!has_type[0]), "{row}");
+            let id = row["id"].as_i64().unwrap();
+            if has_type[0] {
+                found_with.push(id);
+            } else {
+                found_without.push(id);
+            }
+        }
+        assert_eq!(
+            (&found_without[..], &found_with[..]),
+            (without, with),
+            "{change}"
+        );
+    }
 }

@@ -4,6 +4,7 @@ use arrow_array::builder::{ArrayBuilder, StringBuilder};
 use arrow_array::{ArrayRef, ListArray, MapArray, StructArray};
 use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use pbfhogg::model::UniqueTags;
 use std::sync::Arc;
 
 /// The type of times.
@@ -85,10 +86,11 @@ pub struct TagColumn {
 }
 
 impl TagColumn {
-    /// Adds the tags of an object. Returns their size in bytes.
+    /// Adds the tags of an object. Of several tags with the same key, it adds the first one, because programs refuse
+    /// maps in which a key occurs twice. Returns their size in bytes.
     pub fn push<'t>(&mut self, tags: impl Iterator<Item = (&'t str, &'t str)>) -> usize {
         let mut bytes = 0;
-        for (key, value) in tags {
+        for (key, value) in UniqueTags::new(tags) {
             self.keys.append_value(key);
             self.values.append_value(value);
             bytes += key.len() + value.len();

@@ -5,6 +5,7 @@ use crate::batches::{interruptible, next};
 use crate::error::OrRaise;
 use crate::facts::MAX_BYTES;
 use crate::source::Source;
+use pbfhogg::model::UniqueTags;
 use pbfhogg::read::{BatchMaker, ObjectReader};
 use pbfhogg::{Batches, Element, FormatError};
 use pyo3::exceptions::PyValueError;
@@ -67,7 +68,7 @@ impl Object {
             lon: None,
             refs: None,
             members: None,
-            stored_tags: element.tags().map(owned).collect(),
+            stored_tags: UniqueTags::new(element.tags()).map(owned).collect(),
         };
         match element {
             Element::Node(node) => {

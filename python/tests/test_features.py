@@ -45,3 +45,26 @@ def test_metadata(helsinki: Path) -> None:
     table = pbfhogg.features(helsinki, kinds="way", columns=["osm_id", "version", "timestamp"]).to_arrow()
     of_object = {row.id: row.version for row in pbfhogg.objects(helsinki, kinds="way")}
     assert all(of_object[row["osm_id"]] == row["version"] for row in table.to_pylist())
+
+
+def test_a_key_occurs_once_in_maps(tmp_path: Path) -> None:
+    file = tmp_path / "repeated.opl"
+    file.write_text("n1 v1 x1 y1 Tname=first,name=second,name:de=a,name:de=b\nn2 v1 x1 y1 Tname=x\n")
+    change = tmp_path / "change.osc"
+    change.write_text(
+        "<osmChange version='0.6'><modify><node id='1' version='2' lat='1' lon='2'>"
+        "<tag k='name' v='third'/><tag k='name' v='fourth'/></node></modify></osmChange>"
+    )
+    first = {"name": "first", "name:de": "a"}
+    features = pbfhogg.features(str(file), columns=["tags", "name"]).to_arrow()
+    assert dict(features["tags"][0].as_py()) == first
+    assert len(features["tags"][0].as_py()) == 2
+    assert features["name"].to_pylist() == ["first", "x"]
+    objects = pbfhogg.read(str(file), columns=["tags"]).to_arrow()
+    assert len(objects["tags"][0].as_py()) == 2
+    assert [one.tags for one in pbfhogg.objects(str(file))] == [first, {"name": "x"}]
+    changes = pbfhogg.changes(str(change), columns=["tags"]).to_arrow()
+    assert changes["tags"][0].as_py() == [("name", "third")]
+    actions = pbfhogg.augmented_diff(str(file), str(change), columns=["old_tags", "new_tags"]).to_arrow()
+    assert dict(actions["old_tags"][0].as_py()) == first
+    assert actions["new_tags"][0].as_py() == [("name", "third")]

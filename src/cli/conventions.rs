@@ -56,6 +56,8 @@ pub struct Conventions {
     pub needs_all_nodes: bool,
     /// Whether `export` makes a line and an area of each closed way.
     pub exports_twice: bool,
+    /// Whether `export` writes all tags of an object to text, even if several have the same key.
+    pub keeps_repeated_keys: bool,
     /// Whether `export` writes areas after all points and lines.
     pub exports_areas_last: bool,
     /// Whether `export --stop-on-error`, after it has written all features, fails if relations are incomplete.
@@ -118,6 +120,7 @@ const PBFHOGG: Conventions = Conventions {
     keeps_member_nodes: true,
     needs_all_nodes: false,
     exports_twice: false,
+    keeps_repeated_keys: false,
     exports_areas_last: false,
     stops_on_incomplete: false,
     exports_routes: true,
@@ -157,6 +160,7 @@ const OSMIUM: Conventions = Conventions {
     keeps_member_nodes: false,
     needs_all_nodes: true,
     exports_twice: true,
+    keeps_repeated_keys: true,
     exports_areas_last: true,
     stops_on_incomplete: true,
     exports_routes: false,

@@ -194,6 +194,7 @@ fn options(args: &Args, config: Config, ctx: &Context) -> Result<Options> {
     };
     options.temp_dir = args.temp_dir.clone();
     options.max_memory = args.max_memory;
+    options.keeps_repeated_keys = Conventions::current().keeps_repeated_keys;
     options.areas_last = Conventions::current().exports_areas_last;
     Ok(options)
 }

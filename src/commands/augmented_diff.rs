@@ -8,7 +8,6 @@ mod action;
 mod actions;
 mod batches;
 mod blobs;
-mod features;
 mod feed;
 mod filter;
 mod find;
@@ -20,6 +19,7 @@ mod nodes;
 mod relations;
 mod reshaped;
 mod spool;
+mod state_geometries;
 mod states;
 mod summary;
 mod tiles;
@@ -27,6 +27,7 @@ mod ways;
 mod xml;
 
 use super::diff;
+use super::repeated_keys::warn_of_repeated_keys;
 use crate::engine::input;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
@@ -83,7 +84,8 @@ pub enum Output {
         is_sequence: bool,
     },
     /// A Parquet table with a row for each object. Both geometries are those that an
-    /// [`export`](crate::commands::export) of a table writes by default, but superroutes have none.
+    /// [`export`](crate::commands::export) of a table writes by default, but superroutes have none, and the lines of
+    /// other routes lack those of their member relations.
     #[cfg(feature = "parquet")]
     Parquet(OutputTarget),
     /// The Web Mercator tiles in which changes can be seen, as lines `z/x/y` in order, compressed if the name of the
@@ -505,7 +507,7 @@ fn encode(
     output: &Output,
     selection: &Selection,
 ) -> Result<Summary> {
-    match output {
+    let written = match output {
         Output::Xml(target) => xml::write(base, findings, selection, target),
         Output::GeoJson {
             target,
@@ -522,7 +524,8 @@ fn encode(
             let groups = Groups::Files(names);
             groups::write(base, findings, selection, directory, &groups)
         }
-    }
+    };
+    written.inspect(|summary| warn_of_repeated_keys(summary.repeated_keys, base.ctx))
 }
 
 /// The default of [`Options::max_memory`].

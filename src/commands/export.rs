@@ -13,7 +13,7 @@ mod feature_buffer;
 mod late_areas;
 mod line_relations;
 mod maker;
-mod object_features;
+mod object_geometries;
 mod problem;
 #[cfg(feature = "parquet")]
 mod raw;
@@ -24,6 +24,7 @@ mod sink;
 mod tables;
 mod tally;
 
+use super::repeated_keys::warn_of_repeated_keys;
 use crate::engine::IndexType;
 use crate::engine::geometry_pass::{GeometryPass, Visits};
 use crate::engine::input;
@@ -49,10 +50,9 @@ pub use batches::batches;
 use builder::{Builder, ExportPart, Shared};
 pub use config::{Config, default_config, read_config};
 use feature_buffer::FeatureForm;
-pub(crate) use feature_buffer::KeptFeature;
 pub use line_relations::LINE_RELATIONS;
 pub use maker::{FeatureMaker, FeatureView};
-pub(crate) use object_features::ObjectFeatures;
+pub(crate) use object_geometries::ObjectGeometries;
 pub use problem::{Problem, ProblemCause, Severity};
 pub use rules::{AREA_TAGS, FeatureRules, TagRule, WrittenTags};
 use selection::may_select;
@@ -109,6 +109,9 @@ pub struct Options {
     pub temp_dir: Option<PathBuf>,
     /// The maximum memory in bytes for locations; `None` for four fifths of the available memory.
     pub max_memory: Option<u64>,
+    /// Whether text has all tags of an object, even if several have the same key, as osmium writes them. Otherwise, and
+    /// in tables, an object has the first tag with a key only.
+    pub keeps_repeated_keys: bool,
     /// Whether text output has areas after all points and lines. Areas are then in the order in which a single pass
     /// over the ways of a sorted file completes the areas. Otherwise areas are in the order of the input.
     pub areas_last: bool,
@@ -142,6 +145,7 @@ impl Options {
             index_type: IndexType::default(),
             temp_dir: None,
             max_memory: None,
+            keeps_repeated_keys: false,
             areas_last: false,
         }
     }
@@ -163,6 +167,7 @@ setters!(Options {
     index_type: IndexType,
     temp_dir: Option<PathBuf>,
     max_memory: Option<u64>,
+    keeps_repeated_keys: bool,
     areas_last: bool,
 });
 
@@ -221,6 +226,8 @@ pub struct Summary {
     /// The numbers of mistakes that do not affect the output, by the kind of mistake. All of these mistakes are in
     /// areas.
     pub warnings: BTreeMap<&'static str, u64>,
+    /// The number of tags that were left out, because an earlier tag of the object has the same key.
+    pub repeated_keys: u64,
     /// The method used to look up locations; `None` if no node had to be looked up.
     pub index_type: Option<IndexType>,
 }
@@ -273,6 +280,7 @@ pub fn run<'r>(
         ExportPart::Made(_) | ExportPart::Tally(_) => Ok(()),
     })?;
     let bytes = sink.finish(ctx)?;
+    warn_of_repeated_keys(summary.repeated_keys, ctx);
     ctx.stats.bytes_written.add(bytes);
     Ok(Summary { bytes, ..summary })
 }

@@ -88,6 +88,7 @@ mod random;
 pub mod renumber;
 pub mod repack;
 pub mod repair;
+mod repeated_keys;
 pub mod sort;
 pub mod split;
 pub mod synth;

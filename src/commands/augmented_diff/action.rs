@@ -41,4 +41,11 @@ pub(super) trait Encoder {
 
     /// Removes and returns what was encoded since the last call.
     fn take(&mut self) -> Result<Self::Part>;
+
+    /// Returns the number of tags that were left out since the last call, because an earlier tag of the object has their
+    /// key.
+    fn take_repeated_keys(&mut self) -> u64 {
+        // XML has all tags, and tiles have none.
+        0
+    }
 }

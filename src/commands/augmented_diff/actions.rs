@@ -58,9 +58,11 @@ pub(super) fn for_each<E: Encoder + Send>(
                 None => finder.without_base(item.changes.clone()),
                 Some(part) => finder.part(part, item.changes)?,
             }
-            let summary = finder.summary;
+            let mut summary = finder.summary;
             findings.check()?;
-            Ok((encoder.take()?, summary))
+            let part = encoder.take()?;
+            summary.repeated_keys += encoder.take_repeated_keys();
+            Ok((part, summary))
         },
         |(part, counts)| {
             summary.add(&counts);

@@ -15,7 +15,7 @@ use crate::runtime::{Batches, Context};
 use std::path::PathBuf;
 
 /// The effect of changes on an object, with the geometries that an [`export`](crate::commands::export) of a table writes
-/// by default. Superroutes have no geometry.
+/// by default. Superroutes have no geometry, and the lines of other routes lack those of their member relations.
 #[derive(Debug, Clone, Copy)]
 pub struct ActionView<'a>(&'a ActionRow);
 
@@ -165,5 +165,9 @@ impl<M: ActionMaker> Encoder for Maker<M> {
         }
         batches.extend(self.maker.take());
         Ok(batches)
+    }
+
+    fn take_repeated_keys(&mut self) -> u64 {
+        self.rows.take_repeated_keys()
     }
 }

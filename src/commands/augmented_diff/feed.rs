@@ -3,12 +3,11 @@
 
 use super::action::{Action, Encoder};
 use super::actions::for_each;
-use super::features::StateFeatures;
 use super::filter::Filter;
 use super::find::Findings;
-use super::states::State;
+use super::state_geometries::{GeometryPair, StateGeometries};
 use super::{Base, Selection, Summary};
-use crate::commands::export::KeptFeature;
+use crate::engine::geometry_pass::is_area;
 use crate::error::Result;
 use crate::formats::features::{ActionRow, ActionText, OwnedGeometry, OwnedTags};
 #[cfg(feature = "parquet")]
@@ -17,18 +16,23 @@ use crate::formats::{ChangeAction, TextOutput};
 use crate::io::OutputTarget;
 #[cfg(feature = "parquet")]
 use crate::io::{OpenOutput, StreamOutput};
+use crate::osm::{ObjectKind, UniqueTags};
+use crate::pbf::Object;
 
 /// Builds the rows of actions.
 pub(super) struct Rows {
-    features: StateFeatures,
+    geometries: StateGeometries,
     rows: Vec<ActionRow>,
+    /// The number of tags that were left out, because an earlier tag of the object has their key.
+    repeated_keys: u64,
 }
 
 impl Rows {
     pub(super) fn new() -> Self {
         Self {
-            features: StateFeatures::new(false),
+            geometries: StateGeometries::new(false),
             rows: Vec::new(),
+            repeated_keys: 0,
         }
     }
 }
@@ -37,53 +41,70 @@ impl Encoder for Rows {
     type Part = Vec<ActionRow>;
 
     fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        if let Some((old, new)) = self.features.of(action, findings) {
-            self.rows.push(row(action, old, new));
+        if let Some(geometries) = self.geometries.of(action, findings) {
+            let row = self.row(action, geometries);
+            self.rows.push(row);
         }
     }
 
     fn take(&mut self) -> Result<Vec<ActionRow>> {
-        self.features.check()?;
+        self.geometries.check()?;
         Ok(std::mem::take(&mut self.rows))
+    }
+
+    fn take_repeated_keys(&mut self) -> u64 {
+        std::mem::take(&mut self.repeated_keys)
     }
 }
 
-/// Returns the row of an action. A state that is a feature has the tags that an export writes, and any other state has
-/// all tags of the object.
-fn row(action: &Action<'_>, old: Option<KeptFeature>, new: Option<KeptFeature>) -> ActionRow {
-    let object = action.new.object;
-    let info = &object.info;
-    let of_object = |state: &State<'_>| -> OwnedTags {
-        let tags = state.object.tags.iter();
-        tags.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-            .collect()
-    };
-    let parts = |feature: Option<KeptFeature>, state: Option<&State<'_>>| match feature {
-        Some(feature) => (feature.tags, Some(feature.geometry)),
-        None => (
-            state.map_or_else(Vec::new, of_object),
-            None::<OwnedGeometry>,
-        ),
-    };
-    let is_deleted = action.kind == ChangeAction::Delete;
-    let (old_tags, old_geometry) = parts(old, action.old.as_ref());
-    let (new_tags, new_geometry) = parts(new, (!is_deleted).then_some(&action.new));
-    ActionRow {
-        action: action.kind,
-        is_indirect: action.is_indirect,
-        kind: object.kind(),
-        id: object.id,
-        changeset: info.changeset,
-        timestamp: info.timestamp,
-        uid: info.uid,
-        user: info.user.map(str::to_owned),
-        new_version: info.version,
-        old_version: action.old.as_ref().and_then(|old| old.object.info.version),
-        old_tags,
-        new_tags,
-        old_geometry,
-        new_geometry,
+impl Rows {
+    /// Returns the row of an action.
+    fn row(&mut self, action: &Action<'_>, (old, new): GeometryPair) -> ActionRow {
+        let object = action.new.object;
+        let info = &object.info;
+        let is_deleted = action.kind == ChangeAction::Delete;
+        let new_object = (!is_deleted).then_some(object);
+        let old_object = action.old.as_ref().map(|old| old.object);
+        // An export writes areas of relations without the tag `type`. The last state decides about both states, whether
+        // their areas can be assembled or not, so that an area that breaks does not look like one that gets a tag.
+        let without_type = new_object.or(old_object).is_some_and(is_relation_area);
+        let mut tags = |object: Option<&Object<'_>>| {
+            object.map_or_else(Vec::new, |object| self.tags(object, without_type))
+        };
+        ActionRow {
+            action: action.kind,
+            is_indirect: action.is_indirect,
+            kind: object.kind(),
+            id: object.id,
+            changeset: info.changeset,
+            timestamp: info.timestamp,
+            uid: info.uid,
+            user: info.user.map(str::to_owned),
+            new_version: info.version,
+            old_version: old_object.and_then(|old| old.info.version),
+            old_tags: tags(old_object),
+            new_tags: tags(new_object),
+            old_geometry: old,
+            new_geometry: new,
+        }
     }
+
+    /// Returns the tags of an object as an export writes them. Of several tags with the same key, it has the first one.
+    fn tags(&mut self, object: &Object<'_>, without_type: bool) -> OwnedTags {
+        let mut unique = UniqueTags::new(object.tags.iter().copied());
+        let tags = unique
+            .by_ref()
+            .filter(|(key, _)| !(without_type && *key == "type"))
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        self.repeated_keys += unique.repeated();
+        tags
+    }
+}
+
+/// Whether an object is a relation that is an area.
+fn is_relation_area(object: &Object<'_>) -> bool {
+    object.kind() == ObjectKind::Relation && is_area(object.tags.iter().copied())
 }
 
 /// Encodes actions as GeoJSON features.
@@ -114,6 +135,10 @@ impl Encoder for Features {
             }
         }
         Ok(self.text.take())
+    }
+
+    fn take_repeated_keys(&mut self) -> u64 {
+        self.rows.take_repeated_keys()
     }
 }
 

@@ -27,6 +27,9 @@ pub struct Summary {
     /// The number of relations with more members than the limit, which are written without the geometry of their
     /// members.
     pub without_geometry: u64,
+    /// The number of tags of old and new states that were left out of features and rows, because an earlier tag of the
+    /// object has the same key.
+    pub repeated_keys: u64,
     /// The number of files; `None` unless the actions are divided by changesets or change files.
     pub files: Option<u64>,
     /// The number of tiles; `None` unless tiles are written.
@@ -66,5 +69,6 @@ impl Summary {
         self.missing += other.missing;
         self.missing_references += other.missing_references;
         self.without_geometry += other.without_geometry;
+        self.repeated_keys += other.repeated_keys;
     }
 }

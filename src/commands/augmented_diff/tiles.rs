@@ -2,11 +2,10 @@
 
 use super::action::{Action, Encoder};
 use super::actions::for_each;
-use super::features::StateFeatures;
 use super::filter::Filter;
 use super::find::Findings;
+use super::state_geometries::StateGeometries;
 use super::{Base, Selection, Summary};
-use crate::commands::export::KeptFeature;
 use crate::error::Result;
 use crate::formats::TextOutput;
 use crate::formats::features::OwnedGeometry;
@@ -19,7 +18,7 @@ use std::ops::RangeInclusive;
 
 /// Collects the tiles of actions.
 struct Tiles {
-    features: StateFeatures,
+    geometries: StateGeometries,
     set: TileSet,
 }
 
@@ -28,12 +27,9 @@ impl Encoder for Tiles {
     type Part = (Vec<[u32; 2]>, u64);
 
     fn put(&mut self, action: &Action<'_>, findings: &Findings<'_>) {
-        let Some((old, new)) = self.features.of(action, findings) else {
+        let Some((old, new)) = self.geometries.of(action, findings) else {
             return;
         };
-        let geometry =
-            |feature: &Option<KeptFeature>| feature.as_ref().map(|one| one.geometry.clone());
-        let (old, new) = (geometry(&old), geometry(&new));
         // An object without a change of its own shows nothing new if it keeps its shape. If the lines of a relation get
         // another shape, so do some of its member ways, which have actions of their own.
         let is_line = |geometry: &Option<OwnedGeometry>| {
@@ -49,7 +45,7 @@ impl Encoder for Tiles {
     }
 
     fn take(&mut self) -> Result<Self::Part> {
-        self.features.check()?;
+        self.geometries.check()?;
         Ok(self.set.take())
     }
 }
@@ -84,7 +80,7 @@ pub(super) fn write(
 ) -> Result<Summary> {
     let mut output = TextOutput::create(target.clone(), base.ctx)?;
     let new_encoder = || Tiles {
-        features: StateFeatures::new(true),
+        geometries: StateGeometries::new(true),
         set: TileSet::new(*zooms.end()),
     };
     let (mut tiles, mut unfilled) = (BTreeSet::new(), 0);

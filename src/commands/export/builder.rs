@@ -3,7 +3,7 @@
 #[cfg(feature = "parquet")]
 use super::boundaries::Boundaries;
 use super::cuts::{CutGeometry, Cuts};
-use super::feature_buffer::{FeatureBuffer, FeatureForm, KeptFeature};
+use super::feature_buffer::{FeatureBuffer, FeatureForm};
 use super::late_areas::Completion;
 use super::line_relations::RelationLines;
 use super::maker::Made;
@@ -19,10 +19,9 @@ use crate::engine::block_matcher::select;
 use crate::engine::geometry_pass::{Visitor, is_area, on_earth};
 use crate::error::{FormatError, Result};
 use crate::formats::features::FeatureChunk;
-use crate::formats::features::{Feature, Geometry};
+use crate::formats::features::{Feature, Geometry, OwnedGeometry};
 use crate::geometry::{MapTurn, Point};
-use crate::osm::ObjectFilter;
-use crate::osm::{Location, ObjectKind};
+use crate::osm::{Location, ObjectFilter, ObjectKind, retain_unique};
 use crate::pbf::{Block, Element, Info, Relation, Way};
 use std::sync::Arc;
 
@@ -50,6 +49,8 @@ pub(super) struct Shared {
     boundaries: Option<Arc<Boundaries>>,
     tag_keys: Option<Vec<String>>,
     incomplete: Incomplete,
+    /// Whether features keep tags whose key an earlier tag of the object has.
+    keeps_repeated_keys: bool,
     /// Whether problems are reported one by one.
     reports: bool,
 }
@@ -65,7 +66,6 @@ impl Shared {
         Self {
             #[cfg(feature = "parquet")]
             boundaries: form.boundaries(),
-            form,
             relations,
             rules: options.rules.clone(),
             types: options.geometry_types,
@@ -75,6 +75,8 @@ impl Shared {
             tag_keys: options.tag_keys.clone(),
             line_relations: options.line_relations.clone(),
             incomplete: options.incomplete,
+            keeps_repeated_keys: options.keeps_repeated_keys && form.is_text(),
+            form,
             reports,
         }
     }
@@ -150,6 +152,9 @@ pub(super) struct Builder {
     polygon: AreaPolygon,
     /// An empty list whose memory is reused.
     tags: TagList<'static>,
+    /// The number of tags of the current object that were left out, because an earlier tag has their key. 0 after the
+    /// object has become a feature.
+    repeated_keys: u64,
 }
 
 /// Empties a list, so that it can be used for tags with another lifetime.
@@ -259,11 +264,12 @@ impl Builder {
             nodes: Vec::new(),
             polygon: AreaPolygon::default(),
             tags: Vec::new(),
+            repeated_keys: 0,
         }
     }
 
-    /// Removes and returns the kept features.
-    pub(super) fn take_kept(&mut self) -> Vec<KeptFeature> {
+    /// Removes and returns the geometries of the kept features.
+    pub(super) fn take_kept(&mut self) -> Vec<OwnedGeometry> {
         self.features.take_kept()
     }
 
@@ -304,8 +310,12 @@ impl Builder {
             feature.geometry.extent().unwrap_or(whole)
         };
         let themes = self.features.put(&feature, &extent, completion);
+        let repeated_keys = std::mem::take(&mut self.repeated_keys);
         let tally = self.tally.get_or_insert_default();
         tally.add(&feature.geometry, extent, themes);
+        if themes != 0 {
+            tally.repeated_keys += repeated_keys;
+        }
     }
 
     /// Collects the tags in a list, and calls `make` with the list.
@@ -320,10 +330,15 @@ impl Builder {
         self.tags = recycled(list);
     }
 
-    /// Removes the tags that are not written. Returns whether the object becomes a feature. It becomes a feature if the
-    /// rules leave a tag, or if features without tags are written, too.
-    fn retain(&self, tags: &mut TagList<'_>) -> bool {
+    /// Removes the tags that are not written, and those whose key an earlier tag has. Returns whether the object becomes
+    /// a feature. It becomes a feature if the rules leave a tag, or if features without tags are written, too.
+    fn retain(&mut self, tags: &mut TagList<'_>) -> bool {
         self.shared.rules.retain(tags);
+        self.repeated_keys = if self.shared.keeps_repeated_keys {
+            0
+        } else {
+            retain_unique(tags)
+        };
         let is_feature = self.shared.keep_untagged || !tags.is_empty();
         if let Some(keys) = &self.shared.tag_keys {
             tags.retain(|(key, _)| keys.iter().any(|wanted| wanted == key));

@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub(super) enum FeatureForm {
     /// Text. If `LateAreas` are given, areas are written after all other features.
     Text(FeatureOptions, Option<Arc<LateAreas>>),
-    /// Features that are kept for [`ObjectFeatures`](super::ObjectFeatures).
+    /// Geometries of features, which are kept for [`ObjectGeometries`](super::ObjectGeometries).
     Kept,
     /// Features that a caller makes batches of.
     Made(MakerForm),
@@ -41,6 +41,11 @@ impl FeatureForm {
             Self::Text(..) | Self::Kept | Self::Made(_) => None,
             Self::Rows(target) => target.boundaries.clone(),
         }
+    }
+
+    /// Whether features are written as text.
+    pub(super) const fn is_text(&self) -> bool {
+        matches!(self, Self::Text(..))
     }
 
     /// Whether administrative boundaries have to be collected.
@@ -101,17 +106,10 @@ const MAX_ROWS: usize = 2 << 20;
 /// The features that have not been sent or passed to a sorter yet.
 pub(super) enum FeatureBuffer {
     Text(Box<TextFeatures>),
-    Kept(Vec<KeptFeature>),
+    Kept(Vec<OwnedGeometry>),
     Made(Box<dyn AnyMaker>),
     #[cfg(feature = "parquet")]
     Rows(RowBuffer),
-}
-
-/// The geometry and the tags of a feature.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KeptFeature {
-    pub geometry: OwnedGeometry,
-    pub tags: Vec<(String, String)>,
 }
 
 /// Features as text.
@@ -176,14 +174,8 @@ impl FeatureBuffer {
                 }
                 1
             }
-            Self::Kept(features) => {
-                let tags = feature.tags.iter();
-                features.push(KeptFeature {
-                    geometry: feature.geometry.to_owned(),
-                    tags: tags
-                        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-                        .collect(),
-                });
+            Self::Kept(geometries) => {
+                geometries.push(feature.geometry.to_owned());
                 0
             }
             Self::Made(maker) => {
@@ -234,10 +226,10 @@ impl FeatureBuffer {
         }
     }
 
-    /// Removes and returns the kept features.
-    pub(super) fn take_kept(&mut self) -> Vec<KeptFeature> {
+    /// Removes and returns the geometries of the kept features.
+    pub(super) fn take_kept(&mut self) -> Vec<OwnedGeometry> {
         match self {
-            Self::Kept(features) => std::mem::take(features),
+            Self::Kept(geometries) => std::mem::take(geometries),
             _ => Vec::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! Writes objects as Parquet tables, one for nodes, one for ways and one for relations.
 
 use super::{Options, Summary};
+use crate::commands::repeated_keys::warn_of_repeated_keys;
 use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile};
 use crate::formats::ObjectTableOptions;
@@ -31,10 +32,17 @@ impl Blobs {
 
 /// A result of a thread.
 enum EncodedPart {
-    /// A row group, and the number of its rows.
-    Group(EncodedGroup, u64),
+    Group(RowGroup),
     /// The number of bytes of the blobs, once all of them are encoded.
     Done(u64),
+}
+
+/// A row group.
+struct RowGroup {
+    encoded: EncodedGroup,
+    rows: u64,
+    /// The number of tags that were left out, because an earlier tag of the object has their key.
+    repeated_keys: u64,
 }
 
 /// Writes the objects of a file as tables.
@@ -64,14 +72,15 @@ pub(super) fn write(
         let items = items(plan, kind);
         let phase = ctx.phase(name, items.iter().map(Blobs::input_bytes).sum());
         let mut add = |found| {
-            let (group, rows) = match found {
-                EncodedPart::Group(group, rows) => (group, rows),
+            let group = match found {
+                EncodedPart::Group(group) => group,
                 EncodedPart::Done(bytes) => {
                     phase.advance(bytes);
                     return Ok(());
                 }
             };
-            let is_full = |file: &ParquetFile| file.len() + group.len() > tables.max_file_len;
+            let is_full =
+                |file: &ParquetFile| file.len() + group.encoded.len() > tables.max_file_len;
             if let Some(full) = current.take_if(|file| is_full(file)) {
                 summary.bytes += full.finish(None)?.commit_unflushed()?;
             }
@@ -82,8 +91,9 @@ pub(super) fn write(
                     none.insert(open_part(&mut directory, kind, parts - 1, &table)?)
                 }
             };
-            summary.features += rows;
-            file.add(group)
+            summary.features += group.rows;
+            summary.repeated_keys += group.repeated_keys;
+            file.add(group.encoded)
         };
         let mut queue = start(name, kind, file, (filter.clone(), table.clone()), ctx)?;
         for blobs in items {
@@ -95,6 +105,7 @@ pub(super) fn write(
         }
     }
     directory.complete(ctx)?;
+    warn_of_repeated_keys(summary.repeated_keys, ctx);
     ctx.stats.bytes_written.add(summary.bytes);
     Ok(summary)
 }
@@ -161,10 +172,15 @@ fn groups(
     let mut rows = ObjectRows::default();
     let end = |rows: &mut ObjectRows| {
         let rows = std::mem::take(rows);
-        match rows.len() as u64 {
-            0 => Ok(()),
-            count => chunks.send(EncodedPart::Group(table.encode(rows)?, count)),
+        let (count, repeated_keys) = (rows.len() as u64, rows.repeated_keys());
+        if count == 0 {
+            return Ok(());
         }
+        chunks.send(EncodedPart::Group(RowGroup {
+            encoded: table.encode(rows)?,
+            rows: count,
+            repeated_keys,
+        }))
     };
     for entry in entries {
         reader.decode(entry, |payload| {

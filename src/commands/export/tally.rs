@@ -27,6 +27,8 @@ pub(super) struct Tally {
     pub errors: BTreeMap<&'static str, u64>,
     pub incomplete: u64,
     pub warnings: BTreeMap<&'static str, u64>,
+    /// The number of tags that were left out, because an earlier tag of the object has their key.
+    pub repeated_keys: u64,
     /// The number of features of each theme, by its index. Without themes, all features have index 0.
     themes: BTreeMap<usize, u64>,
 }
@@ -63,6 +65,7 @@ impl Tally {
         summary.areas += self.areas;
         summary.features += self.points + self.lines + self.areas;
         summary.incomplete += self.incomplete;
+        summary.repeated_keys += self.repeated_keys;
         for (counts, more) in [
             (&mut summary.errors, &self.errors),
             (&mut summary.warnings, &self.warnings),

@@ -4,7 +4,7 @@ use super::PageCompression;
 use super::columns::{EncodedGroup, GroupEncoder, Values};
 use super::schema::{TableForm, compression, group, primitive};
 use crate::error::Result;
-use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind};
+use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind, UniqueTags};
 use crate::pbf::{Element, Info};
 use bytes::Bytes;
 use parquet::basic::{Encoding, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
@@ -31,6 +31,8 @@ pub(crate) struct ObjectRows {
     tags: Vec<(Range<u32>, Range<u32>)>,
     refs: Vec<i64>,
     members: Vec<(ObjectKind, i64, Range<u32>)>,
+    /// The number of tags that were left out, because an earlier tag of the object has their key.
+    repeated_keys: u64,
 }
 
 /// An object. Its tags, refs and members are ranges of the lists in [`ObjectRows`].
@@ -203,6 +205,11 @@ impl ObjectRows {
         self.rows.len()
     }
 
+    /// The number of tags that were left out, because an earlier tag of the object has their key.
+    pub(crate) const fn repeated_keys(&self) -> u64 {
+        self.repeated_keys
+    }
+
     /// Whether the rows use at most about `most` bytes of memory after `element` is added. Always true if there are no
     /// rows yet.
     pub(crate) fn has_room(&self, element: &Element<'_>, most: usize) -> bool {
@@ -242,10 +249,12 @@ impl ObjectRows {
     pub(crate) fn push(&mut self, element: &Element<'_>) {
         self.reserve(element);
         let starts = (self.tags.len(), self.refs.len(), self.members.len());
-        for (key, value) in element.tags() {
+        let mut tags = UniqueTags::new(element.tags());
+        for (key, value) in tags.by_ref() {
             let tag = (self.text(key), self.text(value));
             self.tags.push(tag);
         }
+        self.repeated_keys += tags.repeated();
         let mut location = None;
         match element {
             Element::Node(node) => location = node.location().filter(|_| node.info().visible),

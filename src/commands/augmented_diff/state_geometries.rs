@@ -1,43 +1,44 @@
-//! The features that objects become before and after the changes.
+//! The geometries of objects before and after the changes.
 
 use super::action::Action;
 use super::find::Findings;
 use super::states::State;
 use crate::area::{WayBatch, WayStore};
-use crate::commands::export::{KeptFeature, ObjectFeatures};
+use crate::commands::export::ObjectGeometries;
 use crate::engine::geometry_pass::on_earth;
 use crate::error::{Error, FormatError, Result};
 use crate::formats::ChangeAction;
+use crate::formats::features::OwnedGeometry;
 use crate::index::{IdSet, RankSet};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::ObjectBody;
 use std::sync::Arc;
 
-/// The features of an object before and after the changes; `None` if it becomes no feature.
-pub(super) type FeaturePair = (Option<KeptFeature>, Option<KeptFeature>);
+/// The geometries of an object before and after the changes; `None` if it becomes no feature.
+pub(super) type GeometryPair = (Option<OwnedGeometry>, Option<OwnedGeometry>);
 
-/// Builds the features of objects.
-pub(super) struct StateFeatures {
-    features: ObjectFeatures,
+/// Builds the geometries of objects.
+pub(super) struct StateGeometries {
+    geometries: ObjectGeometries,
     /// The first error.
     failed: Option<FormatError>,
 }
 
-impl StateFeatures {
-    /// Creates a builder. With `keep_untagged`, objects without tags become features, too.
+impl StateGeometries {
+    /// Creates a builder. With `keep_untagged`, objects without tags have geometries, too.
     pub(super) fn new(keep_untagged: bool) -> Self {
         Self {
-            features: ObjectFeatures::new(keep_untagged),
+            geometries: ObjectGeometries::new(keep_untagged),
             failed: None,
         }
     }
 
-    /// Returns the features of an action; `None` if they cannot be built, which [`check`](Self::check) tells.
+    /// Returns the geometries of an action; `None` if they cannot be built, which [`check`](Self::check) tells.
     pub(super) fn of(
         &mut self,
         action: &Action<'_>,
         findings: &Findings<'_>,
-    ) -> Option<FeaturePair> {
+    ) -> Option<GeometryPair> {
         self.pair(action, findings)
             .map_err(|error| {
                 self.failed.get_or_insert(error);
@@ -45,11 +46,11 @@ impl StateFeatures {
             .ok()
     }
 
-    /// Fails if features could not be built.
+    /// Fails if geometries could not be built.
     pub(super) fn check(&mut self) -> Result<()> {
         self.failed.take().map_or(Ok(()), |error| {
             Err(Error::Internal(format!(
-                "a feature cannot be built: {error}"
+                "a geometry cannot be built: {error}"
             )))
         })
     }
@@ -58,7 +59,7 @@ impl StateFeatures {
         &mut self,
         action: &Action<'_>,
         findings: &Findings<'_>,
-    ) -> std::result::Result<FeaturePair, FormatError> {
+    ) -> std::result::Result<GeometryPair, FormatError> {
         let old = action.old.as_ref();
         let new = (action.kind != ChangeAction::Delete).then_some(&action.new);
         let mut of = |state: Option<&State<'_>>| match state {
@@ -72,10 +73,10 @@ impl StateFeatures {
         &mut self,
         state: &State<'_>,
         findings: &Findings<'_>,
-    ) -> std::result::Result<Option<KeptFeature>, FormatError> {
+    ) -> std::result::Result<Option<OwnedGeometry>, FormatError> {
         let locations: Vec<Option<Location>> =
             state.nodes.iter().map(|node| node.location).collect();
-        self.features
+        self.geometries
             .of(state.object, &locations, &member_ways(state, findings))
     }
 }

@@ -1,26 +1,27 @@
-//! Builds the features of single objects.
+//! Builds the geometries of single objects.
 
 use super::builder::{Builder, Shared};
-use super::feature_buffer::{FeatureForm, KeptFeature};
+use super::feature_buffer::FeatureForm;
 use super::{ExportFormat, Options};
 use crate::area::WayStore;
 use crate::engine::geometry_pass::Visitor;
 use crate::error::FormatError;
+use crate::formats::features::OwnedGeometry;
 use crate::formats::{FeatureFormat, FeatureOptions};
 use crate::io::OutputTarget;
 use crate::osm::{Location, ObjectFilter};
 use crate::pbf::{Block, BlockBuilder, Element, Object};
 use std::sync::Arc;
 
-/// Builds the features of single objects, as an export of a table with default options does. Superroutes become no
-/// features.
-pub(crate) struct ObjectFeatures {
+/// Builds the geometries of single objects, as an export of a table with default options does. Superroutes have no
+/// geometry, and the lines of other routes lack those of their member relations.
+pub(crate) struct ObjectGeometries {
     builder: Builder,
     blocks: BlockBuilder,
 }
 
-impl ObjectFeatures {
-    /// Creates a builder. With `keep_untagged`, objects without tags become features, too.
+impl ObjectGeometries {
+    /// Creates a builder. With `keep_untagged`, objects without tags have geometries, too.
     pub(crate) fn new(keep_untagged: bool) -> Self {
         let format = ExportFormat::Text(FeatureOptions::new(FeatureFormat::GeoJson));
         let lines = ["route", "waterway"].map(str::to_owned);
@@ -35,14 +36,14 @@ impl ObjectFeatures {
         }
     }
 
-    /// Returns the feature of an object; `None` if the object becomes no feature. `locations` has the location of each
+    /// Returns the geometry of an object; `None` if the object becomes no feature. `locations` has the location of each
     /// node of a way, and `ways` has the member ways of a relation.
     pub(crate) fn of(
         &mut self,
         object: &Object<'_>,
         locations: &[Option<Location>],
         ways: &WayStore,
-    ) -> Result<Option<KeptFeature>, FormatError> {
+    ) -> Result<Option<OwnedGeometry>, FormatError> {
         self.blocks.add(object)?;
         self.blocks.end_block();
         for encoded in self.blocks.take_blocks() {
