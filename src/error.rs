@@ -168,6 +168,7 @@ impl Error {
                 _ => ErrorKind::Io,
             },
             Self::Blob { source, .. } if source.is_truncated => ErrorKind::Truncated,
+            Self::Blob { source, .. } if source.is_repetition => ErrorKind::Unsupported,
             Self::Blob { .. } | Self::Text { .. } => ErrorKind::Damaged,
             Self::File { kind, .. } => *kind,
             Self::Usage(_) => ErrorKind::Usage,
@@ -191,6 +192,7 @@ impl Error {
                 }))
             }
             Self::File { advice, .. } => advice.clone(),
+            Self::Blob { source, .. } if source.is_repetition => Some(Cow::Borrowed(MERGE)),
             Self::Blob { .. } => Some(Cow::Borrowed(
                 "`pbfhogg repair` writes a file of all that is whole",
             )),
@@ -198,6 +200,10 @@ impl Error {
         }
     }
 }
+
+/// The advice for a file of current data in which an object occurs twice.
+pub(crate) const MERGE: &str =
+    "`pbfhogg merge FILE -o OUTPUT` keeps the highest version of each object";
 
 /// A violation of a format in the bytes of an input.
 ///
@@ -208,6 +214,8 @@ pub struct FormatError {
     cause: Cow<'static, str>,
     /// Whether the input ends too early.
     is_truncated: bool,
+    /// Whether an object occurs twice in a file of current data.
+    is_repetition: bool,
 }
 
 impl FormatError {
@@ -216,6 +224,7 @@ impl FormatError {
         Self {
             cause: Cow::Borrowed(cause),
             is_truncated: false,
+            is_repetition: false,
         }
     }
 
@@ -224,6 +233,7 @@ impl FormatError {
         Self {
             cause: Cow::Owned(cause.into()),
             is_truncated: false,
+            is_repetition: false,
         }
     }
 
@@ -242,6 +252,17 @@ impl FormatError {
         Self {
             cause: Cow::Borrowed(cause),
             is_truncated: true,
+            is_repetition: false,
+        }
+    }
+
+    /// Creates an error about an object that occurs twice in a file of current data. `need` tells why the command
+    /// needs each object once.
+    pub(crate) fn repetition(object: impl fmt::Display, need: &str) -> Self {
+        Self {
+            cause: Cow::Owned(format!("{object} occurs twice: {need}")),
+            is_truncated: false,
+            is_repetition: true,
         }
     }
 }

@@ -30,6 +30,7 @@ mod directories;
 mod directories_geocode;
 mod directories_update;
 mod documents;
+mod duplicates;
 mod export;
 mod export_areas;
 mod export_cuts;

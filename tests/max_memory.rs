@@ -39,7 +39,7 @@ fn scattered(dir: &Path) -> PathBuf {
     mixed.extend_from_slice(&ways[..100]);
     mixed.extend_from_slice(&nodes[..100]);
     let mut blocks = vec![craft::block(&mixed, &Shape::USUAL)];
-    for objects in [&relations, &ways, &nodes] {
+    for objects in [&relations[..], &ways[100..], &nodes[100..]] {
         blocks.extend(
             objects
                 .chunks(3000)

@@ -141,9 +141,9 @@ fn awkward_files_are_renumbered_object_by_object() {
                 granularity: 1,
                 ..craft::Shape::USUAL
             };
-            let input = file_in_shape(dir.path(), "in.osm.pbf", &[&objects, &[], &objects], &shape);
-            let twice = [expected.clone(), expected.clone()].concat();
-            assert!(renumbered(&input, &[]) == twice, "{dense} {layout:?}");
+            let (first, rest) = objects.split_at(objects.len() / 2);
+            let input = file_in_shape(dir.path(), "in.osm.pbf", &[first, &[], rest], &shape);
+            assert!(renumbered(&input, &[]) == expected, "{dense} {layout:?}");
         }
     }
 }

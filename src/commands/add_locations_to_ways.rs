@@ -14,7 +14,7 @@ use crate::engine::filter::{
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
 use crate::engine::way_locations::{LocateOptions, NodeParts, WayLocations, WayLocator};
-use crate::engine::{OutputOptions, Selection, input};
+use crate::engine::{OutputOptions, Selection, input, repeats};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdSet, LocationStore, NodeBatch};
@@ -154,6 +154,7 @@ impl Eq for ScratchSummary {}
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - The input is a history file with several versions of an object, or with deleted objects.
+/// - An object occurs twice.
 /// - The header of the input declares that its ways have locations and that most of their nodes are not in the file.
 /// - The chosen method needs more memory than [`Options::max_memory`], even with the best number of ranges of ids.
 /// - The temporary files of a join are estimated to need more space than is free in their directory.
@@ -180,6 +181,7 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
                      start from the file that this one was made of";
         return Err(Error::file(&options.input, cause));
     }
+    let ctx = &repeats::refuse_unless_compatible(&file, &plan, ctx)?;
     let members = match options.keep_untagged_nodes {
         true => None,
         false if options.keep_member_nodes => Some(member_nodes(&file, &plan, ctx)?),

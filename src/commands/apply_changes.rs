@@ -12,7 +12,7 @@ mod watcher;
 use super::augmented_diff::{AugmentedDiffs, ChangedNodes, Ongoing};
 use super::{add_locations_to_ways, augmented_diff};
 use crate::engine::sink::Sink;
-use crate::engine::{HeaderOption, OutputOptions, input};
+use crate::engine::{HeaderOption, OutputOptions, input, repeats};
 use crate::error::{Error, Result};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::formats::{
@@ -160,7 +160,7 @@ impl LocationsSummary {
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - The base is a history file, according to its header or because it contains deleted versions.
-/// - An object occurs twice in the base, in adjacent blobs or in a blob that has to be decoded.
+/// - An object occurs twice in the base, according to its table of contents or in blobs that have to be decoded.
 /// - The objects of a blob that has to be decoded are not in canonical order, although the header or the index of the
 ///   base declares it.
 /// - The base is in a text format, and the output has the same path.
@@ -225,6 +225,7 @@ fn apply_to(
     let scratch = options.output.target.scratch_directory();
     let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
     check_base(&file, &plan)?;
+    let ctx = &repeats::refuse(&file, &plan, ctx)?;
     let versions = write_versions(options, &file, &plan, &mut changes, ctx)?;
     let (file, plan) = match options.locations_on_ways {
         Some(_) if options.locates_base => located_base(file, plan, &scratch, ctx)?,
@@ -308,20 +309,11 @@ fn located_base(
     Ok((file, plan))
 }
 
-/// Fails if the base contains deleted versions, or if the last object of a blob is also the first object of the next
-/// blob.
+/// Fails if the base contains deleted versions.
 fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     let path = file.input.path();
     if plan.any(BlobFlags::DELETED) {
         let cause = "the file holds deleted versions; changes can be applied to current data only";
-        return Err(Error::file(path, cause));
-    }
-    if let Some(entry) = plan.first_continued() {
-        let cause = format!(
-            "an object occurs twice: blob {} begins with the last object of the blob before it; \
-             changes can be applied to current data only",
-            entry.number
-        );
         return Err(Error::file(path, cause));
     }
     Ok(())

@@ -28,7 +28,7 @@ mod xml;
 
 use super::diff;
 use super::repeated_keys::warn_of_repeated_keys;
-use crate::engine::input;
+use crate::engine::{input, repeats};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{ChangeSet, KeptVersions, SameTime, read_changes};
@@ -256,6 +256,7 @@ impl Output {
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, or it cannot be
 ///   written ([details](crate::commands#errors)).
 /// - The base is a history file, according to its header or because it contains deleted versions.
+/// - An object occurs twice in the base.
 /// - A change file has data, or is damaged.
 /// - With [`Output::ByChangeset`]: a change has no changeset, a file of the directory is not an augmented diff of this
 ///   program, or another run writes to the directory.
@@ -339,7 +340,7 @@ fn with_base<T>(
         plan: &plan,
         max_memory: MAX_MEMORY,
         replaces,
-        ctx,
+        ctx: &repeats::refuse(&file, &plan, ctx)?,
     })
 }
 

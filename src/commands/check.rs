@@ -11,13 +11,13 @@ pub use contents::{Fault, Outside};
 pub use index::{Finding, IndexCheck};
 pub use summary::{Dangling, IdViolation, Missing, Summary};
 
-use crate::engine::input;
+use crate::engine::{input, repeats};
 use crate::error::Result;
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds};
 use crate::index::{IdSet, SharedIdSet};
 use crate::osm::{KindSet, ObjectKind, id_from_rank};
 use crate::pbf::feature;
-use crate::runtime::Context;
+use crate::runtime::{Context, Disorder};
 use blob_check::{BlobFindings, Ends, KindCheck, Order, Position};
 use contents::{ContentFindings, ContentRules};
 use std::collections::BTreeMap;
@@ -122,6 +122,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(&file, ctx)?;
+    let ctx = &match ctx.disorder {
+        Disorder::Refuse => repeats::refuse(&file, &plan, ctx)?,
+        Disorder::Accept | Disorder::Tell { .. } => ctx.clone(),
+    };
     let mut check = Check::begin(options, &file, &plan, index);
     if options.refs {
         let [of_ways, of_relations] =
@@ -354,7 +358,9 @@ impl Check<'_> {
             self.violation((found.index, position), violation);
         }
         for (is_duplicate, count) in [false, true].into_iter().zip(found.more_violations) {
-            *self.violations(is_duplicate) += count;
+            if count > 0 {
+                *self.violations(is_duplicate) += count;
+            }
         }
         self.nested.extend(found.has_nested.then_some(found.index));
         if let Some(outside) = &mut self.summary.outside {

@@ -12,6 +12,7 @@ mod show;
 mod side;
 
 use crate::engine::headers::generator;
+use crate::engine::repeats;
 use crate::engine::shards::{MergeStep, Source, Sources, are_equal, plan_steps};
 use crate::error::{Error, Result};
 use crate::formats::{DocumentHeader, OscText, Replication, TextFormat, TextOptions, TextOutput};
@@ -258,7 +259,7 @@ fn compare_files(
     let [old, new] = [&options.old, &options.new].map(|path| in_order(path, ctx));
     let sides = [old?, new?];
     let history = is_history(options, &sides)?;
-    check_each_once(options, &sides)?;
+    check_each_once(options, &sides, ctx)?;
     let mut output = match &options.output {
         None => None,
         Some((_, target)) => Some(TextOutput::create(target.clone(), ctx)?),
@@ -346,15 +347,19 @@ fn carry_out(
 }
 
 /// Fails if the output is a change file and a blob begins with the object that ends the blob before it. Repetitions
-/// within a blob are found when it is read.
-fn check_each_once(options: &Options, sides: &[Side; 2]) -> Result<()> {
+/// within a blob are found when it is read. With another output, warns about objects that occur twice.
+fn check_each_once(options: &Options, sides: &[Side; 2], ctx: &Context) -> Result<()> {
     if !matches!(options.output, Some((Format::Osc(_), _))) {
-        return Ok(());
+        let mut sides = sides.iter();
+        return sides.try_for_each(|side| repeats::warn(&side.file, &side.plan, ctx));
     }
     for side in sides {
-        let repeated = side.plan.first_continued().and_then(BlobEntry::first_key);
-        if let Some(key) = repeated.filter(|key| options.kinds.contains(key.0)) {
-            return Err(Error::file(&side.path, compare::occurs_twice(key)));
+        if let Some(entry) = side.plan.first_continued()
+            && let Some(key) = entry.first_key()
+            && options.kinds.contains(key.0)
+        {
+            let (input, error) = (&side.file.input, compare::occurs_twice(key));
+            return Err(input.blob_error(entry.number.into(), entry.offset, error));
         }
     }
     Ok(())

@@ -28,6 +28,8 @@ use super::repeated_keys::warn_of_repeated_keys;
 use crate::engine::IndexType;
 use crate::engine::geometry_pass::{GeometryPass, Visits};
 use crate::engine::input;
+#[cfg(feature = "parquet")]
+use crate::engine::repeats;
 use crate::engine::way_locations::LocateOptions;
 use crate::error::Result;
 use crate::file::PbfFile;
@@ -254,7 +256,8 @@ pub type Report<'r> = dyn FnMut(&Problem) -> Result<()> + 'r;
 ///
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
-/// - The input is a history file.
+/// - The input is a history file, or an object occurs twice. Tables of objects ([`ExportFormat::Objects`]) have all
+///   versions.
 /// - The chosen method of looking up locations needs more memory than [`Options::max_memory`], or more space for
 ///   temporary files than is free in their directory.
 /// - `report` fails.
@@ -267,7 +270,9 @@ pub fn run<'r>(
     #[cfg(feature = "parquet")]
     if let ExportFormat::Objects(tables) = options.format {
         let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-        return raw::write(&file, &plan, options, tables, ctx);
+        return repeats::count(&file, &plan, ctx, |ctx| {
+            raw::write(&file, &plan, options, tables, ctx)
+        });
     }
     let (mut sink, form) = FeatureSink::open(options, ctx)?;
     let (reports, mut report) = (report.is_some(), report);

@@ -15,7 +15,7 @@ pub use strategy::{RelationTypes, Strategy};
 use crate::engine::filter::{FilterJob, FilterOutput, write_outputs};
 use crate::engine::headers::HeaderOptions;
 use crate::engine::sink::WriteSummary;
-use crate::engine::{Format, input};
+use crate::engine::{Format, input, repeats};
 use crate::error::{Error, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::AreaIndex;
@@ -158,6 +158,7 @@ pub struct Extracted {
 /// - An input cannot be opened or read, or is damaged; the output exists and may not be overwritten, its file system
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)). All outputs are checked before
 ///   any is written.
+/// - An object occurs twice, and the input is neither a history nor a change file.
 /// - There is no region.
 /// - [`Options::max_memory`] is less than 24 MB, or the ids of a single region need more memory than the limit leaves
 ///   for ids.
@@ -206,6 +207,7 @@ pub(crate) const PHASES: u64 = 5;
 pub(crate) fn cut(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(file, ctx)?;
+    let ctx = &repeats::refuse(file, &plan, ctx)?;
     let areas = areas_of(&options.extracts);
     let budget = Budget::estimate(options, &areas, file, &plan, ctx)?;
     budget.check(options)?;

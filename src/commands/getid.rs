@@ -5,10 +5,11 @@ use super::ids::IdSource;
 use crate::engine::filter::{BlobDecision, FilterJob, Selection, select_by_id, write_selected};
 use crate::engine::id_search::{IdSearch, search_for};
 use crate::engine::references::{referenced, referring};
+use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, input};
 use crate::error::{Error, FormatError, Result};
-use crate::file::{BlobPlan, PlanNeeds};
+use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 pub use crate::index::{IdSet, IdSets};
 use crate::io::OpenOutput;
 use crate::osm::{ObjectId, ObjectKind};
@@ -152,14 +153,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         PlanNeeds::Frames
     };
     let plan = BlobPlan::open(&file, needs, ctx)?;
-    let (mut added, mut parent_ids) = (IdSets::default(), IdSets::default());
-    if children {
-        added = referenced(&file, &plan, &wanted, None, ctx)?;
-    }
-    if parents {
-        parent_ids = referring(&file, &plan, &wanted, ctx)?;
-    }
-    added.extend(parent_ids.ids());
+    let (added, parent_ids) = followed(options, &file, &plan, &wanted, ctx)?;
+    let chosen = Chosen::of(&file, &plan, Repeats::Counted, ctx);
     let (header, output_options) = (file.header.clone(), &options.output);
     let job = FilterJob::with_output("get objects", &file, plan, output, header, output_options);
     let sets = [&wanted, &added];
@@ -169,6 +164,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         wanted: &wanted,
         added: &added,
         referring: &parent_ids,
+        chosen: &chosen,
     };
     let mut found = IdSets::default();
     let kept = write_selected(
@@ -178,6 +174,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         |ids| found.extend(ids),
         ctx,
     )?;
+    chosen.tell(ctx);
     let absent = |id: &ObjectId| !found.contains(id.kind, id.id);
     let not_wanted = |id: &ObjectId| !wanted.contains(id.kind, id.id);
     let mut missing: IdSets = wanted.ids().filter(absent).collect();
@@ -192,6 +189,26 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
+/// Returns the ids of the objects that wanted objects refer to or that refer to wanted objects, and the ids of the
+/// latter, as far as the options ask for them.
+fn followed(
+    options: &Options,
+    file: &PbfFile,
+    plan: &BlobPlan,
+    wanted: &IdSets,
+    ctx: &Context,
+) -> Result<(IdSets, IdSets)> {
+    let (mut added, mut parents) = (IdSets::default(), IdSets::default());
+    if options.add_referenced {
+        added = referenced(file, plan, wanted, None, ctx)?;
+    }
+    if options.add_parents {
+        parents = referring(file, plan, wanted, ctx)?;
+    }
+    added.extend(parents.ids());
+    Ok((added, parents))
+}
+
 /// The rule by which objects are kept.
 #[derive(Clone, Copy)]
 struct Rule<'a> {
@@ -202,6 +219,8 @@ struct Rule<'a> {
     /// The ids of the objects that refer to wanted objects. The objects that refer to wanted objects always keep their
     /// tags.
     referring: &'a IdSets,
+    /// The wanted and added objects that were found.
+    chosen: &'a Chosen,
 }
 
 impl Rule<'_> {
@@ -240,6 +259,9 @@ impl Rule<'_> {
             found.push(ObjectId { kind, id });
             keep
         })?;
+        if !self.options.invert {
+            self.chosen.add(&found)?;
+        }
         Ok(found)
     }
 }

@@ -3,13 +3,14 @@
 use super::ids;
 use super::ids::{IdSource, kinds_of_parents};
 use crate::engine::filter::{BlobDecision, FilterJob, write_selected};
+use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PlanNeeds};
 use crate::index::IdSets;
 use crate::io::OpenOutput;
-use crate::osm::ObjectKind;
+use crate::osm::{ObjectId, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 use serde::Serialize;
@@ -84,12 +85,15 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         let has_self = options.add_self && wanted.may_meet(entry);
         BlobDecision::visit_if(has_parents || has_self)
     };
+    let chosen = Chosen::of(&file, &plan, Repeats::Counted, ctx);
     let (header, output_options) = (file.header.clone(), &options.output);
     let job = FilterJob::with_output("get parents", &file, plan, output, header, output_options);
     let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
-        select_parents(block, selection, &wanted, options.add_self)
+        let parents = select_parents(block, selection, &wanted, options.add_self)?;
+        chosen.add(&parents)
     };
     let kept = write_selected(job, decision, select, |()| (), ctx)?;
+    chosen.tell(ctx);
     Ok(Summary {
         kept,
         requested: wanted.len(),
@@ -97,13 +101,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
+/// Selects the objects of a block, and returns the selected ones.
 fn select_parents(
     block: &Block<'_>,
     selection: &mut Selection,
     wanted: &IdSets,
     add_self: bool,
-) -> Result<(), FormatError> {
-    let nodes = wanted.of(ObjectKind::Node);
+) -> Result<Vec<ObjectId>, FormatError> {
+    let (nodes, mut parents) = (wanted.of(ObjectKind::Node), Vec::new());
     let mut objects = block.walk();
     while let Some(kind) = objects.next()? {
         let is_self = add_self && wanted.contains(kind, objects.id()?);
@@ -114,6 +119,10 @@ fn select_parents(
                 ObjectKind::Relation => objects.any_member(|kind, id| wanted.contains(kind, id))?,
             };
         selection.push(Selected::whole_if(refers));
+        if refers {
+            let id = objects.id()?;
+            parents.push(ObjectId { kind, id });
+        }
     }
-    Ok(())
+    Ok(parents)
 }

@@ -14,7 +14,7 @@ use crate::engine::changesets::{self, Place};
 use crate::engine::rewrite::{Rewrite, Rewritten};
 use crate::engine::scan::Scan;
 use crate::engine::sink::Sink;
-use crate::engine::{OutputOptions, input};
+use crate::engine::{OutputOptions, input, repeats};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::index::SharedIdSet;
@@ -121,6 +121,7 @@ pub struct Summary {
 ///   has too little space, or it cannot be written ([details](crate::commands#errors)).
 /// - The directory of the map does not exist, a file in the directory is damaged or cannot be written, or the directory
 ///   records other first ids than [`Options::start`].
+/// - An object occurs twice, and the input is neither a history nor a change file.
 /// - A new id does not fit in 64 bits.
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(4);
@@ -130,6 +131,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let (numberings, index_files) = index_files::read(directory, options.start, overwrite, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     plan.check_current(&file, ctx)?;
+    let ctx = &repeats::refuse(&file, &plan, ctx)?;
     let size_hint = SizeHint::default();
     let header = header(&file, options, &numberings);
     let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;

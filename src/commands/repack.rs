@@ -7,7 +7,7 @@ mod relation_boxes;
 mod spatial;
 
 use crate::engine::sink::{BlobOutcome, Sink};
-use crate::engine::{Encoders, OutputOptions, input};
+use crate::engine::{Encoders, OutputOptions, input, repeats};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPass, BlobPlan, PlanNeeds, WriteOptions, Written};
 use crate::io::{OpenOutput, SizeHint};
@@ -105,6 +105,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
+    repeats::warn(&file, &plan, ctx)?;
     let mut header = file.header.clone();
     options.output.header.apply(&mut header);
     let recompresses = options.output.write.is_compression_explicit;

@@ -3,7 +3,7 @@
 use crate::engine::block_packer::Encoders;
 use crate::engine::headers::merged_header;
 use crate::engine::sink::{BlobOutcome, Sink};
-use crate::engine::{Format, HeaderOptions, input};
+use crate::engine::{Format, HeaderOptions, input, repeats};
 use crate::error::Result;
 pub use crate::file::Parts;
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions, Written, divide};
@@ -99,6 +99,7 @@ pub struct Part {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
+    repeats::warn(&file, &plan, ctx)?;
     let mut header = merged_header(std::slice::from_ref(&file))?;
     options.header.apply(&mut header);
     let ranges = divide(&plan.entries, options.parts);

@@ -4,7 +4,7 @@ mod joined;
 mod table;
 
 use crate::engine::block_matcher::BlockMatcher;
-use crate::engine::input;
+use crate::engine::{input, repeats};
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPass, BlobPlan, PlanNeeds};
 use crate::osm::{KindSet, ObjectExpression, ObjectFilter, ObjectKind};
@@ -134,22 +134,24 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     let blobs = plan.entries.iter().filter(|entry| counter.selects(entry));
     let table = CountTable::new(options.max_memory);
-    BlobPass::new("count tags", &file.input, ctx)
-        .holding(2)
-        .run(
-            blobs.collect(),
-            Scratch::default,
-            |reader, scratch, entry: &BlobEntry| {
-                let prefilter =
-                    |strings: &StringTable<'_>| counter.cannot_match(strings).then_some(());
-                reader.decode_unless_decided(entry, Some(prefilter), |payload, _| {
-                    let block = Block::parse(payload)?;
-                    counter.count(&block, scratch, &table)
-                })?;
-                table.spill_if_large()
-            },
-            |()| Ok(()),
-        )?;
+    repeats::count(&file, &plan, ctx, |ctx| {
+        BlobPass::new("count tags", &file.input, ctx)
+            .holding(2)
+            .run(
+                blobs.collect(),
+                Scratch::default,
+                |reader, scratch, entry: &BlobEntry| {
+                    let prefilter =
+                        |strings: &StringTable<'_>| counter.cannot_match(strings).then_some(());
+                    reader.decode_unless_decided(entry, Some(prefilter), |payload, _| {
+                        let block = Block::parse(payload)?;
+                        counter.count(&block, scratch, &table)
+                    })?;
+                    table.spill_if_large()
+                },
+                |()| Ok(()),
+            )
+    })?;
     let kept = options.min_count..=options.max_count;
     let (mut tags, distinct) = table.finish(|count| kept.contains(&count))?;
     let by_name = |a: &TagCount, b: &TagCount| (&a.key, &a.value).cmp(&(&b.key, &b.value));

@@ -13,6 +13,7 @@ use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selecte
 use crate::engine::id_search::search_for;
 use crate::engine::input_content::content_of;
 use crate::engine::references::{each_once, referenced};
+use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::scan::PlanningScan;
 use crate::engine::sink::WriteSummary;
 use crate::engine::{OutputOptions, Selected, Selection, input};
@@ -233,11 +234,18 @@ impl Filter {
     ) -> Result<Summary> {
         let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
         let prefilter = |strings: &StringTable<'_>| self.decide_by_strings(strings);
+        let chosen = Chosen::of(file, &plan, Repeats::Refused, ctx);
         let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
-            self.for_each(block, |kept, _| {
+            let mut objects = Vec::new();
+            self.for_each(block, |kept, object| {
                 selection.push(Selected::whole_if(kept));
+                if kept && chosen.is_needed() {
+                    let (kind, id) = (object.kind(), object.id()?);
+                    objects.push(ObjectId { kind, id });
+                }
                 Ok(())
-            })
+            })?;
+            chosen.add(&objects)
         };
         let decision = |entry: &BlobEntry| self.decide_by_kinds(entry.kinds);
         let job = job(file, plan, output, options, Some(&prefilter));
@@ -275,20 +283,25 @@ impl Filter {
         let decision = |entry: &BlobEntry| BlobDecision::visit_if(search.may_find_in(entry));
         // Counts the referenced objects that are in the file. If an object may occur more than once, also collects the
         // ids of these objects.
+        let chosen = Chosen::of(file, &plan, Repeats::Refused, ctx);
         let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
-            let (mut count, mut ids) = (0, Vec::new());
+            let (mut count, mut ids, mut objects) = (0, Vec::new(), Vec::new());
             select_by_id(block, selection, |kind, id| {
-                let is_added = added.contains(kind, id);
+                let (is_matched, is_added) = (matched.contains(kind, id), added.contains(kind, id));
                 count += u64::from(is_added);
                 if is_added && !once {
                     ids.push(ObjectId { kind, id });
                 }
-                match (matched.contains(kind, id), is_added) {
+                if (is_matched || is_added) && chosen.is_needed() {
+                    objects.push(ObjectId { kind, id });
+                }
+                match (is_matched, is_added) {
                     (true, _) => Selected::Whole,
                     (false, true) => only_referenced,
                     (false, false) => Selected::Drop,
                 }
             })?;
+            chosen.add(&objects)?;
             Ok((count, ids))
         };
         let (mut count, mut found) = (0, IdSets::default());

@@ -5,6 +5,7 @@
 
 use super::add_locations_to_ways;
 use crate::engine::filter::{BlobDecision, FilterJob, write_selected};
+use crate::engine::repeats::Counting;
 use crate::engine::sink::WriteSummary;
 use crate::engine::{HeaderOption, HeaderOptions, OutputOptions, Selected, Selection, input};
 use crate::error::{Error, FormatError, Result};
@@ -194,6 +195,8 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     let (file, plan) = input::in_order(file, &options.output.encoding(), &scratch, ctx)?;
     let is_history = file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
     let is_snapshot = matches!(options.when, When::At(_));
+    let counting = Counting::begin(&file, &plan, ctx);
+    let ctx = &counting.ctx;
     let continued = Continued::new(&file, &plan, ctx);
     let (header, output_options) = (header(&file, options), &options.output);
     let job = FilterJob {
@@ -220,7 +223,9 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
         let is_single = entry.flags.has(BlobFlags::UNIQUE_IDS) && !continued.has_next(entry);
         options.when.decide(entry, is_single)
     };
-    write_selected(job, decide, select, |()| (), ctx)
+    let written = write_selected(job, decide, select, |()| (), ctx)?;
+    counting.tell();
+    Ok(written)
 }
 
 fn header(file: &PbfFile, options: &Options) -> HeaderBlock {

@@ -19,6 +19,7 @@ pub(crate) mod output_options;
 pub(crate) mod partial_blob_cache;
 pub(crate) mod payload_cache;
 pub(crate) mod references;
+pub(crate) mod repeats;
 pub(crate) mod rewrite;
 pub(crate) mod scan;
 pub(crate) mod shards;

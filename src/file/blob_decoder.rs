@@ -8,7 +8,7 @@ use crate::pbf::{
     FRAME_PREFIX_LEN, NodeVersions, Segmented, StringTable, VersionedNodes, are_all_objects,
     bytes_to_first_kind, first_kind, put_host_objects, scan_payload, stale_index, verify_entry,
 };
-use crate::runtime::{Context, Stats};
+use crate::runtime::{Context, PayloadWatch, Stats};
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
@@ -22,6 +22,8 @@ pub struct BlobDecoder {
     /// For a blob that has a part of the table of contents: its payload without that part.
     without_table: Vec<u8>,
     prefilters: PrefilterRecord,
+    /// Sees the payloads; `None` if nobody watches.
+    watch: Option<Arc<dyn PayloadWatch>>,
 }
 
 /// Counts the calls of prefilters, and the calls that came to a decision.
@@ -63,6 +65,7 @@ impl BlobDecoder {
             decompressor,
             without_table: Vec::new(),
             prefilters: PrefilterRecord::default(),
+            watch: ctx.watch.clone(),
         }
     }
 
@@ -123,6 +126,9 @@ impl BlobDecoder {
             self.decompressor.payload(&blob).map_err(bad)?
         };
         check(payload, entry, &self.stats).map_err(bad)?;
+        if let Some(watch) = &self.watch {
+            watch.see(input.number(), entry, payload).map_err(bad)?;
+        }
         Ok(payload)
     }
 
@@ -137,6 +143,9 @@ impl BlobDecoder {
         let decompressed = self.decompressor.payload_in_segments(&blob);
         let (payload, segments) = decompressed.map_err(bad)?;
         check(payload, entry, &self.stats).map_err(bad)?;
+        if let Some(watch) = &self.watch {
+            watch.see(input.number(), entry, payload).map_err(bad)?;
+        }
         Ok((payload, segments))
     }
 

@@ -266,6 +266,11 @@ impl Input {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Returns a number that clones of the input share, and that no other open input has.
+    pub(crate) fn number(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
     /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file. Returns the number of bytes
     /// read.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {

@@ -1,6 +1,7 @@
 //! The context of a command: the number of worker threads, the I/O mode, the observer and the statistics.
 
 use super::observer::{NoObserver, Observer};
+use super::payload_watch::PayloadWatch;
 use super::stats::{Phase, Stats};
 use crate::error::{Error, Result};
 use std::fs::File;
@@ -96,6 +97,8 @@ pub struct Context {
     /// Open files by the paths under which commands read them.
     pub(crate) files: Vec<(PathBuf, Arc<File>)>,
     pub(crate) cancellation: Cancellation,
+    /// The watch over the blobs that are decoded; `None` if there is none.
+    pub(crate) watch: Option<Arc<dyn PayloadWatch>>,
 }
 
 /// The flag that cancels the commands of a context. Clones share the flag.
@@ -145,7 +148,14 @@ impl Context {
             stats: Arc::default(),
             files: Vec::new(),
             cancellation: Cancellation::default(),
+            watch: None,
         }
+    }
+
+    /// Returns the context with a watch over the blobs that are decoded.
+    pub(crate) fn watched_by(self, watch: Arc<dyn PayloadWatch>) -> Self {
+        let watch = Some(watch);
+        Self { watch, ..self }
     }
 
     /// Returns the context with another receiver of messages and progress.

@@ -8,6 +8,7 @@ mod lock;
 mod observer;
 mod parallel_sort;
 mod pass;
+mod payload_watch;
 mod phase;
 #[cfg(test)]
 mod phase_tests;
@@ -24,6 +25,7 @@ pub(crate) use lock::{lock, unlocked};
 pub use observer::{NoObserver, Observer, human_bytes};
 pub(crate) use parallel_sort::sort_by;
 pub(crate) use pass::{Pass, WorkItem};
+pub(crate) use payload_watch::PayloadWatch;
 pub use phase::parallel_classify_phase;
 pub use stats::{Counter, Phase, PhaseTimes, Stats, StatsReport};
 pub(crate) use ticket_lock::{TicketLock, Turn};

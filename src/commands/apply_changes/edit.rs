@@ -9,7 +9,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobDecoder, WriteOptions};
 use crate::formats::{Change, ChangeSet};
 use crate::index::IdSet;
-use crate::osm::{KindSet, ObjectKind, TypeThenId, id_from_rank};
+use crate::osm::{KindSet, ObjectId, ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, BlockUnits, EncodedFrame, FrameEncoder, Object, ObjectBody,
     Relocated, Segmented, SourceStrings, TARGET_ELEMENTS, VersionInfo, relocate_ways, stale_index,
@@ -518,13 +518,13 @@ fn check_order(last: Option<TypeThenId>, key: TypeThenId) -> Result<(), FormatEr
     match last {
         Some(last) if last >= key => {
             let (kind, id) = (key.0, id_from_rank(key.1));
-            Err(FormatError::with(if last == key {
-                format!("{kind} {id} occurs twice: changes can be applied to current data only")
-            } else {
-                format!(
-                    "{kind} {id} is out of order although the file declares canonical order; run `pbfhogg sort` first"
-                )
-            }))
+            if last == key {
+                let need = "changes can be applied to current data only";
+                return Err(FormatError::repetition(ObjectId { kind, id }, need));
+            }
+            Err(FormatError::with(format!(
+                "{kind} {id} is out of order although the file declares canonical order; run `pbfhogg sort` first"
+            )))
         }
         _ => Ok(()),
     }

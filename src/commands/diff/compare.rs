@@ -117,7 +117,7 @@ impl<'a> ShardCursor<'a> {
             }
             if self.is_strict && self.last == Some(object.key) && self.kinds.contains(object.key.0)
             {
-                return Err(fail(FormatError::with(occurs_twice(object.key))));
+                return Err(fail(occurs_twice(object.key)));
             }
             self.last = Some(object.key);
             if self.until.is_some() && self.last >= self.until {
@@ -131,16 +131,15 @@ impl<'a> ShardCursor<'a> {
     }
 }
 
-/// Returns the error message for a file that contains an object more than once. Changes cannot be derived from that
-/// file.
-pub(super) fn occurs_twice(key: TypeThenId) -> String {
-    let id = ObjectId {
+/// Returns the error for a file that contains an object more than once. Changes cannot be derived from that file.
+pub(super) fn occurs_twice(key: TypeThenId) -> FormatError {
+    let object = ObjectId {
         kind: key.0,
         id: id_from_rank(key.1),
     };
-    format!(
-        "{id} occurs twice; changes can only be derived from files that have each object once: \
-         `pbfhogg merge FILE -o OUTPUT` keeps the highest version of each"
+    FormatError::repetition(
+        object,
+        "changes can only be derived from files that have each object once",
     )
 }
 

@@ -8,6 +8,7 @@
 mod blob;
 mod nested;
 
+use super::repeats;
 use super::scan::Scan;
 use super::way_locations::{
     FirstRead, IndexType, LocateOptions, NodeParts, WayLocations, WayLocator,
@@ -148,7 +149,8 @@ pub(crate) struct GeometryPass<'a> {
     has_locations: bool,
     visits: Visits,
     locate: LocateOptions,
-    ctx: &'a Context,
+    /// The context in which the file is read. Fails if an object occurs twice.
+    ctx: Context,
 }
 
 /// Whether a relation with these tags is an area.
@@ -169,31 +171,33 @@ impl<'a> GeometryPass<'a> {
     ///
     /// # Errors
     ///
-    /// The file is a history file, or its objects are not in canonical order.
+    /// The file is a history file, its objects are not in canonical order, or one is known to occur twice. If that is
+    /// not known yet, [`run`](Self::run) fails.
     pub(crate) fn open(
         file: &'a PbfFile,
         visits: Visits,
         locations_in_ways: bool,
         locate: LocateOptions,
-        ctx: &'a Context,
+        ctx: &Context,
     ) -> Result<Self> {
         let has_locations = locations_in_ways || file.header.has(feature::LOCATIONS);
-        let pass = Self {
+        let mut pass = Self {
             file,
             plan: BlobPlan::of_kinds(file, ctx)?,
             has_locations,
             visits,
             locate,
-            ctx,
+            ctx: ctx.clone(),
         };
         pass.check(&pass.plan)?;
+        pass.ctx = repeats::refuse(file, &pass.plan, ctx)?;
         Ok(pass)
     }
 
     /// Fails if the file is a history file, or if its objects are not in canonical order. `plan` is a plan of the file.
     fn check(&self, plan: &BlobPlan) -> Result<()> {
-        plan.check_current(self.file, self.ctx)?;
-        if plan.is_history(self.file, self.ctx) {
+        plan.check_current(self.file, &self.ctx)?;
+        if plan.is_history(self.file, &self.ctx) {
             let cause = "this is a history file, and geometries are made of one version of each object; run \
                          `pbfhogg time-filter` first";
             return Err(Error::file(self.file.input.path(), cause));
@@ -275,7 +279,7 @@ impl<'a> GeometryPass<'a> {
         areas: impl Fn(&Block<'_>) -> Result<Vec<bool>, FormatError> + Sync,
     ) -> Result<(Arc<RankSet>, NestedRelations)> {
         let (mut wanted, mut relations) = (IdSet::default(), BTreeSet::new());
-        let scan = Scan::bare("members", self.file, &self.plan, self.ctx).with_strings();
+        let scan = Scan::bare("members", self.file, &self.plan, &self.ctx).with_strings();
         scan.run(
             |entry| entry.kinds.contains(ObjectKind::Relation),
             |_, block| {
@@ -314,11 +318,11 @@ impl<'a> GeometryPass<'a> {
         init: &(impl Fn() -> V + Clone + Send + 'static),
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(WayLocations, IndexType)> {
-        let Some(mut read) = FirstRead::of(&self.plan, &self.locate, self.ctx) else {
+        let Some(mut read) = FirstRead::of(&self.plan, &self.locate, &self.ctx) else {
             if !self.plan.entries.iter().any(BlobEntry::has_kinds_only) {
                 return self.locate_in(&self.plan, self.visits.nodes, init, take);
             }
-            let plan = BlobPlan::open(self.file, PlanNeeds::Ranges, self.ctx)?;
+            let plan = BlobPlan::open(self.file, PlanNeeds::Ranges, &self.ctx)?;
             self.check(&plan)?;
             return self.locate_in(&plan, self.visits.nodes, init, take);
         };
@@ -348,7 +352,7 @@ impl<'a> GeometryPass<'a> {
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(WayLocations, IndexType)> {
         let parts = NodeParts::of(&plan.entries);
-        let locator = WayLocator::new(self.file, plan, &parts, &self.locate, self.ctx)?;
+        let locator = WayLocator::new(self.file, plan, &parts, &self.locate, &self.ctx)?;
         let index_type = locator.index_type();
         if visits_nodes && !locator.passes_nodes() {
             self.nodes(self.of_kind(ObjectKind::Node), true, None, init, take)?;

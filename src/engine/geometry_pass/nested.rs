@@ -48,7 +48,7 @@ impl GeometryPass<'_> {
             // Every relation counts as missing until it is found, so that a relation that is not in the file is not
             // looked for again.
             needed.iter().for_each(|id| nested.add_missing(*id));
-            let scan = Scan::bare("member routes", self.file, &self.plan, self.ctx).with_strings();
+            let scan = Scan::bare("member routes", self.file, &self.plan, &self.ctx).with_strings();
             scan.run(
                 |entry| entry.kinds.contains(ObjectKind::Relation),
                 |_, block| {

@@ -1,0 +1,512 @@
+//! Finds objects that occur twice in a file of current data, while a command reads the file.
+//!
+//! The entries of a table of contents, and of blobs that were scanned, prove for nearly every file that no object
+//! occurs twice. Only the other blobs are watched: those whose ranges of ids overlap, and those whose order of ids is
+//! unknown. Histories and change files have several versions of an object, and are not watched.
+
+use crate::error::{FormatError, MERGE, Result};
+use crate::file::{BlobDecoder, BlobPlan, HeaderWalker, PbfFile};
+use crate::index::{IdBatch, IdSet};
+use crate::io::Input;
+use crate::osm::{ObjectId, ObjectKind, TypeThenId, id_from_rank, id_rank};
+use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_payload};
+use crate::runtime::{Context, Disorder, PayloadWatch, lock};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// The reason of an error about an object that occurs twice.
+const NEED: &str = "the command needs a file that has each object once";
+
+/// The treatment of objects that occur twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    /// The command fails.
+    Refused,
+    /// The command goes on, and warns with their number.
+    Counted,
+}
+
+/// Returns the context in which a command reads `file`, if it needs each object once. Decoding a blob in this context
+/// fails if an object occurs in it that occurs twice in the file.
+///
+/// # Errors
+///
+/// The plan shows that an object occurs twice.
+pub(crate) fn refuse(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Context> {
+    let Some(watch) = RepeatWatch::of(file, plan, Repeats::Refused) else {
+        return Ok(ctx.clone());
+    };
+    let watched = ctx.clone().watched_by(Arc::new(watch));
+    let mut reader = BlobDecoder::new(&file.input, &watched);
+    // An entry may contradict its blob, so that only the blobs themselves are proof.
+    let repetitive = plan.entries.iter().find(|entry| is_repetitive(entry));
+    for entry in first_continued(plan)
+        .into_iter()
+        .flatten()
+        .chain(repetitive)
+    {
+        reader.payload(entry)?;
+    }
+    Ok(watched)
+}
+
+/// Does the same as [`refuse`], except under the conventions of osmium, whose command takes objects that occur twice.
+pub(crate) fn refuse_unless_compatible(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    ctx: &Context,
+) -> Result<Context> {
+    match ctx.disorder {
+        Disorder::Refuse => Ok(ctx.clone()),
+        Disorder::Accept | Disorder::Tell { .. } => refuse(file, plan, ctx),
+    }
+}
+
+/// Calls `read` with a context, and then warns with the number of objects that occur again among those that were
+/// decoded in this context. Under the conventions of osmium, there is no warning.
+pub(crate) fn count<T>(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    ctx: &Context,
+    read: impl FnOnce(&Context) -> Result<T>,
+) -> Result<T> {
+    let counting = Counting::begin(file, plan, ctx);
+    let result = read(&counting.ctx)?;
+    counting.tell();
+    Ok(result)
+}
+
+/// Counts the objects that occur again among those that are decoded. Under the conventions of osmium, it counts none.
+pub(crate) struct Counting {
+    /// The context in which blobs are decoded.
+    pub ctx: Context,
+    watch: Option<Arc<RepeatWatch>>,
+}
+
+impl Counting {
+    /// Begins to count the objects of `file`.
+    pub(crate) fn begin(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Self {
+        let ctx = ctx.clone();
+        let watch = match ctx.disorder {
+            Disorder::Refuse => None,
+            Disorder::Accept | Disorder::Tell { .. } => {
+                RepeatWatch::of(file, plan, Repeats::Counted)
+            }
+        };
+        let watch = watch.map(Arc::new);
+        let ctx = match &watch {
+            Some(watch) => ctx.watched_by(watch.clone()),
+            None => ctx,
+        };
+        Self { ctx, watch }
+    }
+
+    /// Warns with the number of objects that occur again, if there are any.
+    pub(crate) fn tell(&self) {
+        if let Some(watch) = &self.watch {
+            watch.findings.tell(&self.ctx);
+        }
+    }
+}
+
+/// Warns about objects that occur twice in a file in order, for a command that copies blobs. Decodes only the blobs
+/// that have such objects according to their entries.
+pub(crate) fn warn(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()> {
+    if plan.first_out_of_place().is_some() || !plan.entries.iter().all(is_scanned) {
+        return Ok(());
+    }
+    count(file, plan, ctx, |watched| {
+        let Some(keys) = repeated_ends(plan) else {
+            return Ok(());
+        };
+        let mut reader = BlobDecoder::new(&file.input, watched);
+        for entry in &plan.entries {
+            let ends = [entry.first_key(), entry.last_key()];
+            let is_continued = ends.iter().flatten().any(|key| keys.contains(key));
+            if is_repetitive(entry) || is_continued {
+                reader.payload(entry)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Whether the contents of a blob are known from an index or from decoding it.
+fn is_scanned(entry: &BlobEntry) -> bool {
+    entry.flags.has(BlobFlags::SCANNED)
+}
+
+/// Returns a blob that ends with the first object of a later blob, and the later blob. Blobs whose ranges of ids are
+/// unknown are left out.
+fn first_continued(plan: &BlobPlan) -> Option<[&BlobEntry; 2]> {
+    let mut last: Option<&BlobEntry> = None;
+    let mut filled = plan.entries.iter().filter(|entry| entry.count > 0);
+    filled.find_map(|entry| {
+        let continued = last.filter(|last| last.last_key() == entry.first_key());
+        if last.is_none_or(|last| last.last_key() < entry.last_key()) {
+            last = Some(entry);
+        }
+        continued.map(|continued| [continued, entry])
+    })
+}
+
+/// Returns the keys of the objects that end a blob and begin the next. Returns `None` if no object occurs twice.
+fn repeated_ends(plan: &BlobPlan) -> Option<FxHashSet<TypeThenId>> {
+    let filled = plan.entries.iter().filter(|entry| entry.count > 0);
+    let pairs = filled.clone().zip(filled.skip(1));
+    let same = pairs.filter(|(one, next)| one.last_key() == next.first_key());
+    let keys: FxHashSet<TypeThenId> = same.filter_map(|(one, _)| one.last_key()).collect();
+    let is_any = !keys.is_empty() || plan.entries.iter().any(is_repetitive);
+    is_any.then_some(keys)
+}
+
+/// Whether the entry of a blob proves that an object occurs twice in it.
+fn is_repetitive(entry: &BlobEntry) -> bool {
+    entry.count > 0
+        && is_scanned(entry)
+        && entry.flags.has(BlobFlags::SORTED)
+        && !entry.flags.has(BlobFlags::UNIQUE_IDS)
+}
+
+/// The objects that were found to occur twice in a file.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    treatment: Repeats,
+    input: Input,
+    /// The range of bytes of the data frames.
+    data: Range<u64>,
+    /// Whether the file has deleted versions, so that it is a history or a change file.
+    is_history: OnceLock<bool>,
+    /// The number of objects that occur again, and the first that was found.
+    counted: Mutex<(u64, Option<TypeThenId>)>,
+}
+
+impl Findings {
+    /// Returns `None` if the file is known to be a history or a change file, or to have each object once.
+    fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats) -> Option<Self> {
+        let is_history = file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
+        let are_scanned = plan.entries.iter().all(is_scanned);
+        let has_each_once = are_scanned && plan.has_each_object_once();
+        if is_history || has_each_once || file.has_spatial_layout() {
+            return None;
+        }
+        let is_history = OnceLock::new();
+        if are_scanned {
+            let _ = is_history.set(false);
+        }
+        Some(Self {
+            treatment,
+            input: file.input.clone(),
+            data: file.data_start..file.data_end,
+            is_history,
+            counted: Mutex::default(),
+        })
+    }
+
+    /// Adds `count` objects that occur again. `first` is one of them. Fails if they are refused, unless the file turns
+    /// out to have deleted versions.
+    fn add(&self, count: u64, first: TypeThenId) -> Result<(), FormatError> {
+        if count == 0 || *self.is_history.get_or_init(|| self.has_deleted()) {
+            return Ok(());
+        }
+        let object = ObjectId {
+            kind: first.0,
+            id: id_from_rank(first.1),
+        };
+        if self.treatment == Repeats::Refused {
+            return Err(FormatError::repetition(object, NEED));
+        }
+        let mut counted = lock(&self.counted);
+        counted.0 += count;
+        counted.1 = Some(counted.1.map_or(first, |known| known.min(first)));
+        Ok(())
+    }
+
+    /// Reads blobs until one has a deleted version. Blobs that cannot be read have none.
+    fn has_deleted(&self) -> bool {
+        let mut reader = BlobDecoder::new(&self.input, &Context::new(1));
+        let mut has_deleted = |entry: &BlobEntry| {
+            let mut scanned = *entry;
+            let scan = reader.decode(entry, |payload| scan_payload(payload, &mut scanned));
+            scan.is_ok() && scanned.flags.has(BlobFlags::DELETED)
+        };
+        HeaderWalker::new(&self.input, self.data.clone())
+            .map_while(Result::ok)
+            .any(|head| has_deleted(&head.entry))
+    }
+
+    /// Warns with the number of objects that occur again, if there are any.
+    fn tell(&self, ctx: &Context) {
+        let (count, Some((kind, rank))) = *lock(&self.counted) else {
+            return;
+        };
+        let first = ObjectId {
+            kind,
+            id: id_from_rank(rank),
+        };
+        let path = self.input.path().display();
+        ctx.warn_with_advice(
+            format!("{path}: objects that occur again: {count} (the first is {first})"),
+            MERGE,
+        );
+    }
+}
+
+/// How a blob is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// No other blob is known to have ids of its range.
+    Alone,
+    /// Other blobs have ids of its range.
+    Overlapping,
+}
+
+/// A watch over the blobs in which an object may occur twice.
+#[derive(Debug)]
+struct RepeatWatch {
+    findings: Findings,
+    /// The blobs that are watched, by their numbers.
+    roles: FxHashMap<u32, Role>,
+    /// Whether the blobs that are not in `roles` are watched, each of them alone.
+    watches_others: bool,
+    seen: Mutex<Seen>,
+}
+
+/// The blobs that were seen.
+#[derive(Debug, Default)]
+struct Seen {
+    blobs: FxHashSet<u32>,
+    /// The first and the last object of each blob that is watched alone.
+    ends: BTreeMap<u32, (TypeThenId, TypeThenId)>,
+    /// The ids of overlapping blobs, by kind.
+    ids: [IdSet; 3],
+}
+
+/// The first and the last object of a block.
+#[derive(Clone, Copy)]
+struct Ends {
+    first: TypeThenId,
+    last: TypeThenId,
+    /// Whether the objects are in canonical order, and none occurs twice.
+    is_strict: bool,
+}
+
+impl Ends {
+    fn of(block: &Block<'_>) -> Result<Option<Self>, FormatError> {
+        let mut ends: Option<Self> = None;
+        block.for_each_id(|kind, id| {
+            let key = (kind, id_rank(id));
+            match &mut ends {
+                Some(ends) => {
+                    ends.is_strict &= ends.last < key;
+                    ends.last = key;
+                }
+                None => {
+                    ends = Some(Self {
+                        first: key,
+                        last: key,
+                        is_strict: true,
+                    });
+                }
+            }
+        })?;
+        Ok(ends)
+    }
+}
+
+impl RepeatWatch {
+    fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats) -> Option<Self> {
+        let findings = Findings::of(file, plan, treatment)?;
+        let mut seen = Seen::default();
+        if plan.entries.iter().any(BlobEntry::has_kinds_only) {
+            // The blobs between those whose ranges are known are compared with their neighbours.
+            let known = plan.entries.iter().filter(|entry| is_scanned(entry));
+            seen.ends = known
+                .filter_map(|entry| Some((entry.number, (entry.first_key()?, entry.last_key()?))))
+                .collect();
+        }
+        Some(Self {
+            findings,
+            roles: roles(&plan.entries),
+            watches_others: !plan.entries.iter().all(is_scanned),
+            seen: Mutex::new(seen),
+        })
+    }
+
+    /// Compares the ends of a blob with those of the nearest blobs before and after it that were seen.
+    fn compare_ends(&self, number: u32, ends: Ends) -> Result<(), FormatError> {
+        let (before, after) = {
+            let mut seen = lock(&self.seen);
+            seen.ends.insert(number, (ends.first, ends.last));
+            let before = seen.ends.range(..number).next_back();
+            let after = seen.ends.range(number..).nth(1);
+            (
+                before.map(|(_, ends)| ends.1),
+                after.map(|(_, ends)| ends.0),
+            )
+        };
+        let before = before.filter(|key| *key == ends.first);
+        let after = after.filter(|key| *key == ends.last);
+        let mut repeated = [before, after].into_iter().flatten();
+        repeated.try_for_each(|key| self.findings.add(1, key))
+    }
+
+    /// Adds the ids of a block to those of other blobs.
+    fn add_ids(&self, block: &Block<'_>, is_strict: bool) -> Result<(), FormatError> {
+        let ids = ids_of(block)?;
+        let mut found = Repeated::default();
+        for (kind, ids) in ObjectKind::ALL.into_iter().zip(&ids) {
+            let batch = is_strict.then(|| IdBatch::from(ids.as_slice()));
+            let mut seen = lock(&self.seen);
+            let set = &mut seen.ids[kind as usize];
+            if !batch.is_some_and(|batch| set.add_new(&batch)) {
+                found.insert(set, kind, ids);
+            }
+        }
+        found.add_to(&self.findings)
+    }
+
+    /// Looks for objects that occur twice within a block.
+    fn look_within(&self, block: &Block<'_>) -> Result<(), FormatError> {
+        let mut found = Repeated::default();
+        for (kind, ids) in ObjectKind::ALL.into_iter().zip(&ids_of(block)?) {
+            found.insert(&mut IdSet::default(), kind, ids);
+        }
+        found.add_to(&self.findings)
+    }
+}
+
+impl PayloadWatch for RepeatWatch {
+    fn see(&self, input: usize, entry: &BlobEntry, payload: &[u8]) -> Result<(), FormatError> {
+        let others = self.watches_others.then_some(Role::Alone);
+        let role = self.roles.get(&entry.number).copied().or(others);
+        let Some(role) = role.filter(|_| input == self.findings.input.number()) else {
+            return Ok(());
+        };
+        if !lock(&self.seen).blobs.insert(entry.number) {
+            return Ok(());
+        }
+        let block = Block::parse_bare(payload)?;
+        let Some(ends) = Ends::of(&block)? else {
+            return Ok(());
+        };
+        if role == Role::Overlapping {
+            return self.add_ids(&block, ends.is_strict);
+        }
+        if !ends.is_strict {
+            self.look_within(&block)?;
+        }
+        self.compare_ends(entry.number, ends)
+    }
+}
+
+/// The ids of a block that occur again.
+#[derive(Default)]
+struct Repeated {
+    count: u64,
+    first: Option<TypeThenId>,
+}
+
+impl Repeated {
+    /// Adds `ids` to `set`, and counts those that the set has already.
+    fn insert(&mut self, set: &mut IdSet, kind: ObjectKind, ids: &[i64]) {
+        for id in ids {
+            if !set.insert(*id) {
+                self.count += 1;
+                self.first.get_or_insert((kind, id_rank(*id)));
+            }
+        }
+    }
+
+    fn add_to(&self, findings: &Findings) -> Result<(), FormatError> {
+        match self.first {
+            Some(first) => findings.add(self.count, first),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the ids of a block by kind, in the order of the block.
+fn ids_of(block: &Block<'_>) -> Result<[Vec<i64>; 3], FormatError> {
+    let mut ids = [const { Vec::new() }; 3];
+    block.for_each_id(|kind, id| ids[kind as usize].push(id))?;
+    Ok(ids)
+}
+
+/// Returns the blobs that are watched according to their entries: those whose ranges of ids overlap, and those in which
+/// an object may occur twice.
+fn roles(entries: &[BlobEntry]) -> FxHashMap<u32, Role> {
+    let ranges = entries.iter().filter(|entry| entry.count > 0);
+    let mut ranges: Vec<_> = ranges
+        .filter_map(|entry| Some((entry.first_key()?, entry.last_key()?, entry)))
+        .collect();
+    ranges.sort_unstable_by_key(|(first, last, entry)| (*first, *last, entry.number));
+    let mut roles = FxHashMap::default();
+    let mut furthest: Option<(TypeThenId, u32)> = None;
+    for (first, last, entry) in ranges {
+        match furthest.filter(|(end, _)| *end >= first) {
+            Some((_, other)) => {
+                roles.insert(other, Role::Overlapping);
+                roles.insert(entry.number, Role::Overlapping);
+            }
+            None if entry.flags.has(BlobFlags::UNIQUE_IDS) => {}
+            None => {
+                roles.insert(entry.number, Role::Alone);
+            }
+        }
+        if furthest.is_none_or(|(end, _)| end < last) {
+            furthest = Some((last, entry.number));
+        }
+    }
+    roles
+}
+
+/// The objects that a command selects, which must not include an object twice.
+pub(crate) struct Chosen {
+    findings: Option<Findings>,
+    ids: Mutex<[IdSet; 3]>,
+}
+
+impl Chosen {
+    /// Creates an empty selection of objects of `file`. Under the conventions of osmium, an object may be selected
+    /// twice.
+    pub(crate) fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Self {
+        let findings = match ctx.disorder {
+            Disorder::Refuse => None,
+            Disorder::Accept | Disorder::Tell { .. } => Findings::of(file, plan, treatment),
+        };
+        Self {
+            findings,
+            ids: Mutex::default(),
+        }
+    }
+
+    /// Whether an object may occur twice in the file, so that the objects have to be [added](Self::add).
+    pub(crate) const fn is_needed(&self) -> bool {
+        self.findings.is_some()
+    }
+
+    /// Adds the selected objects of a block. Fails if one was selected before, and that is refused.
+    pub(crate) fn add(&self, objects: &[ObjectId]) -> Result<(), FormatError> {
+        let Some(findings) = self.findings.as_ref().filter(|_| !objects.is_empty()) else {
+            return Ok(());
+        };
+        let mut found = Repeated::default();
+        {
+            let mut ids = lock(&self.ids);
+            for object in objects {
+                found.insert(&mut ids[object.kind as usize], object.kind, &[object.id]);
+            }
+        }
+        found.add_to(findings)
+    }
+
+    /// Warns with the number of objects that were selected again.
+    pub(crate) fn tell(&self, ctx: &Context) {
+        if let Some(findings) = &self.findings {
+            findings.tell(ctx);
+        }
+    }
+}
