@@ -286,3 +286,138 @@ fn reports_say_how_many_bytes_were_written() {
     let stream = stream.stdout(Stdio::piped()).output().unwrap();
     assert_eq!(written(), stream.stdout.len() as u64);
 }
+
+/// Command lines whose output gets a format that no -f names: the words, names that are refused, and names that are not.
+const IMPLIED: [(&str, &[&str], &[&str]); 10] = [
+    (
+        "export --theme pois",
+        &[
+            "p.geojson",
+            "p.csv",
+            "p.GPKG",
+            "p.geojson.gz",
+            "p.parquet.gz",
+            "p.osm.pbf",
+        ],
+        &["p.parquet", "p.geoparquet", "p"],
+    ),
+    (
+        "export --theme pois,roads",
+        &["d.geojson"],
+        &["d", "d-2026.01"],
+    ),
+    (
+        "export --partition geometry_type",
+        &["d.csv", "d.fgb"],
+        &["d.parquet"],
+    ),
+    ("export --max-file-size 1M", &["d.geojsonseq.bz2"], &["d"]),
+    (
+        "export --raw",
+        &["x.osm.pbf", "x.geojson", "x.zip"],
+        &["x", "x.parquet"],
+    ),
+    (
+        "split -n 2",
+        &["parts.osm.pbf", "parts.geojson"],
+        &["parts"],
+    ),
+    (
+        "build-geocode-index",
+        &["index.osm.pbf", "index.json"],
+        &["index"],
+    ),
+    (
+        "tags-count",
+        &["c.osm.pbf", "c.json"],
+        &["c.tsv", "c.txt", "c"],
+    ),
+    (
+        "derive-changes IN",
+        &["c.osm.pbf", "c.geojson", "c.osc.zip"],
+        &["c.osc", "c.osc.gz", "c"],
+    ),
+    (
+        "diff IN",
+        &["c.osm.pbf", "c.opl", "c.parquet"],
+        &["c.txt", "c"],
+    ),
+];
+
+fn run_on(words: &str, input: &Path, output: &Path) -> Output {
+    let mut command = pbfhogg();
+    for word in words.split(' ') {
+        match word {
+            "IN" => command.arg(input),
+            word => command.arg(word),
+        };
+    }
+    command.arg(input).arg("-o").arg(output).output().unwrap()
+}
+
+#[test]
+fn no_output_gets_the_name_of_another_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.opl");
+    fs::write(&input, OPL).unwrap();
+    for (words, refused, accepted) in IMPLIED {
+        for name in refused {
+            let output = dir.path().join(name);
+            let ran = run_on(words, &input, &output);
+            let said = stderr(&ran);
+            assert_eq!(ran.status.code(), Some(2), "{words} {name}: {said}");
+            assert!(
+                said.contains("but the name ends in ."),
+                "{words} {name}: {said}"
+            );
+            assert!(!output.exists(), "{words} {name}");
+        }
+        for name in accepted {
+            let output = dir.path().join(name);
+            let ran = run_on(words, &input, &output);
+            assert_eq!(
+                ran.status.code(),
+                Some(0),
+                "{words} {name}: {}",
+                stderr(&ran)
+            );
+            match output.is_dir() {
+                true => fs::remove_dir_all(output).unwrap(),
+                false => fs::remove_file(output).unwrap(),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_format_that_is_given_goes_with_any_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.opl");
+    fs::write(&input, OPL).unwrap();
+    for (number, words) in [
+        "export --theme pois -f geoparquet",
+        "export --raw -f parquet",
+        "export -f geojson",
+        "cat -f opl",
+        "derive-changes -f osc IN",
+        "diff -f opl IN",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let output = dir.path().join(format!("{number}.osm.pbf"));
+        let ran = run_on(words, &input, &output);
+        assert_eq!(ran.status.code(), Some(0), "{words}: {}", stderr(&ran));
+        assert!(output.exists(), "{words}");
+    }
+    let ran = run_on(
+        "export --raw -f geojson",
+        &input,
+        &dir.path().join("tables"),
+    );
+    assert!(
+        stderr(&ran).contains("--raw writes tables in Parquet"),
+        "{}",
+        stderr(&ran)
+    );
+}

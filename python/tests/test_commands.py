@@ -60,6 +60,9 @@ def test_errors_of_commands(helsinki: Path, tmp_path: Path) -> None:
         pbfhogg.cat(helsinki, output, no_such_option=True)
     with pytest.raises(TypeError, match="overwrite"):
         pbfhogg.cat(helsinki, output, overwrite="yes")
+    with pytest.raises(ValueError, match="the name ends in .geojson"):
+        pbfhogg.export(helsinki, tmp_path / "pois.geojson", theme="pois")
+    assert not (tmp_path / "pois.geojson").exists()
     with pytest.raises(ValueError, match="bounding box"):
         pbfhogg.extract(helsinki, tmp_path / "x.osm.pbf", bbox=(1, 2, 3))
     with pytest.raises(ValueError, match="stream"):

@@ -1,3 +1,4 @@
+use super::args::names::{self, Implied};
 use super::args::{RegionArgs, RunArgs, Stdout, parse_size, text_target};
 use super::{Answer, show};
 use crate::commands::augmented_diff::{self, MAX_ZOOM, Options, Output, Selection, Summary};
@@ -185,6 +186,21 @@ pub fn names_file(path: &Path) -> bool {
     form_of_name(path).is_some()
 }
 
+/// The names of augmented diffs.
+const NAMED: Implied<'_> = Implied {
+    what: "an augmented diff is XML, GeoJSON or Parquet",
+    endings: &[
+        "adiff",
+        "xml",
+        "geojson",
+        "geojsonseq",
+        "parquet",
+        "geoparquet",
+    ],
+    may_be_compressed: true,
+    advice: "name it .adiff, .geojson, .geojsonseq or .parquet",
+};
+
 /// Whether a file name is that of an augmented diff in XML.
 pub fn is_named(path: &Path) -> bool {
     let name = path.to_string_lossy().to_ascii_lowercase();
@@ -196,6 +212,9 @@ pub fn is_named(path: &Path) -> bool {
 /// Returns the output of an augmented diff in one file. The name of the file determines its form unless it is given.
 pub fn one_file(path: &Path, overwrite: bool, form: Option<Form>) -> Result<Output> {
     let target = text_target(path, overwrite)?;
+    if form.is_none() {
+        NAMED.check_name(path)?;
+    }
     let form = form.or_else(|| form_of_name(path)).unwrap_or(Form::Xml);
     Ok(match form {
         Form::Xml => Output::Xml(target),
@@ -231,6 +250,7 @@ fn by_changeset(directory: &Path) -> Result<Output> {
     if directory == Path::new("-") {
         bail!("--split writes many files: the output names their directory");
     }
+    names::directory("--split writes a directory of files").check_name(directory)?;
     Ok(Output::ByChangeset(directory.to_owned()))
 }
 

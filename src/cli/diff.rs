@@ -1,3 +1,4 @@
+use super::args::names::Implied;
 use super::args::{FormatKind, FormatSpec, KindArgs, RunArgs, Stdout, names_changes, text_target};
 use super::augmented_diff::Form;
 use super::conventions::Conventions;
@@ -300,6 +301,21 @@ fn derive_in(args: &Args, output: OutputOptions, ctx: &Context) -> Result<Answer
     })
 }
 
+/// The names of change files.
+const CHANGES: Implied<'_> = Implied {
+    what: "a change file is OsmChange",
+    endings: &["osc", "xml"],
+    may_be_compressed: true,
+    advice: "name it .osc or .osc.gz, or say the format with -f",
+};
+/// The names of the differences in lines.
+const LINES: Implied<'_> = Implied {
+    what: "differences are lines of text",
+    endings: &["txt"],
+    may_be_compressed: true,
+    advice: "-f opl, debug, osc or adiff sets another format for any name",
+};
+
 fn format(args: &Args, derive_changes: bool) -> Result<Format> {
     let common = !args.suppress_common;
     let spec = match &args.format {
@@ -332,6 +348,10 @@ fn format(args: &Args, derive_changes: bool) -> Result<Format> {
     }
     if to_stdout && spec.is_some_and(FormatSpec::is_compressed) {
         bail!("standard output is not compressed: use -f osc, and pipe it through a compressor");
+    }
+    if args.format.is_none() {
+        let implied = if is_osc { CHANGES } else { LINES };
+        implied.check_name(&args.output)?;
     }
     if is_osc {
         Ok(Format::Osc(deletions(args, change_text(args)?)?))

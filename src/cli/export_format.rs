@@ -1,5 +1,6 @@
 //! The arguments of `export` that determine the format of its output.
 
+use super::args::names::Implied;
 use super::args::parse_size;
 use super::conventions::Conventions;
 use crate::commands::export::{Config, ExportFormat};
@@ -128,6 +129,7 @@ impl FormatArgs {
     /// Returns the format of an output with the given path.
     pub fn format(&self, path: &Path, config: &Config) -> Result<ExportFormat> {
         if self.raw || self.is_geoparquet(path) {
+            self.check_name(path)?;
             self.tables(path)
         } else {
             self.text(path, config)
@@ -143,6 +145,43 @@ impl FormatArgs {
             None if self.is_directory() || !self.theme.is_empty() => true,
             None => ending.is_some_and(is_geoparquet),
         }
+    }
+
+    /// Fails if an option other than --output-format selects Parquet, and the name of the output is that of another
+    /// format. Also fails if --output-format contradicts --raw.
+    fn check_name(&self, path: &Path) -> Result<()> {
+        if let Some(format) = &self.output_format {
+            if !is_geoparquet(format) {
+                bail!("--raw writes tables in Parquet: leave -f {format} out");
+            }
+            return Ok(());
+        }
+        let implied = [
+            (self.raw, "--raw writes a directory of Parquet files"),
+            (
+                !self.partition.is_empty(),
+                "--partition writes a directory of Parquet files",
+            ),
+            (
+                self.max_file_size.is_some(),
+                "--max-file-size writes a directory of Parquet files",
+            ),
+            (
+                self.theme.len() > 1,
+                "several themes are a directory of Parquet files",
+            ),
+            (!self.theme.is_empty(), "--theme writes GeoParquet"),
+        ];
+        let what = implied.into_iter().find(|(is_given, _)| *is_given);
+        what.map_or(Ok(()), |(_, what)| {
+            Implied {
+                what,
+                endings: &["parquet", "geoparquet"],
+                may_be_compressed: false,
+                advice: "name the output .parquet, or say -f geoparquet to keep the name",
+            }
+            .check_name(path)
+        })
     }
 
     /// Whether an option requires a directory as the output.

@@ -1,5 +1,5 @@
 use super::add_locations_to_ways::parse_index_type;
-use super::args::{RunArgs, parse_size};
+use super::args::{RunArgs, names, parse_size};
 use super::{Answer, complain, print, show};
 use crate::commands::build_geocode_index::{self, COARSE_SEARCH_RADIUS, SEARCH_RADIUS};
 use crate::commands::geocode;
@@ -81,6 +81,7 @@ fn parse_radius(text: &str) -> Result<f64, String> {
 
 pub fn build(args: &BuildArgs) -> Result<Answer> {
     let ctx = args.run.context();
+    names::directory("an index is a directory").check_name(&args.output_dir)?;
     let levels = [args.street_level, args.coarse_level, args.admin_level];
     if levels.iter().any(Option::is_some) {
         ctx.warn(

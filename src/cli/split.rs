@@ -1,4 +1,4 @@
-use super::args::{RunArgs, WriteArgs, parse_size};
+use super::args::{RunArgs, WriteArgs, names, parse_size};
 use super::{Answer, show};
 use crate::commands::split::{self, Parts};
 use crate::io::OutputTarget;
@@ -44,6 +44,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Answer> {
     let ctx = args.run.context();
+    names::directory("split writes a directory of files").check_name(&args.output)?;
     let parts = match (args.parts, args.size) {
         (Some(count), _) => Parts::Count(count),
         (None, Some(size)) => Parts::Size(size),

@@ -1,3 +1,4 @@
+use super::args::names::Implied;
 use super::args::{ExpressionArgs, KindArgs, RunArgs, Stdout, parse_size, text_target};
 use super::{Answer, print, show};
 use crate::commands::tags_count::{self, Summary, TagOrder};
@@ -79,6 +80,13 @@ pub fn run(args: &Args) -> Result<Answer> {
         max_memory: args.max_memory,
     };
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
+    let lines_of_text = Implied {
+        what: "tags-count writes lines of text",
+        endings: &["txt", "tsv", "csv"],
+        may_be_compressed: true,
+        advice: "name the output .tsv or .txt",
+    };
+    lines_of_text.check_name(path)?;
     let target = text_target(path, args.overwrite)?;
     target.check()?;
     let summary = tags_count::run(&options, &ctx)?;

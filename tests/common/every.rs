@@ -15,7 +15,7 @@ pub const READERS: [&str; 28] = [
     "apply-changes {in} {day} -o {out}",
     "diff -q {in} {other}",
     "diff --html {out} {in} {other}",
-    "derive-changes {in} {other} -o {out}",
+    "derive-changes -f osc {in} {other} -o {out}",
     "add-locations-to-ways -i sparse {in} -o {out}",
     "add-locations-to-ways -n -i external {in} -o {out}",
     "export -f text -n {in} -o {out}",

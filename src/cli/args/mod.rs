@@ -1,6 +1,7 @@
 //! Groups of arguments that several commands share. Methods convert each group to options of the library.
 
 mod format;
+pub mod names;
 mod objects;
 mod output;
 mod region;

@@ -1,0 +1,169 @@
+//! Names of outputs that promise another format than the one that is written.
+
+use crate::cli::conventions::Conventions;
+use anyhow::{Result, bail};
+use std::path::Path;
+
+/// The endings of compressed files.
+const COMPRESSED: [&str; 7] = ["gz", "bz2", "zst", "xz", "zip", "7z", "lz4"];
+
+/// The endings of formats of data, in lower case and without that of a compression.
+const KNOWN: [&str; 56] = [
+    "pbf",
+    "osm",
+    "osh",
+    "osc",
+    "opl",
+    "o5m",
+    "o5c",
+    "debug",
+    "xml",
+    "adiff",
+    "geojson",
+    "geojsonl",
+    "geojsonseq",
+    "geojsons",
+    "json",
+    "jsonl",
+    "jsonseq",
+    "ndjson",
+    "topojson",
+    "wkt",
+    "wkb",
+    "pg",
+    "sql",
+    "csv",
+    "tsv",
+    "txt",
+    "html",
+    "htm",
+    "parquet",
+    "geoparquet",
+    "feather",
+    "arrow",
+    "arrows",
+    "orc",
+    "avro",
+    "gpkg",
+    "shp",
+    "dbf",
+    "fgb",
+    "gdb",
+    "kml",
+    "kmz",
+    "gml",
+    "gpx",
+    "sqlite",
+    "duckdb",
+    "mbtiles",
+    "pmtiles",
+    "mvt",
+    "tif",
+    "tiff",
+    "dxf",
+    "xls",
+    "xlsx",
+    "ods",
+    "pdf",
+];
+
+/// The format of an output that no option names, because other options or the command imply it.
+#[derive(Debug, Clone, Copy)]
+pub struct Implied<'a> {
+    /// What is written, as the subject and the verb of a sentence: "--raw writes a directory of tables".
+    pub what: &'a str,
+    /// The endings that the name may have, in lower case. Names without a known ending are always accepted.
+    pub endings: &'a [&'a str],
+    /// Whether the name may also have the ending of a compression that the program writes.
+    pub may_be_compressed: bool,
+    /// What the user can do.
+    pub advice: &'a str,
+}
+
+impl Implied<'_> {
+    /// Fails if the name of an output is that of another format. Standard output has no name. Under the conventions of
+    /// osmium, every name is accepted.
+    pub fn check_name(&self, path: &Path) -> Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.to_ascii_lowercase();
+        let is_named = path.as_os_str() != "-" && !Conventions::current().reports_like_osmium;
+        let Some(ending) = self.other_ending(&name).filter(|_| is_named) else {
+            return Ok(());
+        };
+        bail!(
+            "{}: {}, but the name ends in .{ending}: {}",
+            path.display(),
+            self.what,
+            self.advice
+        )
+    }
+
+    /// Returns the ending of a name in lower case if it is that of another format.
+    fn other_ending<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let (stem, last) = name.rsplit_once('.')?;
+        if !COMPRESSED.contains(&last) {
+            let is_other = KNOWN.contains(&last) && !self.endings.contains(&last);
+            return is_other.then_some(last);
+        }
+        let inner = stem.rsplit_once('.').map(|(_, inner)| inner);
+        let is_written = matches!(last, "gz" | "bz2" | "zst") && self.may_be_compressed;
+        let is_other =
+            inner.is_some_and(|inner| KNOWN.contains(&inner) && !self.endings.contains(&inner));
+        let known = inner.filter(|inner| KNOWN.contains(inner));
+        let len = last.len() + known.map_or(0, |inner| inner.len() + 1);
+        (is_other || !is_written).then(|| &name[name.len() - len..])
+    }
+}
+
+/// An output that is a directory.
+pub const fn directory(what: &str) -> Implied<'_> {
+    Implied {
+        what,
+        endings: &[],
+        may_be_compressed: false,
+        advice: "name a directory",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_other_formats_are_found_with_their_compression() {
+        let changes = Implied {
+            what: "it writes changes",
+            endings: &["osc", "xml"],
+            may_be_compressed: true,
+            advice: "name it .osc",
+        };
+        let tables = Implied {
+            endings: &["parquet"],
+            may_be_compressed: false,
+            ..changes
+        };
+        for (name, of_changes, of_tables) in [
+            ("a.osc", None, Some("osc")),
+            ("a.osc.gz", None, Some("osc.gz")),
+            ("osc.gz", None, Some("gz")),
+            ("a.gz", None, Some("gz")),
+            ("a.osc.zip", Some("osc.zip"), Some("osc.zip")),
+            ("a.geojson.gz", Some("geojson.gz"), Some("geojson.gz")),
+            ("a.osm.pbf", Some("pbf"), Some("pbf")),
+            ("a.parquet", Some("parquet"), None),
+            ("a.b.parquet.gz", Some("parquet.gz"), Some("parquet.gz")),
+            ("roads-2026.01", None, None),
+            ("roads", None, None),
+            ("", None, None),
+        ] {
+            assert_eq!(changes.other_ending(name), of_changes, "{name}");
+            assert_eq!(tables.other_ending(name), of_tables, "{name}");
+        }
+        assert!(
+            directory("it writes")
+                .check_name(Path::new("A.GPKG"))
+                .is_err()
+        );
+        assert!(directory("it writes").check_name(Path::new("-")).is_ok());
+    }
+}
