@@ -1,8 +1,10 @@
 //! Output appears complete or not at all, and existing files are never lost.
 
 use crate::common::kills::names;
+use crate::common::missing::allowed;
+use crate::common::oracle::runs;
 use crate::common::{Arg, decode, pbfhogg, run_fail, run_ok, world};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 #[test]
@@ -160,7 +162,7 @@ fn a_replaced_file_keeps_its_access_list_and_attributes() {
         &[&"sort", &file],
         &[&"export", &input, &"-f", &"geojson"],
         &[&"inspect", &input, &"--html"],
-        &[&"derive-changes", &input, &input],
+        &[&"derive-changes", &"-f", &"osc", &input, &input],
     ];
     for (number, args) in commands.into_iter().enumerate() {
         let last: &[Arg] = if number == 2 {
@@ -326,5 +328,61 @@ fn regions_with_one_output_under_two_names_are_refused() {
         let message = run_fail(&[&"extract", &"-O", &"-c", &config, &input]);
         assert!(message.contains(cause), "{other}: {message}");
         assert!(!dir.path().join("a.osm.pbf").exists());
+    }
+}
+
+/// Whether a test may give files to other users and run programs as one of them.
+fn can_change_user(program: &Path) -> bool {
+    let mut command = std::process::Command::new("setpriv");
+    command
+        .args(["--reuid=61234", "--regid=61234", "--clear-groups"])
+        .arg(program)
+        .arg("--version");
+    allowed(
+        runs(&mut command),
+        "programs cannot be run as another user by setpriv",
+    )
+}
+
+#[test]
+fn a_file_of_another_group_is_open_to_those_who_could_read_it_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("program");
+    std::fs::copy(env!("CARGO_BIN_EXE_pbfhogg"), &program).unwrap();
+    let set_mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    set_mode(dir.path(), 0o777);
+    if !can_change_user(&program) {
+        return;
+    }
+    let input = dir.path().join("in.opl");
+    std::fs::write(&input, "n1 v1 x1 y1\n").unwrap();
+    set_mode(&input, 0o644);
+    for (old, new, is_told) in [
+        (0o644, 0o644, false),
+        (0o664, 0o644, true),
+        (0o640, 0o600, true),
+        (0o600, 0o600, false),
+        (0o666, 0o666, false),
+    ] {
+        let output = dir.path().join("out.opl");
+        std::fs::write(&output, "old").unwrap();
+        set_mode(&output, old);
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=61234", "--regid=61234", "--clear-groups"]);
+        command.arg(&program).args(["cat", "-O"]).arg(&input);
+        let ran = command.arg("-o").arg(&output).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{said}");
+        let metadata = output.metadata().unwrap();
+        assert_eq!(metadata.gid(), 61234);
+        assert_eq!(metadata.permissions().mode() & 0o777, new, "{old:o}");
+        assert_eq!(
+            said.contains("access is not wider"),
+            is_told,
+            "{old:o}: {said}"
+        );
+        std::fs::remove_file(&output).unwrap();
     }
 }

@@ -6,6 +6,7 @@ use crate::commands::add_locations_to_ways::{self, IndexType, Summary};
 use crate::commands::sort;
 use crate::engine::OutputOptions;
 use crate::io::{OutputTarget, ScratchDirectory};
+use crate::runtime::Disorder;
 use anyhow::Result;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -118,7 +119,13 @@ impl Joined {
         let directory = ScratchDirectory::create(temp_dir)?;
         let path = directory.path().join("joined.osm.pbf");
         let output = OutputOptions::file(&path);
-        sort::run(&sort::Options::new(inputs.to_owned(), output), ctx)?;
+        // Files of neighbouring regions share objects. osmium writes each of them twice.
+        let dedupe = match ctx.disorder {
+            Disorder::Refuse => sort::Dedupe::KeepAll,
+            Disorder::Accept | Disorder::Tell { .. } => sort::Dedupe::HighestVersion,
+        };
+        let options = sort::Options::new(inputs.to_owned(), output).dedupe(dedupe);
+        sort::run(&options, ctx)?;
         Ok(Self {
             path,
             _directory: Some(directory),

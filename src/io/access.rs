@@ -6,8 +6,9 @@ use std::path::Path;
 
 /// Copies the owner, group, permissions, access control list and extended attributes from the file at `path` to `file`,
 /// which will replace it. An attribute that the process may not set keeps its value in `file`, but `file` is never
-/// accessible to more users than the old file. Returns a warning if the access control list or extended attributes
-/// could not be kept. Does nothing if there is no file at `path`.
+/// accessible to more users than the old file. If the group cannot be kept, the new group and other users have the
+/// permissions that the old group and other users both had. Returns a warning if permissions of the old group, the access
+/// control list or extended attributes could not be kept. Does nothing if there is no file at `path`.
 #[cfg(unix)]
 pub(super) fn keep(path: &Path, file: &File) -> Option<String> {
     use std::fs::Permissions;
@@ -17,26 +18,40 @@ pub(super) fn keep(path: &Path, file: &File) -> Option<String> {
     let mut mode = metadata.permissions().mode();
     let is_kept =
         fchown(file, Some(owner), Some(group)).is_ok() || fchown(file, None, Some(group)).is_ok();
-    // If the new file has another group, that group must not get the permissions of the old file's group.
+    // The members of another group were other users, and those of the old group become other users.
     let is_group_lost = !is_kept && file.metadata().is_ok_and(|own| own.gid() != group);
     #[cfg(target_os = "linux")]
     let lost = {
-        let (group_mode, lost) = attributes::copy(path, file, is_group_lost);
-        mode = mode & !0o070 | group_mode.map_or(mode, |bits| bits << 3) & 0o070;
-        if is_group_lost && !lost.has_list {
-            mode &= !0o070;
+        let (copied, mut lost) = attributes::copy(path, file, is_group_lost);
+        let old = mode;
+        mode = mode & !0o070 | copied.group.map_or(mode, |bits| bits << 3) & 0o070;
+        mode = match copied.others {
+            Some(others) => mode & !0o007 | others & 0o007,
+            None if is_group_lost => shared_mode(mode),
+            None => mode,
+        };
+        if mode != old && is_group_lost && copied.others.is_none() {
+            lost.add("group");
         }
         lost.warning(path)
     };
     #[cfg(not(target_os = "linux"))]
     let lost = {
         if is_group_lost {
-            mode &= !0o070;
+            mode = shared_mode(mode);
         }
         None
     };
     let _ = file.set_permissions(Permissions::from_mode(mode));
     lost
+}
+
+/// Returns the mode for a file of another group: the new group and other users have the permissions that the old group
+/// and other users both had.
+#[cfg(unix)]
+const fn shared_mode(mode: u32) -> u32 {
+    let shared = (mode >> 3) & mode & 0o7;
+    mode & !0o077 | shared << 3 | shared
 }
 
 /// Does nothing, because a new file has the permissions of its directory.
@@ -59,16 +74,28 @@ mod attributes {
     /// access, or cannot be set.
     const OF_SYSTEM: [&str; 4] = ["system.", "security.ima", "security.evm", "btrfs."];
 
-    /// The result of copying attributes to the new file: the names of those that could not be copied, and whether the
-    /// access control list was copied.
+    /// The names of the attributes that could not be copied to the new file.
     #[derive(Debug, Default)]
     pub(super) struct Lost {
-        /// Whether the access control list was copied.
-        pub has_list: bool,
         names: Vec<String>,
     }
 
+    /// The bits of the mode of the new file that follow from an access control list; `None` if they are those of the
+    /// mode of the old file.
+    #[derive(Debug, Default, Clone, Copy)]
+    pub(super) struct Copied {
+        /// The permissions of the group. If the new file has an access control list, these bits are its mask.
+        pub group: Option<u32>,
+        /// The permissions of other users in the access control list of the new file.
+        pub others: Option<u32>,
+    }
+
     impl Lost {
+        /// Adds an attribute that could not be kept.
+        pub(super) fn add(&mut self, name: &str) {
+            self.names.push(name.to_owned());
+        }
+
         pub(super) fn warning(&self, path: &Path) -> Option<String> {
             if self.names.is_empty() {
                 return None;
@@ -82,9 +109,9 @@ mod attributes {
     }
 
     /// Copies extended attributes and the access control list of the file at `path`. `is_group_lost` tells whether the
-    /// new file belongs to another group. Returns the group permissions for the mode of the new file, or `None` if they
-    /// are the same as in the mode of the old file. Also returns which attributes were lost.
-    pub(super) fn copy(path: &Path, file: &File, is_group_lost: bool) -> (Option<u32>, Lost) {
+    /// new file belongs to another group. Returns the bits of the mode that follow from the list, and which attributes
+    /// were lost.
+    pub(super) fn copy(path: &Path, file: &File, is_group_lost: bool) -> (Copied, Lost) {
         let mut lost = Lost::default();
         for name in names(path) {
             let text = name.to_string_lossy();
@@ -103,27 +130,35 @@ mod attributes {
             // The default access control list of the directory may give more users access to the new file than had
             // access to the old file.
             let _ = fremovexattr(file, LIST);
-            return (None, lost);
+            return (Copied::default(), lost);
+        };
+        let with_group = |group| Copied {
+            group: Some(group),
+            others: None,
         };
         let Some(list) = AccessList::parse(&list) else {
-            lost.names.push("access control list".to_owned());
+            lost.add("access control list");
             let _ = fremovexattr(file, LIST);
-            return (Some(0), lost);
+            return (with_group(0), lost);
         };
-        let group = list.group_permissions();
-        let list = if is_group_lost {
-            list.without_group()
-        } else {
-            list
-        };
+        let (group, mut list) = (list.group_permissions(), list);
+        if is_group_lost {
+            let of_old_group = list.clone();
+            list = list.for_other_group();
+            if list != of_old_group {
+                lost.add("group");
+            }
+        }
         if fsetxattr(file, LIST, &list.to_bytes(), XattrFlags::empty()).is_ok() {
-            // If a file has an access control list, the group bits of its mode stand for the mask of the list.
-            lost.has_list = true;
-            return (list.mask(), lost);
+            let copied = Copied {
+                group: list.mask().or(Some(list.group_permissions())),
+                others: Some(list.other_permissions()),
+            };
+            return (copied, lost);
         }
         let _ = fremovexattr(file, LIST);
-        lost.names.push("access control list".to_owned());
-        (Some(group), lost)
+        lost.add("access control list");
+        (with_group(group), lost)
     }
 
     /// Returns the names of the extended attributes of a file. The list is empty if the file system has no attributes.
@@ -149,5 +184,28 @@ mod attributes {
         let mut value: Vec<u8> = Vec::with_capacity(1 << 16);
         rustix::fs::fgetxattr(file, name, rustix::buffer::spare_capacity(&mut value)).ok()?;
         Some(value)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::shared_mode;
+
+    #[test]
+    fn another_group_gets_what_the_old_group_and_others_had() {
+        for (old, new) in [
+            (0o644, 0o644),
+            (0o664, 0o644),
+            (0o640, 0o600),
+            (0o660, 0o600),
+            (0o666, 0o666),
+            (0o755, 0o755),
+            (0o751, 0o711),
+            (0o604, 0o600),
+            (0o600, 0o600),
+            (0o100_644, 0o100_644),
+        ] {
+            assert_eq!(shared_mode(old), new, "{old:o}");
+        }
     }
 }

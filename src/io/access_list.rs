@@ -8,6 +8,8 @@ const ENTRY: usize = 8;
 
 /// The tag of the entry for the file's group.
 const GROUP_OBJ: u16 = 0x04;
+/// The tag of the entry for other users.
+const OTHER: u16 = 0x20;
 /// The tag of the mask, which limits all permissions except those of the file's owner and of other users.
 const MASK: u16 = 0x10;
 
@@ -66,11 +68,24 @@ impl AccessList {
         u32::from(group & self.permissions(MASK).unwrap_or(0o7))
     }
 
-    /// Returns the list without permissions for the file's group.
-    pub(super) fn without_group(mut self) -> Self {
+    /// Returns the permissions that the file's group and other users both have.
+    pub(super) fn shared_permissions(&self) -> u32 {
+        self.group_permissions() & self.other_permissions()
+    }
+
+    /// Returns the permissions of other users.
+    pub(super) fn other_permissions(&self) -> u32 {
+        self.permissions(OTHER).map_or(0, u32::from)
+    }
+
+    /// Returns the list for a file of another group. The new group and other users have the permissions that the old
+    /// group and other users both had: members of the new group were other users, and those of the old group become
+    /// other users.
+    pub(super) fn for_other_group(mut self) -> Self {
+        let shared = self.shared_permissions() as u16;
         for entry in &mut self.0 {
-            if entry.tag == GROUP_OBJ {
-                entry.permissions = 0;
+            if matches!(entry.tag, GROUP_OBJ | OTHER) {
+                entry.permissions = shared;
             }
         }
         self
@@ -94,7 +109,7 @@ mod tests {
             (2, 6, 1000),
             (GROUP_OBJ, 4, none),
             (MASK, 6, none),
-            (0x20, 4, none),
+            (OTHER, 4, none),
         ];
         AccessList(entries.map(entry).to_vec())
     }
@@ -113,7 +128,34 @@ mod tests {
     fn a_mask_is_not_the_permissions_of_the_group() {
         assert_eq!(list().mask(), Some(6));
         assert_eq!(list().group_permissions(), 4);
-        assert_eq!(list().without_group().group_permissions(), 0);
-        assert_eq!(list().without_group().mask(), Some(6));
+    }
+
+    #[test]
+    fn another_group_gets_what_the_old_group_and_others_had() {
+        let with = |group: u16, mask: u16, other: u16| {
+            let mut list = list();
+            for entry in &mut list.0 {
+                match entry.tag {
+                    GROUP_OBJ => entry.permissions = group,
+                    MASK => entry.permissions = mask,
+                    OTHER => entry.permissions = other,
+                    _ => {}
+                }
+            }
+            list
+        };
+        for (group, mask, other, shared) in [
+            (4, 6, 4, 4),
+            (6, 6, 4, 4),
+            (4, 6, 0, 0),
+            (6, 2, 4, 0),
+            (0, 6, 4, 0),
+            (6, 7, 6, 6),
+        ] {
+            let list = with(group, mask, other).for_other_group();
+            assert_eq!(list.shared_permissions(), shared);
+            // The entry of a user, and the mask that limits it, stay as they are.
+            assert_eq!(list, with(shared as u16, mask, shared as u16));
+        }
     }
 }
