@@ -48,7 +48,7 @@ pub enum ErrorKind {
 #[non_exhaustive]
 pub enum Error {
     /// A system call on a file failed.
-    #[error("{}: {action}: {}", path.display(), reason(source))]
+    #[error("{}: {action}: {}", shown(path), reason(source))]
     Io {
         /// The file concerned.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A blob violates the PBF format.
-    #[error("{}: blob {number} at byte {offset}: {source}", path.display())]
+    #[error("{}: blob {number} at byte {offset}: {source}", shown(path))]
     Blob {
         /// The file concerned.
         path: PathBuf,
@@ -70,7 +70,7 @@ pub enum Error {
         source: FormatError,
     },
     /// A text input violates its format, for example a change file, OSM XML or OPL.
-    #[error("{}: line {line}, column {column}: {cause}", path.display())]
+    #[error("{}: line {line}, column {column}: {cause}", shown(path))]
     Text {
         /// The file concerned.
         path: PathBuf,
@@ -82,7 +82,7 @@ pub enum Error {
         cause: String,
     },
     /// A file as a whole cannot be used.
-    #[error("{}: {cause}", path.display())]
+    #[error("{}: {cause}", shown(path))]
     File {
         /// The file concerned.
         path: PathBuf,
@@ -107,6 +107,15 @@ pub enum Error {
     /// A bug in this crate.
     #[error("internal error: {0} (please report this)")]
     Internal(String),
+}
+
+/// Returns the name of an input in messages. The path `-` stands for standard input.
+pub(crate) fn shown(path: &Path) -> impl fmt::Display + '_ {
+    if path.as_os_str() == "-" {
+        Path::new("standard input").display()
+    } else {
+        path.display()
+    }
 }
 
 /// Returns the message of an operating system error without the error number at its end.

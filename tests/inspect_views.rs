@@ -401,7 +401,8 @@ fn versions_are_counted_within_blobs_and_from_one_to_the_next() {
         (&json!(3), &json!(1))
     );
     assert_eq!(get("data.multiple_versions", &path).as_deref(), Some("yes"));
-    assert_eq!(report(&["--nodes"], &path)["node_statistics"]["nodes"], 5);
+    // Statistics of coordinates count objects.
+    assert_eq!(report(&["--nodes"], &path)["node_statistics"]["nodes"], 3);
     let shown = ask(&[&"show", &"--json", &path, &"n2"]).json();
     let shown: Vec<_> = shown["objects"]
         .as_array()
@@ -410,6 +411,45 @@ fn versions_are_counted_within_blobs_and_from_one_to_the_next() {
         .map(|object| object["visible"].clone())
         .collect();
     assert_eq!(shown, [true, true, false]);
+}
+
+#[test]
+fn an_object_with_several_versions_counts_once_in_statistics_of_nodes_and_anomalies() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = |id: i64, version: i64, lon_e7: i64| {
+        let tags: &[(&str, &str)] = if version == 2 { &[("a", "b")] } else { &[] };
+        with_metadata(node(id, 1, lon_e7, tags), version, 1000, 1, "a")
+    };
+    let gone = Object {
+        visible: false,
+        ..outside(3, 2, 2_000_000_000)
+    };
+    // Node 1 moves into the world with its third version, in the next blob.
+    let list = [
+        outside(1, 1, 1_900_000_000),
+        outside(1, 2, 2_000_000_000),
+        outside(1, 3, 10),
+        outside(2, 1, 2_000_000_000),
+        outside(2, 2, 2_100_000_000),
+        outside(3, 1, 20),
+        gone,
+    ];
+    let path = history_of(
+        dir.path(),
+        "in.osh.pbf",
+        &[&list[..1], &list[1..4], &list[4..]],
+    );
+    let found = report(&["--nodes", "--anomalies"], &path);
+    let nodes = &found["node_statistics"];
+    for (name, count) in [("nodes", 3), ("tagged", 1), ("outside", 1)] {
+        assert_eq!(nodes[name], count, "{name}: {nodes}");
+    }
+    assert_eq!(nodes["easternmost"], 3);
+    let anomaly = &found["anomalies"]["nodes outside of the world"];
+    assert_eq!(
+        (&anomaly["count"], &anomaly["object"]),
+        (&json!(2), &json!("n1"))
+    );
 }
 
 #[test]

@@ -450,6 +450,22 @@ fn the_box_of_the_header_is_set_on_demand() {
     let (header, data) = told("data");
     assert!(header == data && !data.is_null());
     assert!(told("none").0.is_null());
+    // Ways have the places of nodes that are not in the file.
+    let located = dir.path().join("located.opl");
+    let far = "n1 v1 x1 y1\nw1 v1 Nn1x1y1,n2x5y-6\nw2 v1 Nn3x-3y2,n4\n";
+    let alone = "w1 v1 Nn1x1y1,n2x5y-6\n";
+    for (text, [west, south, east, north]) in [(far, [-3, -6, 5, 2]), (alone, [1, -6, 5, 1])] {
+        std::fs::write(&located, text).unwrap();
+        for input in [&located, &output] {
+            let again = dir.path().join("again.osm.pbf");
+            run_ok(&[&"cat", input, &"--set-bbox", &"data", &"-O", &"-o", &again]);
+            let found = ask(&[&"inspect", &"--json", &again]).json()["header_bbox"].clone();
+            let expected = [west, south, east, north].map(f64::from);
+            assert_eq!(found, serde_json::json!(expected));
+            // The second time, blobs are copied.
+            std::fs::copy(&again, &output).unwrap();
+        }
+    }
     let set = serde_json::json!([-1.5, 2.0, 3.0, 4.0]);
     assert_eq!(told("3,4,-1.5,2").0, set);
     let text = ask(&[&"cat", &world, &"--set-bbox", &"1,2,3,4", &"-f", &"osm"]).stdout;

@@ -421,3 +421,40 @@ fn a_format_that_is_given_goes_with_any_name() {
         stderr(&ran)
     );
 }
+
+#[test]
+fn errors_about_standard_input_name_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let [history, data, garbage] = ["h.osm.pbf", "in.opl", "garbage.txt"].map(at);
+    fs::write(&garbage, "garbage\n").unwrap();
+    fs::write(
+        at("h.osh.opl"),
+        "n1 v1 x1 y1\nn1 v2 x1 y2\nw1 v1 Nn1 Thighway=path\n",
+    )
+    .unwrap();
+    run_ok(&[&"cat", &at("h.osh.opl"), &"-o", &history]);
+    fs::write(&data, OPL).unwrap();
+    for (words, input) in [
+        ("export - -f geojson", &history),
+        ("add-locations-to-ways - -f opl", &history),
+        ("apply-changes - /dev/null -f opl", &history),
+        ("changeset-filter - -f opl", &data),
+        ("getid -i - in.opl -f opl", &garbage),
+        ("check --refs -", &data),
+        ("merge-changes - -f osc", &data),
+    ] {
+        let mut command = pbfhogg();
+        command.args(words.split(' ')).current_dir(dir.path());
+        let ran = command
+            .stdin(fs::File::open(input).unwrap())
+            .output()
+            .unwrap();
+        let said = stderr(&ran) + &String::from_utf8_lossy(&ran.stdout);
+        assert!(said.contains("standard input"), "{words}: {said}");
+        assert!(
+            !said.contains(" -: ") && !said.starts_with("-: "),
+            "{words}: {said}"
+        );
+    }
+}

@@ -3,6 +3,7 @@ use super::conventions::Conventions;
 use super::{Answer, complain, print, show};
 use crate::cli::args::Stdout;
 use crate::commands::check::{self, Dangling, IndexCheck, Missing, Summary};
+use crate::error::shown;
 use crate::osm::ObjectKind;
 use anyhow::Result;
 use std::fmt::Write;
@@ -130,7 +131,7 @@ fn text(args: &Args, summary: &Summary) -> String {
     if args.show_ids {
         put_dangling(&mut out, summary);
     }
-    let path = args.input.display();
+    let path = shown(&args.input);
     if let Some(index) = &summary.index {
         index_text(&mut out, &path.to_string(), index);
     }

@@ -1,6 +1,7 @@
 use super::args::{IdArgs, OutputArgs, RunArgs};
 use super::{Answer, complain, show};
 use crate::commands::getid;
+use crate::error::shown;
 use crate::index::IdSets;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -64,7 +65,7 @@ pub fn run(args: &Args, invert: bool) -> Result<Answer> {
     let complete = summary.missing.is_empty() || invert || args.history;
     if !complete && !args.ids.verbose_ids {
         let missing = missing(&summary.missing);
-        ctx.warn(format!("{}: {missing}", args.input.display()));
+        ctx.warn(format!("{}: {missing}", shown(&args.input)));
     }
     args.run
         .report(&ctx, &summary, &options.output.target, || {

@@ -3,6 +3,7 @@ use super::{Answer, show};
 use crate::commands::repair::{
     self, InvalidUtf8, Loss, LostIds, MendedBlob, Options, Report, Salvage,
 };
+use crate::error::shown;
 use crate::formats::TextOutput;
 use crate::io::OutputTarget;
 use crate::runtime::Context;
@@ -119,7 +120,7 @@ const LISTED: usize = 20;
 
 /// The report for people.
 fn text(report: &Report, options: &Options) -> String {
-    let mut out = found_text(report, &options.input.display().to_string());
+    let mut out = found_text(report, &shown(&options.input).to_string());
     let mut add = |line: String| out.extend([line.as_str(), "\n"]);
     if report.short_ways > 0 {
         let ways = show::counted(report.short_ways, "way");

@@ -13,7 +13,7 @@ use super::augmented_diff::{AugmentedDiffs, ChangedNodes, Ongoing};
 use super::{add_locations_to_ways, augmented_diff};
 use crate::engine::sink::Sink;
 use crate::engine::{HeaderOption, OutputOptions, input, repeats};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::file::{BlobPass, BlobPlan, PbfFile, PlanNeeds, Written};
 use crate::formats::{
     ChangeSet, ChangeState, DataState, KeptVersions, Replication, SameTime, read_changes,
@@ -239,7 +239,7 @@ fn apply_to(
         None => None,
     };
     if has_locations && locations.is_none() {
-        let base = options.base.display();
+        let base = shown(&options.base);
         ctx.warn_with_advice(
             format!("{base}: the locations in ways are removed"),
             "(--locations-on-ways keeps them up to date)",
@@ -429,7 +429,7 @@ fn carry_on(header: &mut HeaderBlock, changes: &[ChangeState], options: &Options
         ctx.warn_with_advice(
             format!(
                 "{}: the header {kept}, not that of the change file with {change}{server}{more}, because {cause}",
-                options.base.display()
+                shown(&options.base)
             ),
             "--output-header sets another one",
         );

@@ -16,7 +16,7 @@ use crate::engine::filter::{FilterJob, FilterOutput, write_outputs};
 use crate::engine::headers::HeaderOptions;
 use crate::engine::sink::WriteSummary;
 use crate::engine::{Format, input, repeats};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, WriteOptions};
 use crate::geometry::AreaIndex;
 use crate::io::{OpenOutput, OutputTarget};
@@ -277,7 +277,7 @@ fn warn_of_empty(options: &Options, summary: &Summary, plan: &BlobPlan, ctx: &Co
         ctx.warn(format!(
             "{}: no object of {} lies in the region{reason}",
             extracted.output.display(),
-            options.input.display()
+            shown(&options.input)
         ));
     }
 }

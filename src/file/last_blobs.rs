@@ -5,7 +5,7 @@ use super::blob_decoder::BlobDecoder;
 use super::write_options::WriteOptions;
 use crate::error::{Error, FormatError, Result};
 use crate::io::Input;
-use crate::osm::ObjectKind;
+use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, BlockEncoder, Decompressor, EncodedFrame, FrameEncoder,
     MAX_HOST_LEN, SourceStrings, TableHost, scan_payload,
@@ -52,6 +52,18 @@ impl OutputBlob {
                 .payload(entry)
                 .map(<[u8]>::to_vec),
         }
+    }
+
+    /// Returns the box around the locations in ways.
+    pub fn box_of_ways(&self, ctx: &Context) -> Result<Bbox> {
+        let payload = self.payload(ctx)?;
+        let bbox = Block::parse_bare(&payload).and_then(|block| block.box_of_ways());
+        bbox.map_err(|error| match self {
+            Self::Frame(_) => internal(error),
+            Self::Copy(input, entry) => {
+                input.blob_error(u64::from(entry.number), entry.offset, error)
+            }
+        })
     }
 
     /// Returns the uncompressed payload. Returns `None` if the blob is damaged.

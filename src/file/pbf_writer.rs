@@ -90,6 +90,8 @@ pub struct PbfWriter {
     has_id_table: bool,
     /// The blobs that are held back. There are none if the output gets no table of contents.
     last: LastBlobs,
+    /// The box around the locations in ways; empty unless the header gets the box of the data.
+    way_box: Bbox,
     ctx: Context,
 }
 
@@ -173,6 +175,7 @@ impl PbfWriter {
             max_id_table_len: 0,
             has_id_table: false,
             last: LastBlobs::default(),
+            way_box: Bbox::EMPTY,
             ctx: ctx.clone(),
         };
         writer.begin(&size_hint)?;
@@ -233,6 +236,9 @@ impl PbfWriter {
 
     /// Appends a blob. Writes the blobs that do not have to be held back.
     fn append(&mut self, blob: OutputBlob) -> Result<()> {
+        if self.options.box_of_data && blob.entry().may_have_locations() {
+            self.way_box = self.way_box.union(&blob.box_of_ways(&self.ctx)?);
+        }
         if !self.options.toc {
             return self.write(blob);
         }
@@ -539,11 +545,11 @@ impl PbfWriter {
         }
     }
 
-    /// Sets the bounding box in the header to the box around all nodes. If the box is unknown, the header gets none,
-    /// and the user is warned.
+    /// Sets the bounding box in the header to the box around all nodes and around the locations in ways, whose nodes need
+    /// not be in the file. If the box is unknown, the header gets none, and the user is warned.
     fn set_box_of_data(&mut self) {
         let holds_nodes = |entry: &&BlobEntry| entry.kinds.contains(ObjectKind::Node);
-        let (mut unknown, mut around) = (0, Bbox::EMPTY);
+        let (mut unknown, mut around) = (0, self.way_box);
         for entry in self.entries.iter().filter(holds_nodes) {
             unknown += u64::from(!entry.flags.has(BlobFlags::SCANNED));
             around = around.union(&entry.bbox);

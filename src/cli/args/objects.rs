@@ -5,7 +5,7 @@ use crate::cli::conventions::Conventions;
 use crate::commands::IdSource;
 use crate::index::IdSets;
 use crate::osm::{KindSet, ObjectExpression, ObjectKind, parse_object_ids};
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -149,8 +149,12 @@ pub fn read_expressions(
     path: &Path,
     parse: impl Fn(&str) -> Result<ObjectExpression, String>,
 ) -> Result<Vec<ObjectExpression>> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| anyhow!("{}: cannot read: {error}", path.display()))?;
+    let text = if path.as_os_str() == "-" {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(path)
+    };
+    let text = text.map_err(|error| crate::Error::io(path, "cannot read", error))?;
     let text = if Conventions::current().cuts_at_every_hash {
         let lines = text
             .lines()

@@ -10,13 +10,27 @@ use std::collections::BTreeMap;
 /// The number of occurrences of an anomaly, and the first occurrence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Anomaly {
-    /// The number of occurrences.
+    /// The number of occurrences. An object of a history file counts once, however many of its versions have the
+    /// anomaly.
     pub count: u64,
     /// The first object with the anomaly, in the form `n17`; `None` for an anomaly of blobs.
     pub object: Option<String>,
     /// The index of the first blob that has the anomaly or contains an object with the anomaly. The header blob has
     /// index 0.
     pub blob: u32,
+    /// The last object with the anomaly; `None` for an anomaly of blobs.
+    #[serde(skip)]
+    last: Option<ObjectId>,
+}
+
+impl Anomaly {
+    /// Adds the occurrences in the next blob in file order. An object whose versions lie in both blobs counts once.
+    pub(super) fn merge(&mut self, next: &Self) {
+        let last = self.last.map(|id| id.to_string());
+        let is_continued = last.is_some() && last == next.object;
+        self.count += next.count - u64::from(is_continued);
+        self.last = next.last;
+    }
 }
 
 /// Anomalies by their description.
@@ -27,8 +41,13 @@ fn note(anomalies: &mut Anomalies, what: &'static str, object: Option<ObjectId>,
         count: 0,
         object: object.map(|id| id.to_string()),
         blob,
+        last: None,
     });
-    anomaly.count += 1;
+    // The versions of an object follow each other.
+    if object.is_none() || object != anomaly.last {
+        anomaly.count += 1;
+        anomaly.last = object;
+    }
 }
 
 /// Records the anomalies of an object.
@@ -51,7 +70,7 @@ pub(super) fn note_object(
             }
             if let Some((lat, lon)) = object.location()? {
                 let (lat, lon) = (block.units.nano_lat(lat), block.units.nano_lon(lon));
-                if is_outside(lat, lon) {
+                if is_outside(lat, lon) && !is_deleted {
                     found("nodes outside of the world");
                 }
                 if (lat, lon) == (0, 0) && !is_deleted {

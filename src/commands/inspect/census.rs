@@ -107,7 +107,7 @@ impl Census {
         self.charts.merge(&other.charts);
         for (what, anomaly) in other.anomalies {
             match self.anomalies.get_mut(what) {
-                Some(known) => known.count += anomaly.count,
+                Some(known) => known.merge(&anomaly),
                 None => drop(self.anomalies.insert(what, anomaly)),
             }
         }

@@ -13,7 +13,8 @@ pub(super) const fn is_outside(lat: i64, lon: i64) -> bool {
     lat.unsigned_abs() > 90 * DEGREE || lon.unsigned_abs() > 180 * DEGREE
 }
 
-/// Statistics of the coordinates of nodes. Deleted nodes are ignored.
+/// Statistics of the coordinates of nodes. Deleted versions are ignored. A node of a history file counts once, with its
+/// newest version that is not deleted.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct NodeStatistics {
     /// The number of nodes.
@@ -46,6 +47,25 @@ pub struct NodeStatistics {
     /// The sums of the latitudes and of the longitudes of the nodes within the world, in nanodegrees.
     #[serde(skip)]
     sum: (i128, i128),
+    /// The id of the first node.
+    #[serde(skip)]
+    first: Option<i64>,
+    /// The last node, which is not counted yet, because a newer version may follow.
+    #[serde(skip)]
+    last: Option<StoredNode>,
+}
+
+/// A version of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StoredNode {
+    id: i64,
+    /// The latitude in nanodegrees.
+    lat: i64,
+    /// The longitude in nanodegrees.
+    lon: i64,
+    is_tagged: bool,
+    /// Whether the coordinates are finer than 1e-7 degree.
+    is_finer: bool,
 }
 
 impl NodeStatistics {
@@ -56,20 +76,46 @@ impl NodeStatistics {
         let may_be_finer = lengths.iter().any(|len| len % NANO_PER_DECIMICRO != 0);
         block.for_each_stored_location(|id, (lat, lon), is_tagged| {
             let (lat, lon) = (units.nano_lat(lat), units.nano_lon(lon));
-            self.nodes += 1;
-            self.tagged += u64::from(is_tagged);
-            self.at_zero += u64::from((lat, lon) == (0, 0));
-            if may_be_finer {
-                let is_finer = lat % NANO_PER_DECIMICRO != 0 || lon % NANO_PER_DECIMICRO != 0;
-                self.finer_than_e7 += u64::from(is_finer);
-            }
-            if is_outside(lat, lon) {
-                self.outside += 1;
-                return;
-            }
-            self.sum = (self.sum.0 + i128::from(lat), self.sum.1 + i128::from(lon));
-            self.add_edges([(lon, id), (lat, id), (-lon, id), (-lat, id)]);
+            let is_finer =
+                may_be_finer && (lat % NANO_PER_DECIMICRO != 0 || lon % NANO_PER_DECIMICRO != 0);
+            let node = StoredNode {
+                id,
+                lat,
+                lon,
+                is_tagged,
+                is_finer,
+            };
+            self.follow(id);
+            self.first.get_or_insert(id);
+            self.last = Some(node);
         })
+    }
+
+    /// Counts the last node, unless the node that follows is another version of it.
+    fn follow(&mut self, next: i64) {
+        if let Some(node) = self.last.take_if(|last| last.id != next) {
+            self.count(node);
+        }
+    }
+
+    fn count(&mut self, node: StoredNode) {
+        let StoredNode {
+            id,
+            lat,
+            lon,
+            is_tagged,
+            is_finer,
+        } = node;
+        self.nodes += 1;
+        self.tagged += u64::from(is_tagged);
+        self.at_zero += u64::from((lat, lon) == (0, 0));
+        self.finer_than_e7 += u64::from(is_finer);
+        if is_outside(lat, lon) {
+            self.outside += 1;
+            return;
+        }
+        self.sum = (self.sum.0 + i128::from(lat), self.sum.1 + i128::from(lon));
+        self.add_edges([(lon, id), (lat, id), (-lon, id), (-lat, id)]);
     }
 
     /// Extends the bounding box of the nodes by `found`, the west, south, east and north edges of another box in
@@ -85,7 +131,13 @@ impl NodeStatistics {
         }
     }
 
+    /// Adds the nodes of the next blob in file order.
     pub(super) fn merge(&mut self, other: &Self) {
+        if let Some(first) = other.first {
+            self.follow(first);
+            self.first.get_or_insert(first);
+            self.last = other.last;
+        }
         let sums = [
             (&mut self.nodes, other.nodes),
             (&mut self.tagged, other.tagged),
@@ -101,6 +153,9 @@ impl NodeStatistics {
     }
 
     pub(super) fn finish(&mut self) {
+        if let Some(last) = self.last.take() {
+            self.count(last);
+        }
         let Some([west, south, east, north]) = self.edges else {
             return;
         };
