@@ -209,3 +209,23 @@ fn features_of_small_files_come_in_the_order_of_osmium() {
         }
     }
 }
+
+#[test]
+fn a_warning_says_that_areas_have_no_ids_of_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "n1 v1 x1 y1\nn2 v1 x2 y1\nn3 v1 x2 y2\nw1 v1 Tbuilding=yes Nn1,n2,n3,n1\n\
+                w2 v1 Thighway=path Nn1,n2\n";
+    let input = write(dir.path(), text);
+    for (more, is_said) in [
+        (&[][..], true),
+        (&["--geometry-types", "linestring"], false),
+    ] {
+        let mut args: Vec<Arg> = vec![&"export", &input, &"-f", &"geojsonseq", &"-a", &"way_nodes"];
+        args.extend(more.iter().map(|word| word as Arg));
+        let ran = run_ok(&args);
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        let lines = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(lines.contains("\"@way_nodes\":[1,2]"), "{lines}");
+        assert_eq!(said.contains("1 area without way_nodes"), is_said, "{said}");
+    }
+}

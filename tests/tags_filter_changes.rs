@@ -182,3 +182,23 @@ fn the_kind_of_a_change_file_can_be_told_where_its_name_does_not() {
     let (found, _) = filtered(&unnamed, &["--input-kind", "osc", "w/highway"]);
     assert_eq!(found, filtered(&path, &["w/highway"]).0);
 }
+
+#[test]
+fn an_object_that_loses_the_tag_is_left_out_as_the_help_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("day.osc");
+    let text = "<osmChange version='0.6'><modify>\
+                <node id='1' version='2' lat='1' lon='1'><tag k='shop' v='yes'/></node>\
+                <node id='2' version='2' lat='1' lon='1'><tag k='disused:shop' v='yes'/></node>\
+                </modify><delete><node id='3' version='2'/></delete></osmChange>";
+    std::fs::write(&input, text).unwrap();
+    let found = run_ok(&[&"tags-filter", &input, &"n/shop", &"-f", &"osc"]).stdout;
+    let found = String::from_utf8(found).unwrap();
+    let has = |id: &str| found.contains(&format!("<node id=\"{id}\""));
+    assert!(has("1") && !has("2") && has("3"), "{found}");
+    let help = run_ok(&[&"tags-filter", &"--help"]).stdout;
+    let help = String::from_utf8(help).unwrap().replace('\n', " ");
+    let words: Vec<&str> = help.split_whitespace().collect();
+    let said = "An object that loses the tag is left out: where the output is applied, it stays in the base.";
+    assert!(words.join(" ").contains(said), "{help}");
+}

@@ -9,7 +9,7 @@ use crate::commands::export::{
     Summary, Theme,
 };
 use crate::engine::IndexType;
-use crate::formats::FeatureFormat;
+use crate::formats::{Attribute, FeatureFormat};
 use crate::runtime::Context;
 use anyhow::{Result, anyhow};
 use std::fmt::Write;
@@ -151,6 +151,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let reports = args.show_errors || args.show_warnings || args.stop_on_error;
     let summary = export::run(&options, reports.then_some(&mut report), &ctx)?;
+    warn_of_way_nodes(&options, &summary, &ctx);
     let answer = args.run.report(&ctx, &summary, &options.target, || {
         text(&options, &summary, args.show_errors)
     })?;
@@ -168,6 +169,19 @@ fn refuse_incomplete(options: &Options, summary: &Summary) -> crate::Result<()> 
     let relations = show::counted(summary.incomplete, "relation");
     let cause = format!("{relations} of which a part is not in the file");
     Err(crate::Error::file(&options.input, cause))
+}
+
+/// Warns if the ids of nodes were asked for, and there are areas, which do not have them.
+fn warn_of_way_nodes(options: &Options, summary: &Summary, ctx: &Context) {
+    if let ExportFormat::Text(features) = &options.format
+        && features.attributes.has(Attribute::WayNodes)
+        && summary.areas > 0
+    {
+        ctx.warn(format!(
+            "{} without way_nodes: only lines have the ids of their nodes",
+            show::counted(summary.areas, "area")
+        ));
+    }
 }
 
 /// Returns the rules that apply without a configuration file.

@@ -67,6 +67,7 @@ pub struct Args {
     /// Kind of the input: pbf for data, or osc for a change file [default: by the content of the input]
     ///
     /// A change file is filtered into a change file. All deletions are kept, because they lack the tags of the object.
+    /// An object that loses the tag is left out: where the output is applied, it stays in the base.
     #[arg(long, value_name = "KIND", value_enum, hide_possible_values = true)]
     input_kind: Option<InputKind>,
     #[command(flatten)]
