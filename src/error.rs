@@ -118,11 +118,14 @@ pub(crate) fn shown(path: &Path) -> impl fmt::Display + '_ {
     }
 }
 
-/// Returns the message of an operating system error without the error number at its end.
+/// Returns the message of an operating system error without the error number at its end. Errors of the standard library
+/// are put in other words.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" (os error ") {
         Some((words, _)) => words.to_owned(),
+        None if text == "failed to fill whole buffer" => "it ends early".into(),
+        None if text == "stream did not contain valid UTF-8" => "it is not UTF-8".into(),
         None => text,
     }
 }

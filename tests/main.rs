@@ -93,6 +93,7 @@ mod repair;
 mod repair_damage;
 mod repair_from;
 mod repair_rules;
+mod repair_text;
 mod replication_state;
 mod round_trips;
 mod safety;

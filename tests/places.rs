@@ -381,9 +381,10 @@ fn no_output_gets_the_name_of_another_format() {
                 "{words} {name}: {}",
                 stderr(&ran)
             );
-            match output.is_dir() {
-                true => fs::remove_dir_all(output).unwrap(),
-                false => fs::remove_file(output).unwrap(),
+            if output.is_dir() {
+                fs::remove_dir_all(output).unwrap();
+            } else {
+                fs::remove_file(output).unwrap();
             }
         }
     }

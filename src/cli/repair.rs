@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 ///
 /// The output has every object that can still be read: sorted, each once, with a table of contents. Blobs that are whole
 /// are copied. Behind damage, the next blob is looked for at every byte, so that files that were cut, overwritten,
-/// joined by other programs, or compressed as a whole are read, too. FILE is not changed.
+/// joined by other programs, or compressed as a whole are read, too. Of OSM XML, OsmChange, OPL and o5m, compressed or
+/// not, the output has what stands before the first damage. FILE is not changed.
 ///
 /// The report says what was lost: the blobs, their place, and the ids that they had or can have had. With --from, the
 /// objects with these ids come from another file, such as yesterday's.
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
   pbfhogg repair --dry-run damaged.osm.pbf
   pbfhogg repair damaged.osm.pbf --from yesterday.osm.pbf --report report.json -o saved.osm.pbf")]
 pub struct Args {
-    /// The damaged PBF file; - is standard input
+    /// The damaged file; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
     /// Another file; objects whose ids may be lost come from there
@@ -154,6 +155,22 @@ fn text(report: &Report, options: &Options) -> String {
 fn found_text(report: &Report, name: &str) -> String {
     let mut out = String::new();
     let mut add = |line: String| out.extend([line.as_str(), "\n"]);
+    if let Some(format) = report.text {
+        add(match report.lost.first() {
+            Some(loss) => {
+                let ids: Vec<String> = loss.ids.iter().map(ids_text).collect();
+                format!(
+                    "{name}: {format}, damaged at byte {}: {}\n  what stands before is saved, the rest is lost ({}): {}",
+                    loss.offset,
+                    loss.cause,
+                    show::bytes(loss.bytes),
+                    ids.join(", ")
+                )
+            }
+            None => format!("{name}: {format}, not damaged"),
+        });
+        return out;
+    }
     if let Some(compression) = report.unpacked {
         add(if report.unpacked_in_part {
             format!("{name}: {compression}, damaged or cut: unpacked as far as it goes")

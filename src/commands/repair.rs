@@ -1,6 +1,6 @@
 //! `repair`: writes a valid file of all that can be saved of a damaged one.
 //!
-//! `frames` finds the frames of the file; `frame_parts` recognises damaged ones. `survey` looks at every blob: `look`
+//! `text` repairs files that are not PBF. `frames` finds the frames of the file; `frame_parts` recognises damaged ones. `survey` looks at every blob: `look`
 //! returns the `outcome` for one blob. `losses` names the ids of lost objects. `write` writes the saved objects under the
 //! header that `headers` makes; `draft` copies blobs during the survey, in case nothing has to be repaired. `report` has
 //! the result.
@@ -14,9 +14,10 @@ mod losses;
 mod outcome;
 mod report;
 mod survey;
+mod text;
 mod write;
 
-use crate::engine::OutputOptions;
+use crate::engine::{OutputOptions, input};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::PbfFile;
 use crate::io::{FileCompression, Input, OutputTarget, decompressed};
@@ -33,7 +34,7 @@ use survey::Survey;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The damaged PBF file; `-` is standard input. It is not changed.
+    /// The damaged file, in any format; `-` is standard input. It is not changed.
     pub input: PathBuf,
     /// The output: where it goes, how it is written, and its header.
     pub output: OutputOptions,
@@ -64,12 +65,14 @@ setters!(Options {
     dry_run: bool,
 });
 
-/// Writes a valid, sorted file of all objects that can be saved of a damaged PBF file.
+/// Writes a valid, sorted file of all objects that can be saved of a damaged file.
 ///
 /// Blobs that are whole are copied. Of a blob whose content is damaged, the objects that can be read are written anew.
 /// Behind damage, the next frame is looked for at every byte. Several header blobs (concatenated files) become one. If
 /// the objects are not in order, they are sorted, and of several versions of an object the newest is kept, unless the
 /// file is a history. A file that is compressed with gzip, bzip2 or zstd as a whole is unpacked first, as far as it goes.
+/// Of a file in another format (OSM XML, OsmChange, OPL, o5m, o5c), the objects that stand before the first damage are
+/// saved.
 ///
 /// # Memory
 ///
@@ -91,7 +94,12 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     }
     ctx.expect_phases(2);
     let mut report = Report::default();
-    let input = unpacked(Input::open_in(&options.input, ctx)?, &mut report)?;
+    let input = Input::open_in(&options.input, ctx)?;
+    // A file whose format cannot be told may be a PBF file with a damaged start.
+    if let Ok(Some(format)) = input::text_format(&input, ctx) {
+        return text::repair(&input, format, options, ctx);
+    }
+    let input = unpacked(input, &mut report)?;
     report.bytes = input.len();
     let (survey, found) = Survey::begin(&input, ctx)?;
     let mut draft = Draft::begin(&survey, &found, options, ctx)?;

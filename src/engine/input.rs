@@ -9,10 +9,11 @@ use crate::engine::text_versions::has_versions_apart;
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, TextChangesets, TocNeeds, WriteOptions};
 use crate::formats::{
-    Change, ChangeSet, DocumentHeader, FileContent, TextFormat, format_of, read_start, read_texts,
+    Change, ChangeSet, Damage, DocumentHeader, FileContent, TextFormat, format_of, read_start,
+    read_texts, salvage_start, salvage_texts,
 };
 use crate::io::{Input, OutputTarget, ScratchFile, SizeHint};
-use crate::osm::Bbox;
+use crate::osm::{Bbox, TypeThenId};
 use crate::pbf::{BlockBuilder, Compression, EncodedBlock, HeaderBlock, feature};
 use crate::runtime::Context;
 use std::path::{Path, PathBuf};
@@ -128,27 +129,190 @@ fn converted(
         format.name()
     ));
     let scratch = ScratchFile::create(&std::env::temp_dir())?;
-    let write = WriteOptions {
-        compression,
-        ..WriteOptions::default()
-    };
-    let target = OutputTarget::Scratch(scratch.clone());
-    let (document_header, changesets) = convert(input.clone(), format, target, write, ctx)?;
-    let mut file = PbfFile::of_input(Input::converted(scratch.open()?, &input)?, ctx)?;
-    file.header.text = document_header.text;
-    file.header.text.is_change = format.is_change();
-    file.header.text.is_data = format.is_data();
-    file.header.is_converted = true;
-    if !file.header.has(feature::HISTORY) && has_versions_apart(&file, ctx)? {
-        file.header.set_required(feature::HISTORY, true);
+    let document_header = read_start(&input, format)?.document_header().clone();
+    let mut conversion = Conversion::begin(&input, format, &document_header, ctx);
+    let mut sink = conversion.sink(&scratch, compression)?;
+    let phase = ctx.phase("convert", 0);
+    read_texts(
+        std::slice::from_ref(&input),
+        format,
+        ctx,
+        BlockBuilder::default,
+        |builder, _, objects| ConvertedPart::of(builder, &objects, &path),
+        |part| sink.add(&input, BlobOutcome::Blocks(conversion.add(part))),
+    )?;
+    drop(phase);
+    if conversion.changesets > 0 && !conversion.has_objects {
+        return Err(Error::file(&path, CHANGESETS_ARE_NO_OBJECTS));
     }
-    file.changesets = (changesets > 0).then(|| {
-        Box::new(TextChangesets {
-            text: input,
-            count: changesets,
+    conversion.finish(sink, &scratch)
+}
+
+/// A text input that was read up to its first damage.
+pub(crate) struct SalvagedText {
+    /// A temporary PBF file with the objects before the damage; `None` if there are none.
+    pub file: Option<PbfFile>,
+    /// The damage; `None` if the text is whole.
+    pub damage: Option<Damage>,
+    /// The number of bytes of the decompressed text.
+    pub bytes: u64,
+    /// The kind and the id of the last object before the damage.
+    pub last: Option<TypeThenId>,
+}
+
+/// Returns the format of an input, as [`open_any`] does.
+pub(crate) fn text_format(input: &Input, ctx: &Context) -> Result<Option<TextFormat>> {
+    format_of(input, ctx.input_format)
+}
+
+/// Converts a text input up to its first damage, as [`open`] does. Fails if the input cannot be read.
+pub(crate) fn salvage(input: &Input, format: TextFormat, ctx: &Context) -> Result<SalvagedText> {
+    let start = salvage_start(input, format);
+    let document_header = start.map_or_else(
+        |_| DocumentHeader::default(),
+        |start| start.document_header().clone(),
+    );
+    let scratch = ScratchFile::create(&std::env::temp_dir())?;
+    let mut conversion = Conversion::begin(input, format, &document_header, ctx);
+    let mut sink = conversion.sink(&scratch, Compression::Lz4)?;
+    let phase = ctx.phase("convert", 0);
+    let (damage, bytes) = salvage_texts(
+        input,
+        format,
+        ctx,
+        BlockBuilder::default,
+        |builder, objects| ConvertedPart::of(builder, &objects, input.path()),
+        |part| sink.add(input, BlobOutcome::Blocks(conversion.add(part))),
+    )?;
+    drop(phase);
+    let last = conversion.last.map(|last| last.key);
+    let has_objects = conversion.last.is_some();
+    let file = conversion.finish(sink, &scratch)?;
+    Ok(SalvagedText {
+        file: has_objects.then_some(file),
+        damage,
+        bytes,
+        last,
+    })
+}
+
+/// A text input while it is converted.
+struct Conversion<'c> {
+    input: &'c Input,
+    format: TextFormat,
+    document_header: &'c DocumentHeader,
+    is_history: bool,
+    /// The number of objects that were deleted in an editor.
+    deleted: u64,
+    has_objects: bool,
+    changesets: u64,
+    last: Option<Change>,
+    ctx: &'c Context,
+}
+
+/// The objects of a chunk as blocks, with facts about them.
+struct ConvertedPart {
+    blocks: Vec<EncodedBlock>,
+    /// The first and the last object.
+    ends: Option<(Change, Change)>,
+    is_history: bool,
+    deleted: u64,
+    changesets: u64,
+}
+
+impl ConvertedPart {
+    fn of(builder: &mut BlockBuilder, objects: &ChangeSet, path: &Path) -> Result<Self> {
+        let blocks = assemble(builder, objects);
+        let blocks = blocks.map_err(|error| Error::file(path, error.to_string()))?;
+        let ends = objects.changes().first().zip(objects.changes().last());
+        Ok(Self {
+            blocks,
+            ends: ends.map(|(first, last)| (*first, *last)),
+            is_history: objects.is_history(),
+            deleted: objects.deleted_in_editor(),
+            changesets: objects.changesets(),
         })
-    });
-    Ok(file)
+    }
+}
+
+impl<'c> Conversion<'c> {
+    fn begin(
+        input: &'c Input,
+        format: TextFormat,
+        document_header: &'c DocumentHeader,
+        ctx: &'c Context,
+    ) -> Self {
+        Self {
+            input,
+            format,
+            document_header,
+            is_history: format.is_change()
+                || ctx.input_is_history
+                || FileContent::of_name(input.path(), Some(format)) == Some(FileContent::History),
+            deleted: 0,
+            has_objects: false,
+            changesets: 0,
+            last: None,
+            ctx,
+        }
+    }
+
+    /// Begins the temporary PBF file.
+    fn sink(&self, scratch: &ScratchFile, compression: Compression) -> Result<Sink> {
+        let write = WriteOptions {
+            compression,
+            ..WriteOptions::default()
+        };
+        let output = OutputOptions::new(OutputTarget::Scratch(scratch.clone())).write(write);
+        let header = header(self.document_header);
+        Sink::create(&output, header, SizeHint::default(), self.ctx)
+    }
+
+    /// Adds the facts about a part, and returns its blocks.
+    fn add(&mut self, part: ConvertedPart) -> Vec<EncodedBlock> {
+        self.is_history |= part.is_history;
+        self.deleted += part.deleted;
+        self.has_objects |= part.deleted > 0 || !part.blocks.is_empty();
+        self.changesets += part.changesets;
+        if let Some((first, last)) = part.ends {
+            self.is_history |= self
+                .last
+                .is_some_and(|before| first.is_other_version_of(&before));
+            self.last = Some(last);
+        }
+        part.blocks
+    }
+
+    /// Completes the temporary PBF file, and opens it.
+    fn finish(self, sink: Sink, scratch: &ScratchFile) -> Result<PbfFile> {
+        if self.deleted > 0 {
+            self.ctx.info(format!(
+                "{}: objects that were deleted in an editor (action=\"delete\") are left out: {}",
+                self.input.path().display(),
+                self.deleted
+            ));
+        }
+        let mut sink = sink.close()?;
+        if self.is_history {
+            sink.require(feature::HISTORY);
+        }
+        sink.finish()?;
+        let mut file = PbfFile::of_input(Input::converted(scratch.open()?, self.input)?, self.ctx)?;
+        file.header.text = self.document_header.text.clone();
+        file.header.text.is_change = self.format.is_change();
+        file.header.text.is_data = self.format.is_data();
+        file.header.is_converted = true;
+        if !file.header.has(feature::HISTORY) && has_versions_apart(&file, self.ctx)? {
+            file.header.set_required(feature::HISTORY, true);
+        }
+        file.changesets = (self.changesets > 0).then(|| {
+            Box::new(TextChangesets {
+                text: self.input.clone(),
+                count: self.changesets,
+            })
+        });
+        Ok(file)
+    }
 }
 
 /// Returns a file with the objects of `file` in canonical order, and the plan of the returned file. If `file` is in
@@ -197,68 +361,6 @@ pub(crate) fn in_order(
     let file = PbfFile::of_input(Input::sorted(scratch.open()?, &original)?, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     Ok((file, plan))
-}
-
-/// Writes the objects of a text input as PBF. Returns the header of the input, and the number of its changesets. Fails
-/// if the input has changesets but no objects.
-fn convert(
-    input: Input,
-    format: TextFormat,
-    target: OutputTarget,
-    write: WriteOptions,
-    ctx: &Context,
-) -> Result<(DocumentHeader, u64)> {
-    let document_header = read_start(&input, format)?.document_header().clone();
-    let header = header(&document_header);
-    let output = OutputOptions::new(target).write(write);
-    let mut sink = Sink::create(&output, header, SizeHint::default(), ctx)?;
-    let path = input.path().to_owned();
-    let is_named = FileContent::of_name(&path, Some(format)) == Some(FileContent::History);
-    let mut is_history = format.is_change() || ctx.input_is_history || is_named;
-    let (mut deleted, mut before) = (0, None::<Change>);
-    let (mut has_objects, mut changesets) = (false, 0);
-    let phase = ctx.phase("convert", 0);
-    read_texts(
-        std::slice::from_ref(&input),
-        format,
-        ctx,
-        BlockBuilder::default,
-        |builder, _, objects| {
-            let parts = assemble(builder, &objects);
-            let parts = parts.map_err(|error| Error::file(&path, error.to_string()))?;
-            let ends = objects.changes().first().zip(objects.changes().last());
-            let ends = ends.map(|(first, last)| (*first, *last));
-            let counts = (objects.deleted_in_editor(), objects.changesets());
-            Ok((parts, ends, objects.is_history(), counts))
-        },
-        |(parts, ends, has_history, (left_out, more))| {
-            is_history |= has_history;
-            deleted += left_out;
-            has_objects |= left_out > 0 || !parts.is_empty();
-            changesets += more;
-            if let Some((first, last)) = ends {
-                is_history |= before.is_some_and(|before| first.is_other_version_of(&before));
-                before = Some(last);
-            }
-            sink.add(&input, BlobOutcome::Blocks(parts))
-        },
-    )?;
-    drop(phase);
-    if changesets > 0 && !has_objects {
-        return Err(Error::file(&path, CHANGESETS_ARE_NO_OBJECTS));
-    }
-    if deleted > 0 {
-        ctx.info(format!(
-            "{}: objects that were deleted in an editor (action=\"delete\") are left out: {deleted}",
-            path.display()
-        ));
-    }
-    let mut sink = sink.close()?;
-    if is_history {
-        sink.require(feature::HISTORY);
-    }
-    sink.finish()?;
-    Ok((document_header, changesets))
 }
 
 /// Builds blocks from objects, in the order of `objects`.

@@ -8,6 +8,7 @@ use super::encoding::decoded;
 use super::format::TextFormat;
 use super::opl_fields::{self, decode, given};
 use super::xml::{check_version, degrees, for_each_attribute, number, root_attributes, time};
+use super::xml_cause;
 use crate::error::{Error, Result};
 use crate::io::Input;
 use crate::osm::Bbox;
@@ -113,7 +114,7 @@ pub(crate) fn changeset_header(input: &Input, format: TextFormat) -> Result<Docu
             Ok(Event::Start(root) | Event::Empty(root)) => root_attributes(&root),
             Ok(Event::Eof) => Ok(DocumentHeader::default()),
             Ok(_) => continue,
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(xml_cause::of_markup(&error)),
         };
         return header.map_err(|cause| Error::file(input.path(), cause));
     }
@@ -223,7 +224,7 @@ fn read_xml(
     loop {
         buffer.clear();
         let event = reader.read_event_into(&mut buffer);
-        let event = event.map_err(|error| error.to_string());
+        let event = event.map_err(|error| xml_cause::of_markup(&error));
         let ends = matches!(event, Ok(Event::Eof));
         let parsed = event.and_then(|event| parser.event(&event));
         match parsed {
@@ -281,7 +282,8 @@ impl XmlParser {
                 Ok(false)
             }
             Event::GeneralRef(name) if self.in_text => {
-                let char = name.resolve_char_ref().map_err(|error| error.to_string())?;
+                let char = name.resolve_char_ref();
+                let char = char.map_err(|error| xml_cause::of_markup(&error))?;
                 match (char, resolve_predefined_entity(name)) {
                     (Some(char), _) => self.words(char.encode_utf8(&mut [0; 4])),
                     (None, Some(text)) => self.words(text),

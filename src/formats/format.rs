@@ -49,6 +49,18 @@ impl TextFormat {
         }
     }
 
+    /// Returns the name of the format on the command line.
+    pub(crate) const fn short_name(self) -> &'static str {
+        match self {
+            Self::OsmChange => "osc",
+            Self::Osm => "osm",
+            Self::Opl => "opl",
+            Self::Debug => "debug",
+            Self::O5m => "o5m",
+            Self::O5c => "o5c",
+        }
+    }
+
     /// Whether files of this format can be read, but not written.
     pub(super) const fn is_read_only(self) -> bool {
         matches!(self, Self::O5m | Self::O5c)

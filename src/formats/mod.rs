@@ -35,6 +35,7 @@ mod write_opl;
 mod write_osc;
 mod write_xml;
 mod xml;
+mod xml_cause;
 
 pub(crate) use augmented_xml::{AugmentedObject, AugmentedXml, Place, PlacedNode, XmlAction};
 pub use change_action::ChangeAction;
@@ -60,7 +61,9 @@ pub use parquet::{
     ObjectTableOptions, PageCompression, PartitionKey, Theme, ThemeColumn,
 };
 pub use read::read_texts;
-pub(crate) use read::{ObjectSource, read_sources, read_start};
+pub(crate) use read::{
+    Damage, ObjectSource, read_sources, read_start, salvage_start, salvage_texts,
+};
 pub use text_compression::TextCompression;
 pub(crate) use text_document::TextDocument;
 pub use text_encoder::{EncodedText, TextEncoder};

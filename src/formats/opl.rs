@@ -5,7 +5,7 @@ use super::change_action::ChangeAction;
 use super::change_set::{ChangeSet, Draft};
 use super::changesets::parse_opl as parse_changeset;
 use super::opl_fields::{decode, degrees, given, number};
-use super::text_chunks::{TextChunk, lines};
+use super::text_chunks::{TextChunk, TextDamage, lines};
 use crate::osm::{Location, ObjectKind, parse_timestamp};
 
 /// The coordinates of a node in units of 1e-7 degree, collected from the fields `x` and `y`.
@@ -15,9 +15,8 @@ struct Coordinates {
     lon: Option<i32>,
 }
 
-/// Parses a chunk of a file. The chunk must consist of whole lines. An error consists of an offset in the chunk's bytes
-/// and a message.
-pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, (usize, String)> {
+/// Parses a chunk of a file. The chunk must consist of whole lines.
+pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, TextDamage> {
     let mut parser = Parser {
         objects: ChangeSet::default(),
         text: String::new(),
@@ -32,7 +31,13 @@ pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, (usize, String)> {
             Ok(line) => parser.line(line),
             Err(error) => Err((error.valid_up_to(), "the text is not UTF-8".into())),
         };
-        parsed.map_err(|(at, cause)| (start + at, cause))?;
+        if let Err((at, cause)) = parsed {
+            return Err(TextDamage {
+                at: start + at,
+                cause,
+                objects: Box::new(parser.objects),
+            });
+        }
     }
     Ok(parser.objects)
 }

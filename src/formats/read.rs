@@ -5,7 +5,7 @@ use super::change_set::{ChangeSet, NewestChanges};
 use super::document_header::{DocumentHeader, Replication};
 use super::format::TextFormat;
 use super::o5m::{self, O5mChunks};
-use super::text_chunks::{TextChunk, TextChunks};
+use super::text_chunks::{TextChunk, TextChunks, TextDamage};
 use super::{opl, xml};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{BlobDecoder, HeaderWalker, PbfFile, binary_kind};
@@ -21,14 +21,21 @@ const MEMORY_FACTOR: u64 = 3;
 
 impl TextChunk {
     fn parse(&self, path: &Path, format: TextFormat) -> Result<ChangeSet> {
-        let parsed = match format {
+        let parsed = self.parse_sound(format);
+        parsed.map_err(|damage| self.error(path, damage.at, damage.cause))
+    }
+
+    fn parse_sound(&self, format: TextFormat) -> Result<ChangeSet, TextDamage> {
+        match format {
             TextFormat::Osm | TextFormat::OsmChange => xml::parse(self, format),
             // In all other text formats, a chunk consists of lines.
             _ => opl::parse(self),
-        };
-        parsed.map_err(|(at, cause)| self.error(path, at, cause))
+        }
     }
 }
+
+/// Damage, as an error with its place, and its offset in the decompressed file in bytes.
+pub(crate) type Damage = (Error, u64);
 
 /// An input, and how its objects are read.
 #[derive(Debug)]
@@ -151,6 +158,24 @@ impl Chunk {
             Self::Blob(entry) => u64::from(entry.frame_len) * TEXT_OF_BLOB * MEMORY_FACTOR,
         }
     }
+
+    /// Returns the objects before damage, and the damage, with whether the file ends with the chunk.
+    fn salvage(self, path: &Path) -> (ChangeSet, Option<(Damage, bool)>) {
+        let (text, format) = match self {
+            Self::Text(text, format) => (text, format),
+            Self::Objects(objects) => return (*objects, None),
+            // Damaged PBF is not read as text.
+            Self::Blob(_) => return (ChangeSet::default(), None),
+        };
+        match text.parse_sound(format) {
+            Ok(objects) => (objects, None),
+            Err(damage) => {
+                let byte = text.byte(damage.at);
+                let error = text.error(path, damage.at, damage.cause);
+                (*damage.objects, Some(((error, byte), text.is_last)))
+            }
+        }
+    }
 }
 
 /// The chunks of a file, in file order.
@@ -171,6 +196,34 @@ impl Chunks<'_> {
             Some(chunks) => Self::O5m(Box::new(chunks)),
             None => Self::Text(Box::new(TextChunks::new(input, format)?), format),
         })
+    }
+}
+
+impl Chunks<'_> {
+    /// Lets the chunks of a file that is not PBF end at its first damage.
+    fn salvage(&mut self) {
+        match self {
+            Self::Text(chunks, _) => chunks.salvage(),
+            Self::O5m(chunks) => chunks.salvage(),
+            Self::Pbf { .. } => {}
+        }
+    }
+
+    fn take_failure(&mut self) -> Option<Damage> {
+        match self {
+            Self::Text(chunks, _) => chunks.take_failure(),
+            Self::O5m(chunks) => chunks.take_failure(),
+            Self::Pbf { .. } => None,
+        }
+    }
+
+    /// Returns the number of bytes of the decompressed file that were read.
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Text(chunks, _) => chunks.bytes(),
+            Self::O5m(chunks) => chunks.bytes(),
+            Self::Pbf { .. } => 0,
+        }
     }
 }
 
@@ -258,6 +311,60 @@ pub(crate) fn read_sources<S, T: Send>(
         },
         merge,
     )
+}
+
+/// Parses a file that is not PBF up to the first damage, as [`read_texts`] does. Returns the damage, and the number of
+/// bytes of the decompressed file. Fails if the input cannot be read.
+pub(crate) fn salvage_texts<S, T: Send>(
+    input: &Input,
+    format: TextFormat,
+    ctx: &Context,
+    init: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, ChangeSet) -> Result<T> + Sync,
+    mut merge: impl FnMut(T) -> Result<()>,
+) -> Result<(Option<Damage>, u64)> {
+    let mut chunks = Chunks::open(input, format, Some(ctx))?;
+    chunks.salvage();
+    // The chunks behind damage that a worker has found are parsed as well, and left out.
+    let mut found: Option<(Damage, bool)> = None;
+    let read = parallel_classify_phase(
+        ctx.jobs,
+        BUDGET,
+        chunks.by_ref().map(|chunk| {
+            ctx.cancellation.check()?;
+            chunk
+        }),
+        Chunk::cost,
+        init,
+        |scratch, chunk| {
+            let (objects, damage) = chunk.salvage(input.path());
+            Ok((work(scratch, objects)?, damage))
+        },
+        |(result, damage)| {
+            if found.is_none() {
+                merge(result)?;
+                found = damage;
+            }
+            Ok(())
+        },
+    );
+    let damage = match (found, chunks.take_failure()) {
+        // The text ends early because of the failure.
+        (None | Some((_, true)), Some(failure)) => read.map(|()| Some(failure)),
+        (Some((damage, _)), _) => Ok(Some(damage)),
+        (None, None) => read.map(|()| None),
+    };
+    Ok((damage?, chunks.bytes()))
+}
+
+/// Parses the first chunk of a file up to the first damage, as [`read_start`] does.
+pub(crate) fn salvage_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
+    let mut chunks = Chunks::open(input, format, None)?;
+    chunks.salvage();
+    match chunks.next() {
+        Some(chunk) => Ok(chunk?.salvage(input.path()).0),
+        None => Ok(ChangeSet::default()),
+    }
 }
 
 /// Parses the first chunk of a file that is not PBF. The chunk has the document header and the first objects.

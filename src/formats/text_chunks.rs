@@ -1,5 +1,6 @@
 //! Cutting text documents into chunks that can be parsed independently.
 
+use super::change_set::ChangeSet;
 use super::encoding::decoded;
 use super::format::TextFormat;
 use crate::error::{Error, Result};
@@ -13,6 +14,15 @@ const MIN_BUFFERED: usize = 512 << 10;
 /// The maximum length in bytes of a chunk. Longer text without a position where it can be cut is an error.
 const MOST: usize = 24 << 20;
 
+/// Damage in a chunk.
+pub(super) struct TextDamage {
+    /// The offset in the bytes of the chunk.
+    pub at: usize,
+    pub cause: String,
+    /// The objects before the damage.
+    pub objects: Box<ChangeSet>,
+}
+
 /// A part of a text document, which has some objects and the markup between and around them.
 #[derive(Debug, Default)]
 pub(super) struct TextChunk {
@@ -23,6 +33,8 @@ pub(super) struct TextChunk {
     /// The position of the chunk in the file: the number of line breaks before the chunk, and the number of bytes
     /// between the last line break and the chunk.
     before: (u64, u64),
+    /// The number of bytes of text before the chunk.
+    start: u64,
     /// Whether the file ends with this chunk.
     pub is_last: bool,
 }
@@ -38,6 +50,11 @@ impl TextChunk {
         let at = at.clamp(self.prefix, self.bytes.len());
         let (lines, column) = moved(self.before, &self.bytes[self.prefix..at]);
         (lines + 1, column + 1)
+    }
+
+    /// Returns the offset in the text of the file for offset `at` in `bytes`.
+    pub(super) fn byte(&self, at: usize) -> u64 {
+        self.start + at.saturating_sub(self.prefix) as u64
     }
 
     /// Returns an error at offset `at` in `bytes`. Line breaks that `cause` quotes from the text are escaped.
@@ -74,7 +91,12 @@ pub(super) struct TextChunks {
     pending: Vec<u8>,
     /// The position of `pending` in the file.
     before: (u64, u64),
+    /// The number of bytes of text before `pending`.
+    start: u64,
     is_done: bool,
+    /// Whether the text before damage is passed on as the last chunk. `failure` then has the damage.
+    salvages: bool,
+    failure: Option<(Error, u64)>,
 }
 
 impl TextChunks {
@@ -88,20 +110,70 @@ impl TextChunks {
             },
             pending: Vec::new(),
             before: (0, 0),
+            start: 0,
             is_done: false,
+            salvages: false,
+            failure: None,
         })
+    }
+
+    /// Passes on the text before damage as the last chunk from now on.
+    pub(super) const fn salvage(&mut self) {
+        self.salvages = true;
+    }
+
+    /// Returns the damage behind the last chunk, and its offset in the text. [`salvage`](Self::salvage) must have been
+    /// called.
+    pub(super) fn take_failure(&mut self) -> Option<(Error, u64)> {
+        self.failure.take()
+    }
+
+    /// Returns the number of bytes of text that were read.
+    pub(super) const fn bytes(&self) -> u64 {
+        self.start
+    }
+
+    /// Returns the rest of the text, up to damage, as the last chunk. The last line is left out unless it ends with a
+    /// line break.
+    fn last_chunk(&mut self, damage: Option<Error>) -> TextChunk {
+        let mut text = std::mem::take(&mut self.pending);
+        let (start, read) = (self.start, text.len() as u64);
+        self.failure = damage.map(|error| (error, start + read));
+        if self.salvages && matches!(self.cutter, Cutter::Lines) {
+            let whole = memrchr(b'\n', &text).map_or(0, |at| at + 1);
+            if whole < text.len() && self.failure.is_none() {
+                let (lines, _) = moved(self.before, &text[..whole]);
+                let error = Error::Text {
+                    path: self.path.clone(),
+                    line: lines + 1,
+                    column: 1,
+                    cause: "the last line has no line break at its end, and may be cut".into(),
+                };
+                self.failure = Some((error, start + whole as u64));
+            }
+            text.truncate(whole);
+        }
+        let prefix = self.cutter.prefix();
+        self.is_done = true;
+        let chunk = self.chunk(text, prefix);
+        self.start = start + read;
+        chunk
     }
 
     fn read_chunk(&mut self) -> Result<TextChunk> {
         let mut ends = false;
         loop {
             if !ends {
-                ends = !self.read_more()?;
+                ends = match self.read_more() {
+                    Ok(is_more) => !is_more,
+                    Err(error @ Error::Text { .. }) if self.salvages => {
+                        return Ok(self.last_chunk(Some(error)));
+                    }
+                    Err(error) => return Err(error),
+                };
             }
             if ends && self.pending.len() <= MOST {
-                let (text, prefix) = (std::mem::take(&mut self.pending), self.cutter.prefix());
-                self.is_done = true;
-                return Ok(self.chunk(text, prefix));
+                return Ok(self.last_chunk(None));
             }
             let prefix = self.cutter.prefix();
             let cut = self.cutter.cut(&self.pending);
@@ -113,7 +185,11 @@ impl TextChunks {
             if self.pending.len() > MOST {
                 let cause = format!("an object takes more than {} MB of text", MOST >> 20);
                 self.pending.clear();
-                return Err(self.failed(cause));
+                let failed = self.failed(cause);
+                if self.salvages {
+                    return Ok(self.last_chunk(Some(failed)));
+                }
+                return Err(failed);
             }
         }
     }
@@ -134,8 +210,9 @@ impl TextChunks {
     }
 
     fn chunk(&mut self, text: Vec<u8>, prefix: String) -> TextChunk {
-        let before = self.before;
+        let (before, start) = (self.before, self.start);
         self.before = moved(before, &text);
+        self.start += text.len() as u64;
         let mut bytes = prefix.into_bytes();
         let prefix = bytes.len();
         match prefix {
@@ -146,6 +223,7 @@ impl TextChunks {
             bytes,
             prefix,
             before,
+            start,
             is_last: self.is_done,
         }
     }

@@ -4,7 +4,8 @@ use super::change_action::ChangeAction;
 use super::change_set::{ChangeSet, Draft};
 use super::document_header::DocumentHeader;
 use super::format::TextFormat;
-use super::text_chunks::TextChunk;
+use super::text_chunks::{TextChunk, TextDamage};
+use super::xml_cause;
 use crate::osm::{Bbox, Location, ObjectKind, parse_e7, parse_stored_e7, parse_timestamp};
 use crate::replication::known;
 use quick_xml::XmlVersion;
@@ -12,11 +13,15 @@ use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
 
-/// Parses a chunk of a document. An error consists of an offset in the chunk's bytes and a message.
-pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, (usize, String)> {
-    let text = match std::str::from_utf8(&chunk.bytes) {
-        Ok(text) => text,
-        Err(error) => return Err((error.valid_up_to(), "the text is not UTF-8".into())),
+/// Parses a chunk of a document.
+pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, TextDamage> {
+    let (text, damaged) = match std::str::from_utf8(&chunk.bytes) {
+        Ok(text) => (text, None),
+        Err(error) => {
+            let at = error.valid_up_to();
+            let sound = chunk.bytes.get(..at).unwrap_or_default();
+            (std::str::from_utf8(sound).unwrap_or_default(), Some(at))
+        }
     };
     let mut reader = quick_xml::Reader::from_str(text);
     let mut parser = Parser {
@@ -29,13 +34,19 @@ pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, 
         has_root: chunk.prefix == 0,
         is_last: chunk.is_last,
     };
-    match parser.read(&mut reader) {
-        Ok(()) => Ok(parser.objects),
-        Err(cause) => {
+    let (at, cause) = match (parser.read(&mut reader), damaged) {
+        (Ok(()), None) => return Ok(parser.objects),
+        (_, Some(at)) => (at, "the text is not UTF-8".to_owned()),
+        (Err(cause), None) => {
             let at = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
-            Err((at.clamp(chunk.prefix, chunk.bytes.len()), cause))
+            (at.clamp(chunk.prefix, chunk.bytes.len()), cause)
         }
-    }
+    };
+    Err(TextDamage {
+        at,
+        cause,
+        objects: Box::new(parser.objects),
+    })
 }
 
 /// The error message for a document whose root element is `found`.
@@ -114,7 +125,10 @@ struct Parser {
 impl Parser {
     fn read(&mut self, reader: &mut quick_xml::Reader<&[u8]>) -> Result<(), String> {
         loop {
-            match reader.read_event().map_err(|error| error.to_string())? {
+            match reader
+                .read_event()
+                .map_err(|error| xml_cause::of_markup(&error))?
+            {
                 Event::Start(element) => {
                     let element = self.open(&element)?;
                     self.stack.push(element);
@@ -453,14 +467,14 @@ pub(super) fn for_each_attribute(
     mut visit: impl FnMut(&str, &str) -> Result<(), String>,
 ) -> Result<(), String> {
     for attribute in element.attributes() {
-        let attribute = attribute.map_err(|error| error.to_string())?;
+        let attribute = attribute.map_err(|error| xml_cause::of_attribute(&error))?;
         let key: &str = attribute.key.as_ref();
         if attribute.value.contains('<') {
             return Err(format!("attribute {key}: there is < in its value"));
         }
         let value: Cow<'_, str> = attribute
             .normalized_value(XmlVersion::Implicit1_0)
-            .map_err(|error| format!("attribute {key}: {error}"))?;
+            .map_err(|error| format!("attribute {key}: {}", xml_cause::of_markup(&error)))?;
         visit(key, &value)?;
     }
     Ok(())

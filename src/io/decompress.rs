@@ -63,14 +63,20 @@ pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
     Ok(match compression {
         None => Box::new(bytes),
         Some(FileCompression::Gzip) => Box::new(gunzip(bytes)),
-        Some(FileCompression::Bzip2) => Box::new(Members::new(
-            bytes,
-            bzip2::bufread::BzDecoder::new,
-            bzip2::bufread::BzDecoder::into_inner,
-        )),
-        Some(FileCompression::Zstd) => {
+        Some(compression @ FileCompression::Bzip2) => Box::new(Decompressing {
+            bytes: Members::new(
+                bytes,
+                bzip2::bufread::BzDecoder::new,
+                bzip2::bufread::BzDecoder::into_inner,
+            ),
+            compression,
+        }),
+        Some(compression @ FileCompression::Zstd) => {
             let zstd = zstd::stream::read::Decoder::with_buffer(bytes);
-            Box::new(zstd.map_err(|error| Error::io(input.path(), "cannot read", error))?)
+            Box::new(Decompressing {
+                bytes: zstd.map_err(|error| Error::io(input.path(), "cannot read", error))?,
+                compression,
+            })
         }
         Some(xz @ FileCompression::Xz) => {
             let cause = format!(
@@ -84,11 +90,54 @@ pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
 
 /// Returns a reader of the decompressed bytes of a gzip file.
 pub(crate) fn gunzip<R: BufRead>(bytes: R) -> impl Read + use<R> {
-    Members::new(
-        bytes,
-        flate2::bufread::GzDecoder::new,
-        flate2::bufread::GzDecoder::into_inner,
-    )
+    Decompressing {
+        bytes: Members::new(
+            bytes,
+            flate2::bufread::GzDecoder::new,
+            flate2::bufread::GzDecoder::into_inner,
+        ),
+        compression: FileCompression::Gzip,
+    }
+}
+
+/// Decompresses bytes, and describes damage in words of its own.
+struct Decompressing<R> {
+    bytes: R,
+    compression: FileCompression,
+}
+
+impl<R: Read> Read for Decompressing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(buffer).map_err(|error| {
+            let is_of_input = error.get_ref().is_some_and(|inner| inner.is::<Error>());
+            if is_of_input || error.raw_os_error().is_some() {
+                return error;
+            }
+            match error.kind() {
+                io::ErrorKind::Interrupted | io::ErrorKind::OutOfMemory => error,
+                _ => damage(self.compression, &error),
+            }
+        })
+    }
+}
+
+/// Returns the error for compressed data that is damaged or cut. The libraries say in several ways that data ends early.
+fn damage(compression: FileCompression, error: &io::Error) -> io::Error {
+    let (name, text) = (compression.name(), error.to_string());
+    let is_cut = error.kind() == io::ErrorKind::UnexpectedEof
+        || ["incomplete", "not finished", "EOF"]
+            .iter()
+            .any(|words| text.contains(words));
+    if is_cut {
+        let cause = format!("the {name} data ends early");
+        io::Error::new(io::ErrorKind::UnexpectedEof, cause)
+    } else if text.contains("checksum") {
+        let cause = format!("the {name} data is damaged: its checksum differs");
+        io::Error::new(io::ErrorKind::InvalidData, cause)
+    } else {
+        let cause = format!("the {name} data is damaged");
+        io::Error::new(io::ErrorKind::InvalidData, cause)
+    }
 }
 
 /// Reads the members of a compressed file one after the other.
@@ -198,7 +247,8 @@ mod tests {
             &[&one, &two[..9]],
             &[&one[..one.len() - 3]],
         ] {
-            assert!(text(broken).is_err());
+            let cause = text(broken).unwrap_err().to_string();
+            assert!(cause.starts_with("the gzip data "), "{cause}");
         }
     }
 }

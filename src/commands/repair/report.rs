@@ -16,6 +16,9 @@ pub struct Report {
     pub unpacked: Option<&'static str>,
     /// Whether the compressed file ends early or is damaged. What was unpacked before that is repaired.
     pub unpacked_in_part: bool,
+    /// The format of the input if it is not PBF: `osm`, `osc`, `opl`, `o5m` or `o5c`. What follows the first damage in it
+    /// is lost.
+    pub text: Option<&'static str>,
     /// The number of readable header blobs. More than one means that files were concatenated.
     pub headers: u64,
     /// The fault of the frame around a header that could be read all the same.

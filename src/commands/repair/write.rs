@@ -69,12 +69,25 @@ pub(super) fn write(
     let (saved, summary) = scratch(&directory, |output| {
         put(input, survey, output, header.clone(), options, ctx)
     })?;
-    let mut before = summary.written.objects.unwrap_or(0);
-    let mut files = vec![PbfFile::of_input(
-        Input::from_temporary(saved.open()?, input.path())?,
-        ctx,
-    )?];
-    if let (Some(other), Some(path)) = (&other, &options.from) {
+    let before = summary.written.objects.unwrap_or(0);
+    let saved = PbfFile::of_input(Input::from_temporary(saved.open()?, input.path())?, ctx)?;
+    sort_saved(saved, before, other.as_ref(), options, report, ctx)
+}
+
+/// Sorts the objects of `saved`, of which there are `before`, together with those of the other file whose ids are lost,
+/// into the output.
+pub(super) fn sort_saved(
+    saved: PbfFile,
+    mut before: u64,
+    other: Option<&PbfFile>,
+    options: &Options,
+    report: &mut Report,
+    ctx: &Context,
+) -> Result<()> {
+    let directory = options.output.target.scratch_directory();
+    let header = saved.header.clone();
+    let mut files = vec![saved];
+    if let (Some(other), Some(path)) = (other, &options.from) {
         let lost = report.lost_ids();
         let (file, objects) = take(other, &lost, &header, &directory, ctx)?;
         before += objects;

@@ -48,6 +48,9 @@ pub(in crate::formats) struct O5mChunks {
     progress: Progress,
     /// The receiver of warnings; `None` if only the start of the file is read.
     ctx: Option<Context>,
+    /// Whether the objects before damage are passed on. `failure` then has the damage.
+    salvages: bool,
+    failure: Option<(Error, u64)>,
 }
 
 /// The position of the reader in the structure of the file.
@@ -77,7 +80,25 @@ impl O5mChunks {
             state: State::default(),
             progress: Progress::Start,
             ctx: ctx.cloned(),
+            salvages: false,
+            failure: None,
         })
+    }
+
+    /// Passes on the objects before damage from now on.
+    pub(in crate::formats) const fn salvage(&mut self) {
+        self.salvages = true;
+    }
+
+    /// Returns the damage behind the last chunk, and its offset in the decompressed file. [`salvage`](Self::salvage)
+    /// must have been called.
+    pub(in crate::formats) fn take_failure(&mut self) -> Option<(Error, u64)> {
+        self.failure.take()
+    }
+
+    /// Returns the number of bytes of the decompressed file that were read.
+    pub(in crate::formats) const fn bytes(&self) -> u64 {
+        self.before + self.buffer.len() as u64
     }
 
     /// Reads until the buffer has `count` bytes that are not parsed yet, or until the file ends.
@@ -121,18 +142,18 @@ impl O5mChunks {
         self.error_at(self.at, cause)
     }
 
-    fn read_chunk(&mut self) -> Result<ChangeSet> {
-        let mut set = ChangeSet::default();
+    /// Adds the objects of the next chunk to an empty set. After an error, the set has the objects before the damage.
+    fn read_chunk(&mut self, set: &mut ChangeSet) -> Result<()> {
         self.state.strings.begin_set();
-        while memory(&set) < CHUNK_MEMORY && self.progress != Progress::Done {
+        while memory(set) < CHUNK_MEMORY && self.progress != Progress::Done {
             match self.progress {
                 Progress::Start => self.begin()?,
-                Progress::Inside => self.dataset(&mut set)?,
+                Progress::Inside => self.dataset(set)?,
                 Progress::Ended => self.follow()?,
                 Progress::Done => {}
             }
         }
-        Ok(set)
+        Ok(())
     }
 
     /// Reads the magic of a file.
@@ -166,6 +187,9 @@ impl O5mChunks {
         self.fill(11)?;
         let Some(&kind) = self.rest().first() else {
             self.progress = Progress::Done;
+            if self.salvages {
+                return Err(self.error("the file ends without the mark of its end (fe)"));
+            }
             if let Some(ctx) = &self.ctx {
                 ctx.warn(format!(
                     "{}: the file ends without the mark of its end (fe): it may not be complete",
@@ -259,10 +283,19 @@ impl Iterator for O5mChunks {
         if self.progress == Progress::Done {
             return None;
         }
-        let chunk = self.read_chunk();
-        if chunk.is_err() {
+        let mut set = ChangeSet::default();
+        let read = self.read_chunk(&mut set);
+        if read.is_err() {
             self.progress = Progress::Done;
         }
-        Some(chunk)
+        match read {
+            Ok(()) => Some(Ok(set)),
+            // An error of the input is none of the data.
+            Err(error @ Error::File { .. }) if self.salvages => {
+                self.failure = Some((error, self.before + self.at as u64));
+                Some(Ok(set))
+            }
+            Err(error) => Some(Err(error)),
+        }
     }
 }

@@ -1,0 +1,314 @@
+//! `repair` of damaged text: what stands before the damage is saved, and the loss is told.
+
+use crate::common::answers::ask;
+use crate::common::oracle::{osmconvert, osmconvert_to};
+use crate::common::repaired::{repair, shown};
+use crate::common::{Arg, Object, decode, run_ok};
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+const NODES: i64 = 60;
+const WAYS: i64 = 20;
+
+fn node_place(id: i64) -> (String, String) {
+    (format!("{}.5", id % 80), format!("{}.25", id % 170))
+}
+
+/// Objects in OPL and in OSM XML, in order.
+fn objects() -> Vec<[String; 2]> {
+    let nodes = (1..=NODES).map(|id| {
+        let (lat, lon) = node_place(id);
+        [
+            format!("n{id} v1 Tname=number%20%{id} x{lon} y{lat}\n"),
+            format!(
+                "<node id='{id}' version='1' lat='{lat}' lon='{lon}'>\
+                 <tag k='name' v='number {id}'/></node>\n"
+            ),
+        ]
+    });
+    let ways = (1..=WAYS).map(|id| {
+        let next = id + 1;
+        [
+            format!("w{id} v1 Thighway=path Nn{id},n{next}\n"),
+            format!(
+                "<way id='{id}' version='1'><nd ref='{id}'/><nd ref='{next}'/>\
+                 <tag k='highway' v='path'/></way>\n"
+            ),
+        ]
+    });
+    nodes.chain(ways).collect()
+}
+
+/// A text, and the offset at which each of its objects ends.
+fn text(form: usize) -> (String, Vec<usize>) {
+    let (mut text, mut ends) = (String::new(), Vec::new());
+    if form == 1 {
+        text += "<?xml version='1.0' encoding='UTF-8'?>\n<osm version='0.6' generator='hand'>\n";
+    }
+    for object in objects() {
+        text += &object[form];
+        // An object of OPL ends with its line break.
+        ends.push(text.len() - form);
+    }
+    if form == 1 {
+        text += "</osm>\n";
+    }
+    (text, ends)
+}
+
+/// All objects, as the program reads them in the whole text.
+fn all(dir: &Path) -> Vec<Object> {
+    let [opl, pbf] = ["all.opl", "all.osm.pbf"].map(|name| dir.join(name));
+    fs::write(&opl, text(0).0).unwrap();
+    run_ok(&[&"cat", &"-O", &opl, &"-o", &pbf]);
+    decode::objects(&pbf)
+}
+
+/// Expects that the first objects are saved, and that the report tells of the loss of the others.
+fn assert_saved(path: &Path, all: &[Object], saved: usize) -> Value {
+    let (found, report, status) = repair(path, &[]);
+    assert_eq!(found.len(), saved, "{}: {report}", path.display());
+    assert!(shown(&found) == shown(&all[..saved]), "{}", path.display());
+    let lost = report["lost"].as_array().unwrap();
+    assert_eq!((status, lost.len()), (1, 1), "{}: {report}", path.display());
+    let ids = lost[0]["ids"].as_array().unwrap();
+    let (kind, first) = if saved < NODES as usize {
+        ("node", saved as i64 + 1)
+    } else {
+        ("way", saved as i64 - NODES + 1)
+    };
+    if saved != NODES as usize {
+        assert_eq!(
+            (&ids[0]["kind"], &ids[0]["first"]),
+            (&kind.into(), &first.into())
+        );
+    }
+    assert!(ids[0]["last"].is_null() && ids.iter().all(|ids| ids["is_exact"] == false));
+    report
+}
+
+#[test]
+fn text_that_is_cut_gives_the_objects_before_the_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = all(dir.path());
+    for (form, name) in [(0, "cut.opl"), (1, "cut.osm")] {
+        let (text, ends) = text(form);
+        let path = dir.path().join(name);
+        for cut in (ends[0]..text.len() - 8).step_by(text.len() / 7) {
+            fs::write(&path, &text.as_bytes()[..cut]).unwrap();
+            let saved = ends.iter().filter(|end| **end <= cut).count();
+            // A text in OPL that ends with a line is not known to be cut.
+            if form == 0 && ends.contains(&cut) {
+                continue;
+            }
+            let report = assert_saved(&path, &all, saved);
+            assert_eq!(report["text"], ["opl", "osm"][form]);
+            assert!(report["lost"][0]["offset"].as_u64().unwrap() <= cut as u64);
+        }
+    }
+}
+
+#[test]
+fn damage_within_text_ends_what_is_saved() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = all(dir.path());
+    for (form, name) in [(0, "damaged.opl"), (1, "damaged.osm")] {
+        let (text, ends) = text(form);
+        let path = dir.path().join(name);
+        for (number, damage) in [&b"\xff\xfe"[..], b"\0<\0", b"zzzzzzzzzzzzzzzzzz"]
+            .into_iter()
+            .enumerate()
+        {
+            let saved = 7 + 23 * number;
+            let at = ends[saved - 1] + 2 + form;
+            let mut bytes = text.clone().into_bytes();
+            bytes.splice(at..at + damage.len(), damage.iter().copied());
+            fs::write(&path, bytes).unwrap();
+            assert_saved(&path, &all, saved);
+        }
+    }
+}
+
+fn gzip(bytes: &[u8], level: flate2::Compression) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn bzip2(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn compressed_text_is_unpacked_up_to_the_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = all(dir.path());
+    let (text, ends) = text(0);
+    let bytes = text.as_bytes();
+    let half = ends[all.len() / 2 - 1];
+    let members = |pack: &dyn Fn(&[u8]) -> Vec<u8>| {
+        let (mut whole, cut) = (pack(&bytes[..half]), pack(&bytes[half..]));
+        whole.extend(&cut[..cut.len() - 12]);
+        whole
+    };
+    let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
+    let fast = flate2::Compression::fast();
+    for (name, packed, compression) in [
+        ("a.opl.bz2", members(&bzip2), "bzip2"),
+        ("a.opl.zst", members(&zstd), "zstd"),
+    ] {
+        let path = dir.path().join(name);
+        fs::write(&path, packed).unwrap();
+        let report = assert_saved(&path, &all, all.len() / 2);
+        assert_eq!(report["unpacked"], compression);
+        let cause = report["lost"][0]["cause"].as_str().unwrap();
+        assert!(
+            cause.contains(&format!("the {compression} data")),
+            "{cause}"
+        );
+    }
+    // Of a member of gzip, all that was unpacked is read.
+    let path = dir.path().join("a.opl.gz");
+    let packed = gzip(bytes, flate2::Compression::none());
+    fs::write(&path, &packed[..packed.len() / 2]).unwrap();
+    let (found, report, status) = repair(&path, &[]);
+    assert!(
+        status == 1 && found.len() > 20 && found.len() < all.len(),
+        "{report}"
+    );
+    assert!(shown(&found) == shown(&all[..found.len()]));
+    // The text is whole, and the sum of the check at the end is not.
+    let mut packed = gzip(bytes, fast);
+    let sum = packed.len() - 7;
+    packed[sum] ^= 1;
+    fs::write(&path, &packed).unwrap();
+    let (found, report, status) = repair(&path, &[]);
+    assert_eq!((found.len(), status), (all.len(), 1));
+    let cause = report["lost"][0]["cause"].as_str().unwrap();
+    assert!(cause.contains("its checksum differs"), "{cause}");
+}
+
+#[test]
+fn what_is_lost_comes_from_another_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = all(dir.path());
+    let whole = dir.path().join("all.osm.pbf");
+    let (text, ends) = text(1);
+    let path = dir.path().join("cut.osm");
+    fs::write(&path, &text.as_bytes()[..ends[40] + 9]).unwrap();
+    let (found, report, _) = repair(&path, &[&"--from", &whole]);
+    assert!(shown(&found) == shown(&all), "{report}");
+    assert_eq!(report["from"]["objects"], all.len() - 41);
+}
+
+#[test]
+fn whole_text_is_a_valid_file_of_all_objects() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = all(dir.path());
+    for (form, name) in [(0, "whole.opl"), (1, "whole.osm")] {
+        let path = dir.path().join(name);
+        fs::write(&path, text(form).0).unwrap();
+        let (found, report, status) = repair(&path, &[]);
+        assert_eq!(status, 0, "{report}");
+        assert!(shown(&found) == shown(&all));
+        assert!(report["lost"].as_array().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn o5m_is_read_up_to_the_damage() {
+    if !osmconvert() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let all = all(dir.path());
+    let [pbf, path] = ["all.osm.pbf", "cut.o5m"].map(|name| dir.path().join(name));
+    assert!(osmconvert_to(&[&pbf, &"--out-o5m"], &path));
+    let bytes = fs::read(&path).unwrap();
+    for cut in [bytes.len() / 3, bytes.len() / 2, bytes.len() - 1] {
+        fs::write(&path, &bytes[..cut]).unwrap();
+        let (found, report, status) = repair(&path, &[]);
+        assert_eq!((status, &report["text"]), (1, &"o5m".into()), "{report}");
+        assert!(found.len() > 5 && shown(&found) == shown(&all[..found.len()]));
+        // One cut of the three is before the mark of the end alone.
+        assert_eq!(found.len() == all.len(), cut == bytes.len() - 1, "{report}");
+    }
+}
+
+#[test]
+fn no_message_about_text_has_the_words_of_a_library() {
+    let dir = tempfile::tempdir().unwrap();
+    let (text, _) = text(1);
+    let bytes = text.as_bytes();
+    let fast = flate2::Compression::fast();
+    let changed = |from: &str, to: &str| text.replacen(from, to, 1).into_bytes();
+    let flipped = |mut packed: Vec<u8>| {
+        let middle = packed.len() / 2;
+        packed[middle] ^= 0xff;
+        packed
+    };
+    let cut = |packed: Vec<u8>| packed[..packed.len() * 2 / 3].to_vec();
+    let zstd = zstd::encode_all(bytes, 3).unwrap();
+    let cases = [
+        ("a.osm", cut(bytes.to_vec())),
+        ("b.osm", changed("</way>", "</node>")),
+        ("c.osm", changed("k='name'", "k='name' k='again'")),
+        ("d.osm", changed("k='name'", "k=name")),
+        ("e.osm", changed("number 7", "a &nope; b")),
+        ("f.osm", changed("number 7", "a & b")),
+        ("g.osm", changed("number 7", "&#xfffffff;")),
+        ("h.osm", changed("<nd ref='7'", "<nd ref='7")),
+        ("i.osm", changed("<nd ref='7'", "<!-- <nd ref='7'")),
+        ("j.osm", changed("lat='7.5'", "lat=")),
+        ("k.osm.gz", cut(gzip(bytes, fast))),
+        ("l.osm.gz", flipped(gzip(bytes, fast))),
+        ("m.osm.bz2", cut(bzip2(bytes))),
+        ("n.osm.bz2", flipped(bzip2(bytes))),
+        ("o.osm.zst", cut(zstd.clone())),
+        ("p.osm.zst", flipped(zstd)),
+        ("q.osm.gz", gzip(bytes, fast)[..8].to_vec()),
+    ];
+    for (name, content) in cases {
+        let path = dir.path().join(name);
+        fs::write(&path, content).unwrap();
+        let commands: [&[Arg]; 2] = [
+            &[&"cat", &path, &"-f", &"opl"],
+            &[&"repair", &path, &"--dry-run"],
+        ];
+        for args in commands {
+            let answer = ask(args);
+            let said = answer.stderr
+                + if args[0].as_ref() == "repair" {
+                    &answer.stdout
+                } else {
+                    ""
+                };
+            for words in [
+                "quick_xml",
+                "quick-xml",
+                "from_utf8",
+                "read_exact",
+                "fill whole buffer",
+                "syntax error",
+                "ill-formed",
+                "deflate",
+                "incomplete frame",
+                "corrupt",
+                "not finished",
+                "EOF",
+                "at range",
+                "recovery",
+                "position",
+                "bzip2: ",
+                "Data corruption",
+            ] {
+                assert!(!said.contains(words), "{name}: {said}");
+            }
+            assert!(answer.status > 0, "{name}: {said}");
+        }
+    }
+}
