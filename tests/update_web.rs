@@ -1,10 +1,11 @@
 //! `update` from web servers that make trouble, and what it says about it.
 
 use crate::common::publisher::{DAYS, Publisher, update_from};
-use crate::common::web::{Decide, Request, Trouble, Web, directory};
+use crate::common::web::{Decide, Files, Request, Trouble, Web, directory};
 use std::fs;
 use std::io::{Read, Write};
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A secret that no message may have.
@@ -318,4 +319,63 @@ fn a_state_that_is_cut_is_fetched_again() {
     let (status, said) = ran(update_from(&web.url(), &file).args(["--end-sequence", "4"]));
     assert_eq!(status, 0, "{said}");
     assert_eq!(publisher.day_of(&file), 4);
+}
+
+/// The files of a directory, with change files as a server or a proxy gives them that decodes the encoding of content.
+fn decompressed(root: std::path::PathBuf) -> Files {
+    let files = directory(root);
+    Arc::new(move |path| {
+        let bytes = files(path)?;
+        if !path.ends_with(".osc.gz") {
+            return Some(bytes);
+        }
+        let mut text = Vec::new();
+        let read = flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut text);
+        read.ok().map(|_| text)
+    })
+}
+
+#[test]
+fn change_files_that_were_decompressed_on_the_way_are_read() {
+    let publisher = Publisher::new();
+    let web = Web::new(decompressed(publisher.path("server")), never());
+    let cache = publisher.path("cache");
+    for name in ["one.osm.pbf", "two.osm.pbf"] {
+        let file = publisher.copy(name);
+        let (status, said) = ran(update_from(&web.url(), &file).arg("--cache").arg(&cache));
+        assert_eq!(status, 0, "{said}");
+        assert_eq!(publisher.day_of(&file), DAYS);
+    }
+    // The second time, they come from the cache.
+    let requests = web.requests();
+    let fetched = requests
+        .iter()
+        .filter(|request| request.path.ends_with(".osc.gz"));
+    assert_eq!(fetched.count(), DAYS);
+}
+
+#[test]
+fn a_server_without_states_of_its_change_files_is_told_from_one_without_old_ones() {
+    let publisher = Publisher::new();
+    for day in 0..DAYS {
+        fs::remove_file(publisher.path(&format!("server/000/000/{day:03}.state.txt"))).unwrap();
+    }
+    let web = web(&publisher, never());
+    let file = publisher.copy("file.osm.pbf");
+    let (status, said) = ran(&mut update_from(&web.url(), &file));
+    assert!(
+        status == 2 && said.contains("the oldest change file of the server"),
+        "{said}"
+    );
+    fs::remove_file(publisher.path(&format!("server/000/000/{DAYS:03}.state.txt"))).unwrap();
+    let (status, said) = ran(&mut update_from(&web.url(), &file));
+    assert_eq!(status, 2, "{said}");
+    let expected = format!(
+        "no states beside its change files, such as {}/000/000/{DAYS:03}.state.txt",
+        web.url()
+    );
+    assert!(
+        said.contains(&expected) && said.lines().count() == 1,
+        "{said}"
+    );
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The number of bytes from the start of a file on disk that are also kept in memory.
 const HEAD_LEN: usize = 4096;
-/// The number of bytes after which a file on disk is checked for the signature of gzip.
+/// The number of bytes after which a file on disk is checked for the start of a change file.
 const LOOK_LEN: u64 = 1 << 16;
 
 /// A buffer for the bytes of a file that is being fetched.
@@ -50,7 +50,18 @@ impl Body for Vec<u8> {
     }
 }
 
-/// A gzip file of any size, in an unnamed temporary file.
+/// Whether a file that begins with `start` may be a change file in XML. Byte order marks and white space may come first.
+pub(crate) fn may_be_changes(start: &[u8]) -> bool {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let start = start.trim_ascii_start();
+    let begins = |words: &[u8]| {
+        let len = words.len().min(start.len());
+        len > 0 && start.get(..len) == words.get(..len)
+    };
+    begins(b"<?xml") || begins(b"<osmChange") || begins(b"<!--")
+}
+
+/// A gzip file of any size, in an unnamed temporary file. Servers and proxies may decompress it on the way.
 pub(crate) struct GzipFile {
     file: File,
     head: Vec<u8>,
@@ -104,6 +115,7 @@ impl Body for GzipFile {
     }
 
     fn is_hopeless(&self) -> bool {
-        self.len > LOOK_LEN && !self.head.starts_with(b"\x1f\x8b")
+        let may_be_good = self.head.starts_with(b"\x1f\x8b") || may_be_changes(&self.head);
+        self.len > LOOK_LEN && !may_be_good
     }
 }

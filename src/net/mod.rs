@@ -21,7 +21,7 @@ mod transport;
 mod web_files;
 
 pub(crate) use attempts::Attempts;
-pub(crate) use body::{Body, GzipFile};
+pub(crate) use body::{Body, GzipFile, may_be_changes};
 #[cfg(feature = "update")]
 pub use cookies::CookieJar;
 pub use fault::Fault;

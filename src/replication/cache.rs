@@ -78,9 +78,9 @@ impl Cache {
 /// The number of bytes at the start of a file that [`may_be_kept`] checks.
 const HEAD_LEN: u64 = 4096;
 
-/// Whether a file that begins with `bytes` may be a complete or damaged file of a cache. The files of a cache are gzip
-/// data or state files. Empty files and files of zeros are accepted, too, because a crash of the machine may leave
-/// them.
+/// Whether a file that begins with `bytes` may be a complete or damaged file of a cache. The files of a cache are
+/// change files, which are gzip data or text, and state files. Empty files and files of zeros are accepted, too,
+/// because a crash of the machine may leave them.
 fn may_be_kept(name: &str, bytes: &[u8]) -> bool {
     let has = |words: &str| {
         bytes
@@ -88,7 +88,7 @@ fn may_be_kept(name: &str, bytes: &[u8]) -> bool {
             .any(|part| part == words.as_bytes())
     };
     let is_known = if name.ends_with(".gz") {
-        bytes.starts_with(&[0x1f, 0x8b])
+        bytes.starts_with(&[0x1f, 0x8b]) || has("<osmChange")
     } else {
         bytes.starts_with(b"#") || has("sequenceNumber") || has("timestamp")
     };

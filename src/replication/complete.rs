@@ -1,7 +1,7 @@
 //! Checks that change files are complete. A server may send an incomplete file while it is writing the file.
 
 use crate::io::gunzip;
-use crate::net::Fault;
+use crate::net::{Fault, may_be_changes};
 use std::io::{self, BufRead, Read, Write};
 
 /// The number of bytes at the end of the decompressed text that are checked.
@@ -11,12 +11,18 @@ const END_LEN: usize = 4096;
 /// billion bytes.
 const MAX_TEXT: u64 = 32 << 30;
 
-/// Checks that gzip data is a complete change file. Returns the size in bytes of the decompressed text. The error
-/// describes what is wrong with the file.
-pub(super) fn check_changes(bytes: impl BufRead) -> Result<u64, Fault> {
+/// Checks that gzip data or plain text is a complete change file. Servers and proxies that decode the encoding of the
+/// content send plain text under the name of a gzip file. Returns the size in bytes of the text. The error describes what
+/// is wrong with the file.
+pub(super) fn check_changes(mut bytes: impl BufRead) -> Result<u64, Fault> {
     let mut end = End::default();
-    let mut text = gunzip(bytes).take(MAX_TEXT + 1);
-    let len = io::copy(&mut text, &mut end).map_err(|error| {
+    let is_text = bytes.fill_buf().is_ok_and(may_be_changes);
+    let copied = if is_text {
+        io::copy(&mut bytes.take(MAX_TEXT + 1), &mut end)
+    } else {
+        io::copy(&mut gunzip(bytes).take(MAX_TEXT + 1), &mut end)
+    };
+    let len = copied.map_err(|error| {
         Fault::Incomplete(format!(
             "the change file on the server is incomplete or damaged ({error})"
         ))
@@ -111,6 +117,11 @@ mod tests {
         ] {
             assert!(cause(cut).contains("cut short"), "{cut}");
         }
+        // Text that was decompressed on the way is as good.
+        let plain = check_changes(long.as_bytes());
+        assert_eq!(plain, Ok(long.len() as u64));
+        let cut = check_changes(&long.as_bytes()[..long.len() / 2]);
+        assert!(matches!(cut, Err(Fault::Incomplete(cause)) if cause.contains("cut short")));
         assert!(cause("").contains("empty"));
         assert!(check_changes(b"".as_slice()).is_err());
     }

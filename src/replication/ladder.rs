@@ -149,15 +149,32 @@ impl<'s> Ladder<'s> {
 
 /// Returns the last state of a server that is not newer than `timestamp`. Fails if all its states are newer.
 fn state_of(server: &Server<'_>, newest: State, timestamp: i64) -> Result<State> {
-    let state = state_at(newest, timestamp, |sequence| server.state(sequence))?;
-    state.ok_or_else(|| {
-        let time = crate::osm::format_timestamp(timestamp);
-        let cause = format!(
+    let mut has_states = false;
+    let state = state_at(newest, timestamp, |sequence| {
+        let state = server.state(sequence)?;
+        has_states |= state.is_some();
+        Ok(state)
+    })?;
+    if let Some(state) = state {
+        return Ok(state);
+    }
+    let time = crate::osm::format_timestamp(timestamp);
+    let cause = if has_states || server.state(newest.sequence)?.is_some() {
+        format!(
             "the oldest change file of the server is newer than {time}; get a newer file, or name a server that \
              keeps older changes with --server"
-        );
-        Error::file(Path::new(server.base()), cause)
-    })
+        )
+    } else {
+        format!(
+            "the server has state.txt, but no states beside its change files, such as {}: which change file follows \
+             {time} is not known; name a server that has them with --server, or set the state of the file with \
+             `pbfhogg cat --output-header osmosis_replication_sequence_number=N --output-header \
+             osmosis_replication_base_url={}`",
+            server.state_url(newest.sequence),
+            server.base()
+        )
+    };
+    Err(Error::file(Path::new(server.base()), cause))
 }
 
 #[cfg(test)]

@@ -27,14 +27,14 @@ pub struct Server<'s> {
     cache: Option<Cache>,
 }
 
-/// A complete change file, compressed with gzip.
+/// A complete change file, compressed with gzip. Where something on the way has decompressed it, it is plain text.
 #[derive(Debug)]
 pub struct ChangeFile {
     /// The sequence number.
     pub sequence: i64,
     /// The file, which is either unnamed or a file in the cache.
     pub file: File,
-    /// The size in bytes of the compressed file.
+    /// The size in bytes of the file.
     pub len: u64,
     /// The size in bytes of the decompressed text.
     pub text_len: u64,
@@ -73,6 +73,11 @@ impl<'s> Server<'s> {
     /// Returns the URL of the change file with a sequence number.
     pub fn url_of(&self, sequence: i64) -> String {
         format!("{}/{}.osc.gz", self.base, path_of(sequence))
+    }
+
+    /// Returns the URL of the state with a sequence number.
+    pub fn state_url(&self, sequence: i64) -> String {
+        format!("{}/{}.state.txt", self.base, path_of(sequence))
     }
 
     /// Fetches the newest state.
