@@ -156,19 +156,7 @@ fn found_text(report: &Report, name: &str) -> String {
     let mut out = String::new();
     let mut add = |line: String| out.extend([line.as_str(), "\n"]);
     if let Some(format) = report.text {
-        add(match report.lost.first() {
-            Some(loss) => {
-                let ids: Vec<String> = loss.ids.iter().map(ids_text).collect();
-                format!(
-                    "{name}: {format}, damaged at byte {}: {}\n  what stands before is saved, the rest is lost ({}): {}",
-                    loss.offset,
-                    loss.cause,
-                    show::bytes(loss.bytes),
-                    ids.join(", ")
-                )
-            }
-            None => format!("{name}: {format}, not damaged"),
-        });
+        add(found_in_text(report, format, name));
         return out;
     }
     if let Some(compression) = report.unpacked {
@@ -220,6 +208,21 @@ fn found_text(report: &Report, name: &str) -> String {
         ));
     }
     out
+}
+
+/// The part of the report about an input in the text format `format`.
+fn found_in_text(report: &Report, format: &str, name: &str) -> String {
+    let Some(loss) = report.lost.first() else {
+        return format!("{name}: {format}, not damaged");
+    };
+    let ids: Vec<String> = loss.ids.iter().map(ids_text).collect();
+    format!(
+        "{name}: {format}, damaged at byte {}: {}\n  what stands before is saved, the rest is lost ({}): {}",
+        loss.offset,
+        loss.cause,
+        show::bytes(loss.bytes),
+        ids.join(", ")
+    )
 }
 
 /// The ways to get back what is lost, and to bring the output up to date.

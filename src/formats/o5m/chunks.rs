@@ -186,17 +186,7 @@ impl O5mChunks {
         // Eleven bytes are enough for the type, which has one byte, and for the length, which has at most ten.
         self.fill(11)?;
         let Some(&kind) = self.rest().first() else {
-            self.progress = Progress::Done;
-            if self.salvages {
-                return Err(self.error("the file ends without the mark of its end (fe)"));
-            }
-            if let Some(ctx) = &self.ctx {
-                ctx.warn(format!(
-                    "{}: the file ends without the mark of its end (fe): it may not be complete",
-                    self.path.display()
-                ));
-            }
-            return Ok(());
+            return self.end_without_mark();
         };
         if kind >= dataset::FIRST_BARE {
             match kind {
@@ -243,6 +233,21 @@ impl O5mChunks {
         };
         read.map_err(|fault| self.error_at(start + fault.at, &fault.cause))?;
         self.at = start + len;
+        Ok(())
+    }
+
+    /// Ends the file, which has no mark of its end.
+    fn end_without_mark(&mut self) -> Result<()> {
+        self.progress = Progress::Done;
+        if self.salvages {
+            return Err(self.error("the file ends without the mark of its end (fe)"));
+        }
+        if let Some(ctx) = &self.ctx {
+            ctx.warn(format!(
+                "{}: the file ends without the mark of its end (fe): it may not be complete",
+                self.path.display()
+            ));
+        }
         Ok(())
     }
 
