@@ -213,14 +213,30 @@ fn change_files_of_every_format_have_the_same_effect() {
         "merge-changes -s {in} -f opl".to_owned(),
         "getid {in} n3 n5 w1 -f opl".to_owned(),
     ];
+    // A PBF file has a block for each kind of objects, and a section ends with its block.
+    let in_sections = |line: &str, input: &PathBuf, is_stream| {
+        let (status, mut text) = answer(line, input, is_stream);
+        for action in ["create", "modify", "delete"] {
+            text = text.replace(&format!("  </{action}>\n  <{action}>\n"), "");
+        }
+        (status, text)
+    };
     for line in &lines {
-        let expected = answer(line, &changes[0], false);
+        let expected = in_sections(line, &changes[0], false);
         assert_eq!(expected.0, Some(0), "{line}");
         for input in &changes {
-            assert_eq!(answer(line, input, false), expected, "{line} {input:?}");
+            assert_eq!(
+                in_sections(line, input, false),
+                expected,
+                "{line} {input:?}"
+            );
         }
         for input in [&changes[2], &changes[4]] {
-            assert_eq!(answer(line, input, true), expected, "{line} < {input:?}");
+            assert_eq!(
+                in_sections(line, input, true),
+                expected,
+                "{line} < {input:?}"
+            );
         }
     }
     // Several formats in one run.

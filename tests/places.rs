@@ -443,7 +443,7 @@ fn errors_about_standard_input_name_it() {
         ("changeset-filter - -f opl", &data),
         ("getid -i - in.opl -f opl", &garbage),
         ("check --refs -", &data),
-        ("merge-changes - -f osc", &data),
+        ("merge-changes - -f osc", &garbage),
     ] {
         let mut command = pbfhogg();
         command.args(words.split(' ')).current_dir(dir.path());

@@ -3,9 +3,10 @@
 use crate::cli::complain;
 use crate::cli::conventions::Conventions;
 use crate::commands::IdSource;
+use crate::error::shown;
 use crate::index::IdSets;
 use crate::osm::{KindSet, ObjectExpression, ObjectKind, parse_object_ids};
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -154,7 +155,7 @@ pub fn read_expressions(
     } else {
         std::fs::read_to_string(path)
     };
-    let text = text.map_err(|error| crate::Error::io(path, "cannot read", error))?;
+    let text = text.map_err(|error| anyhow!("{}: cannot read: {error}", shown(path)))?;
     let text = if Conventions::current().cuts_at_every_hash {
         let lines = text
             .lines()

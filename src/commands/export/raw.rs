@@ -67,42 +67,34 @@ pub(super) fn write(
     ];
     let kinds = kinds.into_iter();
     for (kind, name) in kinds.filter(|(kind, _)| options.kinds.contains(*kind)) {
-        let mut current: Option<ParquetFile> = None;
-        let mut parts = 0;
+        let mut parts = Parts {
+            directory: &mut directory,
+            kind,
+            table: &table,
+            max_len: tables.max_file_len,
+            current: None,
+            count: 0,
+            bytes: 0,
+        };
         let items = items(plan, kind);
         let phase = ctx.phase(name, items.iter().map(Blobs::input_bytes).sum());
-        let mut add = |found| {
-            let group = match found {
-                EncodedPart::Group(group) => group,
-                EncodedPart::Done(bytes) => {
-                    phase.advance(bytes);
-                    return Ok(());
-                }
-            };
-            let is_full =
-                |file: &ParquetFile| file.len() + group.encoded.len() > tables.max_file_len;
-            if let Some(full) = current.take_if(|file| is_full(file)) {
-                summary.bytes += full.finish(None)?.commit_unflushed()?;
+        let mut add = |found| match found {
+            EncodedPart::Group(group) => {
+                summary.features += group.rows;
+                summary.repeated_keys += group.repeated_keys;
+                parts.add(group.encoded)
             }
-            let file = match &mut current {
-                Some(file) => file,
-                none => {
-                    parts += 1;
-                    none.insert(open_part(&mut directory, kind, parts - 1, &table)?)
-                }
-            };
-            summary.features += group.rows;
-            summary.repeated_keys += group.repeated_keys;
-            file.add(group.encoded)
+            EncodedPart::Done(bytes) => {
+                phase.advance(bytes);
+                Ok(())
+            }
         };
         let mut queue = start(name, kind, file, (filter.clone(), table.clone()), ctx)?;
         for blobs in items {
             queue.push(blobs, &mut add)?;
         }
         queue.drain(&mut add)?;
-        if let Some(file) = current {
-            summary.bytes += file.finish(None)?.commit_unflushed()?;
-        }
+        summary.bytes += parts.finish()?;
     }
     directory.complete(ctx)?;
     warn_of_repeated_keys(summary.repeated_keys, ctx);
@@ -130,17 +122,51 @@ fn start(
     )
 }
 
-/// Opens the output for part `number` of the table for `kind`.
-fn open_part(
-    directory: &mut OutputDirectory,
+/// The parts of the table for a kind, of which the last one is being written.
+struct Parts<'t> {
+    directory: &'t mut OutputDirectory,
     kind: ObjectKind,
-    number: u32,
-    table: &ObjectTable,
-) -> Result<ParquetFile> {
-    let part = format!("type={}/part-{number:04}.parquet", kind.name());
-    let output = directory.open(Path::new(&part))?;
-    let (schema, properties) = (table.form.schema.clone(), table.form.properties.clone());
-    ParquetFile::create(StreamOutput::new(output), schema, properties)
+    table: &'t ObjectTable,
+    /// The maximum size of a part in bytes.
+    max_len: u64,
+    current: Option<ParquetFile>,
+    /// The number of parts.
+    count: u32,
+    /// The size in bytes of the complete parts.
+    bytes: u64,
+}
+
+impl Parts<'_> {
+    /// Adds a row group to the last part, or to a new one if the last part has no room for it.
+    fn add(&mut self, group: EncodedGroup) -> Result<()> {
+        let is_full = |file: &mut ParquetFile| file.len() + group.len() > self.max_len;
+        if let Some(full) = self.current.take_if(is_full) {
+            self.bytes += full.finish(None)?.commit_unflushed()?;
+        }
+        let file = match self.current.take() {
+            Some(file) => file,
+            None => self.open()?,
+        };
+        self.current.insert(file).add(group)
+    }
+
+    /// Opens the output for another part.
+    fn open(&mut self) -> Result<ParquetFile> {
+        let part = format!("type={}/part-{:04}.parquet", self.kind.name(), self.count);
+        self.count += 1;
+        let output = self.directory.open(Path::new(&part))?;
+        let form = &self.table.form;
+        let (schema, properties) = (form.schema.clone(), form.properties.clone());
+        ParquetFile::create(StreamOutput::new(output), schema, properties)
+    }
+
+    /// Completes the last part. Returns the size in bytes of all parts.
+    fn finish(mut self) -> Result<u64> {
+        if let Some(last) = self.current.take() {
+            self.bytes += last.finish(None)?.commit_unflushed()?;
+        }
+        Ok(self.bytes)
+    }
 }
 
 /// Returns the blobs with objects of a kind, in groups with about as many objects as a row group.
