@@ -187,6 +187,8 @@ fn no_input_and_no_other_output_is_overwritten() {
     let [base, changes, next] =
         ["base.osm.pbf", "001.osc.gz", "next.osm.pbf"].map(|name| world.path(name));
     let before = std::fs::read(&changes).unwrap();
+    let changes_as_xml = world.path("changes.xml.gz");
+    std::fs::copy(&changes, &changes_as_xml).unwrap();
     let apply = |diff: &dyn AsRef<std::ffi::OsStr>, output: &dyn AsRef<std::ffi::OsStr>| {
         run_fail(&[
             &"apply-changes",
@@ -194,13 +196,14 @@ fn no_input_and_no_other_output_is_overwritten() {
             &"--augmented-diff",
             diff,
             &base,
-            &changes,
+            &changes_as_xml,
             &"-o",
             output,
         ])
     };
-    assert!(apply(&changes, &next).contains("input"));
-    assert!(apply(&next, &next).contains("of their own"));
+    assert!(apply(&changes_as_xml, &next).contains("input"));
+    let both = world.path("both.adiff");
+    assert!(apply(&both, &both).contains("of their own"));
     assert!(apply(&"-", &"-").contains("of their own"));
     run_fail(&[&"augmented-diff", &"-O", &base, &changes, &"-o", &changes]);
     assert!(std::fs::read(&changes).unwrap() == before);

@@ -408,7 +408,7 @@ fn pbf_has_the_form_that_its_options_say() {
     // osmium writes what is deleted only to files whose names are those of history files: these are left out.
     let awkward = text_files(dir.path()).remove(0);
     let unsorted: PathBuf = dir.path().join("unsorted.osm.pbf");
-    run_ok(&[&"cat", &awkward, &awkward, &"-o", &unsorted]);
+    run_ok(&[&"degrade", &"--unsort", &awkward, &"-o", &unsorted]);
     let told = |path: &Path, form: &str| {
         let args: [Arg; 5] = [&"cat", &"--generator=test", &path, &"-f", &form];
         ask_osmium(&args).stdout

@@ -12,7 +12,8 @@ fn objects_come_back_from_their_tables() {
         .into_iter()
         .take(if is_long() { usize::MAX } else { 3 })
     {
-        let output = dir.path().join(input.file_name().unwrap());
+        let name = input.file_name().unwrap().to_string_lossy();
+        let output = dir.path().join(name.split('.').next().unwrap());
         let summary = export(&input, &output, &["--raw"]);
         let mut lines = Vec::new();
         for (kind, letter) in [("node", 'n'), ("way", 'w'), ("relation", 'r')] {

@@ -271,7 +271,7 @@ fn a_file_of_another_format_is_called_by_its_name() {
     let [path, output] = ["file.osm.pbf", "out.osm.pbf"].map(|name| dir.path().join(name));
     let page = "<!DOCTYPE html><html><body>Not found</body></html>";
     let empty = "<?xml version=\"1.0\"?><osm version=\"0.6\"></osm>";
-    for (text, name) in [(page, "it looks like XML"), (empty, "no object")] {
+    for (text, name) in [(page, "expected <osm>, not <html>"), (empty, "no object")] {
         fs::write(&path, text).unwrap();
         let answer = ask(&[&"repair", &path, &"-o", &output]);
         assert_eq!((answer.status, output.exists()), (2, false), "{answer:?}");

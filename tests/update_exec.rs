@@ -165,16 +165,17 @@ fn changes_that_are_applied_give_tiles_and_changesets_on_the_way() {
     };
     assert!(of(&split) == of(&expected) && !of(&split).is_empty());
     // No file is the output of two things.
+    let both = town.path("both.adiff");
     let wrong: [Arg; 9] = [
         &"-O",
         &"-o",
         &output,
         &"--augmented-diff",
-        &tiles,
+        &both,
         &"--expire-tiles",
         &"12",
         &"--expire-output",
-        &tiles,
+        &both,
     ];
     let message = run_fail(&[&args[..], &wrong[..]].concat());
     assert!(

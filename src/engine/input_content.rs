@@ -10,6 +10,7 @@ use crate::formats::{FileContent, TextFormat};
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
 use crate::runtime::Context;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// The maximum number of blobs in which deletions are counted.
@@ -17,9 +18,10 @@ const MAX_BLOBS: usize = 64;
 /// The maximum number of deletions that are counted in a blob.
 const MAX_DELETIONS: usize = 1 << 14;
 
-/// Returns the content of a file. `-F` comes first, then the format, then the deletions, then the name of the file.
+/// Returns the content of a file. `-F` comes first, then the format. In PBF and OPL, a history that lacks versions has
+/// the same bytes as changes: there, the name of the file comes next (such as `.osh.pbf`), and then the deletions.
 ///
-/// Decodes up to 64 blobs of a file that declares a history.
+/// Decodes up to 64 blobs of a file that declares a history and whose name leaves the content open.
 pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
     let text = &file.header.text;
     if text.is_change {
@@ -37,19 +39,15 @@ pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
     if text.is_data {
         return Ok(declared);
     }
-    let deletions = if has_history {
-        count_deletions(file, ctx)?
-    } else {
-        Deletions::default()
-    };
     // Of the text formats, only OPL leaves the content open.
     let format = file.header.is_converted.then_some(TextFormat::Opl);
-    let named = FileContent::of_name(file.input.path(), format);
-    Ok(match deletions.evidence() {
-        Evidence::Certain(content) => content,
-        Evidence::Likely(content) => named.unwrap_or(content),
-        Evidence::None => named.unwrap_or(declared),
-    })
+    if let Some(named) = FileContent::of_name(file.input.path(), format) {
+        return Ok(named);
+    }
+    if !has_history {
+        return Ok(declared);
+    }
+    Ok(count_deletions(file, ctx)?.content().unwrap_or(declared))
 }
 
 /// Counts the deletions in blobs that are spread over the file.
@@ -72,17 +70,6 @@ fn count_deletions(file: &PbfFile, ctx: &Context) -> Result<Deletions> {
     Ok(deletions)
 }
 
-/// The content that deletions show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Evidence {
-    /// The deletions are those of this content only.
-    Certain(FileContent),
-    /// The deletions fit this content better than another.
-    Likely(FileContent),
-    /// There are no deletions, or as many of one kind as of the other.
-    None,
-}
-
 /// A deletion in a block.
 struct Deletion {
     /// The version; 0 if it is unknown.
@@ -96,10 +83,8 @@ struct Deletion {
 struct Deletions {
     /// Deletions that follow an earlier version of the object.
     of_known: u64,
-    /// Deletions of version 2 or later whose earlier versions are not in the blob.
-    of_unknown: u64,
-    /// Other deletions without an earlier version. A history has none of version 1, but files made by hand do.
-    of_first: u64,
+    /// Deletions without an earlier version in the blob.
+    lone: u64,
 }
 
 impl Deletions {
@@ -127,25 +112,22 @@ impl Deletions {
             }
         }
         for deletion in deleted.values() {
-            let count = match deletion.version {
-                _ if deletion.is_known => &mut self.of_known,
-                0 | 1 => &mut self.of_first,
-                _ => &mut self.of_unknown,
+            let count = if deletion.is_known {
+                &mut self.of_known
+            } else {
+                &mut self.lone
             };
             *count += 1;
         }
         Ok(())
     }
 
-    fn evidence(&self) -> Evidence {
-        let lone = self.of_unknown + self.of_first;
-        match lone.cmp(&self.of_known) {
-            std::cmp::Ordering::Less => Evidence::Certain(FileContent::History),
-            std::cmp::Ordering::Equal => Evidence::None,
-            std::cmp::Ordering::Greater if self.of_unknown > self.of_known => {
-                Evidence::Certain(FileContent::Changes)
-            }
-            std::cmp::Ordering::Greater => Evidence::Likely(FileContent::Changes),
+    /// Returns the content that most deletions fit; `None` if there are none, or as many of one kind as of the other.
+    fn content(&self) -> Option<FileContent> {
+        match self.lone.cmp(&self.of_known) {
+            Ordering::Less => Some(FileContent::History),
+            Ordering::Equal => None,
+            Ordering::Greater => Some(FileContent::Changes),
         }
     }
 }
