@@ -172,6 +172,51 @@ fn tags_filter_keeps_the_deletions_of_a_change_file_in_any_format_and_by_any_nam
 }
 
 #[test]
+fn a_name_tells_changes_from_a_history_where_both_have_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    // Changes of two days, one after the other: what the first created, the second deleted.
+    let changes = "n1 v1 dV t2020-01-01T00:00:00Z x1 y1 Tamenity=pub\n\
+                   n1 v2 dD t2020-01-02T00:00:00Z\n\
+                   n5 v3 dV t2020-01-01T00:00:00Z x1 y1 Tamenity=pub\n";
+    let changes = put(dir.path(), "c.osc.opl", changes);
+    // A history of one year: the versions before it are not in it.
+    let history =
+        "n1 v2 dD t2015-01-01T00:00:00Z\nn2 v3 dV t2015-01-01T00:00:00Z x1 y1 Tamenity=pub\n";
+    let history = put(dir.path(), "h.osh.opl", history);
+    for (changes, history) in [
+        (changes.clone(), history.clone()),
+        (
+            converted(&changes, "c.osc.pbf"),
+            converted(&history, "h.osh.pbf"),
+        ),
+    ] {
+        let (status, text) = answer("tags-filter -R {in} n/amenity -f osc", &changes, false);
+        assert_eq!(status, Some(0));
+        assert!(text.contains("<delete>"), "{text}");
+        let (status, text) = answer("tags-filter -R {in} n/amenity -f osh.opl", &history, false);
+        assert_eq!(status, Some(0));
+        assert!(
+            text.starts_with("n2 v3 ") && text.lines().count() == 1,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_deletion_at_the_beginning_of_a_blob_has_its_versions_in_the_blob_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut text: String = (1..=8000)
+        .map(|id| format!("n{id} v1 dV t2015-01-01T00:00:00Z x1 y1\n"))
+        .collect();
+    text += "n8000 v2 dD t2016-01-01T00:00:00Z\n";
+    let history = put(dir.path(), "h.osh.opl", &text);
+    let unnamed = dir.path().join("h.osm.pbf");
+    std::fs::copy(converted(&history, "h.osh.pbf"), &unnamed).unwrap();
+    let (status, text) = answer("tags-filter -R {in} n/amenity -f osh.opl", &unnamed, false);
+    assert_eq!((status, text.as_str()), (Some(0), ""));
+}
+
+#[test]
 fn a_format_on_the_command_line_states_changes_where_the_content_does_not() {
     let dir = tempfile::tempdir().unwrap();
     let only = put(

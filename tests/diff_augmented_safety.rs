@@ -202,7 +202,7 @@ fn no_input_and_no_other_output_is_overwritten() {
         ])
     };
     assert!(apply(&changes_as_xml, &next).contains("input"));
-    let both = world.path("both.adiff");
+    let both = world.path("both.xml");
     assert!(apply(&both, &both).contains("of their own"));
     assert!(apply(&"-", &"-").contains("of their own"));
     run_fail(&[&"augmented-diff", &"-O", &base, &changes, &"-o", &changes]);

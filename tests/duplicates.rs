@@ -238,7 +238,10 @@ fn histories_keep_all_versions() {
     let undeclared = dir.path().join("u.osm.pbf");
     let block = craft::block(&[version(1), version(2), deleted], &shape);
     std::fs::write(&undeclared, craft::plain_file(&[block])).unwrap();
-    for (number, input) in [declared, undeclared].iter().enumerate() {
+    let named = dir.path().join("n.osh.pbf");
+    let block = craft::block(&[version(1), version(2)], &Shape::USUAL);
+    std::fs::write(&named, craft::plain_file(&[block])).unwrap();
+    for (number, input) in [declared, undeclared, named].iter().enumerate() {
         for words in [REFUSING[5], "getid IN n1 -o OUT.osm.pbf"] {
             let words = words.replace("OUT", &format!("OUT{number}{}", &words[..2]));
             let answer = run_words(&words, input, dir.path());

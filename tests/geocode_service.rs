@@ -98,7 +98,7 @@ fn answers_have_the_fields_that_clients_expect() {
     stream.write_all(request.as_bytes()).unwrap();
     assert!(answer(&mut stream).2.contains("\"Malte\""));
     // The answer of the command.
-    let printed = run_ok(&[&"geocode", &index, &"35.8989", &"14.5146", &"--json"]).stdout;
+    let printed = run_ok(&[&"geocode", &index, &"35.89893", &"14.5145", &"--json"]).stdout;
     let served = service.get(&format!("/geocode?{PLACE}")).2;
     assert_eq!(served, String::from_utf8(printed).unwrap().trim_end());
     let health = service.json("/health");
@@ -393,7 +393,7 @@ fn the_page_answers_a_click_in_a_browser() {
         "What is here? malta.osm.pbf"
     );
     // The view moves to a town, and a click in the middle of the map says what is there.
-    browser.evaluate("go(35.8989, 14.5146, 2 ** 26.2)");
+    browser.evaluate("go(35.89893, 14.5145, 2 ** 26.2)");
     browser.wait_for(
         "lines.is_thinned === false && lines.streets.some(([name]) => name == 'Triq il-Merkanti')",
     );

@@ -7,7 +7,7 @@
 use crate::error::{FormatError, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::{FileContent, TextFormat};
-use crate::osm::TypeThenId;
+use crate::osm::{TypeThenId, id_rank};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
 use crate::runtime::Context;
 use std::cmp::Ordering;
@@ -53,19 +53,34 @@ pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
 /// Counts the deletions in blobs that are spread over the file.
 fn count_deletions(file: &PbfFile, ctx: &Context) -> Result<Deletions> {
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
-    let may_have = |entry: &&BlobEntry| {
+    let may_have = |(_, entry): &(usize, &BlobEntry)| {
         !entry.flags.has(BlobFlags::SCANNED) || entry.flags.has(BlobFlags::DELETED)
     };
-    let entries: Vec<&BlobEntry> = plan.entries.iter().filter(may_have).collect();
+    let entries: Vec<_> = plan.entries.iter().enumerate().filter(may_have).collect();
     let step = entries.len().div_ceil(MAX_BLOBS).max(1);
     let mut decoder = BlobDecoder::new(&file.input, ctx);
     let mut deletions = Deletions::default();
     // The last blob is always among them, because changes may be sorted by action, and deletions come last then.
-    for entry in entries.into_iter().rev().step_by(step) {
+    for (position, entry) in entries.into_iter().rev().step_by(step) {
         ctx.cancellation.check()?;
+        let mut first = None;
         decoder.decode(entry, |payload| {
-            deletions.count(&Block::parse_bare(payload)?)
+            first = deletions.count(&Block::parse_bare(payload)?)?;
+            Ok(())
         })?;
+        if let Some(key) = first
+            && let Some(before) = position.checked_sub(1)
+        {
+            let mut last = None;
+            decoder.decode(&plan.entries[before], |payload| {
+                let block = Block::parse_bare(payload)?;
+                block.for_each_id(|kind, id| last = Some((kind, id_rank(id))))
+            })?;
+            if last == Some(key) {
+                deletions.lone -= 1;
+                deletions.of_known += 1;
+            }
+        }
     }
     Ok(deletions)
 }
@@ -88,12 +103,14 @@ struct Deletions {
 }
 
 impl Deletions {
-    /// Adds deletions of a block, at most one for each object.
-    fn count(&mut self, block: &Block<'_>) -> Result<(), FormatError> {
+    /// Adds deletions of a block, at most one for each object. Returns the first object of the block if it was counted
+    /// as a lone deletion: the block before may have its earlier versions.
+    fn count(&mut self, block: &Block<'_>) -> Result<Option<TypeThenId>, FormatError> {
         let mut deleted: HashMap<TypeThenId, Deletion> = HashMap::new();
-        let mut objects = block.walk();
+        let (mut objects, mut first) = (block.walk(), None);
         while let Some(key) = objects.next_key()? {
             let info = objects.version_info()?;
+            first.get_or_insert(key);
             if info.is_deleted && deleted.len() < MAX_DELETIONS {
                 deleted.entry(key).or_insert(Deletion {
                     version: info.version_number().unwrap_or(0),
@@ -102,7 +119,7 @@ impl Deletions {
             }
         }
         if deleted.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let mut objects = block.walk();
         while let Some(key) = objects.next_key()? {
@@ -119,7 +136,8 @@ impl Deletions {
             };
             *count += 1;
         }
-        Ok(())
+        let is_lone = |key: &TypeThenId| deleted.get(key).is_some_and(|first| !first.is_known);
+        Ok(first.filter(is_lone))
     }
 
     /// Returns the content that most deletions fit; `None` if there are none, or as many of one kind as of the other.

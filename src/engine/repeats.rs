@@ -6,6 +6,7 @@
 
 use crate::error::{FormatError, MERGE, Result};
 use crate::file::{BlobDecoder, BlobPlan, HeaderWalker, PbfFile};
+use crate::formats::FileContent;
 use crate::index::{IdBatch, IdSet};
 use crate::io::Input;
 use crate::osm::{ObjectId, ObjectKind, TypeThenId, id_from_rank, id_rank};
@@ -35,7 +36,7 @@ pub(crate) enum Repeats {
 ///
 /// The plan shows that an object occurs twice.
 pub(crate) fn refuse(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Context> {
-    let Some(watch) = RepeatWatch::of(file, plan, Repeats::Refused) else {
+    let Some(watch) = RepeatWatch::of(file, plan, Repeats::Refused, ctx) else {
         return Ok(ctx.clone());
     };
     let watched = ctx.clone().watched_by(Arc::new(watch));
@@ -92,7 +93,7 @@ impl Counting {
         let watch = match ctx.disorder {
             Disorder::Refuse => None,
             Disorder::Accept | Disorder::Tell { .. } => {
-                RepeatWatch::of(file, plan, Repeats::Counted)
+                RepeatWatch::of(file, plan, Repeats::Counted, &ctx)
             }
         };
         let watch = watch.map(Arc::new);
@@ -184,9 +185,14 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Returns `None` if the file is known to be a history or a change file, or to have each object once.
-    fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats) -> Option<Self> {
-        let is_history = file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
+    /// Returns `None` if the file is known or stated to be a history or a change file, or known to have each object
+    /// once.
+    fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Option<Self> {
+        let is_stated = ctx.input_is_history
+            || ctx.input_is_change
+            || FileContent::of_name(file.input.path(), None).is_some();
+        let is_history =
+            is_stated || file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
         let are_scanned = plan.entries.iter().all(is_scanned);
         let has_each_once = are_scanned && plan.has_each_object_once();
         if is_history || has_each_once || file.has_spatial_layout() {
@@ -317,8 +323,8 @@ impl Ends {
 }
 
 impl RepeatWatch {
-    fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats) -> Option<Self> {
-        let findings = Findings::of(file, plan, treatment)?;
+    fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Option<Self> {
+        let findings = Findings::of(file, plan, treatment, ctx)?;
         let mut seen = Seen::default();
         if plan.entries.iter().any(BlobEntry::has_kinds_only) {
             // The blobs between those whose ranges are known are compared with their neighbours.
@@ -475,7 +481,7 @@ impl Chosen {
     pub(crate) fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Self {
         let findings = match ctx.disorder {
             Disorder::Refuse => None,
-            Disorder::Accept | Disorder::Tell { .. } => Findings::of(file, plan, treatment),
+            Disorder::Accept | Disorder::Tell { .. } => Findings::of(file, plan, treatment, ctx),
         };
         Self {
             findings,
