@@ -117,6 +117,7 @@ mod toc_hosts;
 mod update;
 mod update_chains;
 mod update_exec;
+mod update_exec_pending;
 mod update_peer;
 mod update_web;
 mod update_year;

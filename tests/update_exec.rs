@@ -2,84 +2,14 @@
 //! order, whatever ends a run.
 
 use crate::common::kills::{end_after, killed_at, kills, moment, names, time_of};
-use crate::common::publisher::{DAYS, Publisher, update_from};
+use crate::common::publisher::{DAYS, update_from};
+use crate::common::town::{NOTE, Town};
 use crate::common::{Arg, run_fail, run_ok, stderr};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// A command that notes for which update it was started.
-const NOTE: &str = "echo \"$PBFHOGG_SEQUENCE_BEFORE $PBFHOGG_SEQUENCE\" >> noted";
-
-/// A server, and a directory with a file that is updated.
-struct Town {
-    publisher: Publisher,
-    directory: PathBuf,
-}
-
-impl Town {
-    fn new() -> Self {
-        let publisher = Publisher::new();
-        let directory = publisher.path("town");
-        fs::create_dir(&directory).unwrap();
-        fs::copy(publisher.data(0), directory.join("town.osm.pbf")).unwrap();
-        Self {
-            publisher,
-            directory,
-        }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
-    }
-
-    fn command(&self, more: &[&str]) -> Command {
-        let mut update = update_from(&self.publisher.server(), Path::new("town.osm.pbf"));
-        update.current_dir(&self.directory).args(more);
-        update
-    }
-
-    /// Runs an update. Returns its exit status and what it printed.
-    fn update(&self, more: &[&str]) -> (i32, Output) {
-        let output = self.command(more).output().unwrap();
-        let status = output.status.code().unwrap();
-        assert!(!stderr(&output).contains("panicked"), "{output:?}");
-        (status, output)
-    }
-
-    fn day(&self) -> usize {
-        self.publisher.day_of(&self.path("town.osm.pbf"))
-    }
-
-    /// The days before and after each update that was noted.
-    fn noted(&self) -> Vec<(usize, usize)> {
-        let text = fs::read_to_string(self.path("noted")).unwrap_or_default();
-        let pairs = text.lines().map(|line| {
-            let (before, after) = line.split_once(' ').unwrap();
-            (before.parse().unwrap(), after.parse().unwrap())
-        });
-        pairs.collect()
-    }
-
-    /// The change files of some days.
-    fn changes(&self, days: std::ops::RangeInclusive<usize>) -> Vec<PathBuf> {
-        let path = |day| format!("server/000/000/{day:03}.osc.gz");
-        days.map(|day| self.publisher.path(&path(day))).collect()
-    }
-
-    /// What `augmented-diff` writes for the changes of some days.
-    fn plain(&self, days: std::ops::RangeInclusive<usize>, more: &[&str]) -> Vec<u8> {
-        let base = self.publisher.data(days.start() - 1);
-        let changes = self.changes(days);
-        let mut args: Vec<Arg> = vec![&"augmented-diff", &"-q", &base];
-        args.extend(changes.iter().map(|path| path as Arg));
-        args.extend(more.iter().map(|word| word as Arg));
-        run_ok(&args).stdout
-    }
-}
 
 #[test]
 fn one_augmented_diff_and_one_list_of_tiles_are_those_of_the_whole_run() {
@@ -276,26 +206,17 @@ fn a_command_that_failed_is_made_up_for() {
 }
 
 #[test]
-fn a_command_is_not_repeated_for_another_state_of_the_file() {
-    let town = Town::new();
-    town.publisher.publish(1);
-    assert_eq!(town.update(&["--exec", "exit 1"]).0, 3);
-    // An update without the command goes on.
-    town.publisher.publish(2);
-    assert_eq!(town.update(&[]).0, 0);
-    town.publisher.publish(3);
-    assert_eq!(town.update(&["--exec", NOTE]).0, 0);
-    assert_eq!(town.noted(), [(2, 3)]);
+fn a_command_without_a_record_follows_another_output_each_time() {
     // Another output than the file is made anew by each run, and so is what follows it.
+    let town = Town::new();
     for status in [3, 0] {
         let exec = format!("{NOTE}; exit {status}");
         let update = ["-O", "-o", "copy.osm.pbf", "--exec", &exec];
-        town.publisher.publish(DAYS);
         assert_eq!(town.update(&update).0, status);
         assert_eq!(town.publisher.day_of(&town.path("copy.osm.pbf")), DAYS);
     }
-    assert_eq!(town.noted(), [(2, 3), (3, DAYS), (3, DAYS)]);
-    assert_eq!(town.day(), 3);
+    assert_eq!(town.noted(), [(0, DAYS), (0, DAYS)]);
+    assert_eq!(town.day(), 0);
 }
 
 #[test]

@@ -82,7 +82,9 @@ pub struct Args {
     /// CMD runs when FILE and all other outputs are on disk. It gets the variables PBFHOGG_FILE, PBFHOGG_SERVER,
     /// PBFHOGG_SEQUENCE, PBFHOGG_TIMESTAMP, PBFHOGG_SEQUENCE_BEFORE, PBFHOGG_TIMESTAMP_BEFORE, PBFHOGG_AUGMENTED_DIFF
     /// and PBFHOGG_EXPIRED_TILES; the last two are paths. If CMD fails, or if the run ends before CMD does, FILE stays
-    /// updated, and the next run begins with CMD. It updates FILE only if CMD succeeds then.
+    /// updated, and a command is pending: the next run with --exec begins with its CMD for the same update, and updates
+    /// FILE only if CMD succeeds. A run without --exec warns, updates FILE, and leaves the command pending. CMD then
+    /// runs once for all updates since, without the paths.
     #[arg(long, value_name = "CMD", conflicts_with_all = ["check", "diffs_only"])]
     exec: Option<OsString>,
     /// Only print how old the file is and how far behind the server; exit status 1 if it is not current

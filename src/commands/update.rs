@@ -3,6 +3,7 @@
 mod download;
 mod exec;
 mod position;
+mod record;
 
 use crate::commands::augmented_diff::AugmentedDiffs;
 use crate::commands::{apply_changes, augmented_diff, extract, merge_changes};
@@ -200,9 +201,10 @@ pub struct Applied {
 /// A server is behind the file if its newest sequence number is smaller than that of the file. If its newest time is
 /// nevertheless later, the server has restarted its numbering, and the following changes are found by time.
 ///
-/// [`Options::exec`] runs after the file is on disk under its name. If it fails, the result says so,
-/// and the next update of the file begins with it ([`Summary::exec`]). The same holds if the process ends before the
-/// command does.
+/// [`Options::exec`] runs after the file is on disk under its name. If it fails, or if the process ends before the
+/// command does, the command is pending ([`Summary::exec`]): the next update of the file that has a command begins with
+/// it, for the same states. An update without a command warns, updates the file, and leaves the command pending. The
+/// command then runs once for both updates, and gets no paths of outputs.
 ///
 /// # Memory
 ///
@@ -214,13 +216,12 @@ pub struct Applied {
 ///   server has changes for it.
 /// - The server cannot be reached, refuses access, or does not have the needed files.
 /// - Applying the changes fails ([details](apply_changes::run#errors)).
-/// - The command fails that did not succeed after the last update. The file is not updated then.
+/// - The command is pending, and fails again. The file is not updated then.
 pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Result<Summary> {
     let lock = lock(options)?;
     let follow_up = FollowUp::of(options);
     let position = Position::of(&options.file, ctx)?;
-    let catch_up = |follow_up: &FollowUp<'_>| follow_up.catch_up(&position);
-    let caught_up = follow_up.as_ref().map_or(Ok(None), catch_up)?;
+    let caught_up = exec::catch_up(follow_up.as_ref(), options, &position, ctx)?;
     let ladder = ladder(options, &position, transport)?;
     warn_of_future(&ladder, ctx);
     let Start {
@@ -261,7 +262,7 @@ pub fn run(options: &Options, transport: &dyn Transport, ctx: &Context) -> Resul
             // The lock is that of the replaced file.
             drop(lock);
             if let Some(follow_up) = &follow_up {
-                summary.exec = follow_up.run_after(&summary, ctx)?;
+                summary.exec = follow_up.run_after(&summary, &position, ctx)?;
             }
         }
         Goal::Changes(target, compression) => {
@@ -388,7 +389,7 @@ fn ladder<'t>(
     position: &Position,
     transport: &'t dyn Transport,
 ) -> Result<Ladder<'t>> {
-    let urls = match (options.servers.as_slice(), &position.url) {
+    let urls = match (options.servers.as_slice(), &position.header.url) {
         ([], Some(url)) => std::slice::from_ref(url),
         ([], None) => {
             let cause = "the header does not say where changes come from";
@@ -464,7 +465,7 @@ impl<'a> Applying<'a> {
         let Some(follow_up) = follow_up else {
             return self.apply(download, summary);
         };
-        follow_up.begin(summary)?;
+        follow_up.begin(summary, self.position)?;
         let applied = self.apply(download, summary);
         if applied.is_err() {
             follow_up.withdraw(summary, self.ctx);

@@ -27,6 +27,7 @@ pub mod random;
 pub mod regions;
 pub mod repaired;
 pub mod service;
+pub mod town;
 pub mod web;
 pub mod writers;
 pub mod year;

@@ -1,21 +1,21 @@
 //! The command that runs after each update of a file.
 //!
 //! A record beside the file names the step before the file is replaced. It is removed when the command has succeeded.
-//! Until then, the next update begins with the command: if the command fails, or if the machine fails after the file was
-//! replaced, neither the command nor the outputs that it reads are lost.
+//! Until then, the command is pending, and the next update that has a command begins with it: if the command fails, or
+//! if the machine fails after the file was replaced, neither the command nor the outputs that it reads are lost. An
+//! update without a command leaves the record. The command then runs once for all updates since the recorded state.
 
-use super::position::Position;
+use super::position::{HeaderState, Position};
+use super::record::{Record, UpdateStep};
 use super::{AugmentedDiff, Goal, Options, ReportedState, Summary};
 use crate::commands::augmented_diff::Output as Augmented;
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::{FileLock, Output, OutputTarget, open_kept};
+use crate::io::{FileLock, OutputTarget};
+use crate::osm::format_timestamp;
 use crate::runtime::Context;
-use crate::system;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::ffi::OsString;
-use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A command that runs after the file was replaced.
@@ -23,7 +23,8 @@ use std::process::{Command, Stdio};
 /// The command gets these variables: `PBFHOGG_FILE` is the path of the updated file, `PBFHOGG_SERVER` the URL of the
 /// server, `PBFHOGG_SEQUENCE` and `PBFHOGG_TIMESTAMP` are the state of the file, and `PBFHOGG_SEQUENCE_BEFORE` and
 /// `PBFHOGG_TIMESTAMP_BEFORE` its state before the update. `PBFHOGG_AUGMENTED_DIFF` and `PBFHOGG_EXPIRED_TILES` are the
-/// paths of these outputs, if there are any. Its standard input is empty.
+/// paths of these outputs, if the run that updated the file wrote any. A variable whose value is not known is not set.
+/// Its standard input is empty.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Exec {
@@ -52,7 +53,7 @@ setters!(Exec { uses_stdout: bool });
 pub struct Executed {
     /// The exit status of the command; `None` if a signal ended it.
     pub status: Option<i32>,
-    /// Whether the next update of the file begins with the command, because the command failed.
+    /// Whether the next update of the file that has a command begins with it, because this one failed.
     pub is_pending: bool,
 }
 
@@ -75,21 +76,62 @@ impl Executed {
     }
 }
 
-/// An update of a file from one state to another one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct UpdateStep {
-    server: String,
-    before: ReportedState,
-    after: ReportedState,
+/// The sequence number and the time of a state, as far as they are known.
+type Stated = [Option<OsString>; 2];
+
+fn stated(state: &ReportedState) -> Stated {
+    let number = state.sequence.to_string();
+    [Some(number.into()), Some(OsString::from(&state.timestamp))]
 }
 
-impl UpdateStep {
-    fn of(summary: &Summary) -> Self {
+/// The update that a command follows, as far as it is known.
+struct Followed {
+    server: Option<OsString>,
+    before: Stated,
+    after: Stated,
+    augmented_diff: Option<OsString>,
+    expired_tiles: Option<OsString>,
+}
+
+impl From<UpdateStep> for Followed {
+    fn from(step: UpdateStep) -> Self {
         Self {
-            server: summary.server.clone(),
-            before: summary.before.clone(),
-            after: summary.after.clone(),
+            server: Some(step.server.into()),
+            before: stated(&step.before),
+            after: stated(&step.after),
+            augmented_diff: step.augmented_diff,
+            expired_tiles: step.expired_tiles,
         }
+    }
+}
+
+impl Followed {
+    /// Updates that have led to the state in a header. No outputs are known that describe all of them.
+    fn up_to(header: &HeaderState, before: Stated) -> Self {
+        let number = header.sequence.map(|sequence| sequence.to_string().into());
+        let time = header.timestamp.map(|time| format_timestamp(time).into());
+        Self {
+            server: header.url.as_ref().map(OsString::from),
+            before,
+            after: [number, time],
+            augmented_diff: None,
+            expired_tiles: None,
+        }
+    }
+
+    /// Returns the variables that the command gets. Those without a value are removed.
+    fn variables(self) -> [(&'static str, Option<OsString>); 7] {
+        let [sequence_before, timestamp_before] = self.before;
+        let [sequence, timestamp] = self.after;
+        [
+            ("PBFHOGG_SERVER", self.server),
+            ("PBFHOGG_SEQUENCE", sequence),
+            ("PBFHOGG_TIMESTAMP", timestamp),
+            ("PBFHOGG_SEQUENCE_BEFORE", sequence_before),
+            ("PBFHOGG_TIMESTAMP_BEFORE", timestamp_before),
+            ("PBFHOGG_AUGMENTED_DIFF", self.augmented_diff),
+            ("PBFHOGG_EXPIRED_TILES", self.expired_tiles),
+        ]
     }
 }
 
@@ -99,9 +141,8 @@ pub(super) struct FollowUp<'o> {
     exec: &'o Exec,
     /// The path of the written file.
     written: &'o Path,
-    /// The path of the record; `None` if the update does not replace the file that it reads, so that the next update
-    /// repeats the step as a whole.
-    record: Option<PathBuf>,
+    /// The record; `None` if the update does not replace the file that it reads.
+    record: Option<Record>,
 }
 
 impl<'o> FollowUp<'o> {
@@ -115,67 +156,137 @@ impl<'o> FollowUp<'o> {
             options,
             exec: options.exec.as_ref()?,
             written,
-            record: record_of(&options.file, written),
+            record: Record::of(&options.file, written),
         })
     }
 
-    /// Runs the command for the last update of the file, if it has not succeeded yet. Returns `None` otherwise.
+    /// Runs the command if it is pending. Returns `None` otherwise.
     ///
     /// # Errors
     ///
     /// The command fails. The file may not be updated then: the outputs that the command reads would be replaced.
-    pub(super) fn catch_up(&self, position: &Position) -> Result<Option<Executed>> {
-        let Some(step) = self.recorded()? else {
+    fn catch_up(&self, position: &Position, ctx: &Context) -> Result<Option<Executed>> {
+        let Some(record) = &self.record else {
             return Ok(None);
         };
-        if !position.is_at(&step.after) {
-            // The run ended before it replaced the file, or the file has been replaced since.
-            self.remove_record();
+        let followed = match record.read()? {
+            None => return Ok(None),
+            Some(Ok(step)) => self.followed(step, position, ctx),
+            Some(Err(error)) => {
+                let damage = record.damage(&error);
+                ctx.warn(format!(
+                    "{damage}: the command runs for the present state of the file, and the record is removed when \
+                     it succeeds"
+                ));
+                Some(Followed::up_to(&position.header, Stated::default()))
+            }
+        };
+        let Some(followed) = followed else {
+            record.remove();
             return Ok(None);
-        }
-        let executed = self.run(&step)?;
+        };
+        let executed = self.run(followed)?;
         executed.check(self.written)?;
         Ok(Some(executed))
     }
 
+    /// Returns the update that the command has to follow if `step` is recorded. Returns `None` if the file was not
+    /// updated, because the run ended before.
+    fn followed(&self, step: UpdateStep, position: &Position, ctx: &Context) -> Option<Followed> {
+        if position.is_at(&step.after) {
+            return Some(step.into());
+        }
+        if step.is_ahead_of(position) {
+            return None;
+        }
+        ctx.warn(format!(
+            "{}: the file was replaced again after its update from sequence number {} to {}, and its command was \
+             pending: the command runs once for all that has happened since {}, without the paths of outputs",
+            self.written.display(),
+            step.before.sequence,
+            step.after.sequence,
+            step.before.sequence,
+        ));
+        let before = stated(&step.before);
+        Some(Followed::up_to(&position.header, before))
+    }
+
+    /// Returns the step of an update of a file whose state was `position`.
+    fn step(&self, summary: &Summary, position: &Position) -> UpdateStep {
+        let output = |has_tiles: bool| {
+            let mut outputs = self.options.augmented_diffs.iter();
+            let output = outputs.find(|output| output.has_tiles() == has_tiles);
+            output.and_then(AugmentedDiff::path).map(absolute_path)
+        };
+        UpdateStep {
+            server: summary.server.clone(),
+            replaced: position.header.clone(),
+            before: summary.before.clone(),
+            after: summary.after.clone(),
+            augmented_diff: output(false),
+            expired_tiles: output(true),
+        }
+    }
+
     /// Records the step of an update, before the file is replaced.
-    pub(super) fn begin(&self, summary: &Summary) -> Result<()> {
-        let Some(path) = &self.record else {
+    pub(super) fn begin(&self, summary: &Summary, position: &Position) -> Result<()> {
+        let Some(record) = &self.record else {
             return Ok(());
         };
-        let text = serde_json::to_vec(&UpdateStep::of(summary));
-        let text = text.map_err(|error| Error::Internal(error.to_string()))?;
-        let (output, file) = Output::create(OutputTarget::File {
-            path: path.clone(),
-            overwrite: true,
-        })?;
-        system::write(&file, &text).map_err(|error| Error::io(path, "cannot write", error))?;
-        output.commit()
+        record.write(&self.step(summary, position))
     }
 
     /// Removes the record after a failed update, unless the file was replaced all the same.
     pub(super) fn withdraw(&self, summary: &Summary, ctx: &Context) {
         let position = Position::of(&self.options.file, ctx);
-        if position.is_ok_and(|position| !position.is_at(&summary.after)) {
-            self.remove_record();
+        if let Some(record) = &self.record
+            && position.is_ok_and(|position| !position.is_at(&summary.after))
+        {
+            record.remove();
         }
     }
 
-    /// Runs the command after the file was replaced. The lock on the replaced file must be released before. Returns
-    /// `None` if another run has locked the new file, and so has begun with the command.
-    pub(super) fn run_after(&self, summary: &Summary, ctx: &Context) -> Result<Option<Executed>> {
-        let lock = FileLock::of(&self.options.file);
-        if self.record.is_some()
-            && let Err(error @ Error::File { .. }) = &lock
-        {
-            ctx.warn(format!("{error}: it runs the command"));
+    /// Runs the command after the file was replaced. `position` is the state of the replaced file, whose lock must be
+    /// released before. Returns `None` if another run has locked the new file, or has taken over the step since: the
+    /// command is then run by it, or is pending.
+    pub(super) fn run_after(
+        &self,
+        summary: &Summary,
+        position: &Position,
+        ctx: &Context,
+    ) -> Result<Option<Executed>> {
+        let step = self.step(summary, position);
+        let Some(record) = &self.record else {
+            return self.run(step.into()).map(Some);
+        };
+        let file = &self.options.file;
+        ctx.debug(format!("{}: replaced; the command follows", file.display()));
+        // Until the new file is locked, other runs can begin and end.
+        let lock = FileLock::of(file);
+        if let Err(error @ Error::File { .. }) = &lock {
+            ctx.warn_with_advice(
+                format!("{error}: the command is left to it"),
+                "if it has no --exec, to the next run that has",
+            );
             return Ok(None);
         }
-        self.run(&UpdateStep::of(summary)).map(Some)
+        let recorded = record.read().ok().flatten();
+        if !recorded.is_some_and(|recorded| recorded.is_ok_and(|recorded| recorded == step)) {
+            ctx.warn(format!(
+                "{}: another run has begun after this update, and the command was left to it",
+                file.display()
+            ));
+            return Ok(None);
+        }
+        let followed = match Position::of(file, ctx) {
+            Ok(position) => self.followed(step, &position, ctx),
+            Err(_) => Some(step.into()),
+        };
+        followed.map(|followed| self.run(followed)).transpose()
     }
 
     /// Runs the command, and removes the record if it succeeds.
-    fn run(&self, step: &UpdateStep) -> Result<Executed> {
+    fn run(&self, followed: Followed) -> Result<Executed> {
         let (shell, flag) = if cfg!(windows) {
             ("cmd", "/C")
         } else {
@@ -185,11 +296,12 @@ impl<'o> FollowUp<'o> {
         command
             .arg(flag)
             .arg(&self.exec.command)
+            .env("PBFHOGG_FILE", absolute_path(self.written))
             .stdin(Stdio::null());
         if !self.exec.uses_stdout {
             command.stdout(std::io::stderr());
         }
-        for (name, value) in self.variables(step) {
+        for (name, value) in followed.variables() {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
@@ -197,57 +309,58 @@ impl<'o> FollowUp<'o> {
         }
         let status = command.status();
         let status = status.map_err(|error| Error::io(Path::new(shell), "cannot run", error))?;
-        if status.success() {
-            self.remove_record();
+        if let Some(record) = &self.record
+            && status.success()
+        {
+            record.remove();
         }
         Ok(Executed {
             status: status.code(),
             is_pending: !status.success() && self.record.is_some(),
         })
     }
+}
 
-    /// Returns the variables that the command gets. Those without a value are removed.
-    fn variables(&self, step: &UpdateStep) -> [(&'static str, Option<OsString>); 8] {
-        let output = |has_tiles: bool| {
-            let mut outputs = self.options.augmented_diffs.iter();
-            let output = outputs.find(|output| output.has_tiles() == has_tiles);
-            output.and_then(AugmentedDiff::path).map(absolute_path)
-        };
-        let number = |state: &ReportedState| OsString::from(state.sequence.to_string());
-        let time = |state: &ReportedState| OsString::from(&state.timestamp);
-        [
-            ("PBFHOGG_FILE", Some(absolute_path(self.written))),
-            ("PBFHOGG_SERVER", Some(OsString::from(&step.server))),
-            ("PBFHOGG_SEQUENCE", Some(number(&step.after))),
-            ("PBFHOGG_TIMESTAMP", Some(time(&step.after))),
-            ("PBFHOGG_SEQUENCE_BEFORE", Some(number(&step.before))),
-            ("PBFHOGG_TIMESTAMP_BEFORE", Some(time(&step.before))),
-            ("PBFHOGG_AUGMENTED_DIFF", output(false)),
-            ("PBFHOGG_EXPIRED_TILES", output(true)),
-        ]
+/// Runs the pending command of a file before its update. If the options have no command, warns that one is pending.
+pub(super) fn catch_up(
+    follow_up: Option<&FollowUp<'_>>,
+    options: &Options,
+    position: &Position,
+    ctx: &Context,
+) -> Result<Option<Executed>> {
+    if let Some(follow_up) = follow_up {
+        return follow_up.catch_up(position, ctx);
     }
+    leave_pending(options, position, ctx);
+    Ok(None)
+}
 
-    /// Reads the record. Returns `None` if there is none.
-    fn recorded(&self) -> Result<Option<UpdateStep>> {
-        let Some(path) = &self.record else {
-            return Ok(None);
-        };
-        let mut text = Vec::new();
-        if let Some(file) = open_kept(path)? {
-            /// The maximum length of a record in bytes.
-            const MAX_LEN: u64 = 1 << 20;
-            let read = file.take(MAX_LEN).read_to_end(&mut text);
-            read.map_err(|error| Error::io(path, "cannot read", error))?;
-        }
-        Ok(serde_json::from_slice(&text).ok())
-    }
-
-    /// Removes the record. If this fails, the command may run once more.
-    fn remove_record(&self) {
-        if let Some(path) = &self.record {
-            let _ = fs::remove_file(path);
-        }
-    }
+/// Warns that a command is pending if a file is updated without one. Keeps the record, unless the run that has written
+/// it ended before it replaced the file.
+fn leave_pending(options: &Options, position: &Position, ctx: &Context) {
+    let Goal::File(output) = &options.goal else {
+        return;
+    };
+    let Some(record) = Record::of(&options.file, output.target.path()) else {
+        return;
+    };
+    let message = match record.read() {
+        Ok(None) => return,
+        Ok(Some(Ok(step))) if step.is_ahead_of(position) => return record.remove(),
+        Ok(Some(Ok(step))) => format!(
+            "{}: the command after the update from sequence number {} to {} is pending",
+            options.file.display(),
+            step.before.sequence,
+            step.after.sequence,
+        ),
+        Ok(Some(Err(error))) => record.damage(&error),
+        Err(error) => error.to_string(),
+    };
+    let advice = format!(
+        "the next run with --exec begins with its command; if it need not, remove {}",
+        record.path().display()
+    );
+    ctx.warn_with_advice(message, &advice);
 }
 
 impl AugmentedDiff {
@@ -276,16 +389,4 @@ fn absolute_path(path: &Path) -> OsString {
     absolute
         .unwrap_or_else(|_| path.to_owned())
         .into_os_string()
-}
-
-/// Returns the path of the record for an update that replaces `file`. Returns `None` if it writes another file.
-fn record_of(file: &Path, written: &Path) -> Option<PathBuf> {
-    let real = file.canonicalize().ok()?;
-    if written.canonicalize().ok()? != real {
-        return None;
-    }
-    let mut name = OsString::from(".");
-    name.push(real.file_name()?);
-    name.push(".pbfhogg-exec");
-    Some(real.with_file_name(name))
 }

@@ -7,17 +7,24 @@ use crate::osm::format_timestamp;
 use crate::pbf::{Element, feature};
 use crate::replication::{Ladder, State, is_same_server};
 use crate::runtime::Context;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The maximum time in seconds from a change to its publication. If the newest object of a file has the time `t`, the
 /// file contains all changes up to `t - PUBLICATION`.
 const PUBLICATION: i64 = 3600;
 
-/// The replication state in the header of a file.
-pub(super) struct Position {
+/// The replication state in the header of a file. Each part can be missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct HeaderState {
     pub url: Option<String>,
-    sequence: Option<i64>,
-    timestamp: Option<i64>,
+    pub sequence: Option<i64>,
+    pub timestamp: Option<i64>,
+}
+
+/// The state of a file.
+pub(super) struct Position {
+    pub header: HeaderState,
     /// Whether the ways of the file have the locations of their nodes.
     pub has_locations: bool,
 }
@@ -49,16 +56,18 @@ impl Position {
         }
         Ok(Self {
             has_locations: header.has(feature::LOCATIONS),
-            url: header.replication_url,
-            sequence: header.replication_sequence,
-            timestamp: header.replication_timestamp,
+            header: HeaderState {
+                url: header.replication_url,
+                sequence: header.replication_sequence,
+                timestamp: header.replication_timestamp,
+            },
         })
     }
 
     /// Whether the header has this state.
     pub(super) fn is_at(&self, state: &ReportedState) -> bool {
-        let timestamp = self.timestamp.map(format_timestamp);
-        self.sequence == Some(state.sequence) && timestamp.as_ref() == Some(&state.timestamp)
+        let timestamp = self.header.timestamp.map(format_timestamp);
+        self.header.sequence == Some(state.sequence) && timestamp.as_ref() == Some(&state.timestamp)
     }
 
     /// Finds the state of the file, as a state of the finest server.
@@ -69,9 +78,10 @@ impl Position {
         ctx: &Context,
     ) -> Result<Start> {
         let (server, newest) = ladder.finest();
-        let url = self.url.as_deref();
+        let header = &self.header;
+        let url = header.url.as_deref();
         let is_known = url.is_some_and(|url| is_same_server(url, server.base()));
-        match (self.sequence.filter(|_| is_known), self.timestamp) {
+        match (header.sequence.filter(|_| is_known), header.timestamp) {
             (Some(sequence), Some(timestamp)) => {
                 let state = State {
                     sequence,

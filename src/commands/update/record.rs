@@ -1,0 +1,103 @@
+//! The record of an update whose command has not succeeded yet.
+
+use super::ReportedState;
+use super::position::{HeaderState, Position};
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::{Output, OutputTarget, open_kept};
+use crate::system;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// An update of a file from one state to another one, with the paths of the outputs that describe it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct UpdateStep {
+    pub server: String,
+    /// The state in the header of the file that the update replaces. It can lack what `before` has.
+    pub replaced: HeaderState,
+    pub before: ReportedState,
+    pub after: ReportedState,
+    pub augmented_diff: Option<OsString>,
+    pub expired_tiles: Option<OsString>,
+}
+
+impl UpdateStep {
+    /// Whether a file still has the state before the step: the run ended before it replaced the file.
+    pub(super) fn is_ahead_of(&self, position: &Position) -> bool {
+        !position.is_at(&self.after) && position.header == self.replaced
+    }
+}
+
+/// A file beside the updated file, which holds the step that a command has to follow.
+pub(super) struct Record {
+    path: PathBuf,
+}
+
+impl Record {
+    /// Returns the record for an update that replaces `file`. Returns `None` if it writes another file, because the
+    /// next update repeats the step as a whole then.
+    pub(super) fn of(file: &Path, written: &Path) -> Option<Self> {
+        let real = file.canonicalize().ok()?;
+        if written.canonicalize().ok()? != real {
+            return None;
+        }
+        let mut name = OsString::from(".");
+        name.push(real.file_name()?);
+        name.push(".pbfhogg-exec");
+        Some(Self {
+            path: real.with_file_name(name),
+        })
+    }
+
+    /// The path of the record.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the record. Returns `None` if there is none, and the error of the parser if the record is damaged.
+    pub(super) fn read(&self) -> Result<Option<serde_json::Result<UpdateStep>>> {
+        /// The maximum length of a record in bytes.
+        const MAX_LEN: u64 = 1 << 20;
+        let path = &self.path;
+        let Some(file) = open_kept(path)? else {
+            return if fs::symlink_metadata(path).is_ok() {
+                let cause = "cannot open the record of an update whose command has not succeeded";
+                let error = Error::file_of(path, ErrorKind::Denied, cause);
+                Err(error.advise("make it readable, or remove it if the command need not run"))
+            } else {
+                Ok(None)
+            };
+        };
+        let mut text = Vec::new();
+        let read = file.take(MAX_LEN).read_to_end(&mut text);
+        read.map_err(|error| Error::io(path, "cannot read", error))?;
+        Ok(Some(serde_json::from_slice(&text)))
+    }
+
+    /// Describes a damaged record in a message.
+    pub(super) fn damage(&self, error: &serde_json::Error) -> String {
+        let path = self.path.display();
+        format!(
+            "{path}: the record of an update whose command has not succeeded is damaged: {error}"
+        )
+    }
+
+    /// Writes the record.
+    pub(super) fn write(&self, step: &UpdateStep) -> Result<()> {
+        let text = serde_json::to_vec(step).map_err(|error| Error::Internal(error.to_string()))?;
+        let (output, file) = Output::create(OutputTarget::File {
+            path: self.path.clone(),
+            overwrite: true,
+        })?;
+        system::write(&file, &text)
+            .map_err(|error| Error::io(&self.path, "cannot write", error))?;
+        output.commit()
+    }
+
+    /// Removes the record. If this fails, the command may run once more.
+    pub(super) fn remove(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
