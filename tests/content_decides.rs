@@ -203,6 +203,27 @@ fn a_name_tells_changes_from_a_history_where_both_have_the_same_bytes() {
 }
 
 #[test]
+fn a_change_file_is_called_by_its_name_where_data_is_needed() {
+    let dir = tempfile::tempdir().unwrap();
+    for changes in change_files(dir.path()) {
+        for line in [
+            "export {in} -f geojsonseq",
+            "add-locations-to-ways {in} -f opl",
+        ] {
+            let line = line.replace("{in}", &changes.to_string_lossy());
+            let words: Vec<&str> = line.split(' ').collect();
+            let words: Vec<Arg> = words.iter().map(|word| word as Arg).collect();
+            let message = run_fail(&words);
+            assert!(
+                message.contains("this is a change file"),
+                "{line}: {message}"
+            );
+            assert!(message.contains("apply-changes"), "{line}: {message}");
+        }
+    }
+}
+
+#[test]
 fn a_deletion_at_the_beginning_of_a_blob_has_its_versions_in_the_blob_before() {
     let dir = tempfile::tempdir().unwrap();
     let mut text: String = (1..=8000)

@@ -32,6 +32,23 @@ fn state(name: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_city_that_is_a_state_is_once_in_the_line_with_and_without_a_postcode() {
+    let city = one("n51 v1 Tplace=city,name=Berlin x13.4 y52.5");
+    for (postcode, expected) in [
+        ("", "Weg 1, Falkenberg, Berlin, Deutschland"),
+        (
+            ",addr:postcode=13057",
+            "Weg 1, Falkenberg, 13057 Berlin, Deutschland",
+        ),
+    ] {
+        let house = "n52 v1 Taddr:housenumber=1,addr:street=Weg";
+        let house = one(&format!("{house}{postcode} x13.795 y52.5"));
+        let found = answers(&[state("name=Berlin"), city.clone(), house]);
+        assert_eq!(found.line(52.5, 13.795), expected);
+    }
+}
+
+#[test]
 fn a_state_with_the_name_of_a_city_in_it_is_the_city() {
     for (name, node) in [
         ("name=Berlin", "name=Berlin"),

@@ -471,7 +471,12 @@ fn the_box_of_the_header_is_set_on_demand() {
     let text = ask(&[&"cat", &world, &"--set-bbox", &"1,2,3,4", &"-f", &"osm"]).stdout;
     let bounds = "<bounds minlat=\"2\" minlon=\"1\" maxlat=\"4\" maxlon=\"3\"/>";
     assert!(text.contains(bounds), "{:.200}", text);
-    for (form, set) in [("opl", "data"), ("pbf", "data"), ("opl", "here")] {
+    for (form, set) in [
+        ("opl", "data"),
+        ("pbf", "data"),
+        ("opl", "here"),
+        ("osm", "170,0,-170,1"),
+    ] {
         let told = ask(&[&"cat", &world, &"-f", &form, &"--set-bbox", &set]);
         assert!(told.status == 2 && told.stdout.is_empty(), "{told:?}");
     }

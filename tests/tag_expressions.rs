@@ -326,6 +326,8 @@ fn a_hash_in_a_word_of_a_file_of_expressions_is_no_comment() {
             assert_eq!(theirs, second, "{expressions}");
         }
     }
+    std::fs::write(&list, "\u{feff}ref=A#1\n").unwrap();
+    assert_eq!(matching_file(&mut pbfhogg(), &file, &list), "n4");
     let output = run_ok(&[
         &"export",
         &"-f",

@@ -11,6 +11,7 @@ use crate::engine::changesets::Place;
 use crate::engine::filter::{
     BlobDecision, FilterItem, FilterOutput, FilterPass, FilteredWriter, Transformed, size_hint,
 };
+use crate::engine::input_content::not_current;
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
 use crate::engine::way_locations::{LocateOptions, NodeParts, WayLocations, WayLocator};
@@ -174,7 +175,7 @@ pub(crate) fn add_to(file: PbfFile, options: &Options, ctx: &Context) -> Result<
     if plan.is_history(&file, ctx) {
         let cause = "this is a history file: a node has a location of its own in each version; \
                      run `pbfhogg time-filter` first";
-        return Err(Error::file(&options.input, cause));
+        return Err(not_current(&file, cause, ctx));
     }
     if file.header.has(feature::NEEDED_NODES) {
         let cause = "the ways have locations already, and most of their nodes are not in the file: \

@@ -412,6 +412,7 @@ fn report(
     let [nodes, ways, relations] = contents.tallies.each_ref().map(|tally| tally.count);
     let header = &file.header;
     let bbox = contents.bbox;
+    let is_history = header.has(feature::HISTORY) || contents.has_deleted;
     Ok(Summary {
         path: options.input.display().to_string(),
         bytes: file.input.original_len().unwrap_or(file.input.len()),
@@ -437,7 +438,7 @@ fn report(
         sorted: contents.sorted,
         spatial_layout: contents.is_spatial,
         id_table: contents.has_id_table,
-        history: header.has(feature::HISTORY) || contents.has_deleted,
+        history: is_history,
         locations_on_ways: header.has(feature::LOCATIONS) || contents.has_locations,
         edge_ids: contents.tallies.map(|tally| tally.ids.0),
         extended: asked
@@ -445,7 +446,7 @@ fn report(
             .then(|| census.extended.statistics(contents.sorted == Some(false))),
         node_statistics: asked.nodes.then_some(census.nodes),
         way_locations: asked.locations.then_some(census.locations),
-        anomalies: asked.anomalies.then_some(census.anomalies),
+        anomalies: (asked.anomalies).then(|| anomalies::of_file(census.anomalies, is_history)),
         compression: if options.compression && !input::is_text(file) {
             Some(compression::look_at(file, sample()?, ctx)?)
         } else {

@@ -4,7 +4,7 @@
 //! there, changes look like a history. The deletions tell one from the other, because a history has the versions before
 //! them.
 
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
 use crate::formats::{FileContent, TextFormat};
 use crate::osm::{TypeThenId, id_rank};
@@ -13,6 +13,8 @@ use crate::runtime::Context;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+/// What to do with a change file where data is needed.
+const APPLY_FIRST: &str = "`pbfhogg apply-changes BASE CHANGES -o OUTPUT` adds the changes to data";
 /// The maximum number of blobs in which deletions are counted.
 const MAX_BLOBS: usize = 64;
 /// The maximum number of deletions that are counted in a blob.
@@ -48,6 +50,17 @@ pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
         return Ok(declared);
     }
     Ok(count_deletions(file, ctx)?.content().unwrap_or(declared))
+}
+
+/// Returns the error of a command that needs current data, for a file with several versions of objects. `of_history` is
+/// the cause if the file is a history. A change file is called by its name.
+pub(crate) fn not_current(file: &PbfFile, of_history: &str, ctx: &Context) -> Error {
+    let path = file.input.path();
+    if content_of(file, ctx).is_ok_and(|content| content == FileContent::Changes) {
+        let cause = "this is a change file, and the command needs data";
+        return Error::file(path, cause).advise(APPLY_FIRST);
+    }
+    Error::file(path, of_history)
 }
 
 /// Counts the deletions in blobs that are spread over the file.

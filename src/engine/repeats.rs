@@ -10,7 +10,7 @@ use crate::formats::FileContent;
 use crate::index::{IdBatch, IdSet};
 use crate::io::Input;
 use crate::osm::{ObjectId, ObjectKind, TypeThenId, id_from_rank, id_rank};
-use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_payload};
+use crate::pbf::{BlobEntry, BlobFlags, Block, feature, scan_ids, scan_payload};
 use crate::runtime::{Context, Disorder, PayloadWatch, lock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -290,38 +290,6 @@ struct Seen {
     ids: [IdSet; 3],
 }
 
-/// The first and the last object of a block.
-#[derive(Clone, Copy)]
-struct Ends {
-    first: TypeThenId,
-    last: TypeThenId,
-    /// Whether the objects are in canonical order, and none occurs twice.
-    is_strict: bool,
-}
-
-impl Ends {
-    fn of(block: &Block<'_>) -> Result<Option<Self>, FormatError> {
-        let mut ends: Option<Self> = None;
-        block.for_each_id(|kind, id| {
-            let key = (kind, id_rank(id));
-            match &mut ends {
-                Some(ends) => {
-                    ends.is_strict &= ends.last < key;
-                    ends.last = key;
-                }
-                None => {
-                    ends = Some(Self {
-                        first: key,
-                        last: key,
-                        is_strict: true,
-                    });
-                }
-            }
-        })?;
-        Ok(ends)
-    }
-}
-
 impl RepeatWatch {
     fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Option<Self> {
         let findings = Findings::of(file, plan, treatment, ctx)?;
@@ -342,10 +310,14 @@ impl RepeatWatch {
     }
 
     /// Compares the ends of a blob with those of the nearest blobs before and after it that were seen.
-    fn compare_ends(&self, number: u32, ends: Ends) -> Result<(), FormatError> {
+    fn compare_ends(
+        &self,
+        number: u32,
+        (first, last): (TypeThenId, TypeThenId),
+    ) -> Result<(), FormatError> {
         let (before, after) = {
             let mut seen = lock(&self.seen);
-            seen.ends.insert(number, (ends.first, ends.last));
+            seen.ends.insert(number, (first, last));
             let before = seen.ends.range(..number).next_back();
             let after = seen.ends.range(number..).nth(1);
             (
@@ -353,8 +325,8 @@ impl RepeatWatch {
                 after.map(|(_, ends)| ends.0),
             )
         };
-        let before = before.filter(|key| *key == ends.first);
-        let after = after.filter(|key| *key == ends.last);
+        let before = before.filter(|key| *key == first);
+        let after = after.filter(|key| *key == last);
         let mut repeated = [before, after].into_iter().flatten();
         repeated.try_for_each(|key| self.findings.add(1, key))
     }
@@ -394,15 +366,17 @@ impl PayloadWatch for RepeatWatch {
         if !lock(&self.seen).blobs.insert(entry.number) {
             return Ok(());
         }
-        let block = Block::parse_bare(payload)?;
-        let Some(ends) = Ends::of(&block)? else {
+        let mut found = BlobEntry::default();
+        scan_ids(payload, &mut found)?;
+        let Some(ends) = found.first_key().zip(found.last_key()) else {
             return Ok(());
         };
+        let is_strict = found.flags.has(BlobFlags::UNIQUE_IDS);
         if role == Role::Overlapping {
-            return self.add_ids(&block, ends.is_strict);
+            return self.add_ids(&Block::parse_bare(payload)?, is_strict);
         }
-        if !ends.is_strict {
-            self.look_within(&block)?;
+        if !is_strict {
+            self.look_within(&Block::parse_bare(payload)?)?;
         }
         self.compare_ends(entry.number, ends)
     }

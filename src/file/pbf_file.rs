@@ -187,9 +187,8 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     if !is_like_pbf(&frame) {
         refuse_compressed_pbf(input, &decompressed_start(input)?)?;
         let start = decompressed_start(input)?;
-        if let Some((name, function)) = text_format(if start.is_empty() { &frame } else { &start })
-        {
-            let cause = format!("this is {name}, not a PBF file (`pbfhogg::{function}` reads it)");
+        if let Some(name) = text_format(if start.is_empty() { &frame } else { &start }) {
+            let cause = format!("this is {name}, not a PBF file");
             let error = Error::file_of(input.path(), ErrorKind::NotOsm, cause);
             return Err(error.advise("`pbfhogg cat` makes a PBF file of it"));
         }
@@ -256,17 +255,16 @@ fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
 /// The number of bytes at the start of a file that determine its format.
 const START_LEN: usize = 1024;
 
-/// For a file that begins with `start`: returns the name of its OSM format, other than PBF, and the library function
-/// that reads this format.
-fn text_format(start: &[u8]) -> Option<(&'static str, &'static str)> {
+/// For a file that begins with `start`: returns the name of its OSM format, other than PBF.
+fn text_format(start: &[u8]) -> Option<&'static str> {
     let start = &start[..start.len().min(START_LEN)];
     let has = |text: &[u8]| memchr::memmem::find(start, text).is_some();
     let is_opl = matches!(start, [b'n' | b'w' | b'r', b'-' | b'0'..=b'9', ..]);
     match start {
-        _ if has(b"<osmChange") => Some(("an OsmChange file", "changes::read")),
-        _ if has(b"<osm") => Some(("an OSM XML file", "read::open")),
-        [0xff, 0xe0, 4, b'o', b'5', ..] => Some(("an o5m or o5c file", "read::open")),
-        _ if is_opl && has(b" v") => Some(("an OPL file", "read::open")),
+        _ if has(b"<osmChange") => Some("an OsmChange file"),
+        _ if has(b"<osm") => Some("an OSM XML file"),
+        [0xff, 0xe0, 4, b'o', b'5', ..] => Some("an o5m or o5c file"),
+        _ if is_opl && has(b" v") => Some("an OPL file"),
         _ => None,
     }
 }

@@ -325,6 +325,8 @@ pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
         state,
         ..
     } = *address;
+    // With a postcode, a city that is a state of its own would be there twice.
+    let state = state.filter(|state| Some(*state) != city);
     let [city, state] = match postcode_place(address.country_code.as_deref()) {
         PostcodePlace::BeforeCity => [[postcode, city], [state, None]],
         PostcodePlace::AfterState if state.is_some() => [[city, None], [state, postcode]],

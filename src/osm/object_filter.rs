@@ -86,6 +86,7 @@ impl ObjectExpression {
         parse: impl Fn(&str) -> Result<Self, String>,
     ) -> Result<Vec<Self>, String> {
         let mut expressions = Vec::new();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (number, line) in (1..).zip(text.lines()) {
             let line = without_comment(line).trim();
             if !line.is_empty() {

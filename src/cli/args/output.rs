@@ -7,7 +7,7 @@ use crate::commands::{HeaderOption, HeaderOptions, KeptField};
 use crate::engine::{Format, OutputOptions};
 use crate::file::WriteOptions;
 use crate::formats::TextFormat;
-use crate::geometry::parse_corners;
+use crate::geometry::{parse_bbox, parse_corners};
 use crate::io::OutputTarget;
 use crate::osm::Bbox;
 use crate::pbf::Compression;
@@ -284,6 +284,11 @@ impl HeaderBox {
         match text {
             "data" => Ok(Self::OfData),
             "none" => Ok(Self::Nothing),
+            _ if !Conventions::current().reports_like_osmium
+                && parse_bbox(text).is_ok_and(|shape| shape.polygons.len() > 1) =>
+            {
+                Err("the box of a header cannot cross the antimeridian".into())
+            }
             _ => parse_corners(text)
                 .map(Self::Box)
                 .map_err(|error| format!("expected data, none or LEFT,BOTTOM,RIGHT,TOP: {error}")),

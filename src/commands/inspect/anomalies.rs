@@ -33,6 +33,17 @@ impl Anomaly {
     }
 }
 
+/// The anomaly of blobs in which an id occurs again.
+const REPETITIVE: &str = "blobs in which ids occur again";
+
+/// Returns the anomalies of a file. In a history, ids occur again as a matter of course.
+pub(super) fn of_file(mut anomalies: Anomalies, is_history: bool) -> Anomalies {
+    if is_history {
+        anomalies.remove(REPETITIVE);
+    }
+    anomalies
+}
+
 /// Anomalies by their description.
 pub type Anomalies = BTreeMap<&'static str, Anomaly>;
 
@@ -120,7 +131,7 @@ pub(super) fn note_blob(anomalies: &mut Anomalies, entry: &BlobEntry) {
         ),
         (
             entry.flags.has(BlobFlags::SORTED) && !entry.flags.has(BlobFlags::UNIQUE_IDS),
-            "blobs in which ids occur again",
+            REPETITIVE,
         ),
     ] {
         if is_so {

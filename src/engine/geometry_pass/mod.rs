@@ -8,13 +8,14 @@
 mod blob;
 mod nested;
 
+use super::input_content::not_current;
 use super::repeats;
 use super::scan::Scan;
 use super::way_locations::{
     FirstRead, IndexType, LocateOptions, NodeParts, WayLocations, WayLocator,
 };
 use crate::area::{NestedRelations, RouteMember, WayBatch, WayStore};
-use crate::error::{Error, FormatError, Result};
+use crate::error::{FormatError, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds};
 use crate::geometry::Point;
 use crate::index::{IdSet, LocationStore, NodeBatch, Preparation, RankSet};
@@ -200,7 +201,7 @@ impl<'a> GeometryPass<'a> {
         if plan.is_history(self.file, &self.ctx) {
             let cause = "this is a history file, and geometries are made of one version of each object; run \
                          `pbfhogg time-filter` first";
-            return Err(Error::file(self.file.input.path(), cause));
+            return Err(not_current(self.file, cause, &self.ctx));
         }
         Ok(())
     }

@@ -25,12 +25,8 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
     if entry.has_kinds_only() {
         return verify_kinds(payload, entry);
     }
-    let mut ids = IdFacts::default();
-    for group in &BlockOutline::parse(payload)?.groups {
-        group.try_for_each(|message| add_ids(message, &mut ids))?;
-    }
     let mut found = *entry;
-    ids.fill(&mut found);
+    scan_ids(payload, &mut found)?;
     let [is_sorted, is_hashed] =
         [BlobFlags::SORTED, BlobFlags::HASHED].map(|flag| entry.flags.has(flag));
     if is_sorted && !is_hashed && !found.flags.has(BlobFlags::UNIQUE_IDS) {
@@ -42,6 +38,16 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> Result<(), Form
         Some(mismatch) => Err(stale_index(mismatch)),
         None => Ok(()),
     }
+}
+
+/// Fills in the kinds, the ids and the order of the objects in the payload of a blob.
+pub(crate) fn scan_ids(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatError> {
+    let mut ids = IdFacts::default();
+    for group in &BlockOutline::parse(payload)?.groups {
+        group.try_for_each(|message| add_ids(message, &mut ids))?;
+    }
+    ids.fill(entry);
+    Ok(())
 }
 
 /// Whether a sorted blob has these nodes and no other objects, according to `entry`. May be `false` for negative ids.
