@@ -9,6 +9,9 @@ use super::item::{NUMBERS, tag};
 use super::local_projection::{LocalProjection, along, segment_distance};
 use crate::geometry::Point;
 
+/// The maximum number of digits of a house number. A `u32` has as many at most.
+const MAX_DIGITS: usize = 10;
+
 /// A node with a house number in an interpolation way.
 struct Anchor {
     /// The length of the way up to the node, in metres.
@@ -49,7 +52,8 @@ impl<'t> HouseNumber<'t> {
         let is_whole = letters.next().is_none() && letter.is_none_or(|l| l.is_ascii_alphabetic());
         // Only a letter may come without a number, and then it has nothing before it.
         let is_complete = !digits.is_empty() || letter.is_some() && text.len() == 1;
-        (is_whole && is_complete).then_some(Self {
+        let is_short = digits.len() <= MAX_DIGITS;
+        (is_whole && is_complete && is_short).then_some(Self {
             prefix,
             digits,
             separator,
@@ -248,6 +252,21 @@ mod tests {
                 "{from} {to} {rule}"
             );
         }
+    }
+
+    #[test]
+    fn a_number_of_more_digits_than_any_house_has_is_none() {
+        let zeros = |count: usize| "0".repeat(count);
+        for count in [10, 70_000] {
+            let [from, to] = ["1", "9"].map(|digit| zeros(count) + digit);
+            for rule in ["odd", "all", "alphabetic"] {
+                assert!(numbers(&from, &to, rule).is_empty(), "{count} {rule}");
+            }
+            assert!(numbers(&from, "9", "odd").is_empty());
+        }
+        let [from, to] = ["1", "5"].map(|digit| zeros(9) + digit);
+        let all = ["0000000001", "0000000003", "0000000005"];
+        assert_eq!(numbers(&from, &to, "odd"), all);
     }
 
     #[test]
