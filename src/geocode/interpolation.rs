@@ -23,7 +23,7 @@ struct Anchor {
 /// A house number that can be interpolated, such as 12, 12b, 94-01 or C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HouseNumber<'t> {
-    /// The text before the number, such as `94-`. All numbers along a way have it.
+    /// The text before the number, such as `94-`. All numbers along a way have it. It is no part of a list.
     prefix: &'t str,
     /// The digits; empty if the house number is only a letter.
     digits: &'t str,
@@ -53,7 +53,10 @@ impl<'t> HouseNumber<'t> {
         // Only a letter may come without a number, and then it has nothing before it.
         let is_complete = !digits.is_empty() || letter.is_some() && text.len() == 1;
         let is_short = digits.len() <= MAX_DIGITS;
-        (is_whole && is_complete && is_short).then_some(Self {
+        let is_list = [prefix, separator]
+            .iter()
+            .any(|part| part.contains([';', ',']));
+        (is_whole && is_complete && is_short && !is_list).then_some(Self {
             prefix,
             digits,
             separator,
@@ -69,6 +72,17 @@ impl<'t> HouseNumber<'t> {
     fn letter_position(&self) -> i64 {
         let position = |letter: char| i64::from(u32::from(letter.to_ascii_lowercase())) - 96;
         self.letter.map_or(0, position)
+    }
+
+    /// Whether the prefix may be the first number of a range, such as 12-14. The first number of a range is less than
+    /// the last one, so the prefixes `N` and, before 3, `12-` do not begin a range.
+    fn may_be_range(&self) -> bool {
+        let before = self
+            .prefix
+            .trim_end_matches(|char: char| !char.is_ascii_digit());
+        let (_, first) = split_end(before, |char| char.is_ascii_digit());
+        let first = first.parse::<u32>().ok().map(i64::from);
+        !before.is_empty() && first <= self.number()
     }
 
     /// Whether the number begins with a zero, which fills it up to the length of others.
@@ -142,6 +156,12 @@ impl Rule {
     }
 }
 
+/// Whether one of the house numbers at the ends may be a range of numbers, such as 12-14, rather than a number with a
+/// prefix. Numbers that are filled up with zeros, as 94-01 in Queens, are no ranges.
+fn are_ranges(ends: &[HouseNumber<'_>; 2]) -> bool {
+    !ends.iter().any(HouseNumber::is_padded) && ends.iter().any(HouseNumber::may_be_range)
+}
+
 /// Returns the house number at the fraction `part` of the distance from `from` to `to`.
 fn between(from: &str, to: &str, rule: Rule, part: f64) -> Option<String> {
     let ends = [HouseNumber::parse(from)?, HouseNumber::parse(to)?];
@@ -150,7 +170,7 @@ fn between(from: &str, to: &str, rule: Rule, part: f64) -> Option<String> {
     let letters = last.letter_position() - first.letter_position();
     // The numbers from one end to the other, without the first one.
     let steps = match (rule, numbers) {
-        _ if first.prefix != last.prefix => return None,
+        _ if first.prefix != last.prefix || are_ranges(&ends) => return None,
         (Rule::Letters, _) if first.digits == last.digits => letters,
         (Rule::Step(step), [Some(first), Some(last)]) if first != last => {
             let difference = last - first;
@@ -237,7 +257,13 @@ mod tests {
             ("25", "25c", "alphabetic", "25 25a 25b 25c"),
             ("25 A", "25 C", "alphabetic", "25 A 25 B 25 C"),
             ("94-01", "94-07", "odd", "94-01 94-03 94-05 94-07"),
-            ("94-98", "94-102", "2", "94-98 94-100 94-102"),
+            // A number that is filled up with zeros is no end of a range, and neither is one below its prefix.
+            ("94-098", "94-102", "2", "94-098 94-100 94-102"),
+            ("4-08", "4-12", "even", "4-08 4-10 4-12"),
+            ("94-11", "94-21", "5", "94-11 94-16 94-21"),
+            ("120-2", "120-6", "even", "120-2 120-4 120-6"),
+            ("12/1", "12/3", "all", "12/1 12/2 12/3"),
+            ("A-1", "A-5", "odd", "A-1 A-3 A-5"),
             ("94-01A", "94-01C", "alphabetic", "94-01A 94-01B 94-01C"),
             ("N8", "N12", "even", "N8 N10 N12"),
             // The letters of the ends are only theirs.
@@ -290,6 +316,23 @@ mod tests {
             ("1", "94-21", "odd"),
             ("2-4", "8", "even"),
             ("12,14", "20", "even"),
+            // Lists and ranges are no numbers with a prefix.
+            ("10;12", "10;20", "even"),
+            ("10; 12", "10; 20", "even"),
+            ("10,12", "10,20", "even"),
+            ("A;1", "A;5", "odd"),
+            ("12;a", "12;c", "alphabetic"),
+            ("12-14", "12-18", "even"),
+            ("12 - 14", "12 - 18", "even"),
+            ("12\u{2013}14", "12\u{2013}18", "even"),
+            ("12a-14", "12a-18", "even"),
+            ("12/14", "12/18", "even"),
+            ("12-12", "12-14", "even"),
+            ("12-14a", "12-14c", "alphabetic"),
+            ("94-98", "94-102", "2"),
+            ("94-90", "94-98", "2"),
+            ("10-8", "10-12", "even"),
+            ("99999999999-1", "99999999999-5", "odd"),
             ("2", "8bis", "even"),
             ("2", "", "even"),
             ("Haus", "9", "all"),
