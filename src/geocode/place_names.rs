@@ -21,11 +21,15 @@ pub(super) fn is_name(key: &[u8]) -> bool {
     NAMES.contains(&key) || key.strip_prefix(b"name:").is_some_and(is_language)
 }
 
-/// Whether the end of a key `name:*` is a language tag, such as `de` or `sr-Latn`.
-fn is_language(tag: &[u8]) -> bool {
-    let mut subtags = tag.split(|byte| matches!(byte, b'-' | b'_'));
+/// Whether the part of a key behind `name:` is a language tag, such as `de` and `sr-Latn`, rather than a property of
+/// the name, such as `etymology`.
+pub(crate) fn is_language(tag: impl AsRef<[u8]>) -> bool {
+    let mut subtags = tag.as_ref().split(|byte| matches!(byte, b'-' | b'_'));
     let main = subtags.next().unwrap_or_default();
-    matches!(main.len(), 2 | 3) && main.iter().all(u8::is_ascii_lowercase) && !tag.contains(&b':')
+    let is_subtag = |subtag: &[u8]| {
+        (1..=8).contains(&subtag.len()) && subtag.iter().all(u8::is_ascii_alphanumeric)
+    };
+    matches!(main.len(), 2 | 3) && main.iter().all(u8::is_ascii_lowercase) && subtags.all(is_subtag)
 }
 
 /// Returns a name, and its parts if it is a list or consists of names in several languages.
@@ -171,6 +175,10 @@ mod tests {
             "name:prefix",
             "name:etymology:wikidata",
             "name:en:pronunciation",
+            "name:de-a b",
+            "name:de-",
+            "name:de-pronunciation",
+            "name:EN",
             "name:",
             "place",
         ] {

@@ -1,6 +1,6 @@
 //! The names of streets, which may have other names than `name`.
 
-use crate::geocode::{entries, text_tag};
+use crate::geocode::{entries, is_language, text_tag};
 
 /// The keys of names besides `name`, in the order in which one of them replaces a missing `name`.
 const OTHER_NAMES: [&str; 11] = [
@@ -20,15 +20,6 @@ const OTHER_NAMES: [&str; 11] = [
 const IN_LANGUAGE: usize = OTHER_NAMES.len();
 /// The rank of the further names of a key, such as `alt_name:de` and `name_1`.
 const FURTHER: usize = IN_LANGUAGE + 1;
-
-/// Whether the part of a key behind `name:` is a language, such as `de` and `sr-Latn`, rather than a property of the
-/// name, such as `etymology`.
-fn is_language(text: &str) -> bool {
-    let rest = text.trim_start_matches(|char: char| char.is_ascii_lowercase());
-    let is_subtag = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
-    matches!(text.len() - rest.len(), 2 | 3)
-        && (rest.is_empty() || rest.starts_with(['-', '_']) && rest.chars().all(is_subtag))
-}
 
 /// Returns the rank of a key among the keys of names besides `name`; `None` if it is not the key of a name.
 fn rank(key: &str) -> Option<usize> {
@@ -85,6 +76,8 @@ mod tests {
             ),
             (&[("tiger:name_base", "B"), ("noname", "yes")], None),
             (&[("name:pronunciation", "B"), ("name:fr", "")], None),
+            // Both of these keys are no languages to the names of places either.
+            (&[("name:de-", "B"), ("name:sr:Latn", "C")], None),
         ] {
             assert_eq!(street_name(tags), name, "{tags:?}");
         }
