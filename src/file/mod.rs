@@ -33,6 +33,8 @@ pub(crate) use file_part::divide;
 pub use file_part::{FilePart, Parts};
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use pbf_file::PbfFile;
-pub(crate) use pbf_file::{TextChangesets, TocNeeds, binary_kind, refuse_compressed_pbf};
+pub(crate) use pbf_file::{
+    TextChangesets, TocNeeds, begins_like_pbf, binary_kind, refuse_compressed_pbf,
+};
 pub use pbf_writer::{PbfWriter, Written};
 pub use write_options::{BlobHistory, BlobLocations, WriteOptions};

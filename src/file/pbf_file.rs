@@ -225,9 +225,8 @@ fn is_like_pbf(start: &[u8]) -> bool {
 /// Fails if `input` is a compressed PBF file. `start` is the beginning of its decompressed bytes. A PBF file must not
 /// be compressed as a whole, because readers need access to any offset.
 pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
-    let is_pbf = matches!(start, [0, 0, 0, _, b'\n', 9, b'O', b'S', b'M', b'H', ..]);
     match FileCompression::of(input.start()?) {
-        Some(compression) if is_pbf => Err(Error::file(
+        Some(compression) if begins_like_pbf(start) => Err(Error::file(
             input.path(),
             format!(
                 "this is a PBF file that is compressed with {} as a whole: decompress it first (`{}`); PBF files are \
@@ -290,6 +289,12 @@ fn other_kind(start: &[u8]) -> Option<&'static str> {
     })
 }
 
+/// Whether a file whose first bytes are `start` begins with the frame of a header blob. Its BlobHeader has fewer than
+/// 256 bytes, and the type of the blob comes first.
+pub(crate) const fn begins_like_pbf(start: &[u8]) -> bool {
+    matches!(start, [0, 0, 0, _, b'\n', ..])
+}
+
 /// Guesses a binary format from `start`, the first bytes of a file. Knows only formats that this program cannot read.
 /// Returns `None` if the bytes match no known format.
 pub(crate) fn binary_kind(start: &[u8]) -> Option<&'static str> {
@@ -323,4 +328,25 @@ fn header_payload(frame: &[u8]) -> Result<Vec<u8>, FormatError> {
     let blob = Blob::parse(blob)?;
     let mut decompressor = Decompressor::default();
     Ok(decompressor.payload(&blob)?.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pbf_file_is_known_by_the_frame_of_its_header() {
+        for start in [&b"\0\0\0\x0d\x0a\x09OSMHeader"[..], b"\0\0\0\xff\x0a"] {
+            assert!(begins_like_pbf(start), "{start:?}");
+        }
+        for start in [
+            &b""[..],
+            b"\0\0\0\x0d",
+            b"\0\0\0<\0",
+            b"\0\0\x01\x0d\x0a\x09OSMHeader",
+            b"\x0a\x09OSMHeader",
+        ] {
+            assert!(!begins_like_pbf(start), "{start:?}");
+        }
+    }
 }

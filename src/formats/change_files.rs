@@ -4,7 +4,7 @@ use super::content::{FileContent, format_of};
 use super::format::TextFormat;
 use super::read::ObjectSource;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::PbfFile;
+use crate::file::{PbfFile, begins_like_pbf};
 use crate::io::Input;
 use crate::pbf::feature;
 use crate::runtime::{Context, InputFormat};
@@ -33,16 +33,13 @@ pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource
             Ok(ObjectSource::versions(input, format))
         }
         Some(TextFormat::O5m) => Err(no_changes(input, "an o5m file")),
-        None if ctx.change_format == InputFormat::Pbf || is_pbf(input)? => pbf_source(input, ctx),
+        None if ctx.change_format == InputFormat::Pbf || begins_like_pbf(input.start()?) => {
+            pbf_source(input, ctx)
+        }
         Some(TextFormat::Osm | TextFormat::Debug) | None => {
             Ok(ObjectSource::text(input, TextFormat::OsmChange))
         }
     }
-}
-
-/// Whether a file begins like a PBF file.
-fn is_pbf(input: &Input) -> Result<bool> {
-    Ok(matches!(input.start()?, [0, 0, 0, _, b'\n', ..]))
 }
 
 /// Returns the source of a change file in PBF. Only a file that declares a history has deletions. Of any other file,

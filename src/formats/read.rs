@@ -8,7 +8,7 @@ use super::o5m::{self, O5mChunks};
 use super::text_chunks::{TextChunk, TextChunks, TextDamage};
 use super::{opl, xml};
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::{BlobDecoder, HeaderWalker, PbfFile, binary_kind};
+use crate::file::{BlobDecoder, HeaderWalker, PbfFile, begins_like_pbf, binary_kind};
 use crate::io::Input;
 use crate::pbf::BlobEntry;
 use crate::runtime::{Context, parallel_classify_phase};
@@ -385,8 +385,8 @@ fn check(input: &Input, format: TextFormat) -> Result<()> {
         return Err(Error::file(path, "the file is empty"));
     }
     let start = input.start()?;
-    let cause = match (start, binary_kind(start)) {
-        ([0, 0, 0, _, b'\n', ..], _) => format!("this is a PBF file, not {}", format.name()),
+    let cause = match (begins_like_pbf(start), binary_kind(start)) {
+        (true, _) => format!("this is a PBF file, not {}", format.name()),
         (_, Some(kind)) => format!("not an OSM file (it looks like {kind})"),
         (_, None) => return Ok(()),
     };

@@ -1,7 +1,7 @@
 //! Reads the relations, ways and nodes in an OSM file that make up areas.
 
 use crate::error::{Error, Result};
-use crate::file::ElementReader;
+use crate::file::{ElementReader, begins_like_pbf};
 use crate::formats::{Change, ChangeSet, read_osm_file};
 use crate::geometry::{Point, point_of_e7};
 use crate::io::Input;
@@ -94,9 +94,10 @@ impl Source {
     fn open(path: &Path) -> Result<Self> {
         let mut start = [0; 5];
         let found = Input::open(path)?.read_at(&mut start, 0)?;
-        match &start[..found] {
-            [0, 0, 0, _, b'\n'] => Ok(Self::Pbf(ElementReader::from_path(path)?)),
-            _ => Ok(Self::Xml(read_osm_file(path)?)),
+        if begins_like_pbf(&start[..found]) {
+            Ok(Self::Pbf(ElementReader::from_path(path)?))
+        } else {
+            Ok(Self::Xml(read_osm_file(path)?))
         }
     }
 

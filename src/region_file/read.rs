@@ -2,6 +2,7 @@
 
 use super::{geojson, osm_file, poly};
 use crate::error::{Error, Result};
+use crate::file::begins_like_pbf;
 use crate::geometry::{Antimeridian, Shape};
 use crate::io::Input;
 use std::path::Path;
@@ -58,8 +59,8 @@ impl ShapeFileKind {
         let start = start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start();
         match start {
             [b'{', ..] => Some(Self::GeoJson),
+            _ if begins_like_pbf(start) => Some(Self::Osm),
             [b'<', ..]
-            | [0, 0, 0, _, b'\n', ..]
             | [0xff, 0xe0, 4, b'o', b'5', ..]
             | [0x1f, 0x8b, ..]
             | [b'B', b'Z', b'h', ..]
