@@ -110,6 +110,105 @@ fn text_that_is_cut_gives_the_objects_before_the_cut() {
     }
 }
 
+/// Expects that what is lost of a text begins with `first`, and is all of the text from there on.
+fn assert_lost_from(path: &Path, text: &[u8], first: &[u8]) {
+    let mut places = text.windows(first.len());
+    let start = places.position(|place| place == first).unwrap();
+    let (_, report, status) = repair(path, &[]);
+    let lost = report["lost"].as_array().unwrap();
+    assert_eq!((status, lost.len()), (1, 1), "{report}");
+    assert_eq!(lost[0]["offset"], start, "{}: {report}", path.display());
+    assert_eq!(lost[0]["bytes"], text.len() - start, "{report}");
+}
+
+#[test]
+fn the_bytes_of_an_object_that_is_not_whole_are_lost() {
+    const NODE: &str = "<node id='1' version='1' lat='1' lon='1'/>";
+    let dir = tempfile::tempdir().unwrap();
+    let osm = |rest: &str| format!("\u{feff}<osm version='0.6'>\n{NODE}\n{rest}");
+    let osc =
+        |rest: &str| format!("<osmChange version='0.6'><create>{NODE}</create><delete>{rest}");
+    let opl = |rest: &str| format!("n1 v1 x1 y1\n{rest}");
+    for (name, text, first) in [
+        (
+            "a.osm",
+            osm("<way id='2'><nd ref='1'/><tag k='a' v='b'/>"),
+            "<way",
+        ),
+        ("b.osm", osm("<way id='2'><nd ref='1'/><tag k='a"), "<way"),
+        (
+            "c.osm",
+            osm("<way id='2'><nd ref='x'/></way></osm>"),
+            "<way",
+        ),
+        ("d.osm", osm("<way id='2' versi"), "<way"),
+        (
+            "e.osm",
+            osm("<way id='2'><tag k='a' v='&nope;'/></way></osm>"),
+            "<way",
+        ),
+        ("f.osm", osm("<way id='x'/></osm>"), "<way"),
+        ("g.osm", osm("<way id='2'></node></osm>"), "<way"),
+        (
+            "h.osm",
+            osm("<node id='2' lat='1' lon='1'/></way></osm>"),
+            "</way",
+        ),
+        (
+            "i.osc",
+            osc("<way id='2' version='3'><nd ref='1'/>"),
+            "<way",
+        ),
+        (
+            "j.osc",
+            osc("<way id='2' version='3'/></create></osmChange>"),
+            "</create></osm",
+        ),
+        ("k.opl", opl("w2 v1 Nn1 Qa\nw3 v1 Nn1\n"), "w2"),
+    ] {
+        let path = dir.path().join(name);
+        fs::write(&path, &text).unwrap();
+        assert_lost_from(&path, text.as_bytes(), first.as_bytes());
+    }
+    // Bytes that are not UTF-8, within an object and behind one.
+    let path = dir.path().join("l.osm");
+    for (rest, first) in [
+        (
+            &b"<way id='2'><tag k='\xff' v='b'/></way></osm>"[..],
+            &b"<way"[..],
+        ),
+        (b"<node id='2' lat='1' lon='1'/>z\xff</osm>", b"\xff"),
+    ] {
+        let text = [osm("").as_bytes(), rest].concat();
+        fs::write(&path, &text).unwrap();
+        assert_lost_from(&path, &text, first);
+    }
+}
+
+#[test]
+fn the_object_that_compressed_text_ends_in_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, form, first) in [("a.osm.gz", 1, "<node id='41'"), ("a.opl.gz", 0, "n41 ")] {
+        let (text, ends) = text(form);
+        let text = &text.as_bytes()[..ends[40] - 4];
+        // Blocks are stored as they are, and so the text ends where the file does.
+        let packed = gzip(text, flate2::Compression::none());
+        let path = dir.path().join(name);
+        fs::write(&path, &packed[..packed.len() - 8]).unwrap();
+        assert_lost_from(&path, text, first.as_bytes());
+    }
+}
+
+#[test]
+fn text_behind_an_object_that_is_too_long_is_lost_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("long.opl");
+    let long = "x".repeat(25 << 20);
+    let text = format!("n1 v1 x1 y1\nn2 v1 x1 y1 T{long}\nn3 v1 x1 y1\n");
+    fs::write(&path, &text).unwrap();
+    assert_lost_from(&path, text.as_bytes(), b"n2");
+}
+
 #[test]
 fn damage_within_text_ends_what_is_saved() {
     let dir = tempfile::tempdir().unwrap();
@@ -236,7 +335,15 @@ fn o5m_is_read_up_to_the_damage() {
         assert!(found.len() > 5 && shown(&found) == shown(&all[..found.len()]));
         // One cut of the three is before the mark of the end alone.
         assert_eq!(found.len() == all.len(), cut == bytes.len() - 1, "{report}");
+        let lost = ["offset", "bytes"].map(|key| report["lost"][0][key].as_u64().unwrap());
+        assert_eq!(lost[0] + lost[1], cut as u64, "{report}");
     }
+    // All that is behind the damage is lost.
+    let behind = vec![7_u8; 4 << 20];
+    fs::write(&path, [&bytes[..], &behind].concat()).unwrap();
+    let (found, report, _) = repair(&path, &[]);
+    assert_eq!(found.len(), all.len());
+    assert_eq!(report["lost"][0]["bytes"], behind.len(), "{report}");
 }
 
 #[test]

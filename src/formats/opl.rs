@@ -34,6 +34,7 @@ pub(super) fn parse(chunk: &TextChunk) -> Result<ChangeSet, TextDamage> {
         if let Err((at, cause)) = parsed {
             return Err(TextDamage {
                 at: start + at,
+                lost: start,
                 cause,
                 objects: Box::new(parser.objects),
             });

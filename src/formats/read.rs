@@ -34,7 +34,8 @@ impl TextChunk {
     }
 }
 
-/// Damage, as an error with its place, and its offset in the decompressed file in bytes.
+/// Damage, as an error with its place, and the offset in the decompressed file in bytes from which on everything is
+/// lost.
 pub(crate) type Damage = (Error, u64);
 
 /// An input, and how its objects are read.
@@ -170,7 +171,7 @@ impl Chunk {
         match text.parse_sound(format) {
             Ok(objects) => (objects, None),
             Err(damage) => {
-                let byte = text.byte(damage.at);
+                let byte = text.byte(damage.lost);
                 let error = text.error(path, damage.at, damage.cause);
                 (*damage.objects, Some(((error, byte), text.is_last)))
             }
@@ -349,8 +350,11 @@ pub(crate) fn salvage_texts<S, T: Send>(
         },
     );
     let damage = match (found, chunks.take_failure()) {
-        // The text ends early because of the failure.
-        (None | Some((_, true)), Some(failure)) => read.map(|()| Some(failure)),
+        (None, Some(failure)) => read.map(|()| Some(failure)),
+        // The text ends early because of the failure. The object that it ends in is lost.
+        (Some(((_, lost), true)), Some((failure, end))) => {
+            read.map(|()| Some((failure, lost.min(end))))
+        }
         (Some((damage, _)), _) => Ok(Some(damage)),
         (None, None) => read.map(|()| None),
     };

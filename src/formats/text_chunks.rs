@@ -4,7 +4,7 @@ use super::change_set::ChangeSet;
 use super::encoding::decoded;
 use super::format::TextFormat;
 use crate::error::{Error, Result};
-use crate::io::Input;
+use crate::io::{Input, rest_len};
 use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,11 @@ const MOST: usize = 24 << 20;
 
 /// Damage in a chunk.
 pub(super) struct TextDamage {
-    /// The offset in the bytes of the chunk.
+    /// The offset of the cause in the bytes of the chunk.
     pub at: usize,
+    /// The offset from which on everything is lost: the start of the object that the damage is in, or of what was read
+    /// last.
+    pub lost: usize,
     pub cause: String,
     /// The objects before the damage.
     pub objects: Box<ChangeSet>,
@@ -122,8 +125,8 @@ impl TextChunks {
         self.salvages = true;
     }
 
-    /// Returns the damage behind the last chunk, and its offset in the text. [`salvage`](Self::salvage) must have been
-    /// called.
+    /// Returns the damage behind the last chunk, and the end of that chunk in the text. [`salvage`](Self::salvage) must
+    /// have been called.
     pub(super) fn take_failure(&mut self) -> Option<(Error, u64)> {
         self.failure.take()
     }
@@ -135,13 +138,12 @@ impl TextChunks {
 
     /// Returns the rest of the text, up to damage, as the last chunk. The last line is left out unless it ends with a
     /// line break.
-    fn last_chunk(&mut self, damage: Option<Error>) -> TextChunk {
+    fn last_chunk(&mut self, mut damage: Option<Error>) -> TextChunk {
         let mut text = std::mem::take(&mut self.pending);
         let (start, read) = (self.start, text.len() as u64);
-        self.failure = damage.map(|error| (error, start + read));
         if self.salvages && matches!(self.cutter, Cutter::Lines) {
             let whole = memrchr(b'\n', &text).map_or(0, |at| at + 1);
-            if whole < text.len() && self.failure.is_none() {
+            if whole < text.len() && damage.is_none() {
                 let (lines, _) = moved(self.before, &text[..whole]);
                 let error = Error::Text {
                     path: self.path.clone(),
@@ -149,10 +151,11 @@ impl TextChunks {
                     column: 1,
                     cause: "the last line has no line break at its end, and may be cut".into(),
                 };
-                self.failure = Some((error, start + whole as u64));
+                damage = Some(error);
             }
             text.truncate(whole);
         }
+        self.failure = damage.map(|error| (error, start + text.len() as u64));
         let prefix = self.cutter.prefix();
         self.is_done = true;
         let chunk = self.chunk(text, prefix);
@@ -184,10 +187,13 @@ impl TextChunks {
             }
             if self.pending.len() > MOST {
                 let cause = format!("an object takes more than {} MB of text", MOST >> 20);
+                let len = self.pending.len() as u64;
                 self.pending.clear();
                 let failed = self.failed(cause);
                 if self.salvages {
-                    return Ok(self.last_chunk(Some(failed)));
+                    let chunk = self.last_chunk(Some(failed));
+                    self.start += len + rest_len(&mut self.reader);
+                    return Ok(chunk);
                 }
                 return Err(failed);
             }

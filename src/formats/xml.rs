@@ -23,6 +23,10 @@ pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, 
             (std::str::from_utf8(sound).unwrap_or_default(), Some(at))
         }
     };
+    // The positions of the reader do not count a byte order mark.
+    let marked = text.len();
+    let text = text.trim_start_matches('\u{feff}');
+    let mark = marked - text.len();
     let mut reader = quick_xml::Reader::from_str(text);
     let mut parser = Parser {
         format,
@@ -30,6 +34,7 @@ pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, 
         stack: Vec::new(),
         draft: None,
         remark: String::new(),
+        whole_until: 0,
         seen_root: false,
         has_root: chunk.prefix == 0,
         is_last: chunk.is_last,
@@ -38,15 +43,21 @@ pub(super) fn parse(chunk: &TextChunk, format: TextFormat) -> Result<ChangeSet, 
         (Ok(()), None) => return Ok(parser.objects),
         (_, Some(at)) => (at, "the text is not UTF-8".to_owned()),
         (Err(cause), None) => {
-            let at = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
+            let at = position(&reader).saturating_add(mark);
             (at.clamp(chunk.prefix, chunk.bytes.len()), cause)
         }
     };
     Err(TextDamage {
         at,
+        lost: at.min(parser.whole_until.saturating_add(mark)),
         cause,
         objects: Box::new(parser.objects),
     })
+}
+
+/// Returns the offset in the text at which the next event begins.
+fn position(reader: &quick_xml::Reader<&[u8]>) -> usize {
+    usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX)
 }
 
 /// The error message for a document whose root element is `found`.
@@ -115,6 +126,8 @@ struct Parser {
     draft: Option<Draft>,
     /// The text of the remark that is open.
     remark: String,
+    /// The offset of the object that is open or, outside objects, of the event that was read last.
+    whole_until: usize,
     seen_root: bool,
     /// Whether the chunk has the start tag of the root element, with its attributes.
     has_root: bool,
@@ -125,6 +138,9 @@ struct Parser {
 impl Parser {
     fn read(&mut self, reader: &mut quick_xml::Reader<&[u8]>) -> Result<(), String> {
         loop {
+            if self.draft.is_none() {
+                self.whole_until = position(reader);
+            }
             match reader
                 .read_event()
                 .map_err(|error| xml_cause::of_markup(&error))?

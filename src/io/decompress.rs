@@ -88,6 +88,15 @@ pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
     })
 }
 
+/// Reads `bytes` to their end, or up to an error. Returns how many they are.
+pub(crate) fn rest_len(mut bytes: impl Read) -> u64 {
+    let (mut len, mut buffer) = (0, vec![0; 1 << 16]);
+    while let Ok(count @ 1..) = bytes.read(&mut buffer) {
+        len += count as u64;
+    }
+    len
+}
+
 /// Returns a reader of the decompressed bytes of a gzip file.
 pub(crate) fn gunzip<R: BufRead>(bytes: R) -> impl Read + use<R> {
     Decompressing {

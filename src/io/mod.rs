@@ -28,7 +28,7 @@ mod unfinished;
 mod writer_target;
 
 pub(crate) use backends::{Backend, check_space, open_backend};
-pub(crate) use decompress::{FileCompression, decompressed, gunzip};
+pub(crate) use decompress::{FileCompression, decompressed, gunzip, rest_len};
 pub(crate) use directory_update::DirectoryUpdate;
 pub(crate) use file_lock::FileLock;
 pub use input::Input;

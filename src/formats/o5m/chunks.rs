@@ -6,7 +6,7 @@ use super::varint::{self, Varint};
 use crate::error::{Error, Result};
 use crate::formats::change_set::ChangeSet;
 use crate::formats::format::{O5M_MAGIC_LEN, TextFormat};
-use crate::io::{FileCompression, Input, decompressed};
+use crate::io::{FileCompression, Input, decompressed, rest_len};
 use crate::osm::ObjectKind;
 use crate::runtime::Context;
 use std::io::Read;
@@ -43,6 +43,10 @@ pub(in crate::formats) struct O5mChunks {
     at: usize,
     /// The offset of `buffer` in the file.
     before: u64,
+    /// The offset in the file of the dataset that was read last.
+    dataset_start: u64,
+    /// The number of bytes behind damage that were read after `buffer`, and left out.
+    behind: u64,
     is_read: bool,
     state: State,
     progress: Progress,
@@ -76,6 +80,8 @@ impl O5mChunks {
             buffer: Vec::new(),
             at: 0,
             before: 0,
+            dataset_start: 0,
+            behind: 0,
             is_read: false,
             state: State::default(),
             progress: Progress::Start,
@@ -90,15 +96,15 @@ impl O5mChunks {
         self.salvages = true;
     }
 
-    /// Returns the damage behind the last chunk, and its offset in the decompressed file. [`salvage`](Self::salvage)
-    /// must have been called.
+    /// Returns the damage behind the last chunk, and the offset in the decompressed file of the dataset that it is in.
+    /// [`salvage`](Self::salvage) must have been called.
     pub(in crate::formats) fn take_failure(&mut self) -> Option<(Error, u64)> {
         self.failure.take()
     }
 
     /// Returns the number of bytes of the decompressed file that were read.
     pub(in crate::formats) const fn bytes(&self) -> u64 {
-        self.before + self.buffer.len() as u64
+        self.before + self.buffer.len() as u64 + self.behind
     }
 
     /// Reads until the buffer has `count` bytes that are not parsed yet, or until the file ends.
@@ -115,6 +121,7 @@ impl O5mChunks {
             Ok(found) => self.is_read = found < wanted,
             // If the input cannot be read, the error already is an `Error` that names the file.
             Err(error) => {
+                self.is_read = true;
                 return Err(error
                     .downcast::<Error>()
                     .unwrap_or_else(|error| self.error_at(self.buffer.len(), &error.to_string())));
@@ -129,7 +136,11 @@ impl O5mChunks {
 
     /// Returns an error at an offset in the buffer.
     fn error_at(&self, at: usize, cause: &str) -> Error {
-        let place = self.before + at as u64;
+        self.error_of(self.before + at as u64, cause)
+    }
+
+    /// Returns an error at an offset in the file.
+    fn error_of(&self, place: u64, cause: &str) -> Error {
         let of = if self.is_compressed {
             " of the decompressed data"
         } else {
@@ -146,6 +157,7 @@ impl O5mChunks {
     fn read_chunk(&mut self, set: &mut ChangeSet) -> Result<()> {
         self.state.strings.begin_set();
         while memory(set) < CHUNK_MEMORY && self.progress != Progress::Done {
+            self.dataset_start = self.before + self.at as u64;
             match self.progress {
                 Progress::Start => self.begin()?,
                 Progress::Inside => self.dataset(set)?,
@@ -253,15 +265,14 @@ impl O5mChunks {
 
     /// Skips a dataset. `head` is the size of its header in bytes, and `len` the size of its contents.
     fn skip(&mut self, head: usize, len: u64) -> Result<()> {
-        let (start, mut left) = (self.before + self.at as u64, len);
+        let mut left = len;
         self.at += head;
         while left > 0 {
             self.fill(1)?;
             let here = (self.rest().len() as u64).min(left);
             if here == 0 {
                 let cause = format!("the file ends within a dataset of {len} bytes");
-                self.before = start;
-                return Err(self.error_at(0, &cause));
+                return Err(self.error_of(self.dataset_start, &cause));
             }
             self.at += here as usize;
             left -= here;
@@ -297,7 +308,10 @@ impl Iterator for O5mChunks {
             Ok(()) => Some(Ok(set)),
             // An error of the input is none of the data.
             Err(error @ Error::File { .. }) if self.salvages => {
-                self.failure = Some((error, self.before + self.at as u64));
+                self.failure = Some((error, self.dataset_start));
+                if !self.is_read {
+                    self.behind = rest_len(&mut self.reader);
+                }
                 Some(Ok(set))
             }
             Err(error) => Some(Err(error)),
