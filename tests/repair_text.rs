@@ -93,20 +93,57 @@ fn assert_saved(path: &Path, all: &[Object], saved: usize) -> Value {
 fn text_that_is_cut_gives_the_objects_before_the_cut() {
     let dir = tempfile::tempdir().unwrap();
     let all = all(dir.path());
-    for (form, name) in [(0, "cut.opl"), (1, "cut.osm")] {
-        let (text, ends) = text(form);
+    let (osm, ends) = text(1);
+    let path = dir.path().join("cut.osm");
+    for cut in (ends[0]..osm.len() - 8).step_by(osm.len() / 7) {
+        fs::write(&path, &osm.as_bytes()[..cut]).unwrap();
+        let saved = ends.iter().filter(|end| **end <= cut).count();
+        let report = assert_saved(&path, &all, saved);
+        assert_eq!(report["text"], "osm");
+        assert!(report["lost"][0]["offset"].as_u64().unwrap() <= cut as u64);
+    }
+    // A line of OPL that is cut is known by fields that are not whole.
+    let (opl, _) = text(0);
+    let path = dir.path().join("cut.opl");
+    for (saved, field) in [(3, "x4.25"), (30, "%20"), (63, ",n")] {
+        let lines = opl.split_inclusive('\n');
+        let before: usize = lines.take(saved).map(str::len).sum();
+        let cut = before + opl[before..].find(field).unwrap() + field.len();
+        fs::write(&path, &opl.as_bytes()[..cut]).unwrap();
+        let report = assert_saved(&path, &all, saved);
+        assert_eq!(report["text"], "opl");
+        assert_eq!(report["lost"][0]["offset"], before);
+        assert_eq!(report["lost"][0]["bytes"], cut - before);
+    }
+}
+
+#[test]
+fn the_last_line_of_opl_needs_no_line_break() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = all(dir.path());
+    let (text, _) = text(0);
+    let bytes = text.trim_end().as_bytes();
+    for (name, content, is_plain) in [
+        ("open.opl", bytes.to_vec(), true),
+        (
+            "open.opl.gz",
+            gzip(bytes, flate2::Compression::fast()),
+            false,
+        ),
+        ("ended.opl", text.clone().into_bytes(), false),
+    ] {
         let path = dir.path().join(name);
-        for cut in (ends[0]..text.len() - 8).step_by(text.len() / 7) {
-            fs::write(&path, &text.as_bytes()[..cut]).unwrap();
-            let saved = ends.iter().filter(|end| **end <= cut).count();
-            // A text in OPL that ends with a line is not known to be cut.
-            if form == 0 && ends.contains(&cut) {
-                continue;
-            }
-            let report = assert_saved(&path, &all, saved);
-            assert_eq!(report["text"], ["opl", "osm"][form]);
-            assert!(report["lost"][0]["offset"].as_u64().unwrap() <= cut as u64);
-        }
+        fs::write(&path, content).unwrap();
+        let (found, report, status) = repair(&path, &[]);
+        assert_eq!((status, report["lost"].as_array().unwrap().len()), (0, 0));
+        assert!(shown(&found) == shown(&all), "{name}: {report}");
+        assert_eq!(report["ends_within_line"], is_plain, "{name}");
+        let answer = ask(&[&"repair", &path, &"--dry-run"]);
+        assert_eq!(
+            answer.stdout.contains("no line break"),
+            is_plain,
+            "{answer:?}"
+        );
     }
 }
 

@@ -213,7 +213,12 @@ fn found_text(report: &Report, name: &str) -> String {
 /// The part of the report about an input in the text format `format`.
 fn found_in_text(report: &Report, format: &str, name: &str) -> String {
     let Some(loss) = report.lost.first() else {
-        return format!("{name}: {format}, not damaged");
+        let line = if report.ends_within_line {
+            "; the last line has no line break at its end, and may be cut"
+        } else {
+            ""
+        };
+        return format!("{name}: {format}, not damaged{line}");
     };
     let ids: Vec<String> = loss.ids.iter().map(ids_text).collect();
     format!(

@@ -136,24 +136,12 @@ impl TextChunks {
         self.start
     }
 
-    /// Returns the rest of the text, up to damage, as the last chunk. The last line is left out unless it ends with a
-    /// line break.
-    fn last_chunk(&mut self, mut damage: Option<Error>) -> TextChunk {
+    /// Returns the rest of the text, up to damage, as the last chunk. A line that damage ends in is left out.
+    fn last_chunk(&mut self, damage: Option<Error>) -> TextChunk {
         let mut text = std::mem::take(&mut self.pending);
         let (start, read) = (self.start, text.len() as u64);
-        if self.salvages && matches!(self.cutter, Cutter::Lines) {
-            let whole = memrchr(b'\n', &text).map_or(0, |at| at + 1);
-            if whole < text.len() && damage.is_none() {
-                let (lines, _) = moved(self.before, &text[..whole]);
-                let error = Error::Text {
-                    path: self.path.clone(),
-                    line: lines + 1,
-                    column: 1,
-                    cause: "the last line has no line break at its end, and may be cut".into(),
-                };
-                damage = Some(error);
-            }
-            text.truncate(whole);
+        if damage.is_some() && matches!(self.cutter, Cutter::Lines) {
+            text.truncate(memrchr(b'\n', &text).map_or(0, |at| at + 1));
         }
         self.failure = damage.map(|error| (error, start + text.len() as u64));
         let prefix = self.cutter.prefix();

@@ -19,6 +19,9 @@ pub struct Report {
     /// The format of the input if it is not PBF: `osm`, `osc`, `opl`, `o5m` or `o5c`. What follows the first damage in it
     /// is lost.
     pub text: Option<&'static str>,
+    /// Whether the text is OPL that is not damaged, and whose last line has no line break at its end. The line is
+    /// saved, although it may be cut.
+    pub ends_within_line: bool,
     /// The number of readable header blobs. More than one means that files were concatenated.
     pub headers: u64,
     /// The fault of the frame around a header that could be read all the same.

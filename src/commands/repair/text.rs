@@ -1,4 +1,5 @@
 //! Repair of files that are not PBF: OSM XML, OsmChange, OPL, o5m and o5c. What stands before the first damage is saved.
+//! The last line of OPL needs no line break, as for every other command.
 
 use super::headers::header;
 use super::report::{Loss, LostIds, Report};
@@ -39,6 +40,9 @@ pub(super) fn repair(
         had_replication: file.header.has_replication(),
         ..Report::default()
     };
+    if salvaged.damage.is_none() {
+        report.ends_within_line = ends_within_line(input, format)?;
+    }
     if let Some(damage) = salvaged.damage {
         let last = salvaged.last.filter(|_| is_sorted);
         report
@@ -50,6 +54,21 @@ pub(super) fn repair(
     }
     write_saved(file, plan.count(), options, &mut report, ctx)?;
     Ok(report)
+}
+
+/// Whether the last line of OPL has no line break at its end. Nothing else shows that lines are cut, unless they are
+/// compressed.
+fn ends_within_line(input: &Input, format: TextFormat) -> Result<bool> {
+    let is_plain = FileCompression::of(input.start()?).is_none();
+    match input.len().checked_sub(1) {
+        Some(last) if is_plain && format == TextFormat::Opl => {
+            let mut byte = [0];
+            input.read_all_at(&mut byte, last)?;
+            // In UTF-16, a line break can end with 0.
+            Ok(!matches!(byte, [b'\n' | 0]))
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Returns the loss of what follows damage. `last` is the last object before it, if the objects are in order.
