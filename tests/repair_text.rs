@@ -329,6 +329,25 @@ fn compressed_text_is_unpacked_up_to_the_damage() {
 }
 
 #[test]
+fn a_whole_file_that_cannot_be_decompressed_is_not_called_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    // A frame of zstd with a window of 2 GiB, a block of seven bytes, and no checksum.
+    let frame = [&b"\x28\xb5\x2f\xfd\0\xa8\x39\0\0"[..], b"n1 x1y1"].concat();
+    let path = dir.path().join("long.opl.zst");
+    fs::write(&path, frame).unwrap();
+    let commands: [&[Arg]; 2] = [
+        &[&"cat", &path, &"-f", &"opl"],
+        &[&"repair", &path, &"--dry-run"],
+    ];
+    for args in commands {
+        let answer = ask(args);
+        assert!(answer.status > 0, "{answer:?}");
+        assert!(answer.stderr.contains("--long=31"), "{answer:?}");
+        assert!(!answer.stderr.contains("damaged"), "{answer:?}");
+    }
+}
+
+#[test]
 fn what_is_lost_comes_from_another_file() {
     let dir = tempfile::tempdir().unwrap();
     let all = all(dir.path());

@@ -141,23 +141,30 @@ fn unpacked(input: Input, report: &mut Report) -> Result<Input> {
     };
     let mut content = UntilError {
         reader: decompressed(&input)?,
-        has_failed: false,
+        failure: None,
     };
     let unpacked = Input::spool(input.path(), &mut content)?;
     report.unpacked = Some(compression.name());
-    report.unpacked_in_part = content.has_failed;
-    Ok(unpacked)
+    report.unpacked_in_part = content.failure.is_some();
+    match content.failure {
+        Some(cause) if unpacked.is_empty() => {
+            let cause = format!("cannot be decompressed: {cause}");
+            Err(Error::file(unpacked.path(), cause))
+        }
+        _ => Ok(unpacked),
+    }
 }
 
 /// Reads up to the first damage, as if the data ended there. Errors of the input are returned.
 struct UntilError<R> {
     reader: R,
-    has_failed: bool,
+    /// The message about the damage; `None` before it.
+    failure: Option<String>,
 }
 
 impl<R: Read> Read for UntilError<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.has_failed {
+        if self.failure.is_some() {
             return Ok(0);
         }
         self.reader.read(buffer).or_else(|error| {
@@ -165,7 +172,7 @@ impl<R: Read> Read for UntilError<R> {
             if error.get_ref().is_some_and(|inner| inner.is::<Error>()) {
                 return Err(error);
             }
-            self.has_failed = true;
+            self.failure = Some(error.to_string());
             Ok(0)
         })
     }
@@ -190,7 +197,7 @@ mod tests {
     fn read(error: io::Error) -> io::Result<usize> {
         let mut reader = UntilError {
             reader: Failing(Some(error)),
-            has_failed: false,
+            failure: None,
         };
         reader.read(&mut [0; 10])
     }

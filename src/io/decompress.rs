@@ -109,7 +109,7 @@ pub(crate) fn gunzip<R: BufRead>(bytes: R) -> impl Read + use<R> {
     }
 }
 
-/// Decompresses bytes, and describes damage in words of its own.
+/// Decompresses bytes, and describes errors in words of its own.
 struct Decompressing<R> {
     bytes: R,
     compression: FileCompression,
@@ -124,29 +124,54 @@ impl<R: Read> Read for Decompressing<R> {
             }
             match error.kind() {
                 io::ErrorKind::Interrupted | io::ErrorKind::OutOfMemory => error,
-                _ => damage(self.compression, &error),
+                _ => failure(self.compression, &error),
             }
         })
     }
 }
 
-/// Returns the error for compressed data that is damaged or cut. The libraries say in several ways that data ends early.
-fn damage(compression: FileCompression, error: &io::Error) -> io::Error {
+/// The words with which the libraries say that data is damaged. Errors with other words can have other causes.
+const DAMAGE: [&str; 10] = [
+    "corrupt deflate stream",
+    "invalid gzip header",
+    "bzip2: invalid data",
+    "bz2 header missing",
+    "Data corruption",
+    "Unknown frame descriptor",
+    "Header of Literals",
+    "tableLog requires too much memory",
+    "maxSymbolValue",
+    "max Symbol Value",
+];
+
+/// Returns the error for compressed data that cannot be decompressed, with its cause. The libraries say in several ways
+/// that data ends early.
+fn failure(compression: FileCompression, error: &io::Error) -> io::Error {
     let (name, text) = (compression.name(), error.to_string());
-    let is_cut = error.kind() == io::ErrorKind::UnexpectedEof
-        || ["incomplete", "not finished", "EOF"]
-            .iter()
-            .any(|words| text.contains(words));
-    if is_cut {
-        let cause = format!("the {name} data ends early");
-        io::Error::new(io::ErrorKind::UnexpectedEof, cause)
-    } else if text.contains("checksum") {
-        let cause = format!("the {name} data is damaged: its checksum differs");
-        io::Error::new(io::ErrorKind::InvalidData, cause)
+    let has = |words: &[&str]| words.iter().any(|words| text.contains(words));
+    let is_cut =
+        error.kind() == io::ErrorKind::UnexpectedEof || has(&["incomplete", "not finished", "EOF"]);
+    let (kind, cause) = if is_cut {
+        (io::ErrorKind::UnexpectedEof, "ends early")
+    } else if has(&["checksum"]) {
+        let cause = "is damaged: its checksum differs";
+        (io::ErrorKind::InvalidData, cause)
+    } else if has(&["Frame requires too much memory"]) {
+        let cause = "needs a window of more memory than is used here: decompress it first (`zstd -d --long=31`)";
+        (io::ErrorKind::Unsupported, cause)
+    } else if has(&["Dictionary mismatch"]) {
+        let cause = "needs a dictionary: decompress it first (`zstd -d -D DICTIONARY`)";
+        (io::ErrorKind::Unsupported, cause)
+    } else if has(&["not enough memory"]) {
+        let cause = "needs more memory than there is";
+        (io::ErrorKind::OutOfMemory, cause)
+    } else if has(&DAMAGE) {
+        (io::ErrorKind::InvalidData, "is damaged")
     } else {
-        let cause = format!("the {name} data is damaged");
-        io::Error::new(io::ErrorKind::InvalidData, cause)
-    }
+        let cause = "is damaged, or of a kind that cannot be decompressed";
+        (io::ErrorKind::InvalidData, cause)
+    };
+    io::Error::new(kind, format!("the {name} data {cause}"))
 }
 
 /// Reads the members of a compressed file one after the other.
@@ -259,5 +284,69 @@ mod tests {
             let cause = text(broken).unwrap_err().to_string();
             assert!(cause.starts_with("the gzip data "), "{cause}");
         }
+    }
+
+    fn message(compression: FileCompression, words: &str) -> String {
+        failure(compression, &io::Error::other(words)).to_string()
+    }
+
+    #[test]
+    fn only_errors_of_damaged_data_are_called_damage() {
+        use FileCompression::{Bzip2, Gzip, Zstd};
+        for (compression, words) in [
+            (Gzip, "corrupt deflate stream"),
+            (Gzip, "invalid gzip header"),
+            (Bzip2, "bzip2: invalid data"),
+            (Zstd, "Data corruption detected"),
+            (Zstd, "Unknown frame descriptor"),
+            (Zstd, "Specified maxSymbolValue is too small"),
+            (Zstd, "Unsupported max Symbol Value : too large"),
+        ] {
+            let cause = message(compression, words);
+            assert!(cause.ends_with(" data is damaged"), "{words}: {cause}");
+        }
+        for (compression, words, expected) in [
+            (Zstd, "Dictionary mismatch", "needs a dictionary"),
+            (
+                Zstd,
+                "Allocation error : not enough memory",
+                "needs more memory",
+            ),
+            (
+                Zstd,
+                "Unsupported frame parameter",
+                "or of a kind that cannot",
+            ),
+            (
+                Gzip,
+                "gzip header field too long",
+                "or of a kind that cannot",
+            ),
+            (
+                Bzip2,
+                "bzip2: invalid parameters",
+                "or of a kind that cannot",
+            ),
+            (Zstd, "incomplete frame", "ends early"),
+        ] {
+            let cause = message(compression, words);
+            assert!(cause.contains(expected), "{words}: {cause}");
+            assert!(!cause.contains(words), "{words}: {cause}");
+        }
+    }
+
+    #[test]
+    fn a_zstd_window_that_is_too_large_is_no_damage() {
+        // A frame with a window of 2 GiB, a block of seven bytes, and no checksum.
+        let frame = [
+            0x28, 0xb5, 0x2f, 0xfd, 0, 0xa8, 0x39, 0, 0, b'n', b'1', b' ', b'x', b'1', b'y', b'1',
+        ];
+        let mut decoder = Decompressing {
+            bytes: zstd::stream::read::Decoder::with_buffer(&frame[..]).unwrap(),
+            compression: FileCompression::Zstd,
+        };
+        let error = decoder.read_to_end(&mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("--long=31"), "{error}");
+        assert!(!error.to_string().contains("damaged"), "{error}");
     }
 }
