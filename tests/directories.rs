@@ -509,3 +509,79 @@ fn a_signal_removes_temporary_directories_with_their_files() {
         }
     }
 }
+
+/// The access of each file and directory in a directory.
+fn modes(root: &Path) -> Vec<(PathBuf, u32)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(modes(&path));
+        }
+        let mode = path.metadata().unwrap().mode() & 0o777;
+        found.push((path, mode));
+    }
+    found
+}
+
+fn set_modes(root: &Path, files: u32, directories: u32) {
+    for (path, _) in modes(root) {
+        let mode = if path.is_dir() { directories } else { files };
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    }
+}
+
+#[test]
+fn new_files_of_a_replaced_directory_have_the_access_of_the_old_ones() {
+    let places = Places::new("300");
+    let target = places.out().join("table");
+    let split: &[&str] = &["split", "-q", "-n", "2"];
+    for job in [TABLES[0], TABLES[1], split] {
+        let replacing = [job, &["-O"]].concat();
+        for has_foreign in [false, true] {
+            let _ = fs::remove_dir_all(&target);
+            run_job(job, &places.inputs[1], &target);
+            set_modes(&target, 0o640, 0o750);
+            let first = modes(&target).into_iter().find(|(path, _)| path.is_file());
+            let (first, _) = first.unwrap();
+            // A file without a predecessor has the narrowest access of the old ones.
+            if !has_foreign {
+                fs::remove_file(&first).unwrap();
+            } else {
+                fs::write(target.join("notes"), "mine").unwrap();
+            }
+            run_job(&replacing, &places.inputs[0], &target);
+            assert!(first.exists(), "{job:?}");
+            for (path, mode) in modes(&target) {
+                let is_known = path.is_dir() || !path.ends_with("notes");
+                let expected = if path.is_dir() { 0o750 } else { 0o640 };
+                assert!(!is_known || mode == expected, "{job:?} {path:?} {mode:o}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_map_of_ids_that_is_new_beside_others_has_their_access() {
+    let places = Places::new("50");
+    let map = places.out().join("map");
+    fs::create_dir(&map).unwrap();
+    let output = places.out().join("out.osm.pbf");
+    let args: [Arg; 7] = [
+        &"renumber",
+        &"-q",
+        &"-O",
+        &"-i",
+        &map,
+        &places.inputs[0],
+        &"-o",
+    ];
+    let args = [&args[..], &[&output]].concat();
+    run_ok(&args);
+    set_modes(&map, 0o640, 0o750);
+    fs::remove_file(map.join("relation.idx")).unwrap();
+    run_ok(&args);
+    for (path, mode) in modes(&map) {
+        assert_eq!(mode, 0o640, "{path:?}");
+    }
+}

@@ -5,6 +5,7 @@ use crate::common::service::Service;
 use crate::common::{is_long, pbfhogg, run_fail, run_ok};
 use rustix::process::Signal;
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -245,4 +246,22 @@ fn files_of_others_in_the_directory_of_an_index_stay() {
         }
     }
     assert!(run_fail(&[&"build-geocode-index", &inputs[0], &"-o", &index]).contains("--overwrite"));
+}
+
+#[test]
+fn an_index_that_is_replaced_keeps_its_access() {
+    let dir = tempfile::tempdir().unwrap();
+    let ([input, _], index) = places(dir.path());
+    let mut build = build(&input, &index);
+    assert!(build.status().unwrap().success());
+    let files = || {
+        let entries = fs::read_dir(&index).unwrap();
+        entries.map(|entry| entry.unwrap().path())
+    };
+    for file in files() {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o640)).unwrap();
+    }
+    assert!(build.status().unwrap().success());
+    let modes = files().map(|file| file.metadata().unwrap().mode() & 0o777);
+    assert_eq!(modes.collect::<Vec<_>>(), [0o640, 0o640]);
 }

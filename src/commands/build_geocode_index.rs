@@ -263,7 +263,7 @@ impl IndexDirectory {
             let error = Error::file_of(path, ErrorKind::Exists, "there is an index already");
             return Err(error.advise("--overwrite replaces it"));
         }
-        let files = ListedDirectory::create_or_extend(path)?;
+        let files = ListedDirectory::create_or_extend(path, is_own)?;
         remove_unlisted(path, is_index_file, || Manifest::listed_in(path));
         // The process id in the name keeps builds that run at the same time from writing the same file.
         let process = std::process::id();
@@ -300,6 +300,11 @@ impl IndexDirectory {
         });
         Ok(())
     }
+}
+
+/// Whether a file in the directory of an index is its manifest or was written by a build.
+fn is_own(path: &Path, file: &File) -> bool {
+    path == Path::new(MANIFEST) || path.to_str().is_some_and(|name| is_index_file(name, file))
 }
 
 /// Whether a file in the directory of an index was written by a build, according to its contents and to its name,

@@ -1,8 +1,10 @@
 //! Gives a file the access of the file that it replaces: owner, group, permissions, access control list and extended
 //! attributes. The new file is never accessible to more users than the old one.
 
+#[cfg(target_os = "linux")]
+use attributes::has_list;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Copies the owner, group, permissions, access control list and extended attributes from the file at `path` to `file`,
 /// which will replace it. An attribute that the process may not set keeps its value in `file`, but `file` is never
@@ -46,6 +48,43 @@ pub(super) fn keep(path: &Path, file: &File) -> Option<String> {
     lost
 }
 
+/// Gives `file` the access of the narrowest of the files at `paths`, all of which it replaces, as [`keep`] does. Group
+/// and other users have only the permissions that they have to each of these files. The owner has the permissions `least`
+/// at least. Returns the warning of [`keep`]. Does nothing if none of the files exists.
+#[cfg(unix)]
+pub(super) fn keep_narrowest(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let mut old: Vec<_> = paths
+        .iter()
+        .filter_map(|path| Some((path, path.metadata().ok()?)))
+        .collect();
+    old.sort_by_cached_key(|(path, metadata)| {
+        ((metadata.mode() & 0o077).count_ones(), has_list(path))
+    });
+    let ((narrowest, _), others) = old.split_first()?;
+    let warning = keep(narrowest, file);
+    let Ok(own) = file.metadata() else {
+        return warning;
+    };
+    let shared = others.iter().fold(0o077, |shared, (_, other)| {
+        let mode = other.mode();
+        let is_of_group = other.gid() == own.gid();
+        shared & if is_of_group { mode } else { shared_mode(mode) }
+    });
+    let mode = own.mode() & (!0o077 | shared) | least;
+    if mode != own.mode() {
+        let _ = file.set_permissions(Permissions::from_mode(mode));
+    }
+    warning
+}
+
+/// Returns `false`, because access control lists are not read on this system.
+#[cfg(all(unix, not(target_os = "linux")))]
+const fn has_list(_: &Path) -> bool {
+    false
+}
+
 /// Returns the mode for a file of another group: the new group and other users have the permissions that the old group
 /// and other users both had.
 #[cfg(unix)]
@@ -57,6 +96,12 @@ const fn shared_mode(mode: u32) -> u32 {
 /// Does nothing, because a new file has the permissions of its directory.
 #[cfg(windows)]
 pub(super) const fn keep(_: &Path, _: &File) -> Option<String> {
+    None
+}
+
+/// Does nothing, because a new file has the permissions of its directory.
+#[cfg(windows)]
+pub(super) const fn keep_narrowest(_: &[PathBuf], _: &File, _: u32) -> Option<String> {
     None
 }
 
@@ -159,6 +204,11 @@ mod attributes {
         let _ = fremovexattr(file, LIST);
         lost.add("access control list");
         (with_group(group), lost)
+    }
+
+    /// Whether the file at `path` has an access control list.
+    pub(super) fn has_list(path: &Path) -> bool {
+        value(path, LIST).is_some()
     }
 
     /// Returns the names of the extended attributes of a file. The list is empty if the file system has no attributes.

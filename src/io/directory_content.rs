@@ -74,6 +74,37 @@ fn walk(
     Ok(!paths.is_empty())
 }
 
+/// Returns the paths, relative to a directory, of the files in it that this program has written. Does not follow symbolic
+/// links.
+pub(super) fn own_files(directory: &Path, is_own: IsOwn) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    find_own(directory, Path::new(""), DEPTH, is_own, &mut files);
+    files
+}
+
+fn find_own(root: &Path, below: &Path, depth: u32, is_own: IsOwn, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(root.join(below)) else {
+        return;
+    };
+    for entry in entries
+        .flatten()
+        .filter(|entry| !is_temporary(&entry.file_name()))
+    {
+        let path = below.join(entry.file_name());
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 1 => {
+                find_own(root, &path, depth - 1, is_own, files);
+            }
+            Ok(kind) if kind.is_file() => {
+                if File::open(entry.path()).is_ok_and(|file| is_own(&path, &file)) {
+                    files.push(path);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Removes from a directory all files that this program has written, including temporary files. Then removes the empty
 /// directories within the directory.
 pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {

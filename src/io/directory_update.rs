@@ -2,6 +2,7 @@
 
 use super::output::Directory;
 use super::output_directory::move_entries;
+use super::replaced_files::ReplacedFiles;
 use super::staging::Staging;
 use super::{OpenOutput, access, temporary, unfinished};
 use crate::error::{Error, Result};
@@ -59,10 +60,13 @@ impl DirectoryUpdate {
         self.staging.path()
     }
 
-    /// Opens a new file with the given name. It has to be committed before the update is completed.
+    /// Opens a new file with the given name. It has to be committed before the update is completed. It gets the access of
+    /// the file that it replaces before its first byte is written.
     pub(crate) fn open(&mut self, name: &Path) -> Result<OpenOutput> {
         let place = self.staging.path().join(name);
         let output = OpenOutput::hidden(place.clone(), self.root.join(name))?;
+        let replaced = ReplacedFiles::named(&self.root, vec![name.to_owned()]);
+        let _ = replaced.pass_to_file(name, &output.file);
         self.staging.add(place);
         Ok(output)
     }
@@ -111,7 +115,8 @@ fn mark(staged: &Path, root: &Path) -> io::Result<()> {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         if old.exists() {
-            let file = OpenOptions::new().write(true).open(entry.path())?;
+            let file = OpenOptions::new().write(true).open(entry.path());
+            let file = file.or_else(|_| File::open(entry.path()))?;
             let _ = access::keep(&old, &file);
         }
     }

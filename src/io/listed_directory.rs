@@ -1,7 +1,9 @@
 //! Directories with a list file, which names the other files to readers.
 
+use super::directory_content::IsOwn;
 use super::output::Directory;
 use super::output_target::real_path;
+use super::replaced_files::ReplacedFiles;
 use super::staging::{self, Staging};
 use super::{OpenOutput, OutputTarget, StreamOutput, unfinished};
 use crate::error::{Error, Result};
@@ -24,12 +26,16 @@ pub(crate) struct ListedDirectory {
     staging: Option<Staging>,
     /// The new files, if the target directory existed before; otherwise empty.
     created: Vec<PathBuf>,
+    /// The files of an earlier run, whose access the new files get.
+    replaced: ReplacedFiles,
+    /// The warning that the new files cannot have all attributes of those that they replace.
+    warning: Option<String>,
 }
 
 impl ListedDirectory {
     /// Begins a set of files in a directory. A directory that does not exist is created by
-    /// [`complete`](Self::complete).
-    pub(crate) fn create_or_extend(root: &Path) -> Result<Self> {
+    /// [`complete`](Self::complete). The new files replace those that `is_own` recognises, and get their access.
+    pub(crate) fn create_or_extend(root: &Path, is_own: IsOwn) -> Result<Self> {
         let real = real_path(root);
         staging::clear(&real, |directory| {
             let _ = fs::remove_dir_all(directory);
@@ -41,6 +47,8 @@ impl ListedDirectory {
         };
         Ok(Self {
             root: root.to_owned(),
+            replaced: ReplacedFiles::of(&real, is_own),
+            warning: None,
             real,
             staging,
             created: Vec::new(),
@@ -56,6 +64,8 @@ impl ListedDirectory {
     pub(crate) fn open(&mut self, name: &str) -> Result<OpenOutput> {
         let (place, shown) = (self.place().join(name), self.root.join(name));
         let output = OpenOutput::hidden(place.clone(), shown)?;
+        let warning = self.replaced.pass_to_file(Path::new(name), &output.file);
+        self.warning = self.warning.take().or(warning);
         match &mut self.staging {
             Some(staging) => staging.add(place),
             None => {
@@ -74,6 +84,9 @@ impl ListedDirectory {
         list: &[u8],
         ctx: &Context,
     ) -> Result<()> {
+        if let Some(warning) = &self.warning {
+            ctx.warn(warning.clone());
+        }
         let Some(staging) = &self.staging else {
             // The locks keep other runs from mistaking the new files for those that a killed process left.
             let held: Vec<_> = files.iter().map(StreamOutput::hold).collect();
@@ -82,7 +95,9 @@ impl ListedDirectory {
                 path: self.root.join(name),
                 overwrite: true,
             };
-            let mut output = StreamOutput::new(OpenOutput::open(target, ctx)?);
+            let output = OpenOutput::open(target, ctx)?;
+            let _ = self.replaced.pass_to_file(Path::new(name), &output.file);
+            let mut output = StreamOutput::new(output);
             output.write(list)?;
             output.commit_with(&self.created)?;
             drop(held);

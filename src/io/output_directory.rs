@@ -3,6 +3,7 @@
 use super::directory_content::{Content, IsOwn, remove_own};
 use super::output::Directory;
 use super::output_target::real_path;
+use super::replaced_files::ReplacedFiles;
 use super::staging::{self, MOVING, REPLACED, Staging, is_denied};
 use super::{OpenOutput, unfinished};
 use crate::error::{Error, Result};
@@ -27,6 +28,10 @@ pub(crate) struct OutputDirectory {
     /// The path of the directory without symbolic links.
     real: PathBuf,
     staging: Staging,
+    /// The files of an earlier run, whose access the new files get.
+    replaced: ReplacedFiles,
+    /// The warning that the new files cannot have all attributes of those that they replace.
+    warning: Option<String>,
     is_own: IsOwn,
     overwrite: bool,
 }
@@ -39,17 +44,23 @@ impl OutputDirectory {
         let real = real_path(root);
         staging::clear(&real, |directory| remove_own(directory, is_own));
         check_empty(root, &Content::of(&real, None, is_own), overwrite)?;
+        let staging = Staging::begin(root, &real)?;
+        let replaced = ReplacedFiles::of(&real, is_own);
+        let opened = File::open(staging.path()).ok();
+        let warning = opened.and_then(|directory| replaced.pass_to_root(&directory));
         Ok(Self {
-            staging: Staging::begin(root, &real)?,
+            staging,
             root: root.to_owned(),
             real,
+            replaced,
+            warning,
             is_own,
             overwrite,
         })
     }
 
     /// Opens a new file at `path`, which is relative to this directory. Creates the directories of the path that do not
-    /// exist yet.
+    /// exist yet. The file and the directories get the access of those that they replace.
     pub(crate) fn open(&mut self, path: &Path) -> Result<OpenOutput> {
         let mut below = PathBuf::new();
         for name in path.parent().into_iter().flatten() {
@@ -63,10 +74,16 @@ impl OutputDirectory {
                         error,
                     )
                 })?;
+                if let Ok(directory) = File::open(self.staging.path().join(&below)) {
+                    let warning = self.replaced.pass_to_directory(&below, &directory);
+                    self.warning = self.warning.take().or(warning);
+                }
             }
         }
         let place = self.staging.path().join(path);
         let output = OpenOutput::hidden(place.clone(), self.root.join(path))?;
+        let warning = self.replaced.pass_to_file(path, &output.file);
+        self.warning = self.warning.take().or(warning);
         self.staging.add(place);
         Ok(output)
     }
@@ -87,6 +104,9 @@ impl OutputDirectory {
                 self.root.display(),
                 path.display()
             ));
+        }
+        if let Some(warning) = &self.warning {
+            ctx.warn(warning.clone());
         }
         let placed = self.staging.flush().and_then(|()| {
             unfinished::end(None, &self.staging.created, || {
@@ -154,7 +174,9 @@ impl Staging {
             if path.is_dir() {
                 flush_entries(path)?;
             } else {
-                system::sync(&OpenOptions::new().write(true).open(path)?)?;
+                // A file that only its owner may read, and nobody write, can be flushed on Unix all the same.
+                let opened = OpenOptions::new().write(true).open(path);
+                system::sync(&opened.or_else(|_| File::open(path))?)?;
             }
         }
         Ok(())

@@ -186,7 +186,7 @@ fn files_stay_with_the_list_only() {
             fs::create_dir(&root).unwrap();
         }
         for is_complete in [false, true] {
-            let mut directory = ListedDirectory::create_or_extend(&root).unwrap();
+            let mut directory = ListedDirectory::create_or_extend(&root, is_own).unwrap();
             let mut file = StreamOutput::new(directory.open("data").unwrap());
             file.write(b"data").unwrap();
             if is_complete {

@@ -4,7 +4,7 @@
 
 use super::numbering::Numbering;
 use crate::error::{Error, Result};
-use crate::io::{OpenOutput, OutputTarget, StreamOutput, commit_together};
+use crate::io::{OpenOutput, OutputTarget, ReplacedFiles, StreamOutput, commit_together};
 use crate::osm::ObjectKind;
 use crate::runtime::Context;
 use std::io;
@@ -42,12 +42,20 @@ impl IndexFiles {
                 return Err(Error::file(&path, cause));
             }
         }
-        let open = |path| {
+        // A file that is new beside older ones gets their access.
+        let paths = ObjectKind::ALL.map(|kind| path_of(directory, kind));
+        let replaced = ReplacedFiles::named(Path::new(""), paths.to_vec());
+        let open = |path: PathBuf| -> Result<OpenOutput> {
+            let is_new = !path.exists();
             let target = OutputTarget::File {
-                path,
+                path: path.clone(),
                 overwrite: true,
             };
-            OpenOutput::open(target, ctx)
+            let output = OpenOutput::open(target, ctx)?;
+            if is_new && let Some(warning) = replaced.pass_to_file(&path, &output.file) {
+                ctx.warn(warning);
+            }
+            Ok(output)
         };
         let [nodes, ways, relations] = ObjectKind::ALL.map(|kind| path_of(directory, kind));
         Ok(Self {

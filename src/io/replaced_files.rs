@@ -1,0 +1,75 @@
+//! The files of a directory that a run replaces. The new files of the directory get their access.
+
+use super::access;
+use super::directory_content::{IsOwn, own_files};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The permissions of the owner that each new file has, so that it can be read again before it gets its name.
+const OF_FILE: u32 = 0o400;
+/// The permissions of the owner that each new directory has, so that files can be created in it.
+const OF_DIRECTORY: u32 = 0o700;
+
+/// The files that a run replaces in a directory, and the directories in which they are.
+///
+/// A new file gets the access of the old file of the same name. A new file of another name gets the narrowest access of
+/// the old files, so that nobody can read data in it that they could not read before.
+#[derive(Debug, Default)]
+pub(crate) struct ReplacedFiles {
+    root: PathBuf,
+    /// The paths of the files within the directory.
+    files: Vec<PathBuf>,
+    /// The paths of the directories of the files within the directory.
+    directories: Vec<PathBuf>,
+}
+
+impl ReplacedFiles {
+    /// Returns the files in the directory `root` that `is_own` recognises.
+    pub(super) fn of(root: &Path, is_own: IsOwn) -> Self {
+        Self::named(root, own_files(root, is_own))
+    }
+
+    /// Returns the files with the paths `files` within the directory `root`. A file may be missing.
+    pub(crate) fn named(root: &Path, files: Vec<PathBuf>) -> Self {
+        let above = files.iter().flat_map(|file| file.ancestors().skip(1));
+        let mut directories: Vec<PathBuf> = above
+            .filter(|path| !path.as_os_str().is_empty())
+            .map(Path::to_owned)
+            .collect();
+        directories.sort_unstable();
+        directories.dedup();
+        Self {
+            root: root.to_owned(),
+            files,
+            directories,
+        }
+    }
+
+    /// Gives a new file, which will have the path `name` within the directory, the access of the old files. Returns a
+    /// warning if it could not be kept as a whole.
+    pub(crate) fn pass_to_file(&self, name: &Path, new: &File) -> Option<String> {
+        self.pass(&self.files, name, new, OF_FILE)
+    }
+
+    /// Gives a new directory, which will have the path `name` within the directory, the access of the old directories.
+    /// Returns a warning if it could not be kept as a whole.
+    pub(super) fn pass_to_directory(&self, name: &Path, new: &File) -> Option<String> {
+        self.pass(&self.directories, name, new, OF_DIRECTORY)
+    }
+
+    /// Gives the hidden directory in which the new files are written the access of the directory that it replaces.
+    pub(super) fn pass_to_root(&self, new: &File) -> Option<String> {
+        access::keep_narrowest(std::slice::from_ref(&self.root), new, OF_DIRECTORY)
+    }
+
+    fn pass(&self, old: &[PathBuf], name: &Path, new: &File, least: u32) -> Option<String> {
+        let same = self.root.join(name);
+        let has_same = old.iter().any(|old| old == name) && same.symlink_metadata().is_ok();
+        let old = if has_same {
+            vec![same]
+        } else {
+            old.iter().map(|old| self.root.join(old)).collect()
+        };
+        access::keep_narrowest(&old, new, least)
+    }
+}
