@@ -89,11 +89,15 @@ fn a_broken_transfer_goes_on_where_it_broke() {
 fn trouble_that_stays_has_a_message_of_its_own() {
     let publisher = Publisher::new();
     let status = |status| Trouble::Status(status, String::new());
-    let page = || Trouble::Instead(b"<!DOCTYPE html><title>Sign in</title>".to_vec());
+    let page = |title: &str| {
+        let text = format!("<!DOCTYPE html><title>{title}</title>");
+        Trouble::Instead(text.into_bytes())
+    };
     let troubles = [
         (status(401), "sign in again"),
         (status(403), "sign in again"),
-        (page(), "sign in again"),
+        (page("Sign in"), "sign in again"),
+        (page("Not found"), "an HTML page instead of the file"),
         (status(500), "status 500"),
         (status(429), "come back later"),
         (status(418), "status 418"),
@@ -354,28 +358,81 @@ fn change_files_that_were_decompressed_on_the_way_are_read() {
     assert_eq!(fetched.count(), DAYS);
 }
 
+/// The files of a directory, with an HTML page instead of each file that is missing.
+fn with_pages(root: std::path::PathBuf) -> Files {
+    let files = directory(root);
+    let page = b"<!DOCTYPE html><title>Data</title><a href='/login'>Log in</a>".to_vec();
+    Arc::new(move |path| files(path).or_else(|| Some(page.clone())))
+}
+
 #[test]
 fn a_server_without_states_of_its_change_files_is_told_from_one_without_old_ones() {
     let publisher = Publisher::new();
-    for day in 0..DAYS {
-        fs::remove_file(publisher.path(&format!("server/000/000/{day:03}.state.txt"))).unwrap();
+    let path = |day: usize, end: &str| publisher.path(&format!("server/000/000/{day:03}.{end}"));
+    let remove = |days: std::ops::Range<usize>, end: &str| {
+        days.for_each(|day| fs::remove_file(path(day, end)).unwrap());
+    };
+    remove(0..DAYS, "state.txt");
+    let web = web(&publisher, never());
+    let paged = Web::new(with_pages(publisher.path("server")), never());
+    let file = publisher.copy("file.osm.pbf");
+    let refused = |web: &Web| {
+        let (status, said) = ran(&mut update_from(&web.url(), &file));
+        assert!(status == 2 && said.lines().count() == 1, "{said}");
+        assert!(!said.contains("cookies"), "{said}");
+        said
+    };
+    let page = "an HTML page comes instead";
+    for (web, is_paged) in [(&web, false), (&paged, true)] {
+        let said = refused(web);
+        let expected = format!(
+            "no states beside some of its change files, such as {}/000/000/001.state.txt",
+            web.url()
+        );
+        assert!(said.contains(&expected), "{said}");
+        assert_eq!(said.contains(page), is_paged, "{said}");
     }
+    remove(1..DAYS, "osc.gz");
+    for web in [&web, &paged] {
+        let said = refused(web);
+        assert!(
+            said.contains("the oldest change file of the server"),
+            "{said}"
+        );
+    }
+    remove(DAYS..DAYS + 1, "state.txt");
+    for (web, is_paged) in [(&web, false), (&paged, true)] {
+        let said = refused(web);
+        let expected = format!(
+            "no states beside its change files, such as {}/000/000/{DAYS:03}.state.txt",
+            web.url()
+        );
+        assert!(said.contains(&expected), "{said}");
+        assert_eq!(said.contains(page), is_paged, "{said}");
+    }
+}
+
+#[test]
+fn an_end_by_number_needs_no_states_and_one_by_time_does() {
+    let publisher = Publisher::new();
     let web = web(&publisher, never());
     let file = publisher.copy("file.osm.pbf");
-    let (status, said) = ran(&mut update_from(&web.url(), &file));
-    assert!(
-        status == 2 && said.contains("the oldest change file of the server"),
-        "{said}"
-    );
-    fs::remove_file(publisher.path(&format!("server/000/000/{DAYS:03}.state.txt"))).unwrap();
-    let (status, said) = ran(&mut update_from(&web.url(), &file));
+    let update = |more: [&str; 2]| ran(update_from(&web.url(), &file).args(more));
+    assert_eq!(update(["--end-sequence", "2"]).0, 0);
+    for day in 0..=DAYS {
+        fs::remove_file(publisher.path(&format!("server/000/000/{day:03}.state.txt"))).unwrap();
+    }
+    let (status, said) = update(["--end-date", "2026-01-08T00:00:00Z"]);
     assert_eq!(status, 2, "{said}");
-    let expected = format!(
-        "no states beside its change files, such as {}/000/000/{DAYS:03}.state.txt",
-        web.url()
-    );
-    assert!(
-        said.contains(&expected) && said.lines().count() == 1,
-        "{said}"
-    );
+    assert!(said.contains("end with --end-sequence instead"), "{said}");
+    // Nothing has to be known of an end that the file has reached.
+    for reached in [
+        ["--end-date", "2025-06-01T00:00:00Z"],
+        ["--end-sequence", "1"],
+    ] {
+        assert_eq!(update(reached).0, 0);
+    }
+    assert_eq!(publisher.day_of(&file), 2);
+    assert_eq!(update(["--end-sequence", "5"]).0, 0);
+    assert_eq!(publisher.day_of(&file), 5);
 }

@@ -12,6 +12,8 @@ pub enum Fault {
     Missing,
     /// The server denies this user the file. Another attempt does not help.
     Refused(String),
+    /// The server sent an HTML page instead of the file, as some servers do for files that they do not have.
+    Page,
     /// The server asks the client to wait. The duration is `None` if the server does not state it.
     Busy(Option<Duration>),
     /// The file is incomplete on the server, which may be writing it.
@@ -41,6 +43,10 @@ impl fmt::Display for Fault {
             Self::Refused(cause) => write!(
                 f,
                 "the server refuses access ({cause}); check the cookies or the token, and sign in again"
+            ),
+            Self::Page => f.write_str(
+                "the server sent an HTML page instead of the file: it has no such file, or something on the way \
+                 answers in its place",
             ),
             Self::Busy(_) => {
                 f.write_str("the server asks to come back later; try again in some minutes")

@@ -75,6 +75,29 @@ impl<'t> Fetcher<'t> {
         })
     }
 
+    /// Returns the first `len` bytes of the file at a URL; all bytes if it is shorter. Fails if the file is missing or
+    /// refused, or if too many consecutive attempts brought nothing.
+    pub(crate) fn fetch_start(&self, url: &str, len: usize) -> Result<Vec<u8>, Fault> {
+        self.attempts.run(None, || (self.read_start(url, len), 0))
+    }
+
+    fn read_start(&self, url: &str, len: usize) -> Result<Vec<u8>, Fault> {
+        let pace = Pace::new(self.patience);
+        let mut part = self.transport.open(url, 0)?.bytes.take(len as u64);
+        let (mut start, mut buffer) = (Vec::new(), vec![0; len]);
+        loop {
+            let read = part.read(&mut buffer);
+            let read = read.map_err(|error| Fault::Transient(error.to_string()))?;
+            start.extend_from_slice(buffer.get(..read).unwrap_or_default());
+            if read == 0 {
+                return Ok(start);
+            }
+            if pace.is_lost(start.len() as u64) {
+                return Err(Fault::too_slow());
+            }
+        }
+    }
+
     /// Waits as long as after `failures` consecutive failed attempts. This is for callers that count failures
     /// themselves.
     pub(crate) fn rest(&self, failures: u32) -> Result<(), Fault> {

@@ -1,10 +1,9 @@
 //! Combines servers that publish the same changes by the day, by the hour and by the minute.
 
-use super::search::state_at;
+use super::missing_states::{Purpose, state_of};
 use super::server::Server;
 use super::state::State;
 use crate::error::{Error, Result};
-use std::path::Path;
 
 /// Servers that publish the same changes at different intervals, the longest interval first.
 pub struct Ladder<'s> {
@@ -28,6 +27,14 @@ pub struct End {
     pub sequence: Option<i64>,
     /// The last wanted time, in seconds since 1970.
     pub timestamp: Option<i64>,
+}
+
+impl End {
+    /// Whether no changes are wanted after a state of the finest server.
+    pub(crate) fn is_reached(self, state: State) -> bool {
+        self.sequence.is_some_and(|end| end <= state.sequence)
+            || self.timestamp.is_some_and(|end| end <= state.timestamp)
+    }
 }
 
 impl<'s> Ladder<'s> {
@@ -66,7 +73,7 @@ impl<'s> Ladder<'s> {
     /// The server cannot be reached, or all its states are newer.
     pub fn state_at(&self, timestamp: i64) -> Result<State> {
         let (server, newest) = self.finest();
-        state_of(server, newest, timestamp)
+        state_of(server, newest, timestamp, Purpose::Start)
     }
 
     /// Returns the change files that lead from `start`, a state of the [finest](Self::finest) server, to the newest
@@ -78,8 +85,11 @@ impl<'s> Ladder<'s> {
     /// A server cannot be reached, or no longer has the required states.
     pub fn legs(&self, start: State, end: End) -> Result<Vec<Leg<'_, 's>>> {
         let mut legs = Vec::new();
+        if end.is_reached(start) {
+            return Ok(legs);
+        }
         let (mut at, mut is_between) = (start, false);
-        let last = self.last(end)?;
+        let last = self.last(start, end)?;
         let (finest, coarser) = self
             .rungs
             .split_last()
@@ -88,12 +98,12 @@ impl<'s> Ladder<'s> {
             let newest = if newest.timestamp <= last.timestamp {
                 *newest
             } else {
-                state_of(server, *newest, last.timestamp)?
+                state_of(server, *newest, last.timestamp, Purpose::End)?
             };
             if newest.timestamp <= at.timestamp {
                 continue;
             }
-            let from = state_of(server, newest, at.timestamp)?;
+            let from = state_of(server, newest, at.timestamp, Purpose::Start)?;
             // The first change file of this server may begin before `at` and contain known changes. The server is left
             // out if its change files have a longer time span before `at` than after `at`.
             let (known, new) = (
@@ -112,7 +122,7 @@ impl<'s> Ladder<'s> {
         }
         let (server, newest) = finest;
         let first = if is_between {
-            state_of(server, *newest, at.timestamp)?.sequence
+            state_of(server, *newest, at.timestamp, Purpose::Start)?.sequence
         } else {
             start.sequence
         };
@@ -127,54 +137,22 @@ impl<'s> Ladder<'s> {
             .collect())
     }
 
-    /// Returns the last wanted state of the finest server.
-    fn last(&self, end: End) -> Result<State> {
+    /// Returns the last wanted state of the finest server, which is later than `start`. If the server has no state at or
+    /// shortly before the last wanted sequence number, the time is that of `start`, which is not too late.
+    fn last(&self, start: State, end: End) -> Result<State> {
         let (server, mut last) = self.finest();
         if let Some(timestamp) = end.timestamp.filter(|end| *end < last.timestamp) {
-            last = state_of(server, last, timestamp)?;
+            last = state_of(server, last, timestamp, Purpose::End)?;
         }
         if let Some(sequence) = end.sequence.filter(|end| *end < last.sequence) {
-            let timestamp = server.time_of(sequence)?.ok_or_else(|| {
-                let cause = format!("the server has no state with the sequence number {sequence}");
-                Error::file(Path::new(server.base()), cause)
-            })?;
+            let timestamp = server.time_of(sequence)?;
             last = State {
                 sequence,
-                timestamp,
+                timestamp: timestamp.unwrap_or(start.timestamp),
             };
         }
         Ok(last)
     }
-}
-
-/// Returns the last state of a server that is not newer than `timestamp`. Fails if all its states are newer.
-fn state_of(server: &Server<'_>, newest: State, timestamp: i64) -> Result<State> {
-    let mut has_states = false;
-    let state = state_at(newest, timestamp, |sequence| {
-        let state = server.state(sequence)?;
-        has_states |= state.is_some();
-        Ok(state)
-    })?;
-    if let Some(state) = state {
-        return Ok(state);
-    }
-    let time = crate::osm::format_timestamp(timestamp);
-    let cause = if has_states || server.state(newest.sequence)?.is_some() {
-        format!(
-            "the oldest change file of the server is newer than {time}; get a newer file, or name a server that \
-             keeps older changes with --server"
-        )
-    } else {
-        format!(
-            "the server has state.txt, but no states beside its change files, such as {}: which change file follows \
-             {time} is not known; name a server that has them with --server, or set the state of the file with \
-             `pbfhogg cat --output-header osmosis_replication_sequence_number=N --output-header \
-             osmosis_replication_base_url={}`",
-            server.state_url(newest.sequence),
-            server.base()
-        )
-    };
-    Err(Error::file(Path::new(server.base()), cause))
 }
 
 #[cfg(test)]

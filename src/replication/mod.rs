@@ -3,6 +3,8 @@
 mod cache;
 mod complete;
 mod ladder;
+mod missing_states;
+mod page;
 mod search;
 mod server;
 mod state;

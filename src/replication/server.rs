@@ -2,6 +2,7 @@
 
 use super::cache::Cache;
 use super::complete::check_changes;
+use super::page::{is_page, page};
 use super::state::{LAST_SEQUENCE, State, numbers, path_of};
 use crate::error::{Error, Result};
 use crate::net::Fault;
@@ -14,6 +15,8 @@ use std::path::Path;
 
 /// The number of preceding states that are requested if a state is missing.
 const STATES_BEFORE: i64 = 4;
+/// The number of bytes from the start of a change file that tell it from an HTML page.
+const START_LEN: usize = 1024;
 /// The maximum size in bytes of a state file.
 const STATE_LEN: u64 = 1 << 16;
 /// The maximum number of attempts to fetch a file that is incomplete on the server.
@@ -43,16 +46,6 @@ pub struct ChangeFile {
 /// Returns the error for a file that could not be fetched.
 pub(crate) fn failed(url: &str, fault: &Fault) -> Error {
     Error::file(Path::new(url), fault.to_string())
-}
-
-/// Whether `bytes` are an HTML page, as servers send to users who have to sign in.
-fn is_page(bytes: &[u8]) -> bool {
-    let start = bytes.trim_ascii_start();
-    start.starts_with(b"<!") || start.to_ascii_lowercase().starts_with(b"<html")
-}
-
-fn page() -> Fault {
-    Fault::Refused("it sent a page instead of the file".into())
 }
 
 impl<'s> Server<'s> {
@@ -94,12 +87,17 @@ impl<'s> Server<'s> {
                     "the server has no such file: this is not the URL of a replication server";
                 Error::file(Path::new(&url), cause)
             }
+            Fault::Page => {
+                let cause = "the server sent an HTML page instead of a state file: this is not the URL of a \
+                             replication server, or something on the way answers in its place";
+                Error::file(Path::new(&url), cause)
+            }
             fault => failed(&url, &fault),
         })
     }
 
-    /// Returns the state with a sequence number. Returns `None` if the server does not have the state, or if the state
-    /// file is still truncated after some attempts.
+    /// Returns the state with a sequence number. Returns `None` if the server does not have the state, if it sends an HTML
+    /// page instead, or if the state file is still truncated after some attempts.
     ///
     /// # Errors
     ///
@@ -121,7 +119,7 @@ impl<'s> Server<'s> {
                 // Some servers store a copy of another state under this number, so the number in the file is ignored.
                 Ok(Some(State { sequence, ..state }))
             }
-            Err(Fault::Missing | Fault::Incomplete(_)) => Ok(None),
+            Err(Fault::Missing | Fault::Page | Fault::Incomplete(_)) => Ok(None),
             Err(fault) => Err(failed(&url, &fault)),
         }
     }
@@ -140,6 +138,34 @@ impl<'s> Server<'s> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether the server sends an HTML page instead of the state with a sequence number.
+    pub(super) fn sends_page_for_state(&self, sequence: i64) -> bool {
+        matches!(
+            self.fetch_state(&self.state_url(sequence)),
+            Err(Fault::Page)
+        )
+    }
+
+    /// Whether the cache or the server has a change file with a sequence number. Requests only the start of the file.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, or refuses access.
+    pub(super) fn has_changes(&self, sequence: i64) -> Result<bool> {
+        let name = format!("{}.osc.gz", path_of(sequence));
+        if let Some(cache) = &self.cache
+            && cache.get(&name)?.is_some()
+        {
+            return Ok(true);
+        }
+        let url = self.url_of(sequence);
+        match self.fetcher.fetch_start(&url, START_LEN) {
+            Ok(start) => Ok(!start.is_empty() && !is_page(&start)),
+            Err(Fault::Missing) => Ok(false),
+            Err(fault) => Err(failed(&url, &fault)),
+        }
     }
 
     fn fetch_state(&self, url: &str) -> Result<State, Fault> {
@@ -186,7 +212,7 @@ impl<'s> Server<'s> {
             self.fetcher.fetch_into(&mut bytes, url, limit)?;
             match check(&mut bytes) {
                 Ok(checked) => return Ok((bytes, checked)),
-                Err(_) if is_page(bytes.head()) => return Err(page()),
+                Err(_) if is_page(bytes.head()) => return Err(page(bytes.head())),
                 Err(Fault::Incomplete(cause)) => {
                     failures += 1;
                     if failures == INCOMPLETE_ATTEMPTS {
@@ -356,7 +382,10 @@ mod tests {
         put("000/001/001.state.txt", state(1001).to_text().as_bytes());
         put("000/001/001.osc.gz", &whole);
         put("000/001/002.osc.gz", &whole[..whole.len() - 3]);
-        put("000/001/003.osc.gz", b"<!DOCTYPE html><p>sign in");
+        put(
+            "000/001/003.osc.gz",
+            b"<!DOCTYPE html><title>Sign in</title>",
+        );
         put("000/001/003.state.txt", b" <html>");
         let base = format!("file://{}/", directory.path().join("server").display());
         let cache = Cache::new(directory.path().join("cache"), &base);
@@ -377,7 +406,10 @@ mod tests {
             assert_eq!((&bytes, changes.text_len), (&whole, 12));
             fs::remove_dir_all(directory.path().join("server/000/001")).ok();
             put("000/001/002.osc.gz", &whole[..whole.len() - 3]);
-            put("000/001/003.osc.gz", b"<!DOCTYPE html><p>sign in");
+            put(
+                "000/001/003.osc.gz",
+                b"<!DOCTYPE html><title>Sign in</title>",
+            );
             put("000/001/003.state.txt", b" <html>");
         }
         assert_eq!(server.state(1002).unwrap(), None);
@@ -387,12 +419,12 @@ mod tests {
         let incomplete = message(changes(1002));
         assert!(incomplete.contains("002.osc.gz: the change file on the server is incomplete"));
         assert!(message(changes(1003)).contains("sign in again"));
-        assert!(
-            server
-                .state(1003)
-                .unwrap_err()
-                .to_string()
-                .contains("sign in again")
-        );
+        // A page that asks for no login is sent instead of a missing file.
+        assert_eq!(server.state(1003).unwrap(), None);
+        assert!(server.sends_page_for_state(1003));
+        put("000/001/003.osc.gz", b"<!DOCTYPE html><p>nothing here");
+        assert!(message(changes(1003)).contains("an HTML page instead of the file"));
+        assert!(!server.has_changes(1003).unwrap() && !server.has_changes(1004).unwrap());
+        assert!(server.has_changes(1002).unwrap());
     }
 }

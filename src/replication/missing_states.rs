@@ -1,0 +1,115 @@
+//! Finds the state of a server at a time, and tells servers that have no old change files from those that have no states
+//! beside them.
+
+use super::search::state_at;
+use super::server::Server;
+use super::state::State;
+use crate::error::{Error, Result};
+use crate::osm::format_timestamp;
+use std::path::Path;
+
+/// The number of sequence numbers directly before the oldest state at which change files are looked for.
+const NEIGHBOURS: i64 = 4;
+
+/// The purpose for which the state at a time is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Changes are wanted from this time on.
+    Start,
+    /// Changes are wanted up to this time.
+    End,
+}
+
+/// Returns the last state of a server that is not newer than `timestamp`. Fails if all its states are newer. `newest` is
+/// the newest state of the server.
+pub(super) fn state_of(
+    server: &Server<'_>,
+    newest: State,
+    timestamp: i64,
+    purpose: Purpose,
+) -> Result<State> {
+    let mut oldest: Option<i64> = None;
+    let state = state_at(newest, timestamp, |sequence| {
+        let state = server.state(sequence)?;
+        if state.is_some() {
+            oldest = Some(oldest.map_or(sequence, |oldest| oldest.min(sequence)));
+        }
+        Ok(state)
+    })?;
+    if let Some(state) = state {
+        return Ok(state);
+    }
+    let failed = |cause: String| Error::file(Path::new(server.base()), cause);
+    if oldest.is_none() && server.state(newest.sequence)?.is_none() {
+        let cause = "the server has state.txt, but no states beside its change files";
+        let advice = advice(server, timestamp, purpose);
+        let such = such_as(server, newest.sequence);
+        return Err(failed(format!("{cause}, such as {such}: {advice}")));
+    }
+    let mut oldest = oldest.unwrap_or(newest.sequence);
+    while let Some(older) = older_changes(server, oldest)? {
+        match server.state(older)? {
+            Some(state) if state.timestamp <= timestamp => return Ok(state),
+            Some(_) => oldest = older,
+            None => {
+                let cause = "the server has no states beside some of its change files";
+                let advice = advice(server, timestamp, purpose);
+                let such = such_as(server, older);
+                return Err(failed(format!("{cause}, such as {such}: {advice}")));
+            }
+        }
+    }
+    Err(failed(format!(
+        "the oldest change file of the server is newer than {}; get a newer file, or name a server that keeps older \
+         changes with --server",
+        format_timestamp(timestamp)
+    )))
+}
+
+/// Returns the sequence number of a change file that is older than that of the number `oldest`, or `None` if none was
+/// found. Tries the first numbers of a server, numbers at growing distances from `oldest`, and its neighbours.
+fn older_changes(server: &Server<'_>, oldest: i64) -> Result<Option<i64>> {
+    let steps = std::iter::successors(Some(NEIGHBOURS), |step: &i64| step.checked_mul(4));
+    let mut numbers: Vec<i64> = (1..NEIGHBOURS)
+        .chain(steps)
+        .map_while(|step| oldest.checked_sub(step))
+        .take_while(|number| *number >= 0)
+        .chain([1, 0])
+        .filter(|number| *number < oldest)
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    for number in numbers {
+        if server.has_changes(number)? {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
+
+/// Names a state that a server does not have, and says whether an HTML page comes instead.
+fn such_as(server: &Server<'_>, sequence: i64) -> String {
+    let url = server.state_url(sequence);
+    if server.sends_page_for_state(sequence) {
+        format!("{url} (an HTML page comes instead of a state file)")
+    } else {
+        url
+    }
+}
+
+/// Says what does not follow from missing states, and what the user can do.
+fn advice(server: &Server<'_>, timestamp: i64, purpose: Purpose) -> String {
+    let time = format_timestamp(timestamp);
+    match purpose {
+        Purpose::Start => format!(
+            "which change file follows {time} is not known; name a server that has them with --server, or set the state \
+             of the file with `pbfhogg cat --output-header osmosis_replication_sequence_number=N --output-header \
+             osmosis_replication_base_url={}`",
+            server.base()
+        ),
+        Purpose::End => format!(
+            "which change file is the last one up to {time} is not known; name a server that has them with --server, or \
+             end with --end-sequence instead of --end-date"
+        ),
+    }
+}
